@@ -1,0 +1,174 @@
+"""What can be configured, with every default: the only place in the program that holds one.
+
+A layer is a partial document with these keys; it is validated by itself against these models and folded as plain
+data (`host.config.fold`); the result is a `Settings` with no gaps. `AppSettings` is what only `agent/agent.yml`
+may say, once for all assistants.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import AliasChoices, Field, field_validator
+
+from host.types.base import Value
+from host.types.search import RerankOptions
+
+
+class Switched(Value):
+    """A section that `true` and `false` switch on and off: `web: true` is `web: {enabled: true}`."""
+
+    enabled: bool = Field(default=False, description="Search this source automatically")
+
+
+class WebSettings(Switched):
+    provider: str = Field(default="auto", description="`auto`, a provider's name, `mcp:<server>` or an assistant")
+    host: str = Field(default="", description="Another base URL for the provider")
+    api_key_env: str = Field(default="", description="Environment variable with the key (default: the provider's own)")
+    max_results: int = Field(default=10, ge=1, le=100)
+    timeout_ms: int = Field(default=8000, ge=1, description="Deadline of one search, whatever the client believes")
+
+
+class KBSettings(Switched):
+    collections: tuple[str, ...] = Field(default=(), description="Collections to search automatically (default: kb.collections)")
+    threshold: float = Field(default=0.3, ge=0, le=1, description="Least similarity, the same scale for every model")
+    graph: bool = False
+    max_results: int = Field(default=10, ge=1, le=1000)
+    timeout_ms: int = Field(default=8000, ge=1)
+
+
+class DBSettings(Switched):
+    models: tuple[str, ...] = Field(default=(), description="Models to query automatically (default: db.models)")
+    max_results: int = Field(default=20, ge=1, le=1000)
+    timeout_ms: int = Field(default=8000, ge=1)
+
+
+class KeywordSettings(Value):
+    max_keywords: int = Field(default=10, ge=1)
+    language: str = "auto"
+
+
+class QuerySettings(Value):
+    strict: bool = Field(default=False, description="A word of the question that cannot be placed is an error")
+
+
+class RerankSettings(RerankOptions):
+    """`top_n` and `top_k` are one key."""
+
+    top_k: int = Field(default=10, ge=1, validation_alias=AliasChoices("top_k", "topK", "top_n", "topN"))
+    timeout_ms: int = Field(default=8000, ge=1)
+
+
+class CitationSettings(Value):
+    format: str = Field(default="#ref:{id}", description="The marker as the model writes it; must contain {id}")
+    auto_inject_prompt: bool = Field(default=True, validation_alias=AliasChoices("auto_inject_prompt", "autoInjectPrompt"))
+    custom_prompt: str = Field(default="", validation_alias=AliasChoices("custom_prompt", "customPrompt"))
+
+    @field_validator("format")
+    @classmethod
+    def _has_id(cls, value: str) -> str:
+        if value.count("{id}") != 1:
+            raise ValueError("must contain {id} exactly once, such as '#ref:{id}' or '[{id}]'")
+        if value == "{id}":
+            raise ValueError("must have something around {id} that text would not contain by chance")
+        return value
+
+
+class WeightSettings(Value):
+    user: float = Field(default=1.0, ge=0, le=1)
+    hook: float = Field(default=0.8, ge=0, le=1)
+    auto: float = Field(default=0.6, ge=0, le=1)
+
+
+class SearchOptions(Value):
+    skip_threshold: int = Field(default=5, ge=1, description="Results of the user's own data that make auto search needless")
+
+
+class SearchSettings(Value):
+    web: WebSettings = WebSettings()
+    kb: KBSettings = KBSettings()
+    db: DBSettings = DBSettings()
+    keyword: KeywordSettings = KeywordSettings()
+    query: QuerySettings = QuerySettings()
+    rerank: RerankSettings = RerankSettings()
+    citation: CitationSettings = CitationSettings()
+    weights: WeightSettings = WeightSettings()
+    options: SearchOptions = SearchOptions()
+
+
+class UsesSettings(Value):
+    """Who does a step: `builtin`, an assistant's id, or `mcp:<server>[.<tool>]`."""
+
+    keyword: str = "builtin"
+    query: str = "builtin"
+    rerank: str = "builtin"
+    web: str = "builtin"
+
+
+class HookLimits(Value):
+    cpu_ms: int = Field(default=2000, ge=1, description="Time inside V8; the clock stops while the host works")
+    wall_ms: int = Field(default=30000, ge=1, description="Time of one hook in all")
+    call_ms: int = Field(default=15000, ge=1, description="Time of one host call")
+    heap_mb: int = Field(default=128, ge=8, description="V8 heap of one isolate")
+    memory_mb: int = Field(default=512, ge=64, description="Growth of a worker's resident memory under one run")
+    calls: int = Field(default=10000, ge=0, description="Host calls of one turn")
+    argument_kb: int = Field(default=1024, ge=1, description="Arguments of one host call, as JSON")
+    result_kb: int = Field(default=16384, ge=1, description="Result of a host call or of the hook, as JSON")
+
+
+class HookSettings(Value):
+    on_error: Literal["fail", "continue"] = "fail"
+    limits: HookLimits = HookLimits()
+
+
+class ModelSettings(Value):
+    """Sent to the model; 0 or absent: the model's own default."""
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    tool_rounds: int = Field(default=5, ge=0, description="Rounds of tool calls in one turn")
+
+
+class Available(Value):
+    """Collections (`kb`), models (`db`) and servers (`mcp`) that an assistant may use."""
+
+    collections: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    servers: tuple[Any, ...] = ()
+
+
+class Settings(Value):
+    """Everything that one run of an assistant obeys."""
+
+    connector: str = "extractive"
+    prompt_preset: str = ""
+    disable_global_prompts: bool = False
+    locale: str = "en"
+    options: ModelSettings = ModelSettings()
+    uses: UsesSettings = UsesSettings()
+    search: SearchSettings = SearchSettings()
+    hooks: HookSettings = HookSettings()
+    kb: Available = Available()
+    db: Available = Available()
+    mcp: Available = Available()
+
+
+class DatabaseSettings(Value):
+    url: str = Field(default="", description="SQLAlchemy URL; empty: SQLite under the state folder")
+    timeout_ms: int = Field(default=5000, ge=1, description="Longest statement")
+
+
+class QdrantSettings(Value):
+    url: str = Field(default="", description="A Qdrant server; empty: the embedded engine")
+    api_key: str = ""
+
+
+class AppSettings(Value):
+    """What holds for the whole app; said in `agent/agent.yml` only."""
+
+    database: DatabaseSettings = DatabaseSettings()
+    qdrant: QdrantSettings = QdrantSettings()
+    hook_workers: int | None = Field(default=None, ge=0, description="Processes that run hooks; none: one a core; 0: in process")
+    state: str = Field(default=".groundhook", description="Folder for shards, SQLite files and compiled hooks")
+    turn_timeout_ms: int = Field(default=120000, ge=1, description="Longest turn")

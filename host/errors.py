@@ -1,0 +1,216 @@
+"""Every error Groundhook raises on purpose, in one tree.
+
+    HostError
+    ├── UsageError             wrong arguments from a caller; throws inside a hook as well
+    │   ├── UnknownName        a name that is not there, with the nearest ones that are
+    │   └── NotSupported       understood, and not offered by this version
+    ├── ConfigError            a file of the app or of a package cannot be used
+    ├── HookError              a hook failed
+    │   ├── HookSyntaxError    the TypeScript does not compile, or an import cannot be resolved
+    │   ├── HookThrew          the hook threw, or its promise was rejected
+    │   ├── HookReturnInvalid  what the hook returned has the wrong type
+    │   ├── HookLimit          a limit was crossed (time, memory, calls, sizes)
+    │   └── HookCrashed        the worker process that ran the hook died
+    ├── SourceError            a search failed; becomes `error` on a result
+    │   ├── SourceNotConfigured   no key, no provider, no such collection or model
+    │   ├── SourceRefused         the key or the request was refused
+    │   ├── SourceRateLimited     too many requests, or the plan's quota is used up
+    │   ├── SourceTimeout         nothing in time
+    │   ├── SourceMalformed       an answer that does not have the documented shape
+    │   └── NotPermitted          identity missing or not enough; not the same as "no rows"
+    ├── RerankError            a reranker failed; the merged order stays
+    ├── ModelError             the language model's answer cannot be had or was cut
+    │   ├── ModelNotConfigured
+    │   ├── ModelUnreachable
+    │   ├── ModelRefused
+    │   ├── ModelStalled
+    │   ├── ModelTruncated
+    │   └── ModelGarbled
+    ├── IngestError            a document cannot be added
+    ├── StorageError           disk full, a store that cannot be opened or is in use
+    └── WorkerDied             a child process of ours ended under a call
+
+Errors of libraries are turned into these by one context manager at each edge, with `raise … from`; above the
+edge nobody knows which library is below. Programming mistakes (TypeError, KeyError, …) are not in the tree and
+are never caught on their behalf.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a file: path as the user would type it, line and column counted from 1 (0: not known)."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        parts = [self.file] + [str(n) for n in (self.line, self.column) if n]
+        return ":".join(parts)
+
+
+class HostError(Exception):
+    """Something that went wrong outside the code of the host: says what, where, and what to do."""
+
+    code = "host"
+
+    def __init__(self, message: str, *, place: Place | None = None, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+        self.hint = hint
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{where}{self.message}{hint}"
+
+    def in_file(self, file: str) -> HostError:
+        """The same error, with its file named if it was not already."""
+        if self.place is None:
+            self.place = Place(file)
+        elif not self.place.file:
+            self.place = replace(self.place, file=file)
+        return self
+
+
+class UsageError(HostError):
+    code = "usage"
+
+
+class UnknownName(UsageError):
+    """A name that is not known: `UnknownName("assistant", "dcos", ["docs"])`."""
+
+    code = "unknown_name"
+
+    def __init__(self, noun: str, name: str, known: Iterable[str], *, place: Place | None = None, hint: str = "") -> None:
+        names = sorted(known)
+        super().__init__(f"no {noun} {name!r}", place=place, hint=hint or suggestion(name, names))
+        self.name = name
+
+
+class NotSupported(UsageError):
+    code = "not_supported"
+
+
+class ConfigError(HostError):
+    code = "config"
+
+
+class HookError(HostError):
+    code = "hook"
+
+
+class HookSyntaxError(HookError):
+    code = "hook_syntax"
+
+
+class HookThrew(HookError):
+    code = "hook_threw"
+
+
+class HookReturnInvalid(HookError):
+    code = "hook_return"
+
+
+class HookLimit(HookError):
+    """A limit was crossed; `limit` is its key under `hooks.limits`."""
+
+    code = "hook_limit"
+
+    def __init__(self, limit: str, message: str, *, place: Place | None = None, hint: str = "") -> None:
+        super().__init__(message, place=place, hint=hint)
+        self.limit = limit
+
+
+class HookCrashed(HookError):
+    code = "hook_crashed"
+
+
+class SourceError(HostError):
+    code = "source"
+
+
+class SourceNotConfigured(SourceError):
+    code = "source_not_configured"
+
+
+class SourceRefused(SourceError):
+    code = "source_refused"
+
+
+class SourceRateLimited(SourceError):
+    code = "source_rate_limited"
+
+
+class SourceTimeout(SourceError):
+    code = "source_timeout"
+
+
+class SourceMalformed(SourceError):
+    code = "source_malformed"
+
+
+class NotPermitted(SourceError):
+    code = "not_permitted"
+
+
+class RerankError(HostError):
+    code = "rerank"
+
+
+class ModelError(HostError):
+    code = "model"
+
+
+class ModelNotConfigured(ModelError):
+    code = "model_not_configured"
+
+
+class ModelUnreachable(ModelError):
+    code = "model_unreachable"
+
+
+class ModelRefused(ModelError):
+    code = "model_refused"
+
+
+class ModelStalled(ModelError):
+    code = "model_stalled"
+
+
+class ModelTruncated(ModelError):
+    code = "model_truncated"
+
+
+class ModelGarbled(ModelError):
+    code = "model_garbled"
+
+
+class IngestError(HostError):
+    code = "ingest"
+
+
+class StorageError(HostError):
+    code = "storage"
+
+
+class WorkerDied(HostError):
+    code = "worker_died"
+
+
+def suggestion(name: str, known: Sequence[str]) -> str:
+    """What to say after an unknown name: the nearest known one, or all of them when there are few."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    if not known:
+        return "none are known"
+    shown = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
+    return f"known: {shown}"

@@ -1,0 +1,203 @@
+"""Where Groundhook can be extended: one narrow Protocol for each seam. Built-ins enter by the same door.
+
+A search source is a `Handler`, something that reorders results a `Reranker`, a language model a `Connector`, an
+embedding model an `Embedder`; whatever runs hooks is a `HookEngine`. They take and return Groundhook's own values and raise
+only errors of `host.errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from host.config.schema import HookLimits, SearchSettings, UsesSettings
+from host.types.search import GraphNode, Item, RerankOptions, SearchRequest, SearchResult
+from host.types.turn import CreateReturn, Identity, Message, NextPayload, NextReturn, Usage
+
+Warn = Callable[[str, str], Awaitable[None]]  # code, message
+Clock = Callable[[], datetime]
+
+
+# ---------------------------------------------------------------------------------------------------- sources
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """What a search may depend on beside its request: who asks, for which assistant, under which settings, when."""
+
+    identity: Identity
+    assistant_id: str
+    settings: SearchSettings
+    uses: UsesSettings
+    now: Clock
+    warn: Warn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a source found: items best first, each with `key` set and `citation_id` left empty. `total` counts all matches
+    where the source knows it, else the items."""
+
+    items: tuple[Item, ...] = ()
+    total: int | None = None
+    graph_nodes: tuple[GraphNode, ...] | None = None
+    dsl: dict[str, Any] | None = None
+
+
+class Handler(Protocol):
+    """A source of one search type."""
+
+    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+        """Search. `limit`, and for kb `collections`, `threshold`, `graph`, for db `models`, are always set.
+        Raises SourceError; the caller's scope holds the deadline."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------------------- rerankers
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A reranker's word on one item: its position in the list it was given, and a score of 0-1."""
+
+    index: int
+    score: float
+
+
+class Reranker(Protocol):
+    async def rerank(self, query: str, items: Sequence[Item], options: RerankOptions, /) -> Sequence[Ranked]:
+        """Judge the items. The host multiplies the scores in, sorts and cuts; an item left out keeps its place
+        behind those that were judged. Raises RerankError."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------------------- models
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelCall:
+    """One request to a language model. `messages` are complete. `question` and `references` are what the
+    messages were made of, for a connector that is no language model."""
+
+    messages: Sequence[Message]
+    question: str = ""
+    references: Sequence[Item] = ()
+    tools: Sequence[Mapping[str, Any]] = ()
+    temperature: float | None = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class TextDelta:
+    text: str
+
+
+@dataclass(frozen=True)
+class ToolDelta:
+    """A piece of a tool call: pieces of one `index` are joined; `id` and `name` come once, `arguments` is JSON text."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The last delta of an answer that is whole."""
+
+    finish_reason: str
+    model: str = ""
+    usage: Usage = Usage()
+
+
+Delta = TextDelta | ToolDelta | Finished
+
+
+class Connector(Protocol):
+    def stream(self, call: ModelCall, /) -> AbstractAsyncContextManager[AsyncIterator[Delta]]:
+        """Enter the answer; leaving stops it. Iterating raises ModelError when the answer cannot be had or is cut."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------------------- embeddings
+
+
+class Embedder(Protocol):
+    """Turns text into vectors. `dimensions` is their length; vectors are normalised to length 1."""
+
+    @property
+    def provider(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def dimensions(self) -> int: ...
+
+    async def embed_query(self, text: str, /) -> list[float]: ...
+    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]: ...
+
+    def similarity(self, cosine: float, /) -> float:
+        """This model's cosine as a similarity of 0-1 that means the same for every model."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------------------- hooks
+
+
+class HookServices(Protocol):
+    """What the host does for one turn's hooks; `hooks/calls.py` maps the names that JavaScript sees to these."""
+
+    async def search(self, request: SearchRequest, /) -> SearchResult:
+        """Never raises for a search that failed: `error` is set."""
+        ...
+
+    async def search_many(self, requests: Sequence[SearchRequest], mode: Literal["all", "any", "race"], /) -> list[SearchResult]:
+        """`all`: every result, in order. `any`: the first that has items. `race`: the first that ends."""
+        ...
+
+    async def log(self, level: str, message: str, /) -> None: ...
+
+    async def warn(self, code: str, message: str, /) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookScript:
+    """A package's hook: the entry file and the folder that imports must stay inside. `shown` is the folder as messages
+    name it (`assistants/docs`)."""
+
+    entry: Path
+    root: Path
+    shown: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookTurn:
+    """One turn's hooks: which script, the scalar fields of `ctx`, the host behind it, and the limits."""
+
+    script: HookScript
+    context: Mapping[str, Any]
+    services: HookServices
+    limits: HookLimits = field(default_factory=HookLimits)
+
+
+class HookSession(Protocol):
+    """The isolate of one turn; it serves Create and then Next, and is gone when the session is left."""
+
+    async def create(self, messages: Sequence[Message], options: Mapping[str, Any], /) -> CreateReturn | None:
+        """Raises HookError. None when there is no Create or it returned nothing."""
+        ...
+
+    async def next(self, payload: NextPayload, options: Mapping[str, Any], /) -> NextReturn | None: ...
+
+
+class HookEngine(Protocol):
+    def open(self, turn: HookTurn, /) -> AbstractAsyncContextManager[HookSession]: ...
+
+    async def check(self, script: HookScript, /) -> None:
+        """Compile and link without running. Raises HookSyntaxError."""
+        ...

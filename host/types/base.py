@@ -1,0 +1,100 @@
+"""What all wire values share: frozen pydantic models, aliases for both spellings, and a report of unknown keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_args
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationError
+
+from host.errors import suggestion
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Value(BaseModel):
+    """A value on the wire. Frozen: a changed one is a new one (`model_copy(update=…)`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+@dataclass(frozen=True)
+class UnknownKey:
+    """A key that nothing reads. `path` is dotted, list positions in brackets: `rerank.topk`, `wheres[0].feild`."""
+
+    path: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"unknown key {self.path!r} ({self.hint})"
+
+
+def read(model: type[Model], raw: Mapping[str, Any]) -> tuple[Model, list[UnknownKey]]:
+    """Validate `raw` as `model`, leaving out keys that the model does not have and reporting them.
+
+    Raises pydantic.ValidationError when a known key has a wrong value; `problems` words it.
+    """
+    unknown: list[UnknownKey] = []
+    known = _strip(model, raw, "", unknown)
+    return model.model_validate(known), unknown
+
+
+def problems(error: ValidationError) -> list[tuple[tuple[str | int, ...], str]]:
+    """What a validation found, worded without the library's own links: [(path, message)]."""
+    return [(tuple(item["loc"]), _worded(item["msg"])) for item in error.errors(include_url=False)]
+
+
+def dotted(path: tuple[str | int, ...]) -> str:
+    """("messages", 2, "role") → "messages[2].role"."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else (f".{step}" if text else step)
+    return text
+
+
+def names_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Every key under which the model accepts a field → that field's annotation."""
+    names: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        names[name] = field.annotation
+        alias = field.validation_alias
+        for choice in alias.choices if isinstance(alias, AliasChoices) else [alias]:
+            if isinstance(choice, str):
+                names[choice] = field.annotation
+    return names
+
+
+def _strip(model: type[BaseModel], raw: Mapping[str, Any], path: str, unknown: list[UnknownKey]) -> dict[str, Any]:
+    if model.model_config.get("extra") == "allow":
+        return dict(raw)
+    names = names_of(model)
+    kept: dict[str, Any] = {}
+    for key, value in raw.items():
+        where = f"{path}{key}"
+        if key not in names:
+            unknown.append(UnknownKey(where, suggestion(key, sorted(names))))
+            continue
+        inner = next(_models_in(names[key]), None)
+        if inner is not None and isinstance(value, Mapping):
+            value = _strip(inner, value, f"{where}.", unknown)
+        elif inner is not None and isinstance(value, (list, tuple)):
+            value = [
+                _strip(inner, entry, f"{where}[{index}].", unknown) if isinstance(entry, Mapping) else entry
+                for index, entry in enumerate(value)
+            ]
+        kept[key] = value
+    return kept
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The wire models an annotation mentions; a mapping of models is left to the model's own validator."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    elif getattr(annotation, "__origin__", None) not in (dict, Mapping):
+        for part in get_args(annotation):
+            yield from _models_in(part)
+
+
+def _worded(message: str) -> str:
+    return message[:1].lower() + message[1:]

@@ -1,0 +1,141 @@
+"""Search values: what is asked, what is found, and where an item stands in the pool.
+
+Field names are those of the wire and of JavaScript.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import AliasChoices, Field
+
+from host.types.base import Value
+
+SearchType = Literal["web", "kb", "db"]
+Source = Literal["user", "hook", "auto"]
+SEARCH_TYPES: tuple[SearchType, ...] = ("web", "kb", "db")
+
+
+class Where(Value):
+    """One condition on a model's field; conditions of a list are ANDed."""
+
+    field: str = Field(validation_alias=AliasChoices("field", "column"))
+    op: str = "="
+    value: Any = None
+
+
+class Order(Value):
+    """A sort order; descending unless said, as in the query language hooks know."""
+
+    field: str = Field(validation_alias=AliasChoices("field", "column"))
+    order: Literal["asc", "desc"] = "desc"
+
+
+class RerankOptions(Value):
+    """How to reorder: `type` picks the reranker, the key of the same name its model, agent or server."""
+
+    type: Literal["score", "model", "agent", "mcp"] | None = None
+    model: str | None = None
+    agent: str | None = None
+    mcp: str | None = None
+    top_k: int | None = Field(default=None, ge=1, validation_alias=AliasChoices("top_k", "topK", "top_n", "topN"))
+
+
+class WebOptions(Value):
+    """Options of `ctx.search.Web`."""
+
+    limit: int | None = Field(default=None, ge=1, le=1000, description="Most results to return (default 10)")
+    sites: tuple[str, ...] | None = Field(default=None, description="Only results from these sites")
+    time_range: Literal["day", "week", "month", "year"] | None = Field(
+        default=None,
+        validation_alias=AliasChoices("time_range", "timeRange"),
+        description="Only results of the last day, week, month or year",
+    )
+    rerank: RerankOptions | None = None
+
+
+class KBOptions(Value):
+    """Options of `ctx.search.KB`."""
+
+    limit: int | None = Field(default=None, ge=1, le=1000, description="Most results to return (default 10)")
+    collections: tuple[str, ...] | None = Field(default=None, description="Collections to search (default: the assistant's)")
+    threshold: float | None = Field(
+        default=None, ge=0, le=1, description="Least similarity, 0-1, the same scale for every embedding model"
+    )
+    graph: bool | None = Field(default=None, description="Also walk the knowledge graph")
+    rerank: RerankOptions | None = None
+
+
+class DBOptions(Value):
+    """Options of `ctx.search.DB`."""
+
+    limit: int | None = Field(default=None, ge=1, le=1000, description="Most records to return")
+    models: tuple[str, ...] | None = Field(default=None, description="Models to query (default: the assistant's)")
+    wheres: tuple[Where, ...] | None = Field(default=None, description="Conditions ANDed with those of the question")
+    orders: tuple[Order, ...] | None = Field(default=None, description="Sort orders")
+    select: tuple[str, ...] | None = Field(default=None, description="Fields to return (default: all)")
+    rerank: RerankOptions | None = None
+
+
+class SearchRequest(WebOptions, KBOptions, DBOptions):
+    """One search as a caller asks for it; what is None is filled from the layers of configuration."""
+
+    type: SearchType
+    query: str = Field(min_length=1)
+
+
+class Item(Value):
+    """One thing found. Never changed after it was handed over.
+
+    `score` is the source's own relevance, 0-1. `weight` is that of where it came from (user, hook or auto).
+    `key` says what the source *is* (canonical URL; collection, document and passage; model and primary key): the
+    citation id derives from it and duplicates share it. It does not go over the wire.
+    """
+
+    citation_id: str = ""
+    type: SearchType
+    title: str = ""
+    content: str = ""
+    url: str = ""
+    score: float = Field(default=0.0, ge=0, le=1)
+    weight: float = 1.0
+    document_id: str = ""
+    collection: str = ""
+    model: str = ""
+    record_id: Any = None
+    data: dict[str, Any] | None = None
+    key: str = Field(default="", exclude=True, repr=False)
+
+
+class GraphNode(Value):
+    """An entity of a collection's graph, related to the query."""
+
+    id: str
+    type: str
+    name: str
+    description: str = ""
+    relation: str = ""
+    score: float = 0.0
+    metadata: dict[str, Any] = {}
+
+
+class SearchResult(Value):
+    """What one search answered. A failed search is a result too: `error` says what happened, `items` is empty."""
+
+    type: SearchType
+    query: str
+    source: Source = "hook"
+    items: tuple[Item, ...] = ()
+    total: int = 0
+    duration_ms: int = 0
+    error: str | None = None
+    graph_nodes: tuple[GraphNode, ...] | None = None
+    dsl: dict[str, Any] | None = None
+
+
+class Dropped(Value):
+    """An item that did not reach the prompt, and why."""
+
+    citation_id: str
+    title: str
+    reason: str
