@@ -1,0 +1,80 @@
+"""Which searches to run automatically, and how a request's gaps are filled. Pure functions.
+
+The request outranks the hook, the hook outranks the assistant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from host.config.schema import DBSettings, KBSettings, Settings, WebSettings
+from host.types.search import SEARCH_TYPES, SearchRequest, SearchType
+from host.types.turn import CreateReturn, SearchChoice
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The types to search, or the reason why none are."""
+
+    types: tuple[SearchType, ...] = ()
+    reason: str = ""
+
+
+def plan(
+    asked: bool | None, hook: CreateReturn | None, settings: Settings, user_results: int, usable: Collection[SearchType]
+) -> Plan:
+    """Decide on automatic search.
+
+    `asked` is the request's `search`, `hook` what Create returned, `user_results` how many items the user's own data gave,
+    `usable` the types that could be searched if forced (a provider is configured, collections or models are there).
+    """
+    configured = tuple(type for type in SEARCH_TYPES if _section(settings, type).enabled)
+    if asked is False:
+        return Plan(reason="the request says search: false")
+    if asked is True:
+        types = configured or tuple(type for type in SEARCH_TYPES if type in usable)
+        return Plan(types, "" if types else "nothing to search: no collection, model or web provider is configured")
+    choice = hook.search if hook else None
+    if choice is False or (isinstance(choice, SearchChoice) and not choice.need_search):
+        return Plan(reason="the Create hook returned search: false")
+    if hook and hook.messages and choice is None:
+        return Plan(reason="the Create hook returned messages")
+    if user_results >= settings.search.options.skip_threshold:
+        return Plan(reason=f"the user's own data gave {user_results} results")
+    if isinstance(choice, SearchChoice) and choice.search_types is not None:
+        return Plan(tuple(type for type in SEARCH_TYPES if type in choice.search_types))
+    if choice is not None:
+        return Plan(configured or tuple(type for type in SEARCH_TYPES if type in usable))
+    return Plan(configured, "" if configured else "the assistant has no search configuration")
+
+
+def complete(request: SearchRequest, settings: Settings) -> SearchRequest:
+    """The request with its gaps filled from the settings: a limit, and for kb and db where to look."""
+    search = settings.search
+    filled: dict[str, object] = {}
+    if request.limit is None:
+        filled["limit"] = _section(settings, request.type).max_results
+    if request.type == "kb":
+        if request.collections is None:
+            filled["collections"] = search.kb.collections or settings.kb.collections
+        if request.threshold is None:
+            filled["threshold"] = search.kb.threshold
+        if request.graph is None:
+            filled["graph"] = search.kb.graph
+    if request.type == "db" and request.models is None:
+        filled["models"] = search.db.models or settings.db.models
+    return request.model_copy(update=filled)
+
+
+def timeout_ms(type: SearchType, settings: Settings) -> int:
+    return _section(settings, type).timeout_ms
+
+
+def _section(settings: Settings, type: SearchType) -> WebSettings | KBSettings | DBSettings:
+    sections: dict[SearchType, WebSettings | KBSettings | DBSettings] = {
+        "web": settings.search.web,
+        "kb": settings.search.kb,
+        "db": settings.search.db,
+    }
+    return sections[type]

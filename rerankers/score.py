@@ -1,0 +1,15 @@
+"""The default reranker: no judgement of its own, so that base score × source weight decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from host.ports import Ranked
+from host.types.search import Item, RerankOptions
+
+
+class ScoreReranker:
+    """Gives every item a score of 1: the pool's order by weighted score stands, ties stay in place."""
+
+    async def rerank(self, query: str, items: Sequence[Item], options: RerankOptions, /) -> Sequence[Ranked]:
+        return [Ranked(index, 1.0) for index in range(len(items))]
