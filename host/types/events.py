@@ -19,27 +19,27 @@ MessageAction = Literal["send", "append", "replace", "merge", "set", "end"]
 
 
 class _Event(Value):
-    turn_id: str = ""
-    at_ms: int = 0
+    turn_id: str = Field(default="", description="The turn, the same for all its events")
+    at_ms: int = Field(default=0, description="Whole milliseconds since the turn began")
 
 
 class StreamStart(_Event):
     """The turn began."""
 
     type: Literal["stream_start"] = "stream_start"
-    assistant_id: str
+    assistant_id: str = Field(description="Its folder's path, with dots")
     chat_id: str = ""
-    connector: str = ""
+    connector: str = Field(default="", description="Id of the language model that will answer")
 
 
 class SearchStart(_Event):
     """A search began."""
 
     type: Literal["search_start"] = "search_start"
-    search_id: str
-    source: Source
+    search_id: str = Field(description="The search, the same in its later events")
+    source: Source = Field(description="Who asked: the user's data parts, a hook, or the assistant's configuration")
     search_type: SearchType
-    query: str
+    query: str = Field(description="As the source receives it")
 
 
 class SearchFound(_Event):
@@ -55,25 +55,25 @@ class SearchComplete(_Event):
 
     type: Literal["search_complete"] = "search_complete"
     search_id: str
-    total: int
+    total: int = Field(description="All matches where the source knows it, else the items found")
     duration_ms: int
-    error: str | None = None
+    error: str | None = Field(default=None, description="Why the search failed")
 
 
 class Text(_Event):
     """More of the answer."""
 
     type: Literal["text"] = "text"
-    delta: str
+    delta: str = Field(description="Text that follows what came before; never part of a marker only")
 
 
 class CitationSeen(_Event):
     """A marker in the answer, checked; sent before the text that contains it."""
 
     type: Literal["citation"] = "citation"
-    marker: str
-    verdict: Verdict
-    item: Item | None = None
+    marker: str = Field(description="As it will stand in the text")
+    verdict: Verdict = Field(description="`ok`: one of this turn's sources; `unknown`: nothing that was offered")
+    item: Item | None = Field(default=None, description="The source, when there is one")
 
 
 class HookMessage(_Event):
@@ -81,17 +81,17 @@ class HookMessage(_Event):
 
     type: Literal["message"] = "message"
     action: MessageAction
-    message_id: str
-    block_id: str = ""
-    message: Any = None
-    path: str = ""
+    message_id: str = Field(description="The message; later actions name it again")
+    block_id: str = Field(default="", description="The block of messages it belongs to")
+    message: Any = Field(default=None, description="Text, or an object as the hook made it")
+    path: str = Field(default="", description="Where in the message the change applies, dotted")
 
 
 class ToolStart(_Event):
     """The model asked for a tool."""
 
     type: Literal["tool_start"] = "tool_start"
-    call_id: str
+    call_id: str = Field(description="The call, the same in its result")
     name: str
     arguments: dict[str, Any] = {}
 
@@ -103,7 +103,7 @@ class ToolResult(_Event):
     call_id: str
     name: str
     result: Any = None
-    error: str | None = None
+    error: str | None = Field(default=None, description="Why the tool failed")
     duration_ms: int = 0
 
 
@@ -111,12 +111,12 @@ class TraceNode(Value):
     """A step of the turn. `parent` is the id of the step it belongs to, empty for the turn itself."""
 
     id: str
-    parent: str = ""
-    type: str
-    label: str = ""
+    parent: str = Field(default="", description="Empty for the turn itself")
+    type: str = Field(description="Kind of step, such as `search` or `db_query`")
+    label: str = Field(default="", description="For people")
     status: NodeStatus = "running"
-    duration_ms: float = 0.0
-    data: dict[str, Any] = {}
+    duration_ms: float = Field(default=0.0, description="0 while it runs")
+    data: dict[str, Any] = Field(default={}, description="What the step says about itself")
 
 
 class Trace(_Event):
@@ -130,30 +130,30 @@ class Warned(_Event):
     """Something is not as its author probably meant it, and the turn goes on."""
 
     type: Literal["warning"] = "warning"
-    code: str
-    message: str
-    file: str = ""
-    line: int = 0
-    column: int = 0
-    hint: str = ""
+    code: str = Field(description="For programs")
+    message: str = Field(description="For people, one sentence")
+    file: str = Field(default="", description="Where the cause is, when it is in a file")
+    line: int = Field(default=0, description="Counted from 1; 0: not known")
+    column: int = Field(default=0, description="Counted from 1; 0: not known")
+    hint: str = Field(default="", description="What to do about it")
 
 
 class Failed(_Event):
     """The turn failed. What was sent before stays valid; `stream_end` still follows."""
 
     type: Literal["error"] = "error"
-    code: str
-    message: str
-    file: str = ""
-    line: int = 0
-    column: int = 0
-    hint: str = ""
+    code: str = Field(description="For programs: `code` of the class in host/errors.py")
+    message: str = Field(description="For people, one sentence")
+    file: str = Field(default="", description="Where the cause is, when it is in a file")
+    line: int = Field(default=0, description="Counted from 1; 0: not known")
+    column: int = Field(default=0, description="Counted from 1; 0: not known")
+    hint: str = Field(default="", description="What to do about it")
 
 
 class Cited(Value):
     """A marker of the answer as `stream_end` lists it: each once, in the order of first use."""
 
-    marker: str
+    marker: str = Field(description="As it stands in the text")
     verdict: Verdict
     title: str = ""
     url: str = ""
@@ -165,16 +165,16 @@ class Cited(Value):
 
 
 class StreamEnd(_Event):
-    """The turn is over. `timings` are milliseconds by step."""
+    """The turn is over."""
 
     type: Literal["stream_end"] = "stream_end"
-    content: str = ""
-    citations: tuple[Cited, ...] = ()
-    data: Any = None
-    metadata: dict[str, Any] = {}
-    finish_reason: str = ""
+    content: str = Field(default="", description="The whole answer")
+    citations: tuple[Cited, ...] = Field(default=(), description="Every marker of the answer once, in the order of first use")
+    data: Any = Field(default=None, description="What the Next hook returned as `data`")
+    metadata: dict[str, Any] = Field(default={}, description="What the hooks returned as `metadata`")
+    finish_reason: str = Field(default="", description="The model's word for why it stopped")
     usage: Usage = Usage()
-    timings: dict[str, float] = {}
+    timings: dict[str, float] = Field(default={}, description="Milliseconds by step")
 
 
 Event = Annotated[

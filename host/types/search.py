@@ -87,23 +87,22 @@ class SearchRequest(WebOptions, KBOptions, DBOptions):
 class Item(Value):
     """One thing found. Never changed after it was handed over.
 
-    `score` is the source's own relevance, 0-1. `weight` is that of where it came from (user, hook or auto).
     `key` says what the source *is* (canonical URL; collection, document and passage; model and primary key): the
     citation id derives from it and duplicates share it. It does not go over the wire.
     """
 
-    citation_id: str = ""
+    citation_id: str = Field(default="", description="The marker as the model writes it")
     type: SearchType
     title: str = ""
-    content: str = ""
+    content: str = Field(default="", description="The passage, snippet or record, as text")
     url: str = ""
-    score: float = Field(default=0.0, ge=0, le=1)
-    weight: float = 1.0
-    document_id: str = ""
-    collection: str = ""
-    model: str = ""
-    record_id: Any = None
-    data: dict[str, Any] | None = None
+    score: float = Field(default=0.0, ge=0, le=1, description="The source's own relevance, 0-1")
+    weight: float = Field(default=1.0, description="That of where it came from: user, hook or auto")
+    document_id: str = Field(default="", description="kb: the document")
+    collection: str = Field(default="", description="kb: the collection")
+    model: str = Field(default="", description="db: the model")
+    record_id: Any = Field(default=None, description="db: the primary key")
+    data: dict[str, Any] | None = Field(default=None, description="db: the record; kb: the document's fields")
     key: str = Field(default="", exclude=True, repr=False)
 
 

@@ -1,0 +1,157 @@
+"""Writes `docs/events.md` from the event models, so that the document cannot say anything else than the program does.
+
+`python -m host.output.events_doc` writes the file; a test compares it with what `document` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from host.output.lines import line
+from host.types.events import (
+    CitationSeen,
+    Cited,
+    Event,
+    SearchComplete,
+    SearchFound,
+    SearchStart,
+    StreamEnd,
+    StreamStart,
+    Text,
+    TraceNode,
+)
+from host.types.search import GraphNode, Item, SearchResult
+from host.types.turn import Usage
+
+DOCUMENT = Path("docs/events.md")
+COMMON = ("type", "turn_id", "at_ms")
+
+_HEAD = """\
+# Events
+
+<!-- Written by `make docs` from host/types/events.py. Change the models, not this file. -->
+
+One turn is one ordered stream of events: what the terminal shows, what `groundhook chat --json` prints (one JSON object to a
+line, UTF-8, nothing else on standard output), and what `host.stream(…)` yields in Python. Clients ignore types and fields they
+do not know; fields are added, never renamed.
+
+A turn begins with `stream_start` and ends with `stream_end`, also when it fails: then an `error` comes before the end and the
+exit code is 1. A turn that cannot begin at all (no such assistant, a file that cannot be read) is one `error` and nothing else. A
+search that fails, a source that is slow and a reranker that gives up do not end a turn: they are `error` on `search_complete` and
+a `warning`.
+
+Every event has these fields:
+
+| field | type | |
+|---|---|---|
+| `type` | string | which event it is |
+| `turn_id` | string | the turn, the same for all its events |
+| `at_ms` | integer | whole milliseconds since the turn began |
+"""
+
+_EXAMPLE = """\
+## A turn, line by line
+
+```json
+{lines}```
+"""
+
+
+def document() -> str:
+    """The whole document."""
+    events = _event_models()
+    values: tuple[type[BaseModel], ...] = (Item, Cited, TraceNode, Usage, SearchResult, GraphNode)
+    schemas = _schemas([*events, *values])
+    parts = [_HEAD, *(_section(_tag(schemas[model.__name__]), schemas[model.__name__], COMMON) for model in events)]
+    parts.append("# Values\n\n`groundhook search --json` prints one `SearchResult`.\n")
+    parts += [_section(model.__name__, schemas[model.__name__], ()) for model in values]
+    parts.append(_EXAMPLE.format(lines="".join(line(event) for event in _turn())))
+    return "\n".join(parts)
+
+
+def _event_models() -> tuple[type[BaseModel], ...]:
+    union = get_args(Event)[0]
+    return get_args(union)
+
+
+def _schemas(models: Sequence[type[BaseModel]]) -> dict[str, Any]:
+    _, whole = models_json_schema([(model, "serialization") for model in models])
+    definitions: dict[str, Any] = whole["$defs"]
+    return definitions
+
+
+def _tag(schema: dict[str, Any]) -> str:
+    return f"`{schema['properties']['type']['const']}`"
+
+
+def _section(title: str, schema: dict[str, Any], left_out: Sequence[str]) -> str:
+    rows = [
+        f"| `{name}` | {_type(field)} | {_note(field)} |" for name, field in schema["properties"].items() if name not in left_out
+    ]
+    said = schema.get("description", "").partition("\n\n")[0].replace("\n", " ")
+    return "\n".join([f"## {title}", "", said, "", "| field | type | |", "|---|---|---|", *rows, ""])
+
+
+def _type(field: dict[str, Any]) -> str:
+    if "$ref" in field:
+        name = field["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in field:
+        return " or ".join(_type(option) for option in field["anyOf"])
+    if "const" in field:
+        return f'`"{field["const"]}"`'
+    if "enum" in field:
+        return ", ".join(f'`"{value}"`' for value in field["enum"])
+    if field.get("type") == "array":
+        return f"list of {_type(field.get('items', {}))}"
+    return str(field.get("type", "any value"))
+
+
+def _note(field: dict[str, Any]) -> str:
+    return str(field.get("description", "")).replace("\n", " ").replace("|", "\\|")
+
+
+def _turn() -> Iterator[Event]:
+    """A short turn with one search and one citation."""
+    item = Item(
+        citation_id="#ref:k3vd",
+        type="kb",
+        title="Hooks",
+        content="Each turn runs its hooks in a V8 isolate of its own.",
+        score=0.82,
+        weight=0.6,
+        document_id="hooks.md",
+        collection="agents.docs.docs",
+    )
+    cited = Cited(
+        marker=item.citation_id,
+        verdict="ok",
+        title=item.title,
+        type=item.type,
+        collection=item.collection,
+        document_id=item.document_id,
+    )
+    turn = "t1"
+    yield StreamStart(turn_id=turn, at_ms=0, assistant_id="docs", connector="extractive")
+    yield SearchStart(turn_id=turn, at_ms=2, search_id="s1", source="auto", search_type="kb", query="What is a hook?")
+    yield SearchFound(turn_id=turn, at_ms=14, search_id="s1", item=item)
+    yield SearchComplete(turn_id=turn, at_ms=14, search_id="s1", total=1, duration_ms=12)
+    yield Text(turn_id=turn, at_ms=16, delta="A hook runs in an isolate of its own ")
+    yield CitationSeen(turn_id=turn, at_ms=16, marker=item.citation_id, verdict="ok", item=item)
+    yield Text(turn_id=turn, at_ms=16, delta=item.citation_id)
+    yield StreamEnd(
+        turn_id=turn,
+        at_ms=17,
+        content=f"A hook runs in an isolate of its own {item.citation_id}",
+        citations=(cited,),
+        finish_reason="stop",
+    )
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(), encoding="utf-8")

@@ -1,0 +1,99 @@
+"""Streamed text on its way to a terminal: made visible, then broken into lines that fit.
+
+Answers, titles and documents come from models and strangers. `visible` leaves no character in them that a terminal would
+obey. `Flow` breaks lines at spaces while the text is still arriving; it knows nothing of any terminal library and is given the
+function that measures characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+# C0 without tab and line feed, DEL, C1; the overrides of writing direction, with which a title could rewrite its line; halves of
+# surrogate pairs, which cannot be encoded.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a\u202b\u202d\u202e\ud800-\udfff]")
+
+Styled: TypeAlias = tuple[str, str]  # text, style
+Measure = Callable[[str], int]  # characters → cells of the terminal
+
+
+def visible(text: str) -> str:
+    """The text with control characters written out (`\\x1b`), so that none reaches the terminal. Tabs, line feeds and
+    \\r\\n stay."""
+    return _UNSAFE.sub(_written_out, text.replace("\r\n", "\n"))
+
+
+def one_line(text: str) -> str:
+    """The text, visible, on one line."""
+    return visible(" ".join(text.split()))
+
+
+def _written_out(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+class Flow:
+    """Breaks text into lines of at most `width` cells, at spaces and around wide characters. Width 0: never.
+
+    A word is held back until it is whole; a word wider than a line is left to the terminal.
+    """
+
+    def __init__(self, width: int, measure: Measure) -> None:
+        self._width = width
+        self._measure = measure
+        self._column = 0
+        self._space = ""
+        self._word: list[Styled] = []
+
+    def feed(self, text: str, style: str = "") -> list[Styled]:
+        """What can be written now that `text` has arrived."""
+        if not self._width:
+            return [(text, style)] if text else []
+        out: list[Styled] = []
+        for part in re.findall(r"\n|[^\S\n]+|\S+", text):
+            if part == "\n":
+                out += [*self._place(), ("\n", "")]
+                self._column, self._space = 0, ""
+            elif part.isspace():
+                out += self._place()
+                self._space += part.expandtabs(4)
+            else:
+                out += self._lengthen(part, style)
+        return out
+
+    def end(self) -> list[Styled]:
+        """What was held back; the next text begins a new line."""
+        out = self._place()
+        self._column, self._space = 0, ""
+        return out
+
+    def _lengthen(self, part: str, style: str) -> list[Styled]:
+        """Add to the word; scripts that put no spaces between words may be broken around each of their characters."""
+        if self._measure(part) <= len(part):
+            self._word.append((part, style))
+            return []
+        out: list[Styled] = []
+        for char in part:
+            cells = self._measure(char)
+            if cells == 2:
+                out += self._place()
+            self._word.append((char, style))
+            if cells == 2:
+                out += self._place()
+        return out
+
+    def _place(self) -> list[Styled]:
+        """The word, on this line when it fits, else on the next."""
+        if not self._word:
+            return []
+        word, self._word = self._word, []
+        space, self._space = self._space, ""
+        cells = sum(self._measure(text) for text, _ in word)
+        if cells and self._column and self._column + len(space) + cells > self._width:
+            self._column = cells
+            return [("\n", ""), *word]
+        self._column += len(space) + cells
+        return [(space, ""), *word] if space else word
