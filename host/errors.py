@@ -5,6 +5,7 @@
     │   ├── UnknownName        a name that is not there, with the nearest ones that are
     │   └── NotSupported       understood, and not offered by this version
     ├── ConfigError            a file of the app or of a package cannot be used
+    │   └── ConfigErrors       several reasons at once, each with its place
     ├── HookError              a hook failed
     │   ├── HookSyntaxError    the TypeScript does not compile, or an import cannot be resolved
     │   ├── HookThrew          the hook threw, or its promise was rejected
@@ -101,6 +102,20 @@ class NotSupported(UsageError):
 
 class ConfigError(HostError):
     code = "config"
+
+
+class ConfigErrors(ConfigError):
+    """Everything that is wrong with a file, not only the first: `errors` has two or more, in the order of the file.
+    `place` is that of the first; `str()` has one line for each."""
+
+    def __init__(self, errors: Sequence[ConfigError]) -> None:
+        first = errors[0]
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        super().__init__(f"{first.message}{more}", place=first.place, hint=first.hint)
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        return "\n".join(str(error) for error in self.errors)
 
 
 class HookError(HostError):
