@@ -49,6 +49,7 @@ class KeywordSettings(Value):
 
 
 class QuerySettings(Value):
+    language: str = Field(default="en", description="Language of the words that questions to a database are read with")
     strict: bool = Field(default=False, description="A word of the question that cannot be placed is an error")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
 from host.types.base import Value
 
@@ -60,10 +60,15 @@ class CollectionSpec(Value):
 ColumnType = Literal[
     "ID",
     "string",
+    "char",
+    "uuid",
     "text",
+    "longText",
+    "smallInteger",
     "integer",
     "bigInteger",
     "float",
+    "double",
     "decimal",
     "boolean",
     "date",
@@ -82,9 +87,10 @@ class TableSpec(Value):
 class ColumnSpec(Value):
     name: str
     type: ColumnType
-    label: str = ""
-    comment: str = ""
+    label: str = Field(default="", description="What people call it; questions may use it")
+    comment: str = Field(default="", description="Pieces of up to three words, parted by commas, are further names for questions")
     option: tuple[str, ...] = Field(default=(), description="Values of an enum")
+    primary: bool = Field(default=False, description="The primary key, where no column has the type ID")
     length: int | None = None
     precision: int | None = None
     scale: int | None = None
@@ -108,9 +114,9 @@ class IndexSpec(Value):
 
 
 class ModelOptions(Value):
-    timestamps: bool = False
-    soft_deletes: bool = False
-    permission: bool = False
+    timestamps: bool = Field(default=False, description="Columns created_at and updated_at")
+    soft_deletes: bool = Field(default=False, description="Column deleted_at; rows that have it are never found")
+    permission: bool = Field(default=False, description="Columns __yao_*; rows are found by those they belong to, nobody else")
 
 
 class ModelSpec(Value):
@@ -125,6 +131,32 @@ class ModelSpec(Value):
     indexes: tuple[IndexSpec, ...] = ()
     option: ModelOptions = ModelOptions()
     values: tuple[dict[str, Any], ...] = ()
+
+    @field_validator("columns")
+    @classmethod
+    def _usable(cls, columns: tuple[ColumnSpec, ...]) -> tuple[ColumnSpec, ...]:
+        names = [column.name for column in columns]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"the column {name!r} is declared twice")
+        for column in columns:
+            if column.type == "enum" and not column.option:
+                raise ValueError(f"the enum column {column.name!r} has no 'option' with its values")
+        keys = [column.name for column in columns if column.primary or column.type == "ID"]
+        if len(keys) != 1:
+            raise ValueError(f"needs exactly one primary key (a column of type 'ID', or 'primary: true'); has {keys or 'none'}")
+        return columns
+
+    @model_validator(mode="after")
+    def _columns_exist(self) -> ModelSpec:
+        names = {column.name for column in self.columns}
+        for index in self.indexes:
+            for missing in set(index.columns) - names:
+                raise ValueError(f"the index {index.name!r} is over a column {missing!r} that is not declared")
+        for name, relation in self.relations.items():
+            if relation.foreign not in names:
+                raise ValueError(f"the relation {name!r} starts from a column {relation.foreign!r} that is not declared")
+        return self
 
 
 # ------------------------------------------------------------------------------------------------ *.conn.yao
