@@ -1,11 +1,55 @@
-PYTHON ?= python3
-BIN := .venv/bin
+# `make demo` and `make test` need Python 3.11 or newer and nothing else.
 
-.PHONY: install demo test lint bench clean
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$python && break; done)
+BIN := .venv/bin
+BENCHES := hooks turn kb
+
+.PHONY: help install demo test lint docs bench clean
+
+help:
+	@echo "make demo               ask the sample assistant about Groundhook"
+	@echo "make test               run the tests"
+	@echo "make lint               style, formatting, types, import contracts"
+	@echo "make docs               write docs/events.md anew"
+	@echo "make bench [NAME=turn]  measure: $(BENCHES)"
+	@echo "make clean              remove the virtual environment and caches"
 
 install: .venv/.installed
 
+# Everything is said on standard error, so that `make bench` has only figures on standard output.
 .venv/.installed: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	touch $@
+	@python='$(PYTHON)'; \
+	if ! "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+		echo "Groundhook needs Python 3.11 or newer; here is $${python:-$$(python3 --version 2>&1 || echo none)}." >&2; \
+		echo "Install one, or name it: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; \
+		exit 1; \
+	fi; \
+	echo "Installing into .venv with $$("$$python" --version) (about a minute) ..." >&2; \
+	if ! $(BIN)/python -c 'import pip' >/dev/null 2>&1 && ! "$$python" -m venv --clear .venv >&2; then \
+		echo "The virtual environment cannot be made; on Debian and Ubuntu install python3-venv." >&2; \
+		exit 1; \
+	fi
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' >&2
+	@touch $@
+
+demo: install
+	@$(BIN)/groundhook chat docs "What is a hook and how is it kept from harming the host?"
+
+test: install
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
+
+lint: install
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+docs: install
+	@$(BIN)/python -m host.output.events_doc
+
+bench: install
+	@for name in $(or $(NAME),$(BENCHES)); do $(BIN)/python -m bench.$$name || exit 1; done
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
