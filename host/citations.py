@@ -117,7 +117,7 @@ class Grammar:
             id = rf"[A-Za-z0-9]{{1,{LONGEST}}}"
         else:  # `[note]` and `[2024]` are text: an id holds a letter and a digit
             id = rf"(?=[A-Za-z0-9]*[A-Za-z])(?=[A-Za-z0-9]*[0-9])[A-Za-z0-9]{{{SHORTEST},{LONGEST}}}"
-        return Grammar(prefix, suffix, re.compile(re.escape(prefix) + f"({id})" + re.escape(suffix)))
+        return Grammar(prefix, suffix, re.compile(re.escape(prefix) + f"({id})" + (re.escape(suffix) or "(?![A-Za-z0-9])")))
 
     def could_begin(self, text: str) -> bool:
         """Whether `text` may be the beginning of a marker whose rest has not come yet."""

@@ -57,6 +57,14 @@ class Handler(Protocol):
         ...
 
 
+class Documents(Protocol):
+    """Whole documents of collections, for messages that refer to one."""
+
+    async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
+        """The document's passages in reading order, each with a score of 1. Raises SourceError."""
+        ...
+
+
 # ---------------------------------------------------------------------------------------------------- rerankers
 
 

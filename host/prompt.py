@@ -45,15 +45,15 @@ def reference_block(items: Sequence[Item], fence: str, format: str) -> str:
 
 def citation_prompt(items: Sequence[Item], settings: CitationSettings) -> str:
     """The instructions to cite. A custom prompt replaces them; `{references}` in it becomes the list of sources."""
-    references = "\n".join(f"- {item.citation_id} - {_line(item.title or item.url or item.type, settings.format)}" for item in items)
+    references = "\n".join(
+        f"- {item.citation_id} - {_line(item.title or item.url or item.type, settings.format)}" for item in items
+    )
     if settings.custom_prompt:
         return settings.custom_prompt.replace("{references}", references)
     return _DEFAULT.replace("{example}", items[0].citation_id).replace("{references}", references)
 
 
-def with_references(
-    messages: Sequence[Message], items: Sequence[Item], settings: CitationSettings, fence: str
-) -> list[Message]:
+def with_references(messages: Sequence[Message], items: Sequence[Item], settings: CitationSettings, fence: str) -> list[Message]:
     """The conversation with the sources in front of its last user message, and the instructions among the system
     messages. Unchanged when there are no items."""
     if not items:
@@ -64,6 +64,11 @@ def with_references(
     context = Message(role="system", content="\n\n".join(parts))
     last_user = max((n for n, message in enumerate(messages) if message.role == "user"), default=len(messages))
     return [*messages[:last_user], context, *messages[last_user:]]
+
+
+def quotable(items: Sequence[Item], format: str) -> list[Item]:
+    """The items with text that can be quoted in an answer: a marker in a document cites nothing."""
+    return [item.model_copy(update={"content": defuse(clean(item.content), format)}) for item in items]
 
 
 def _source(item: Item, format: str) -> str:

@@ -70,8 +70,9 @@ class CitationSettings(Value):
     def _has_id(cls, value: str) -> str:
         if value.count("{id}") != 1:
             raise ValueError("must contain {id} exactly once, such as '#ref:{id}' or '[{id}]'")
-        if value == "{id}":
-            raise ValueError("must have something around {id} that text would not contain by chance")
+        before, _, after = value.partition("{id}")
+        if not before or before[-1:].isalnum() or before[0].isalnum() or after[:1].isalnum():
+            raise ValueError("must set {id} off from the text, with a sign before it and no letter or digit right around it")
         return value
 
 

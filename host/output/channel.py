@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import Any, TypeVar
 
 import anyio
 
 from host.types.events import Event
 
 BEHIND = 16  # events that may wait for the reader before a writer has to
-
-E = TypeVar("E", bound=Any)
 
 
 class Channel:
@@ -42,6 +39,10 @@ class Channel:
 
     async def send(self, event: Event) -> None:
         self.note(event)
+        await self.breathe()
+
+    async def breathe(self) -> None:
+        """Wait until the reader has caught up."""
         while len(self._events) > BEHIND and not self._closed:
             if self._drained.is_set():
                 self._drained = anyio.Event()

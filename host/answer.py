@@ -1,0 +1,158 @@
+"""The model's part of a turn: its text streams out with every citation checked, its tool calls are run and fed back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from host import citations
+from host.citations import Book, Grammar, Plain, Reading
+from host.errors import ModelTruncated
+from host.output.channel import Channel
+from host.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
+from host.tools import Toolbox
+from host.trace import span
+from host.types.events import CitationSeen, Cited, Text, ToolResult, ToolStart, Verdict
+from host.types.turn import Completion, Message, ToolOutcome, Usage
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What has arrived of one round of the model."""
+
+    text: str = ""
+    calls: tuple[ToolDelta, ...] = ()
+    finished: Finished | None = None
+
+
+def step(draft: Draft, delta: Delta) -> Draft:
+    """The draft with one more delta. Pieces of a tool call are joined by their index."""
+    match delta:
+        case TextDelta(text):
+            return replace(draft, text=draft.text + text)
+        case ToolDelta():
+            calls = {call.index: call for call in draft.calls}
+            old = calls.get(delta.index, ToolDelta(delta.index))
+            calls[delta.index] = ToolDelta(
+                delta.index, old.id or delta.id, old.name or delta.name, old.arguments + delta.arguments
+            )
+            return replace(draft, calls=tuple(calls[index] for index in sorted(calls)))
+        case Finished():
+            return replace(draft, finished=delta)
+
+
+@dataclass
+class Answer:
+    """The answer of one turn as it grows. When the model fails, what had arrived stays here."""
+
+    channel: Channel
+    book: Book
+    content: str = ""
+    cited: dict[str, Cited] = field(default_factory=dict)
+    tools: list[ToolOutcome] = field(default_factory=list)
+    usage: Usage = Usage()
+    finish_reason: str = ""
+    model: str = ""
+    first_text_ms: float | None = None
+    _reading: Reading = Reading()
+
+    async def stream(self, connector: Connector, call: ModelCall, toolbox: Toolbox, rounds: int) -> None:
+        """Ask the model, run the tools it calls, and ask again, at most `rounds` times. Raises ModelError."""
+        messages = list(call.messages)
+        for round in range(rounds + 1):
+            last = round == rounds
+            draft = await self._round(connector, replace(call, messages=messages, tools=() if last else call.tools))
+            if not draft.calls or last:
+                return
+            messages += await self._run_tools(draft, toolbox)
+
+    def completion(self) -> Completion:
+        return Completion(
+            content=self.content,
+            model=self.model,
+            finish_reason=self.finish_reason,
+            usage=self.usage,
+            tool_calls=tuple({"id": tool.toolcall_id, "name": tool.tool, "arguments": tool.arguments} for tool in self.tools),
+        )
+
+    async def _round(self, connector: Connector, call: ModelCall) -> Draft:
+        draft = Draft()
+        with span("model", "model", messages=len(call.messages)) as node:
+            try:
+                async with connector.stream(call) as deltas:
+                    async for delta in deltas:
+                        draft = step(draft, delta)
+                        if isinstance(delta, TextDelta):
+                            await self._say(delta.text)
+            finally:
+                self._close_reading()
+            if draft.finished is None:
+                raise ModelTruncated("the model's answer ended without saying that it was finished")
+            self._count(draft.finished)
+            node.data.update(
+                model=self.model, finish_reason=self.finish_reason, characters=len(draft.text), tool_calls=len(draft.calls)
+            )
+        return draft
+
+    async def _say(self, text: str) -> None:
+        self._reading, pieces = citations.read(self._reading, text, Grammar.of(self.book.format))
+        for piece in pieces:
+            self._show(piece)
+        await self.channel.breathe()
+
+    def _close_reading(self) -> None:
+        """Let out what was held back: also when the model failed, since it is part of what had arrived."""
+        _, pieces = citations.read(self._reading, "", Grammar.of(self.book.format), last=True)
+        self._reading = Reading()
+        for piece in pieces:
+            self._show(piece)
+
+    def _show(self, piece: citations.Piece) -> None:
+        if self.first_text_ms is None:
+            self.first_text_ms = self.channel.elapsed_ms()
+        if not isinstance(piece, Plain):
+            item = self.book.find(piece.id)
+            verdict: Verdict = "ok" if item else "unknown"
+            self.channel.note(CitationSeen(marker=piece.text, verdict=verdict, item=item))
+            self.cited.setdefault(piece.text, citations.cited(piece.text, verdict, item))
+        self.content += piece.text
+        self.channel.note(Text(delta=piece.text))
+
+    def _count(self, finished: Finished) -> None:
+        self.finish_reason, self.model = finished.finish_reason, finished.model or self.model
+        self.usage = Usage(
+            prompt_tokens=self.usage.prompt_tokens + finished.usage.prompt_tokens,
+            completion_tokens=self.usage.completion_tokens + finished.usage.completion_tokens,
+            total_tokens=self.usage.total_tokens + finished.usage.total_tokens,
+        )
+
+    async def _run_tools(self, draft: Draft, toolbox: Toolbox) -> Sequence[Message]:
+        """Run the calls of a round → the messages that tell the model what came of them."""
+        calls = [replace(call, id=call.id or f"call_{len(self.tools) + call.index}") for call in draft.calls]
+        asked = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in calls
+        ]
+        messages = [Message(role="assistant", content=draft.text, tool_calls=asked)]
+        for call in calls:
+            with span("tool", call.name) as node:
+                await self.channel.send(ToolStart(call_id=call.id, name=call.name, arguments=_shown(call.arguments)))
+                outcome, duration = await toolbox.call(call.id, call.name, call.arguments)
+                if outcome.error is not None:
+                    node.fail(outcome.error)
+            await self.channel.send(
+                ToolResult(call_id=call.id, name=call.name, result=outcome.result, error=outcome.error, duration_ms=duration)
+            )
+            self.tools.append(outcome)
+            told = outcome.result if outcome.error is None else {"error": outcome.error}
+            messages.append(Message(role="tool", tool_call_id=call.id, content=json.dumps(told, ensure_ascii=False)))
+        return messages
+
+
+def _shown(arguments: str) -> dict[str, object]:
+    """Arguments as an event shows them: JSON objects as such, anything else under its own name."""
+    try:
+        value = json.loads(arguments or "{}")
+    except json.JSONDecodeError:
+        value = arguments
+    return value if isinstance(value, dict) else {"arguments": value}

@@ -1,0 +1,99 @@
+"""What a user's message holds beside text: data parts that point at sources of the user's own.
+
+The question is the text of the last user message; what each source is asked is generated from it by the source itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from host.errors import NotSupported, UsageError
+from host.types.base import dotted, problems, read
+from host.types.search import SearchRequest
+from host.types.turn import DataSource, Message
+
+SUPPORTED = ("model", "kb_collection", "kb_document")
+
+
+@dataclass(frozen=True)
+class DocumentReference:
+    """A whole document that the user refers to."""
+
+    collection: str
+    document_id: str
+
+
+@dataclass(frozen=True)
+class UserData:
+    """The sources of a message, as searches and documents, and what was wrong with the others."""
+
+    searches: tuple[SearchRequest, ...] = ()
+    documents: tuple[DocumentReference, ...] = ()
+    problems: tuple[UsageError, ...] = ()
+
+
+def question_of(messages: Sequence[Message]) -> str:
+    """The text of the last user message; empty when there is none."""
+    return next((message.text.strip() for message in reversed(messages) if message.role == "user"), "")
+
+
+def user_data(messages: Sequence[Message]) -> UserData:
+    """The data parts of the last user message."""
+    question = question_of(messages)
+    last = next((message for message in reversed(messages) if message.role == "user"), None)
+    searches: list[SearchRequest] = []
+    documents: list[DocumentReference] = []
+    wrong: list[UsageError] = []
+    for part in last.content if last is not None and isinstance(last.content, list) else ():
+        if part.get("type") != "data":
+            continue
+        sources, malformed = _sources(part)
+        wrong += malformed
+        for source in sources:
+            try:
+                asked = _ask(source, question)
+            except UsageError as exc:
+                wrong.append(exc)
+                continue
+            if isinstance(asked, DocumentReference):
+                documents.append(asked)
+            else:
+                searches.append(asked)
+    return UserData(tuple(searches), tuple(documents), tuple(wrong))
+
+
+def _sources(part: dict[str, object]) -> tuple[list[DataSource], list[UsageError]]:
+    data = part.get("data")
+    listed = data.get("sources") if isinstance(data, dict) else None
+    if not isinstance(listed, list):
+        return [], [UsageError("a data part must hold data.sources, a list of {type, name}")]
+    sources: list[DataSource] = []
+    wrong: list[UsageError] = []
+    for index, raw in enumerate(listed):
+        try:
+            source, unknown = read(DataSource, raw if isinstance(raw, dict) else {})
+        except ValidationError as exc:
+            path, message = problems(exc)[0]
+            wrong.append(UsageError(f"{dotted(('data', 'sources', index, *path))}: {message}"))
+            continue
+        wrong += [UsageError(f"data.sources[{index}]: {key}") for key in unknown]
+        sources.append(source)
+    return sources, wrong
+
+
+def _ask(source: DataSource, question: str) -> SearchRequest | DocumentReference:
+    if source.type not in SUPPORTED:
+        raise NotSupported(f"data parts of type {source.type!r} are not supported yet", hint=f"supported: {', '.join(SUPPORTED)}")
+    if source.type == "kb_document":
+        collection, slash, document = source.name.partition("/")
+        if not slash or not document:
+            raise UsageError(f"the kb_document {source.name!r} must be named collection/document")
+        return DocumentReference(collection, document)
+    if not question:
+        raise UsageError(f"the message refers to {source.name!r} and asks nothing", hint="add a text part")
+    if source.type == "model":
+        return SearchRequest(type="db", query=question, models=(source.name,))
+    return SearchRequest(type="kb", query=question, collections=(source.name,))

@@ -1,0 +1,241 @@
+"""Stream(): one turn of a conversation, from the request to the last event.
+
+    begin ─ Create hook, and the user's own data ─ plan ─ retrieve ─ prompt ─ model and tools ─ Next hook ─ finish
+
+A failed search never ends a turn. A failed model does not keep Next from running. What ends a turn is one `error` event,
+and `stream_end` still follows with what had arrived.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from typing import TypeVar
+
+import anyio
+
+from host.content import user_data
+from host.errors import HookError, HostError, UsageError
+from host.output.channel import Channel
+from host.ports import HookSession, ModelCall
+from host.prompt import quotable, with_references
+from host.retrieval import ranked_pool, search_automatically, search_user_data
+from host.run import Machinery, Request, Run, failure, hook_options
+from host.search.merge import Pool
+from host.trace import recording, span
+from host.types.events import Event, Failed, StreamEnd, StreamStart, Trace
+from host.types.turn import CreateReturn, Delegation, Message, NextPayload, NextReturn
+
+DEPTH = 5  # assistants that one turn may be handed through
+
+T = TypeVar("T")
+E = TypeVar("E", bound=BaseException)
+
+log = logging.getLogger("groundhook")
+
+
+@asynccontextmanager
+async def open_turn(machinery: Machinery, request: Request) -> AsyncIterator[AsyncIterator[Event]]:
+    """Enter a turn and read its events. Leaving it stops the model, the searches and the hook before the next line.
+    Raises UnknownName for an assistant that is not there, and ConfigError for one that cannot be used."""
+    channel = Channel(f"t_{secrets.token_hex(6)}")
+    run = Run.begin(machinery, request, machinery.app.package(request.assistant_id), channel)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_drive, run)
+        try:
+            yield channel
+        finally:
+            channel.close()
+            tasks.cancel_scope.cancel()
+
+
+async def _drive(run: Run) -> None:
+    """The turn and those it is handed to, with every failure told to the client."""
+    channel, data = run.channel, None
+    try:
+        with recording(lambda node: channel.note(Trace(node=node))):
+            try:
+                with anyio.fail_after(run.machinery.app.settings.turn_timeout_ms / 1000), span("turn", run.package.id):
+                    run, data = await _follow(run)
+            except* TimeoutError:
+                limit = run.machinery.app.settings.turn_timeout_ms
+                await channel.send(Failed(code="turn_timeout", message=f"the turn took longer than {limit} ms"))
+            except* HostError as errors:
+                for error in _leaves(errors):
+                    await channel.send(failure(error))
+            except* Exception as bugs:  # the outermost edge: a bug ends its own turn, loudly, and no other
+                log.exception("a bug in Groundhook or a plug-in ended the turn %s", channel.turn_id)
+                message = "; ".join(repr(bug) for bug in _leaves(bugs))
+                await channel.send(
+                    Failed(code="internal", message=f"internal error: {message}", hint="the log has the traceback")
+                )
+        await channel.send(_end(run, data))
+    finally:
+        channel.close()
+
+
+async def _follow(run: Run) -> tuple[Run, NextReturn | None]:
+    """Run the turn, and the turns it delegates to, in the same channel → the last run and what its Next returned."""
+    chain = [run.package.id]
+    while True:
+        delegation, data = await _turn(run)
+        if delegation is None:
+            return run, data
+        chain.append(delegation.agent_id)
+        if delegation.agent_id in chain[:-1] or len(chain) > DEPTH:
+            raise UsageError(f"the turn was handed on in a circle or too often: {' → '.join(chain)}")
+        request = replace(run.request, assistant_id=delegation.agent_id, messages=delegation.messages or run.request.messages)
+        run = Run.begin(run.machinery, request, run.machinery.app.package(delegation.agent_id), run.channel)
+
+
+async def _turn(run: Run) -> tuple[Delegation | None, NextReturn | None]:
+    """The steps of one turn, in order → whom it is handed to, what Next returned."""
+    await run.channel.send(
+        StreamStart(assistant_id=run.package.id, chat_id=run.request.options.chat_id, connector=run.settings.connector)
+    )
+    async with _open_hooks(run) as hooks:
+        created = await _create_and_user_data(run, hooks)
+        if created is not None and created.delegate is not None:
+            return created.delegate, None
+        with _timed(run, "search"):
+            await search_automatically(run, created)
+            pooled = await ranked_pool(run)
+        messages = _messages(run, created, pooled)
+        with _timed(run, "model"):
+            error = await _answer(run, messages, pooled)
+        with _timed(run, "next"):
+            returned = await _next(run, hooks, messages, error)
+    if error is not None and (returned is None or returned.delegate is None):
+        raise error
+    return (returned.delegate if returned else None), returned
+
+
+async def _create_and_user_data(run: Run, hooks: HookSession | None) -> CreateReturn | None:
+    """Create runs while the user's own data is searched. Raises HookError when the assistant wants that."""
+    created: CreateReturn | None = None
+
+    async def create() -> None:
+        nonlocal created
+        if hooks is not None:
+            with _timed(run, "create"):
+                created = await _governed(run, "Create", hooks.create(run.request.messages, hook_options(run.request.options)))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(create)
+        tasks.start_soon(search_user_data, run, user_data(run.request.messages))
+    if created is not None:
+        run.adopt(created)
+    return created
+
+
+def _messages(run: Run, created: CreateReturn | None, pooled: Pool) -> list[Message]:
+    """What the model is sent: prompts, the conversation as Create left it, and the sources.
+
+    Messages of Create with a user message among them are the conversation; without one they are context for it. A hook that
+    returns messages and turns the citation prompt off has formatted its own findings: they are not repeated.
+    """
+    conversation = list(run.request.messages)
+    added = list(created.messages or ()) if created else []
+    if any(message.role == "user" for message in added):
+        conversation = added
+    elif added:
+        last = max((n for n, message in enumerate(conversation) if message.role == "user"), default=len(conversation))
+        conversation = [*conversation[:last], *added, *conversation[last:]]
+    citation = run.settings.search.citation
+    own = bool(added) and not citation.auto_inject_prompt
+    items = [entry.item for entry in pooled.entries if not (own and entry.source == "hook")]
+    prompts = run.package.prompts_for(run.settings, run.machinery.app)
+    return with_references([*prompts, *conversation], items, citation, secrets.token_hex(8))
+
+
+async def _answer(run: Run, messages: Sequence[Message], pooled: Pool) -> HostError | None:
+    """The model's answer → the error when it failed; what had arrived was sent and is kept."""
+    options = run.settings.options
+    call = ModelCall(
+        messages=messages,
+        question=run.question,
+        references=quotable(pooled.items, run.searcher.book.format),
+        tools=run.machinery.toolbox.schemas(),
+        temperature=options.temperature,
+        max_tokens=options.max_tokens,
+        max_completion_tokens=options.max_completion_tokens,
+    )
+    try:
+        connector = run.machinery.connectors.get(run.settings.connector)
+        await run.answer.stream(connector, call, run.machinery.toolbox, options.tool_rounds)
+    except HostError as exc:
+        return exc
+    return None
+
+
+async def _next(run: Run, hooks: HookSession | None, messages: Sequence[Message], error: HostError | None) -> NextReturn | None:
+    """Next sees the completion, or the error."""
+    if hooks is None:
+        return None
+    payload = NextPayload(
+        messages=tuple(message.wire() for message in messages),
+        completion=run.answer.completion(),
+        tools=tuple(run.answer.tools),
+        error=str(error) if error else None,
+    )
+    returned = await _governed(run, "Next", hooks.next(payload, hook_options(run.request.options)))
+    if returned is not None:
+        run.metadata.update(returned.metadata or {})
+    return returned
+
+
+async def _governed(run: Run, name: str, hook: Awaitable[T]) -> T | None:
+    """A hook's return. With `hooks.on_error: continue` a hook that fails is a warning and returned nothing."""
+    try:
+        with span("hook", name):
+            return await hook
+    except HookError as exc:
+        if run.settings.hooks.on_error == "fail":
+            raise
+        await run.warn(exc)
+        return None
+
+
+@asynccontextmanager
+async def _open_hooks(run: Run) -> AsyncIterator[HookSession | None]:
+    turn = run.hook_turn()
+    if turn is None:
+        yield None
+    else:
+        async with run.machinery.hooks.open(turn) as session:
+            yield session
+
+
+@contextmanager
+def _timed(run: Run, step: str) -> Iterator[None]:
+    began = run.channel.elapsed_ms()
+    try:
+        yield
+    finally:
+        run.timings[step] = round(run.channel.elapsed_ms() - began, 3)
+
+
+def _end(run: Run, returned: NextReturn | None) -> StreamEnd:
+    answer = run.answer
+    if answer.first_text_ms is not None:
+        run.timings["first_text"] = round(answer.first_text_ms, 3)
+    run.timings["total"] = round(run.channel.elapsed_ms(), 3)
+    return StreamEnd(
+        content=answer.content,
+        citations=tuple(answer.cited.values()),
+        data=returned.data if returned else None,
+        metadata=run.metadata,
+        finish_reason=answer.finish_reason,
+        usage=answer.usage,
+        timings=run.timings,
+    )
+
+
+def _leaves(group: BaseExceptionGroup[E]) -> list[E]:
+    leaves: list[E] = []
+    for exc in group.exceptions:
+        leaves += _leaves(exc) if isinstance(exc, BaseExceptionGroup) else [exc]
+    return leaves

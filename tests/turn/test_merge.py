@@ -1,0 +1,90 @@
+"""The pool: weights, duplicates, order, reranking."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from host.config.schema import WeightSettings
+from host.ports import Ranked
+from host.search.merge import Pool, apply_ranking, cut, pool
+from host.types.search import Item, SearchResult, Source
+
+WEIGHTS = WeightSettings()
+
+
+def result(source: Source, **scores: float) -> SearchResult:
+    items = tuple(Item(type="kb", key=key, title=key, score=score) for key, score in scores.items())
+    return SearchResult(type="kb", query="q", source=source, items=items)
+
+
+def keys(pooled: Pool) -> list[str]:
+    return [entry.item.key for entry in pooled.entries]
+
+
+def test_the_users_data_wins_over_a_better_automatic_result() -> None:
+    pooled = pool([result("auto", a=0.9), result("user", u=0.8)], WEIGHTS)
+    assert [(entry.item.key, round(entry.final, 2)) for entry in pooled.entries] == [("u", 0.8), ("a", 0.54)]
+
+
+def test_of_duplicates_the_version_of_the_highest_priority_stays_and_the_others_say_why() -> None:
+    pooled = pool([result("auto", x=1.0), result("hook", x=0.3), result("user", x=0.2)], WEIGHTS)
+    assert [(entry.source, entry.item.score) for entry in pooled.entries] == [("user", 0.2)]
+    assert all("duplicate of the user result" in entry.dropped for entry in pooled.dropped)
+    assert len(pooled.dropped) == 2
+
+
+SOURCES: st.SearchStrategy[Source] = st.sampled_from(["user", "hook", "auto"])
+RESULTS = st.lists(
+    st.builds(
+        lambda source, scores: result(source, **scores),
+        SOURCES,
+        st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 1), max_size=6),
+    ),
+    max_size=5,
+)
+
+
+@given(RESULTS, st.randoms())
+def test_the_order_never_depends_on_which_search_answered_first(results: list[SearchResult], random: object) -> None:
+    shuffled = list(results)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert [e.why() for e in pool(results, WEIGHTS).entries] == [e.why() for e in pool(shuffled, WEIGHTS).entries]
+
+
+@given(RESULTS)
+def test_every_item_is_kept_once_or_dropped_with_a_reason(results: list[SearchResult]) -> None:
+    pooled = pool(results, WEIGHTS)
+    assert sorted(keys(pooled)) == sorted({item.key for r in results for item in r.items})
+    assert len(pooled.entries) + len(pooled.dropped) == sum(len(r.items) for r in results)
+    assert all(entry.dropped for entry in pooled.dropped)
+    finals = [entry.final for entry in pooled.entries]
+    assert finals == sorted(finals, reverse=True)
+
+
+@given(RESULTS, st.lists(st.builds(Ranked, st.integers(-3, 12), st.floats(-1, 2))))
+def test_a_reranker_can_neither_lose_nor_invent_an_item(results: list[SearchResult], ranking: list[Ranked]) -> None:
+    merged = pool(results, WEIGHTS)
+    ranked = apply_ranking(merged, ranking)
+    assert sorted(keys(ranked)) == sorted(keys(merged))
+    assert all(0 <= entry.rerank <= 1 for entry in ranked.entries)
+
+
+@given(RESULTS)
+def test_a_reranker_without_an_opinion_changes_nothing(results: list[SearchResult]) -> None:
+    merged = pool(results, WEIGHTS)
+    assert keys(apply_ranking(merged, [])) == keys(merged)
+    assert keys(apply_ranking(merged, [Ranked(n, 1.0) for n in range(len(merged.entries))])) == keys(merged)
+
+
+def test_items_that_were_not_judged_follow_those_that_were_in_the_merged_order() -> None:
+    merged = pool([result("hook", a=0.9, b=0.8, c=0.7, d=0.6)], WEIGHTS)
+    assert keys(apply_ranking(merged, [Ranked(3, 0.9), Ranked(2, 0.1)])) == ["d", "c", "a", "b"]
+
+
+@given(RESULTS, st.integers(1, 8))
+def test_what_is_cut_says_so(results: list[SearchResult], top: int) -> None:
+    merged = pool(results, WEIGHTS)
+    short = cut(merged, top)
+    assert keys(short) == keys(merged)[:top]
+    assert len(short.entries) + len(short.dropped) == len(merged.entries) + len(merged.dropped)

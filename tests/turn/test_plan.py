@@ -1,0 +1,74 @@
+"""The control table of automatic search."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from host.config.schema import Settings
+from host.search.plan import complete, plan
+from host.types.search import SearchRequest
+from host.types.turn import CreateReturn, Message, SearchChoice
+
+PLAIN = Settings()
+CONFIGURED = Settings.model_validate({"search": {"kb": {"enabled": True}, "web": {"enabled": True}}})
+CONTEXT = CreateReturn(messages=(Message(role="system", content="found"),))
+
+
+@pytest.mark.parametrize(
+    ("asked", "configured", "handled"), list(itertools.product([True, False, None], [True, False], [True, False]))
+)
+def test_the_request_outranks_the_hook_and_the_hook_outranks_the_assistant(
+    asked: bool | None, configured: bool, handled: bool
+) -> None:
+    settings = CONFIGURED if configured else PLAIN
+    types = plan(asked, CONTEXT if handled else None, settings, 0, {"kb"}).types
+    if asked is True:
+        assert types == (("web", "kb") if configured else ("kb",))
+    elif asked is False or handled or not configured:
+        assert types == ()
+    else:
+        assert types == ("web", "kb")
+
+
+def test_enough_results_of_the_users_own_data_make_searching_needless() -> None:
+    assert plan(None, None, CONFIGURED, 4, set()).types
+    skipped = plan(None, None, CONFIGURED, 5, set())
+    assert skipped.types == ()
+    assert "5 results" in skipped.reason
+    assert plan(True, None, CONFIGURED, 5, set()).types
+
+
+def test_a_hook_may_choose_the_types() -> None:
+    choice = CreateReturn(search=SearchChoice(search_types=("db",)), messages=CONTEXT.messages)
+    assert plan(None, choice, CONFIGURED, 0, set()).types == ("db",)
+    assert plan(None, CreateReturn(search=SearchChoice(need_search=False)), CONFIGURED, 0, set()).types == ()
+    assert plan(None, CreateReturn(search=False), CONFIGURED, 0, set()).types == ()
+    assert plan(None, CreateReturn(search=True, messages=CONTEXT.messages), PLAIN, 0, {"db"}).types == ("db",)
+
+
+def test_a_hook_that_returns_no_messages_has_not_handled_the_search() -> None:
+    assert plan(None, CreateReturn(messages=()), CONFIGURED, 0, set()).types == ("web", "kb")
+
+
+def test_every_skip_says_why() -> None:
+    for asked, hook, settings in [
+        (False, None, CONFIGURED),
+        (None, CONTEXT, CONFIGURED),
+        (None, None, PLAIN),
+        (True, None, PLAIN),
+    ]:
+        decided = plan(asked, hook, settings, 0, set())
+        assert decided.types == ()
+        assert decided.reason
+
+
+def test_a_requests_gaps_are_filled_from_the_settings_and_what_it_says_stands() -> None:
+    settings = Settings.model_validate(
+        {"search": {"kb": {"threshold": 0.4, "max_results": 7}}, "kb": {"collections": ["a", "b"]}}
+    )
+    filled = complete(SearchRequest(type="kb", query="q"), settings)
+    assert (filled.limit, filled.threshold, filled.collections, filled.graph) == (7, 0.4, ("a", "b"), False)
+    said = complete(SearchRequest(type="kb", query="q", limit=1, threshold=0.0, collections=("c",)), settings)
+    assert (said.limit, said.threshold, said.collections) == (1, 0.0, ("c",))
