@@ -2,7 +2,9 @@
 
 A layer is a partial document with these keys; it is validated by itself against these models and folded as plain
 data (`host.config.fold`); the result is a `Settings` with no gaps. `AppSettings` is what only `agent/agent.yml`
-may say, once for all assistants.
+may say, once for all assistants. `AgentFile` and `PackageFile` are the two files with more keys than a layer has.
+
+The first name of a field that has several is the field's own: messages and `host.config.normalise` rely on it.
 """
 
 from __future__ import annotations
@@ -13,6 +15,10 @@ from pydantic import AliasChoices, Field, field_validator
 
 from host.types.base import Value
 from host.types.search import RerankOptions
+
+
+# Keys that published packages carry and that nothing here acts on; `groundhook check` says so.
+UNREAD: dict[str, Any] = {"unread": True}
 
 
 class Switched(Value):
@@ -105,6 +111,12 @@ class UsesSettings(Value):
     query: str = "builtin"
     rerank: str = "builtin"
     web: str = "builtin"
+    default: str = Field(default="", json_schema_extra=UNREAD)
+    title: str = Field(default="", json_schema_extra=UNREAD)
+    vision: str = Field(default="", json_schema_extra=UNREAD)
+    audio: str = Field(default="", json_schema_extra=UNREAD)
+    fetch: str = Field(default="", json_schema_extra=UNREAD)
+    search: str = Field(default="", json_schema_extra=UNREAD)
 
 
 class HookLimits(Value):
@@ -132,12 +144,22 @@ class ModelSettings(Value):
     tool_rounds: int = Field(default=5, ge=0, description="Rounds of tool calls in one turn")
 
 
-class Available(Value):
-    """Collections (`kb`), models (`db`) and servers (`mcp`) that an assistant may use."""
+class Listed(Value):
+    """A section with one list, which may be written as the list alone: `db: ["order"]` is `db: {models: ["order"]}`."""
 
-    collections: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-    servers: tuple[Any, ...] = ()
+
+class AvailableCollections(Listed):
+    collections: tuple[str, ...] = Field(default=(), description="Collections that the assistant may use")
+
+
+class AvailableModels(Listed):
+    models: tuple[str, ...] = Field(default=(), description="Models that the assistant may use")
+
+
+class AvailableServers(Listed):
+    servers: tuple[str | dict[str, Any], ...] = Field(
+        default=(), description='MCP servers: "id", {id: [tools]}, or {server_id, tools, resources}'
+    )
 
 
 class Settings(Value):
@@ -151,9 +173,9 @@ class Settings(Value):
     uses: UsesSettings = UsesSettings()
     search: SearchSettings = SearchSettings()
     hooks: HookSettings = HookSettings()
-    kb: Available = Available()
-    db: Available = Available()
-    mcp: Available = Available()
+    kb: AvailableCollections = AvailableCollections()
+    db: AvailableModels = AvailableModels()
+    mcp: AvailableServers = AvailableServers()
 
 
 class DatabaseSettings(Value):
@@ -174,3 +196,43 @@ class AppSettings(Value):
     hook_workers: int | None = Field(default=None, ge=0, description="Processes that run hooks; none: one a core; 0: in process")
     state: str = Field(default=".groundhook", description="Folder for shards, SQLite files and compiled hooks")
     turn_timeout_ms: int = Field(default=120000, ge=1, description="Longest turn")
+
+
+class AppHookSettings(HookSettings):
+    workers: int | None = Field(default=None, ge=0, description="AppSettings.hook_workers")
+
+
+class AgentFile(Settings):
+    """`agent/agent.yml`: what holds for the app, and settings below those of every assistant."""
+
+    hooks: AppHookSettings = AppHookSettings()
+    database: DatabaseSettings = DatabaseSettings()
+    qdrant: QdrantSettings = QdrantSettings()
+    state: str = AppSettings().state
+    turn_timeout_ms: int = Field(default=AppSettings().turn_timeout_ms, ge=1)
+
+
+class PackageFile(Settings):
+    """`package.yao`: settings, the name of the assistant, its prompts, and words for clients (`Package.info`)."""
+
+    name: str = ""
+    description: str = ""
+    prompts: Any = Field(default=None, description="[{role, content}], or {preset: [{role, content}]}; else prompts.yml")
+    type: str = ""
+    avatar: str = ""
+    placeholder: Any = None
+    tags: tuple[str, ...] = ()
+    locales: dict[str, Any] = {}
+    author: str = ""
+    version: str = ""
+    license: str = ""
+    homepage: str = ""
+    sort: int = 0
+    modes: tuple[str, ...] = ()
+    default_mode: str = ""
+    automated: bool = False
+    built_in: bool = False
+    mentionable: bool = True
+    public: bool = False
+    readonly: bool = False
+    share: str = ""

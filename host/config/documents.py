@@ -1,0 +1,121 @@
+"""Files of an app as documents: data, and the exact place of every key and value.
+
+Formats go by the file's ending: `.yao` and `.jsonc` (JSON with comments and trailing commas), `.json` (strict), `.yml` and
+`.yaml` (YAML 1.2). Knows nothing of what a document means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path as FilePath
+from typing import Any, Literal
+
+from host.config.jsonc import parse_json, parse_jsonc
+from host.config.places import Node, Parsed, Part, Path, Unreadable, line_and_column
+from host.config.problems import Problem
+from host.config.yaml12 import parse_yaml
+from host.errors import ConfigError, Place
+from host.types.base import dotted
+
+Top = Literal["object", "list", "any"]
+
+_PARSERS: dict[str, Callable[[str], Parsed]] = {
+    ".yao": parse_jsonc,
+    ".jsonc": parse_jsonc,
+    ".json": parse_json,
+    ".yml": parse_yaml,
+    ".yaml": parse_yaml,
+}
+_TOPS: dict[Top, tuple[type, ...]] = {"object": (dict,), "list": (list,), "any": (dict, list)}
+_SHOULD_BE: dict[Top, str] = {"object": "an object", "list": "a list", "any": "an object or a list"}
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a file says. `file` is its name in messages."""
+
+    file: str
+    data: Any
+    text: str = field(repr=False)
+    parsed: Parsed = field(repr=False)
+
+    @cached_property
+    def _index(self) -> Node:
+        return self.parsed.index()
+
+    def place(self, path: Path = (), *, of: Part = "value") -> Place:
+        """Line and column of the value (or key) at `path`; of the nearest thing around it, where it does not exist."""
+        return self._place(self._index.offset(path, of))
+
+    def at(self, path: Path) -> Any:
+        """The value at `path` as it is written; None where there is none."""
+        value = self.data
+        for step in path:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return value
+
+    @cached_property
+    def warnings(self) -> tuple[Problem, ...]:
+        """Keys that an object has twice, of which the last holds."""
+        return tuple(self._twice(again.path, again.first, again.last) for again in self.parsed.repeated())
+
+    def _twice(self, path: Path, first: int, last: int) -> Problem:
+        line, _ = line_and_column(self.text, first)
+        message = f"the key {dotted(path)!r} is there twice, the first time in line {line}; this one holds"
+        return Problem("warning", message, self._place(last), code="duplicate_key")
+
+    def _place(self, offset: int) -> Place:
+        return Place(self.file, *line_and_column(self.text, offset))
+
+
+def read_document(path: FilePath, shown: str, *, top: Top = "object") -> Document:
+    """Read a file as the format that its ending names; `top` is what it has to hold. Raises ConfigError."""
+    try:
+        raw = path.read_bytes()
+    except OSError as exc:
+        raise ConfigError(f"cannot be read: {exc.strerror or exc}", place=Place(shown)) from exc
+    return parse_document(raw, shown, top=top)
+
+
+def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> Document:
+    """As `read_document`, for content that is already there."""
+    parser = _PARSERS.get(FilePath(shown).suffix.lower())
+    if parser is None:
+        known = ", ".join(_PARSERS)
+        raise ConfigError("not a format that is read here", place=Place(shown), hint=f"known endings: {known}")
+    text = _decoded(raw, shown)
+    if not text.strip():
+        raise ConfigError(f"empty, it should hold {_SHOULD_BE[top]}", place=Place(shown, 1, 1))
+    try:
+        parsed = parser(text)
+    except Unreadable as exc:
+        place = Place(shown, *line_and_column(text, exc.offset))
+        raise ConfigError(exc.message, place=place, hint=exc.hint) from None
+    data: Any = parsed.data
+    if data is None and parser is parse_yaml:
+        data = [] if top == "list" else {}  # a file whose every line is a comment says nothing, which is allowed
+    document = Document(shown, data, text, parsed)
+    if not isinstance(data, _TOPS[top]):
+        found = _noun(data)
+        raise ConfigError(f"should hold {_SHOULD_BE[top]}, and holds {found}", place=document.place())
+    return document
+
+
+def _decoded(raw: bytes, shown: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        line = raw.count(b"\n", 0, exc.start) + 1
+        raise ConfigError(
+            f"not UTF-8: byte 0x{raw[exc.start]:02x}", place=Place(shown, line), hint="save the file as UTF-8"
+        ) from None
+
+
+def _noun(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
+    return names.get(type(value), "nothing")

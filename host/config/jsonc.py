@@ -1,0 +1,195 @@
+"""JSON with comments and trailing commas, and strict JSON: text to data, and where each key and value stands.
+
+Comments and trailing commas are blanked with spaces, which keeps every offset, and the standard parser reads the rest:
+its positions are then those of the file. Refuses what JSON has no word for (NaN, Infinity, numbers beyond a double,
+half of a surrogate pair), and says so in words.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from host.config.places import Node, Parsed, Path, Repeated, Unreadable
+
+_STRING = r'"(?:[^"\\\r\n]|\\.)*"'
+_COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*[\s\S]*?\*/|/\*")
+# `[,` and `,,` are kept together so that their second comma stays and is refused.
+_COMMA = re.compile(rf"{_STRING}|[\[{{,]\s*,|,(?=\s*[}}\]])")
+_TOKEN = re.compile(rf'{_STRING}|[{{}}\[\]:,]|[^\s{{}}\[\]:,"]+')
+_NOT_A_LINE_END = re.compile(r"[^\r\n]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+_WORDS = {
+    "Expecting property name enclosed in double quotes": "expected a key in double quotes",
+    "Expecting ':' delimiter": "expected ':' after the key",
+    "Expecting ',' delimiter": "expected ',' or the closing bracket",
+    "Expecting value": "expected a value",
+    "Illegal trailing comma before end of object": "a comma before '}' is not allowed in strict JSON",
+    "Illegal trailing comma before end of array": "a comma before ']' is not allowed in strict JSON",
+    "Extra data": "nothing may follow the end of the document",
+    "Unterminated string starting at": "a string without its closing quote",
+    "Invalid control character at": "a line break or control character inside a string",
+    "Invalid \\escape": "an escape that JSON does not have",
+    "Invalid \\uXXXX escape": r"\u needs four hexadecimal digits",
+    "Unexpected UTF-8 BOM": "a second byte order mark",
+}
+
+
+def parse_jsonc(text: str) -> Parsed:
+    """Read JSON with `//` and `/* */` comments and trailing commas. Raises Unreadable."""
+    return _parse(blanked(text))
+
+
+def parse_json(text: str) -> Parsed:
+    """Read strict JSON. Raises Unreadable."""
+    try:
+        return _parse(text)
+    except Unreadable as exc:
+        if text.startswith(("//", "/*"), exc.offset):
+            raise Unreadable("a .json file has no comments", exc.offset, "name it .jsonc or .yao to comment it") from None
+        raise
+
+
+def blanked(text: str) -> str:
+    """The text with comments and trailing commas replaced by spaces: the same length, the same line ends."""
+    return _COMMA.sub(_without_comma, _COMMENT.sub(_without_comment, text))
+
+
+def _without_comment(match: re.Match[str]) -> str:
+    found = match.group()
+    if found == "/*":
+        raise Unreadable("a comment without its closing */", match.start())
+    return found if found[0] == '"' else _NOT_A_LINE_END.sub(" ", found)
+
+
+def _without_comma(match: re.Match[str]) -> str:
+    return " " if match.group() == "," else match.group()
+
+
+def _parse(text: str) -> Parsed:
+    seen_twice = False
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal seen_twice
+        made = dict(items)
+        seen_twice = seen_twice or len(made) != len(items)
+        return made
+
+    try:
+        data = json.loads(text, object_pairs_hook=pairs, parse_constant=_no_constant, parse_float=_finite)
+    except json.JSONDecodeError as exc:
+        _reword(text, exc)
+    except _NotANumber as exc:
+        raise Unreadable(f"{exc.literal} is not a number in JSON", _literal_offset(text, exc.literal)) from None
+    except RecursionError:
+        raise Unreadable("nested too deeply", 0) from None
+    except ValueError:
+        # What is left is Python's limit on the digits of an integer.
+        raise Unreadable("a number with too many digits", _long_number_offset(text)) from None
+    if _SURROGATE.search(text):
+        _refuse_half_surrogates(text)
+    return Parsed(data, lambda: _index(text)[0], lambda: _index(text)[1] if seen_twice else [])
+
+
+class _NotANumber(Exception):
+    def __init__(self, literal: str) -> None:
+        self.literal = literal
+
+
+def _no_constant(literal: str) -> NoReturn:
+    raise _NotANumber(literal)
+
+
+def _finite(literal: str) -> float:
+    value = float(literal)
+    if math.isinf(value):
+        raise _NotANumber(literal)
+    return value
+
+
+def _tokens(text: str) -> Iterator[tuple[str, int]]:
+    return ((match.group(), match.start()) for match in _TOKEN.finditer(text))
+
+
+def _literal_offset(text: str, literal: str) -> int:
+    return next((offset for token, offset in _tokens(text) if token == literal), 0)
+
+
+def _long_number_offset(text: str) -> int:
+    return next((offset for token, offset in _tokens(text) if len(token) > 4000 and token[0] != '"'), 0)
+
+
+def _refuse_half_surrogates(text: str) -> None:
+    for token, offset in _tokens(text):
+        if token[0] == '"' and _SURROGATE.search(token):
+            try:
+                json.loads(token).encode()
+            except UnicodeEncodeError:
+                raise Unreadable("half of a surrogate pair in a string", offset) from None
+
+
+def _reword(text: str, exc: json.JSONDecodeError) -> NoReturn:
+    if not text[exc.pos :].strip() and not exc.msg.startswith("Unterminated"):
+        raise Unreadable("the file ends before the document does", exc.pos) from None
+    here = text[exc.pos]
+    words = _WORDS.get(exc.msg, exc.msg[:1].lower() + exc.msg[1:])
+    if here == "'":
+        raise Unreadable(words, exc.pos, "strings need double quotes") from None
+    found = f", found {here!r}" if words.startswith("expected") else ""
+    raise Unreadable(words + found, exc.pos) from None
+
+
+@dataclass
+class _Open:
+    """An object or list whose end has not come: `step` is the key or position of the value that comes next."""
+
+    node: Node
+    path: Path
+    is_object: bool
+    step: str | int | None
+    key_offset: int = 0
+
+    def after_comma(self) -> None:
+        self.step = None if self.is_object else int(self.step or 0) + 1
+
+    def hold(self, offset: int) -> Node:
+        """The value that begins at `offset`, under the step that was waiting for it."""
+        assert self.step is not None
+        node = Node(self.key_offset if self.is_object else offset, offset)
+        self.node.children[self.step] = node
+        return node
+
+
+def _index(text: str) -> tuple[Node, list[Repeated]]:
+    """Places of a text that the parser has accepted, and the keys that occur twice in an object."""
+    root = Node(0, 0)
+    repeated: list[Repeated] = []
+    stack: list[_Open] = []
+    for token, offset in _tokens(text):
+        top = stack[-1] if stack else None
+        if token in ("}", "]"):
+            stack.pop()
+        elif token == ",":
+            stack[-1].after_comma()
+        elif token == ":":
+            continue
+        elif top is not None and top.step is None:
+            top.step, top.key_offset = json.loads(token), offset
+        else:
+            path: Path = ()
+            if top is None:
+                root = node = Node(offset, offset)
+            else:
+                path = (*top.path, top.step if top.step is not None else 0)
+                earlier = top.node.children.get(path[-1])
+                node = top.hold(offset)
+                if earlier is not None:
+                    repeated.append(Repeated(path, earlier.key, node.key))
+            if token in ("{", "["):
+                stack.append(_Open(node, path, token == "{", None if token == "{" else 0))
+    return root, repeated

@@ -1,0 +1,94 @@
+"""YAML 1.2 to data, and where each key and value stands.
+
+Plain data only: text keys, no tags of one's own, no merge keys (YAML 1.2 has none), a key once in a mapping. Dates become text
+as they were written, so that a file means the same in YAML and in JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from host.config.places import Node, Parsed, Unreadable
+
+_TAG = "tag:yaml.org,2002:"
+_MOST_NODES = 200_000  # anchors can make a small text endless
+
+
+def parse_yaml(text: str) -> Parsed:
+    """Read YAML 1.2. Raises Unreadable."""
+    from ruamel.yaml import YAML  # 70 ms, and not every command reads YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    from ruamel.yaml.reader import ReaderError
+
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        top = yaml.compose(text)
+        root = Node(0, 0)
+        data = None if top is None else _Reader(yaml.constructor).read(top, root)
+    except ReaderError as exc:
+        raise Unreadable("a character that YAML does not allow", exc.position) from None
+    except MarkedYAMLError as exc:
+        mark = exc.problem_mark or exc.context_mark
+        raise Unreadable(exc.problem or exc.context or "not YAML", mark.index if mark else 0, _hint(exc.problem or "")) from None
+    except YAMLError as exc:
+        raise Unreadable(f"not YAML: {exc}", 0) from None
+    except RecursionError:
+        raise Unreadable("nested too deeply", 0) from None
+    return Parsed(data, lambda: root, list)
+
+
+def _hint(problem: str) -> str:
+    if "'\\t'" in problem:
+        return "YAML is indented with spaces"
+    if "another document" in problem:
+        return "one document to a file"
+    return ""
+
+
+class _Reader:
+    def __init__(self, constructor: Any) -> None:
+        self._constructor = constructor
+        self._left = _MOST_NODES
+
+    def read(self, source: Any, node: Node) -> Any:
+        """Data of a composed node; fills in `node`'s places."""
+        self._left -= 1
+        if self._left < 0:
+            raise Unreadable("too much: the document expands to more than 200,000 values", source.start_mark.index)
+        if source.tag == _TAG + "map":
+            return self._mapping(source, node)
+        if source.tag == _TAG + "seq":
+            return [self.read(entry, self._child(node, n, entry, entry)) for n, entry in enumerate(source.value)]
+        return self._scalar(source)
+
+    def _mapping(self, source: Any, node: Node) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for key, value in source.value:
+            at = key.start_mark.index
+            if key.tag == _TAG + "merge":
+                raise Unreadable("YAML 1.2 has no merge keys ('<<')", at, "write the keys out")
+            if key.tag != _TAG + "str":
+                raise Unreadable("a key must be text", at, "put it in quotes")
+            if key.value in made:
+                raise Unreadable(f"the key {key.value!r} is there twice", at)
+            made[key.value] = self.read(value, self._child(node, key.value, key, value))
+        return made
+
+    def _child(self, node: Node, step: str | int, key: Any, value: Any) -> Node:
+        child = node.children[step] = Node(key.start_mark.index, value.start_mark.index)
+        return child
+
+    def _scalar(self, source: Any) -> Any:
+        kind = source.tag.removeprefix(_TAG)
+        if kind in ("str", "timestamp"):
+            return source.value
+        if kind not in ("null", "bool", "int", "float"):
+            raise Unreadable(f"the tag {source.tag!r} is not supported", source.start_mark.index, "plain values only")
+        try:
+            value = self._constructor.construct_object(source)
+        except ValueError:
+            raise Unreadable(f"{source.value!r} is not a {kind}", source.start_mark.index) from None
+        if isinstance(value, float) and not math.isfinite(value):
+            raise Unreadable(f"{source.value} is not a finite number", source.start_mark.index)
+        return value
