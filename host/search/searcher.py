@@ -1,0 +1,211 @@
+"""Runs the searches of one turn: fills a request's gaps, meets its deadline, cites what was found, and reports.
+
+This is the one place where a failed search becomes data: `search` returns a result with `error`, whatever happened at the
+source. Mistakes of the program itself are not caught here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import anyio
+
+from host.citations import Book
+from host.config.schema import Settings
+from host.errors import HostError, RerankError, SourceTimeout, UsageError
+from host.output.channel import Channel
+from host.ports import Found, Handler, Ranked, Reranker, Scope
+from host.registry import Registry
+from host.search import plan
+from host.search.merge import Pool, apply_ranking, cut, pool
+from host.trace import Span, span
+from host.types.events import SearchComplete, SearchFound, SearchStart
+from host.types.search import Item, RerankOptions, SearchRequest, SearchResult, Source
+
+Mode = Literal["all", "any", "race"]
+
+
+class Names(Protocol):
+    """Turns the names an author uses into ids: the assistant's own first, then the app's. Raises UnknownName."""
+
+    def collection(self, name: str, /) -> str: ...
+    def model(self, name: str, /) -> str: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plugins:
+    """The sources by search type, and the rerankers by type."""
+
+    handlers: Registry[Handler]
+    rerankers: Registry[Reranker]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searcher:
+    """The searches of one turn, under the settings of the layer that asks (`dataclasses.replace` for another)."""
+
+    plugins: Plugins
+    settings: Settings
+    scope: Scope
+    names: Names
+    book: Book
+    channel: Channel
+    ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    async def search(self, request: SearchRequest, source: Source) -> SearchResult:
+        """One search. Raises nothing of the source's: `error` is set."""
+        id = f"s{next(self.ids)}"
+        began = time.perf_counter()
+        await self.channel.send(SearchStart(search_id=id, source=source, search_type=request.type, query=request.query))
+        with span("search", request.query, query=request.query, search_type=request.type, source=source) as node:
+            try:
+                found, error = await self._attempt(request)
+                items = await self._ordered(tuple(self.book.cite(item) for item in found.items), request)
+            except anyio.get_cancelled_exc_class():
+                self.channel.note(SearchComplete(search_id=id, total=0, duration_ms=_since(began), error="stopped"))
+                raise
+            result = SearchResult(
+                type=request.type,
+                query=request.query,
+                source=source,
+                items=items,
+                total=len(items) if found.total is None else found.total,
+                duration_ms=_since(began),
+                error=error,
+                graph_nodes=found.graph_nodes,
+                dsl=found.dsl,
+            )
+            _describe(node, result)
+        for item in result.items:
+            await self.channel.send(SearchFound(search_id=id, item=item))
+        await self.channel.send(
+            SearchComplete(search_id=id, total=result.total, duration_ms=result.duration_ms, error=result.error)
+        )
+        return result
+
+    async def search_many(self, requests: Sequence[SearchRequest], mode: Mode, source: Source) -> list[SearchResult]:
+        """All at the same time. `all`: every result in the order of the requests. `any`: the first that has items, or
+        the first to end when none has. `race`: the first to end. The losers are cancelled."""
+        jobs = [lambda request=request: self.search(request, source) for request in requests]
+        if mode == "all":
+            return await run_all(jobs)
+        return await run_first(jobs, accept=(lambda result: bool(result.items)) if mode == "any" else (lambda _: True))
+
+    async def rank(self, query: str, results: Sequence[SearchResult]) -> Pool:
+        """Everything the turn found as one pool: weighed, deduplicated, reranked, cut. A reranker that fails leaves the
+        merged order in place."""
+        search = self.settings.search
+        with span("merge", results=len(results)) as node:
+            merged = pool(results, search.weights)
+            node.data["entries"] = [entry.why() for entry in merged.entries]
+            node.data["dropped"] = [entry.why() for entry in merged.dropped]
+        if not merged.entries:
+            return merged
+        ranking = await self._ranking(query, merged.items, search.rerank)
+        return cut(apply_ranking(merged, ranking) if ranking is not None else merged, search.rerank.top_k)
+
+    async def _attempt(self, request: SearchRequest) -> tuple[Found, str | None]:
+        """Ask the source → what it found, or nothing and why."""
+        timeout = plan.timeout_ms(request.type, self.settings)
+        try:
+            completed = self._resolved(plan.complete(request, self.settings))
+            handler = self.plugins.handlers.get(request.type)
+            with anyio.fail_after(timeout / 1000):
+                return await handler.search(completed, self.scope), None
+        except TimeoutError:
+            late = SourceTimeout(
+                f"the {request.type} search had no answer within {timeout} ms", hint=f"search.{request.type}.timeout_ms"
+            )
+            return Found(), str(late)
+        except HostError as exc:
+            return Found(), str(exc)
+
+    def _resolved(self, request: SearchRequest) -> SearchRequest:
+        """The request with ids in place of names; raises UsageError where there is nothing to search."""
+        if request.type == "kb":
+            collections = tuple(self.names.collection(name) for name in request.collections or ())
+            if not collections:
+                raise UsageError("no collection to search", hint="name one in `kb.collections` or in the request's `collections`")
+            return request.model_copy(update={"collections": collections})
+        if request.type == "db":
+            models = tuple(self.names.model(name) for name in request.models or ())
+            if not models:
+                raise UsageError("no model to query", hint="name one in `db.models` or in the request's `models`")
+            return request.model_copy(update={"models": models})
+        return request
+
+    async def _ordered(self, items: tuple[Item, ...], request: SearchRequest) -> tuple[Item, ...]:
+        """Items of one search as its own `rerank` wants them; as they came when it has none."""
+        if request.rerank is None or not items:
+            return items
+        alone = pool([SearchResult(type=request.type, query=request.query, items=items)], self.settings.search.weights)
+        ranking = await self._ranking(request.query, alone.items, request.rerank)
+        ordered = apply_ranking(alone, ranking) if ranking is not None else alone
+        return tuple(entry.item for entry in cut(ordered, request.rerank.top_k or len(items)).entries)
+
+    async def _ranking(self, query: str, items: Sequence[Item], options: RerankOptions) -> Sequence[Ranked] | None:
+        """A reranker's word on the items; None, and a failed node, when it has none."""
+        name = options.type or ("score" if self.settings.uses.rerank == "builtin" else self.settings.uses.rerank)
+        with span("rerank", name, items=len(items)) as node:
+            try:
+                reranker = self.plugins.rerankers.get(name)
+                with anyio.fail_after(self.settings.search.rerank.timeout_ms / 1000):
+                    return await reranker.rerank(query, items, options)
+            except TimeoutError:
+                problem: HostError = RerankError(f"the reranker {name!r} had no answer in time", hint="search.rerank.timeout_ms")
+            except HostError as exc:
+                problem = exc
+            node.fail(str(problem))
+        await self.scope.warn(problem.code, f"{problem}; the merged order stays")
+        return None
+
+
+async def run_all(jobs: Sequence[Callable[[], Awaitable[SearchResult]]]) -> list[SearchResult]:
+    """Run all jobs at the same time → their results in the order of the jobs."""
+    results: dict[int, SearchResult] = {}
+
+    async def run(index: int, job: Callable[[], Awaitable[SearchResult]]) -> None:
+        results[index] = await job()
+
+    async with anyio.create_task_group() as tasks:
+        for index, job in enumerate(jobs):
+            tasks.start_soon(run, index, job)
+    return [results[index] for index in range(len(jobs))]
+
+
+async def run_first(
+    jobs: Sequence[Callable[[], Awaitable[SearchResult]]], accept: Callable[[SearchResult], bool]
+) -> list[SearchResult]:
+    """Run all jobs until one gives a result that is accepted → that one; the others are cancelled. When none is
+    accepted: the first to end. Empty when there are no jobs."""
+    won: list[SearchResult] = []
+    ended: list[SearchResult] = []
+
+    async with anyio.create_task_group() as tasks:
+
+        async def run(job: Callable[[], Awaitable[SearchResult]]) -> None:
+            result = await job()
+            ended.append(result)
+            if not won and accept(result):
+                won.append(result)
+                tasks.cancel_scope.cancel()
+
+        for job in jobs:
+            tasks.start_soon(run, job)
+    return (won or ended)[:1]
+
+
+def _describe(node: Span, result: SearchResult) -> None:
+    """The keys that the reference gives a search node."""
+    node.data.update(duration_ms=result.duration_ms, result_count=len(result.items))
+    if result.error is not None:
+        node.fail(result.error)
+    node.data["status"] = "failed" if result.error is not None else "success"
+
+
+def _since(began: float) -> int:
+    return int((time.perf_counter() - began) * 1000)
