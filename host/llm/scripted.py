@@ -1,0 +1,188 @@
+"""A connector that answers from a script, in order: for tests of assistants, demos and benchmarks.
+
+It records what it was asked and refuses loudly what was not scripted. An entry of `options.script` is a text, or an object:
+
+    "Berlin is the capital {ref:0}."                      the text, in small pieces; {ref:0} is the first reference's marker
+    {"text": "…", "delay_ms": 50, "expect": "Berlin"}     waits first; the messages must contain what is expected
+    {"tool_calls": [{"name": "search", "arguments": {}}]} asks for tools
+    {"error": {"code": "refused", "message": "…", "after": 10}, "text": "…"}   fails after 10 characters of the text
+    {"cut": true, "text": "…"}                            the text, then the stream ends without being whole
+    {"text": "…", "times": 0}                             the same for every call from here on (n: for n calls)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import anyio
+from pydantic import AliasChoices, Field, ValidationError, field_validator
+
+from host.errors import (
+    ConfigError,
+    ModelError,
+    ModelGarbled,
+    ModelNotConfigured,
+    ModelRefused,
+    ModelStalled,
+    ModelTruncated,
+    ModelUnreachable,
+)
+from host.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
+from host.types.base import Value, dotted, problems
+from host.types.specs import ConnectorSpec
+from host.types.turn import Usage
+
+PIECE = 6  # characters of a delta: small, so that markers are split across deltas
+
+ERRORS: dict[str, type[ModelError]] = {
+    kind.code: kind
+    for kind in (ModelError, ModelNotConfigured, ModelUnreachable, ModelRefused, ModelStalled, ModelTruncated, ModelGarbled)
+}
+
+_REFERENCE = re.compile(r"\{ref:(\d+)\}")
+
+
+class ScriptedTool(Value):
+    """A tool call. `arguments` is an object, or JSON text as it is to arrive, right or wrong."""
+
+    name: str
+    arguments: dict[str, Any] | str = {}
+    id: str = ""
+
+
+class ScriptedFailure(Value):
+    """How the answer fails: `code` is one of `host.errors` with or without `model_`, `after` so many characters."""
+
+    code: str = "model"
+    message: str = "the script says so"
+    after: int | None = Field(default=None, ge=0, description="none: after the whole text")
+
+    @field_validator("code")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        code = value if value in ERRORS else f"model_{value}"
+        if code not in ERRORS:
+            raise ValueError(f"must be one of {', '.join(ERRORS)}")
+        return code
+
+
+class Reply(Value):
+    """One entry of the script."""
+
+    text: str = ""
+    tool_calls: tuple[ScriptedTool, ...] = ()
+    error: ScriptedFailure | None = None
+    cut: bool = Field(default=False, description="End without being whole")
+    expect: tuple[str, ...] = Field(default=(), description="What the messages of the call must contain")
+    delay_ms: int = Field(default=0, ge=0, validation_alias=AliasChoices("delay_ms", "delay"))
+    times: int = Field(default=1, ge=0, description="Calls that are answered so; 0: all that follow")
+    finish_reason: str = ""
+
+    @field_validator("expect", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+
+class ScriptedConnector:
+    """Answers the calls in the order of the script. `asked` holds what it was asked so far."""
+
+    def __init__(self, spec: ConnectorSpec) -> None:
+        """Raises ConfigError for an entry that is none, naming its place in the script."""
+        self.asked: list[ModelCall] = []
+        self._name = spec.id
+        self._replies = _in_turn([_reply(spec, index, entry) for index, entry in enumerate(spec.options.script)])
+        self._length = len(spec.options.script)
+
+    @asynccontextmanager
+    async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
+        """Raises ModelError when the script has no more to say, or not to this call."""
+        self.asked.append(call)
+        reply = next(self._replies, None)
+        if reply is None:
+            raise ModelError(
+                f"scripted connector {self._name!r} was called {len(self.asked)} times and has {self._length} replies",
+                hint='add a reply to options.script, or end it with one that has "times": 0',
+            )
+        self._check(reply, call)
+        async with aclosing(self._deltas(reply, _cited(reply.text, call, self._name))) as deltas:
+            yield deltas
+
+    async def _deltas(self, reply: Reply, text: str) -> AsyncGenerator[Delta]:
+        if reply.delay_ms:
+            await anyio.sleep(reply.delay_ms / 1000)
+        failure = reply.error
+        shown = text if failure is None or failure.after is None else text[: failure.after]
+        for start in range(0, len(shown), PIECE):
+            yield TextDelta(shown[start : start + PIECE])
+            await anyio.lowlevel.checkpoint()
+        if failure is not None:
+            raise ERRORS[failure.code](failure.message)
+        for delta in _tool_deltas(reply.tool_calls, len(self.asked)):
+            yield delta
+        if reply.cut:
+            raise ModelTruncated(f"the answer of {self._name!r} ended before it was whole")
+        reason = reply.finish_reason or ("tool_calls" if reply.tool_calls else "stop")
+        yield Finished(reason, model="scripted", usage=Usage())
+
+    def _check(self, reply: Reply, call: ModelCall) -> None:
+        said = "\n".join(message.text for message in call.messages)
+        for expected in reply.expect:
+            if expected not in said:
+                raise ModelError(
+                    f"scripted connector {self._name!r}: call {len(self.asked)} was expected to contain {expected!r}",
+                    hint=f"the messages were: {_shortened(said)!r}",
+                )
+
+
+def _reply(spec: ConnectorSpec, index: int, entry: Any) -> Reply:
+    if isinstance(entry, str):
+        return Reply(text=entry)
+    where = f"options.script[{index}]"
+    if not isinstance(entry, dict):
+        raise ConfigError(f"connector {spec.id!r}: {where} must be a text or an object, not {json.dumps(entry)}")
+    try:
+        return Reply.model_validate(entry)
+    except ValidationError as exc:
+        path, message = problems(exc)[0]
+        place = f"{where}.{dotted(path)}" if path else where
+        known = ", ".join(sorted(Reply.model_fields))
+        raise ConfigError(f"connector {spec.id!r}: {place}: {message}", hint=f"keys of a reply: {known}") from exc
+
+
+def _in_turn(replies: Sequence[Reply]) -> Iterator[Reply]:
+    for reply in replies:
+        if reply.times == 0:
+            while True:
+                yield reply
+        for _ in range(reply.times):
+            yield reply
+
+
+def _cited(text: str, call: ModelCall, name: str) -> str:
+    """The text with each {ref:n} as the marker of the call's n-th reference."""
+
+    def marker(match: re.Match[str]) -> str:
+        index = int(match[1])
+        if index >= len(call.references):
+            raise ModelError(f"scripted connector {name!r} cites {match[0]}, and the call has {len(call.references)} references")
+        return call.references[index].citation_id
+
+    return _REFERENCE.sub(marker, text)
+
+
+def _tool_deltas(calls: Sequence[ScriptedTool], turn: int) -> Iterator[ToolDelta]:
+    """Each call as a model sends it: id and name first, then its arguments in pieces."""
+    for index, call in enumerate(calls):
+        yield ToolDelta(index, id=call.id or f"call_{turn}_{index}", name=call.name)
+        arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
+        for start in range(0, len(arguments), PIECE * 2):
+            yield ToolDelta(index, arguments=arguments[start : start + PIECE * 2])
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 300 else text[:299] + "…"

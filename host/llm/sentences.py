@@ -1,0 +1,212 @@
+"""Sentences of a retrieved text: Markdown, a web snippet or plain prose in any script → passages that can be quoted.
+
+Words are never changed and never reordered; only marks of layout go (heading signs, list bullets, table bars, link
+targets, code fences with what they hold). Nothing here judges a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["prose", "entry", "row"]
+
+LONGEST = 480  # characters; beyond this a "sentence" is text without punctuation and is cut at a clause or a word
+
+_FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$")
+_BOLD_LINE = re.compile(r"^\s*(\*\*|__)(?P<text>[^*_]{1,80}?)\1\s*:?\s*$")
+_RULE = re.compile(r"^\s{0,3}([-*_=])(\s*\1){2,}\s*$")
+_TABLE_RULE = re.compile(r"^\s*\|\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$")
+_ENTRY = re.compile(r"^\s*(?:[-*+•‣▪–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][)])\s+(?:\[[ xX]\]\s+)?(?P<text>.*)$")
+_QUOTE = re.compile(r"^\s{0,3}(?:>\s?)+")
+_COMMENT = re.compile(r"<!--.*?-->", re.S)
+_TAG = re.compile(
+    r"</?(?:p|br|hr|div|span|b|i|em|strong|a|ul|ol|li|h[1-6]|table|thead|tbody|tr|td|th|img|sup|sub|pre|details|summary)"
+    r"(?:\s[^<>]*)?/?>",
+    re.I,
+)
+_IMAGE = re.compile(r"!\[[^\]]*\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
+_LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]]+)\](?:\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])")
+_SPACE = re.compile(r"\s+")
+_CODE_SPAN = re.compile(r"(`+)(?:(?!`).)+?\1")
+
+# A terminator, closing quotes and brackets, then white space; scripts that write no spaces need none.
+_END = re.compile(r"(?:[.!?…؟۔।॥։]+[\"'”’»“)\]}*_`]*(?=\s)|[。！？｡]+[」』”’）】》]*)")
+_WORD_BEFORE = re.compile(r"[^\s(\[\"“„«‹'’]+$")
+_INITIALS = re.compile(r"^(?:[^\W\d_]\.)+$")
+_CONTINUES = re.compile(r"\s*(?:[a-zß-öø-ÿа-яα-ω,;:)\]]|[-–—]\s)")
+
+_ABBREVIATIONS = """
+dr mr mrs ms prof rev hon st sr jr vs cf viz approx dept gen col capt lt sgt gov sen rep fr bros e.g i.e
+ca bzw vgl evtl ggf inkl exkl bspw sog hr mme mlle dipl geb z.b d.h u.a z.t o.ä p.ex s.a
+"""
+_COUNTED = """
+no nos nr fig figs vol ch sec art eq p pp pg ver v abs tab kap bd abb
+jan feb mar apr jun jul aug sep sept oct nov dec
+"""
+_NEVER_LAST = frozenset(_ABBREVIATIONS.split())
+_BEFORE_NUMBER = frozenset(_COUNTED.split())
+_MONTH_AFTER = re.compile(
+    r"\s*(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jahrhundert|auflage)\b", re.I
+)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A passage as it can be quoted. `block` counts paragraphs, entries and rows from 0, `heading` is the heading above."""
+
+    text: str
+    block: int
+    heading: str = ""
+    kind: Kind = "prose"
+
+
+def sentences(content: str) -> list[Sentence]:
+    """The sentences of a text, in its order."""
+    found: list[Sentence] = []
+    for number, block in enumerate(_blocks(content)):
+        parts = [block.text] if block.kind == "row" else split(block.text)
+        found += [Sentence(part, number, block.heading, block.kind) for part in parts if _says_something(part)]
+    return found
+
+
+def split(paragraph: str) -> list[str]:
+    """A paragraph's sentences, white space collapsed; one that is longer than LONGEST characters is cut at clauses."""
+    text = _SPACE.sub(" ", paragraph).strip()
+    code = [match.span() for match in _CODE_SPAN.finditer(text)]
+    parts: list[str] = []
+    start = 0
+    for end in _END.finditer(text):
+        if any(low < end.start() < high - 1 for low, high in code) or not _ends(text, start, end):
+            continue
+        parts.append(text[start : end.end()].strip())
+        start = end.end()
+    parts.append(text[start:].strip())
+    return [_balanced(piece) for part in parts if part for piece in _cut(part)]
+
+
+# ------------------------------------------------------------------------------------------------ blocks
+
+
+@dataclass
+class _Block:
+    kind: Kind
+    heading: str
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return _without_marks(" ".join(self.lines))
+
+
+def _blocks(content: str) -> Iterator[_Block]:
+    """Paragraphs, list entries and table rows; headings are kept on what stands below them."""
+    heading, fence = "", ""
+    block: _Block | None = None
+    for line in _COMMENT.sub(" ", _without_front_matter(content)).splitlines():
+        if fence:
+            if line.strip().startswith(fence):
+                fence = ""
+            continue
+        opened = _FENCE.match(line)
+        line = _QUOTE.sub("", line)
+        title = _title(line)
+        entry = _ENTRY.match(line)
+        row = line.lstrip().startswith("|")
+        below_names = row and _TABLE_RULE.match(line) is not None
+        blank = not line.strip() or _RULE.match(line) is not None or below_names
+        if below_names and block is not None and block.kind == "row":
+            block = None  # names of columns say nothing by themselves
+        if block is not None and (opened or blank or title or entry or row or block.kind == "row"):
+            yield block
+            block = None
+        if opened:
+            fence = opened[1]
+        elif title:
+            heading = title
+        elif row and not blank:
+            block = _Block("row", heading, [_row(line)])
+        elif entry and not blank:
+            block = _Block("entry", heading, [entry["text"]])
+        elif not blank:
+            block = block or _Block("prose", heading)
+            block.lines.append(line)
+    if block is not None:
+        yield block
+
+
+def _title(line: str) -> str:
+    found = _HEADING.match(line)
+    if found:
+        return _without_marks(found[1])
+    bold = _BOLD_LINE.match(line)
+    return _without_marks(bold["text"]) if bold else ""
+
+
+def _row(line: str) -> str:
+    """`| a | b | c |` → `a – b – c`; bars within code or behind a backslash do not divide cells."""
+    shielded = _CODE_SPAN.sub(lambda match: match[0].replace("|", "\0"), line.replace("\\|", "\0"))
+    cells = [cell.strip().replace("\0", "|") for cell in shielded.strip().strip("|").split("|")]
+    return " – ".join(cell for cell in cells if cell)
+
+
+def _without_front_matter(content: str) -> str:
+    if not content.startswith("---\n"):
+        return content
+    end = content.find("\n---\n", 3)
+    return content if end < 0 else content[end + 5 :]
+
+
+def _without_marks(text: str) -> str:
+    """Inline Markdown as it reads: links become their text; emphasis and code stay, as they read well in an answer."""
+    text = _TAG.sub(" ", _IMAGE.sub(" ", text))
+    return _SPACE.sub(" ", _LINK.sub(lambda match: match["text"], text)).strip()
+
+
+# ------------------------------------------------------------------------------------------------ sentences
+
+
+def _ends(text: str, start: int, end: re.Match[str]) -> bool:
+    """Whether a terminator ends a sentence, by the word before it and what comes after."""
+    after = text[end.end() :]
+    if end[0][0] in "。！？｡!?؟۔।॥։":
+        return not after[:1].islower()
+    if _CONTINUES.match(after):
+        return False
+    if not end[0].startswith(".") or end[0].startswith(".."):
+        return True
+    before = _WORD_BEFORE.search(text[start : end.start()])
+    word = before[0].strip("*_`").lower() if before else ""
+    if word in _NEVER_LAST or _INITIALS.match(word + "."):
+        return False
+    numbered = after.lstrip()[:1].isdigit()
+    if word in _BEFORE_NUMBER and numbered:
+        return False
+    return not (word.isdigit() and len(word) <= 2 and _MONTH_AFTER.match(after))
+
+
+def _cut(sentence: str) -> Iterator[str]:
+    while len(sentence) > LONGEST:
+        at = max(sentence.rfind(mark, LONGEST // 2, LONGEST) for mark in ("; ", ", ", "، ", "，", "、"))
+        if at < 0:
+            at = sentence.rfind(" ", LONGEST // 2, LONGEST)
+        at = at if at > 0 else LONGEST - 1
+        yield sentence[: at + 1].strip()
+        sentence = sentence[at + 1 :].strip()
+    if sentence:
+        yield sentence
+
+
+def _balanced(text: str) -> str:
+    """Without marks whose other half is in another sentence: they would swallow what is written behind."""
+    for mark in ("**", "__", "`"):
+        if text.count(mark) % 2:
+            text = text.replace(mark, "")
+    return text.strip()
+
+
+def _says_something(text: str) -> bool:
+    return sum(character.isalnum() for character in text) >= 2
