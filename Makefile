@@ -21,7 +21,8 @@ install: .venv/.installed
 .venv/.installed: pyproject.toml constraints.txt
 	@python='$(PYTHON)'; \
 	if ! "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
-		echo "Groundhook needs Python 3.11 or newer; here is $${python:-$$(python3 --version 2>&1 || echo none)}." >&2; \
+		found=$$("$${python:-python3}" --version 2>&1) || found="no $${python:-python3}"; \
+		echo "Groundhook needs Python 3.11 or newer; there is $$found." >&2; \
 		echo "Install one, or name it: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; \
 		exit 1; \
 	fi; \

@@ -51,10 +51,20 @@ SYMBOLS = {"search": "🔍", "found": "📄", "done": "✅", "failed": "⚠", "t
 PLAIN_SYMBOLS = {"search": ">", "found": "-", "done": "ok:", "failed": "!", "tool": "*"}
 
 
+class _Console(Console):
+    """A console that leaves the end of a pipe to its caller instead of ending the process."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console(file: IO[str]) -> Console:
-    """A console that interprets nothing in what it prints, and cuts nothing when it is not a terminal."""
-    plain = Console(file=file, markup=False, emoji=False, highlight=False)
-    return plain if plain.is_terminal else Console(file=file, markup=False, emoji=False, highlight=False, width=UNCUT)
+    """A console that interprets nothing in what it prints, and cuts nothing when it is not a terminal.
+    Writing raises BrokenPipeError when nobody reads any more."""
+    made = _Console(file=file, markup=False, emoji=False, highlight=False)
+    if not made.is_terminal:
+        made.width = UNCUT
+    return made
 
 
 class Terminal:
@@ -279,7 +289,7 @@ def marker_style(verdict: Verdict, url: str) -> Style:
 
 def safe_link(url: str) -> str | None:
     """The address as a terminal may be given it, or None: only the web's, and nothing that ends the escape sequence."""
-    return url if url.startswith(("http://", "https://")) and url == one_line(url) and url.isascii() else None
+    return url if url.startswith(("http://", "https://")) and url.isascii() and url.isprintable() and " " not in url else None
 
 
 def message_text(message: Any) -> str:

@@ -1,0 +1,85 @@
+"""`groundhook chat`: one turn of a conversation, shown as it happens."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from host.app import open_host
+from host.cli import options
+from host.cli.edge import DEBUG_HINT, FAILED, execute
+from host.cli.report import Report
+from host.output.terminal import Terminal
+from host.types.events import Event, Failed
+
+
+@click.command("chat")
+@click.argument("assistant")
+@click.argument("message")
+@options.common
+@click.option("--search/--no-search", "search", default=None, help="Search, or do not, whatever assistant and hook say.")
+@click.option("--connector", metavar="ID", help="Language model to use instead of the assistant's.")
+@options.asker
+@options.clock
+@click.option("--trace", is_flag=True, help="Show the steps of the turn and their times at the end.")
+def command(
+    assistant: str,
+    message: str,
+    app: Path,
+    search: bool | None,
+    connector: str | None,
+    user: str,
+    team: str,
+    tenant: str,
+    now: datetime | None,
+    trace: bool,
+    as_json: bool,
+    debug: bool,
+) -> int:
+    """Ask ASSISTANT, and watch it search, answer and cite.
+
+    The answer and its sources are on standard output, warnings and errors on standard error.
+    """
+    report = Report(json=as_json)
+    identity = options.identity(user=user, team=team, tenant=tenant)
+
+    async def work() -> int:
+        failed = False
+        messages = [{"role": "user", "content": message}]
+        async with (
+            open_host(app, now=now) as host,
+            host.stream(assistant, messages, search=search, connector=connector, identity=identity) as events,
+        ):
+            with View(report, trace=trace) as view:
+                async for event in events:
+                    failed = failed or event.type == "error"
+                    view.show(event)
+        return FAILED if failed else 0
+
+    return execute(work, report, debug=debug)
+
+
+class View:
+    """Events as JSON lines or in the terminal; leaving it ends the line that the answer stands on."""
+
+    def __init__(self, report: Report, *, trace: bool) -> None:
+        self._report = report
+        self._terminal = Terminal(report.out, report.err, trace=trace)
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._terminal.close()
+
+    def show(self, event: Event) -> None:
+        if isinstance(event, Failed) and event.code == "internal":
+            event = event.model_copy(update={"hint": DEBUG_HINT})
+        if not self._report.json:
+            self._terminal.show(event)
+        elif isinstance(event, Failed):
+            self._report.failed(event)
+        else:
+            self._report.line(event)

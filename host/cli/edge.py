@@ -1,0 +1,74 @@
+"""The outermost edge: runs a command's work, and turns whatever ends it into words and an exit code.
+
+This is the only place that catches everything. A HostError is one clear line; a bug is one line that says how to see more.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Awaitable, Callable, Iterator
+
+import anyio
+
+from host.cli.report import Report
+from host.errors import ConfigErrors, HostError
+from host.output.lines import failure
+from host.types.events import Failed
+
+FAILED = 1
+INTERRUPTED = 130
+READER_GONE = 141
+
+Work = Callable[[], Awaitable[int]]
+
+DEBUG_HINT = "this is a bug in Groundhook or a plug-in; --debug shows the traceback"
+
+
+def execute(work: Work, report: Report, *, debug: bool = False) -> int:
+    """Run `work` on an event loop of its own → the exit code of the process."""
+    logging.basicConfig(level=logging.INFO if debug else logging.CRITICAL + 1, stream=sys.stderr)
+    try:
+        code = anyio.run(work)
+        sys.stdout.flush()
+    except BaseException as exc:  # noqa: BLE001 - the outermost edge: nothing is above it
+        return _told(list(_leaves(exc)), report, debug=debug)
+    return code
+
+
+def _told(errors: list[BaseException], report: Report, *, debug: bool) -> int:
+    if any(isinstance(error, KeyboardInterrupt) for error in errors):
+        report.failed(Failed(code="interrupted", message="interrupted"))
+        return INTERRUPTED
+    if any(isinstance(error, BrokenPipeError) for error in errors):
+        _discard_output()
+        return READER_GONE
+    for error in errors:
+        if isinstance(error, HostError):
+            report.failed(failure(error))
+        else:
+            if debug:
+                traceback.print_exception(error)
+            message = f"internal error: {error.__class__.__name__}: {error}"
+            report.failed(Failed(code="internal", message=message, hint=DEBUG_HINT))
+    return FAILED
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    """What really happened, out of the groups that task groups and files with several mistakes make of it."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    elif isinstance(error, ConfigErrors):
+        yield from error.errors
+    else:
+        yield error
+
+
+def _discard_output() -> None:
+    """Let the interpreter's last flush of standard output go nowhere instead of failing."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -1,0 +1,73 @@
+"""The command `groundhook`: its commands by name, each loaded when it is used.
+
+Only the module of the command that runs is imported, so that `groundhook --help` answers at once and `chat` does not wait for
+what `kb add` needs. Exit codes: 0 done, 1 the turn or the check failed, 2 wrong usage, 130 interrupted, 141 nobody reads the
+output any more.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from host.cli.report import Report
+from host.types.events import Failed
+
+COMMANDS = {
+    "chat": ("host.cli.chat", "Ask an assistant, and watch it search, answer and cite."),
+    "search": ("host.cli.search", "Search the web, knowledge bases or databases."),
+    "kb": ("host.cli.kb", "Documents of knowledge bases: add, list, remove."),
+    "db": ("host.cli.db", "Databases: load the models' sample rows."),
+    "check": ("host.cli.check", "Find mistakes in configuration, hooks and references."),
+    "config": ("host.cli.config", "Explain which layer set which value."),
+}
+WRONG_USAGE = 2
+INTERRUPTED = 130
+
+
+class _Commands(click.Group):
+    """A group that imports a command's module when the command is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help) for name, (_, help) in COMMANDS.items()])
+
+
+@click.group(cls=_Commands)
+@click.version_option(package_name="groundhook", message="%(prog)s %(version)s")
+def groundhook() -> None:
+    """A host for chat assistants whose answers cite what they found."""
+
+
+def main() -> None:
+    """Run the command line of this process and end the process."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line → its exit code. Usage errors are told here, everything else in `host.cli.edge`."""
+    try:
+        code = groundhook.main(args=list(arguments), prog_name="groundhook", standalone_mode=False)
+    except click.ClickException as exc:
+        report = Report(json="--json" in arguments)
+        context = getattr(exc, "ctx", None)
+        report.failed(
+            Failed(code="usage", message=exc.format_message(), hint=f"see `{context.command_path} --help`" if context else "")
+        )
+        return WRONG_USAGE
+    except click.Abort:
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,56 @@
+"""Options that several commands share, worded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from host.types.turn import Identity
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Moment(click.ParamType[datetime]):
+    """A date or time in ISO 8601; UTC unless it says otherwise."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a date or time such as 2026-03-01 or 2026-03-01T09:30:00+02:00", param, ctx)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def common(command: F) -> F:
+    """--app, --json and --debug."""
+    folder = click.Path(exists=True, file_okay=False, path_type=Path)
+    command = click.option("--debug", is_flag=True, hidden=True, help="Show the traceback of a bug, and the log.")(command)
+    command = click.option("--json", "as_json", is_flag=True, help="Print JSON, one event or result to a line.")(command)
+    return click.option("--app", type=folder, default=".", metavar="DIR", help="The app's folder (default: this one).")(command)
+
+
+def asker(command: F) -> F:
+    """--user, --team and --tenant: who asks."""
+    command = click.option("--tenant", default="", metavar="T", help="Tenant of who asks.")(command)
+    command = click.option("--team", default="", metavar="T", help="Team of who asks.")(command)
+    return click.option("--user", default="", metavar="U", help="Id of who asks.")(command)
+
+
+def clock(command: F) -> F:
+    """--now."""
+    return click.option("--now", type=Moment(), metavar="T", help="Take T (ISO 8601) for the time of day.")(command)
+
+
+def identity(*, user: str = "", team: str = "", tenant: str = "") -> Identity | None:
+    """Who asks; None when nothing was said."""
+    if not (user or team or tenant):
+        return None
+    return Identity(user_id=user, team_id=team, tenant_id=tenant)

@@ -1,0 +1,48 @@
+"""Where a command's output goes: people read a terminal, programs read JSON lines.
+
+With `json`, standard output has one event or result to a line and nothing else, errors included; what people should know is on
+standard error either way.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from rich.console import RenderableType
+
+from host.output.lines import line
+from host.output.terminal import complaint, console
+from host.types.events import Failed, Warned
+
+
+class Report:
+    """The two streams of this process."""
+
+    def __init__(self, *, json: bool) -> None:
+        self.json = json
+        self.out = console(sys.stdout)
+        self.err = console(sys.stderr)
+
+    def line(self, value: BaseModel | Mapping[str, Any]) -> None:
+        """A JSON line, at once."""
+        sys.stdout.buffer.write(line(value).encode("utf-8"))
+        sys.stdout.buffer.flush()
+
+    def show(self, what: RenderableType) -> None:
+        """Something for people; nothing with `json`."""
+        if not self.json:
+            self.out.print(what, soft_wrap=not self.out.is_terminal)
+
+    def failed(self, event: Failed) -> None:
+        """An error: on standard error, and as an event with `json`."""
+        self.err.print(complaint("error", event, "red"), soft_wrap=True)
+        if self.json:
+            self.line(event)
+
+    def warned(self, event: Warned) -> None:
+        self.err.print(complaint("warning", event, "yellow"), soft_wrap=True)
+        if self.json:
+            self.line(event)

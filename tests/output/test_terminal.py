@@ -1,0 +1,300 @@
+"""A turn in the terminal: what a person sees of recorded events, on a terminal and on a pipe."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from host.output.terminal import Terminal, console, message_text, safe_link
+from host.types.events import (
+    CitationSeen,
+    Cited,
+    Event,
+    Failed,
+    HookMessage,
+    SearchComplete,
+    SearchFound,
+    SearchStart,
+    StreamEnd,
+    StreamStart,
+    Text,
+    ToolResult,
+    ToolStart,
+    Trace,
+    TraceNode,
+    Warned,
+)
+from host.types.search import Item
+
+HOOKS = Item(citation_id="#ref:k3vd", type="kb", title="Hooks", collection="docs", document_id="hooks.md")
+NEWS = Item(citation_id="#ref:b2c3", type="web", title="News", url="https://example.org/news")
+
+
+class Screen:
+    """Both streams of a terminal of `width` columns, or of pipes (width 0)."""
+
+    def __init__(self, width: int = 0) -> None:
+        self._out, self._err = io.StringIO(), io.StringIO()
+        self.width = width
+
+    def console(self, file: io.StringIO) -> Console:
+        if not self.width:
+            return console(file)
+        return Console(
+            file=file,
+            width=self.width,
+            height=25,
+            force_terminal=True,
+            color_system="standard",
+            markup=False,
+            emoji=False,
+            highlight=False,
+            _environ={},
+        )
+
+    def play(self, events: Iterable[Event], *, trace: bool = False) -> Screen:
+        terminal = Terminal(self.console(self._out), self.console(self._err), trace=trace)
+        for event in events:
+            terminal.show(event)
+        terminal.close()
+        return self
+
+    @property
+    def out(self) -> str:
+        return self._out.getvalue()
+
+    @property
+    def err(self) -> str:
+        return self._err.getvalue()
+
+
+def searched(*items: Item, total: int | None = None, error: str | None = None, id: str = "s1") -> list[Event]:
+    return [
+        SearchStart(search_id=id, source="auto", search_type="kb", query="What is a hook?"),
+        *(SearchFound(search_id=id, item=item) for item in items),
+        SearchComplete(search_id=id, total=len(items) if total is None else total, duration_ms=1234, error=error),
+    ]
+
+
+def answered(*deltas: str) -> list[Event]:
+    return [Text(delta=delta) for delta in deltas]
+
+
+def test_a_turn_reads_as_search_then_answer_then_sources() -> None:
+    events: list[Event] = [
+        StreamStart(assistant_id="docs"),
+        *searched(HOOKS, NEWS),
+        *answered("It runs alone "),
+        CitationSeen(marker="#ref:k3vd", verdict="ok", item=HOOKS),
+        *answered("#ref:k3vd", "."),
+        StreamEnd(
+            citations=(
+                Cited(marker="#ref:k3vd", verdict="ok", title="Hooks", type="kb", collection="docs", document_id="hooks.md"),
+            )
+        ),
+    ]
+    assert Screen().play(events).out == (
+        '🔍 Searching "What is a hook?" (knowledge base)...\n'
+        "📄 Found 2 results (knowledge base):\n"
+        "   1. #ref:k3vd - Hooks\n"
+        "   2. #ref:b2c3 - News\n"
+        "✅ Search complete (1.2s)\n"
+        "\n"
+        "It runs alone #ref:k3vd.\n"
+        "\n"
+        "Sources\n"
+        "  #ref:k3vd  Hooks\n"
+        "             docs / hooks.md\n"
+    )
+
+
+def test_a_failed_search_says_why() -> None:
+    assert "⚠ Search failed (knowledge base): no key (1.2s)\n" in Screen().play(searched(error="no key")).out
+
+
+def test_searches_that_overlap_keep_their_results_apart() -> None:
+    first, second = searched(HOOKS, id="a"), searched(NEWS, id="b")
+    shown = Screen().play([first[0], second[0], first[1], second[1], second[2], first[2]]).out
+    assert shown.index("#ref:b2c3") < shown.index("✅") < shown.index("#ref:k3vd")
+
+
+def test_long_lists_of_results_are_cut_and_counted() -> None:
+    shown = Screen().play(searched(*[HOOKS] * 8, total=230)).out
+    assert "Found 8 of 230 results" in shown
+    assert "... and 3 more" in shown
+
+
+def test_only_cited_sources_are_listed_and_unknown_markers_are_named() -> None:
+    end = StreamEnd(
+        citations=(
+            Cited(marker="#ref:zz9z", verdict="unknown"),
+            Cited(marker="#ref:b2c3", verdict="ok", title="News", url="https://example.org/news", type="web"),
+            Cited(marker="#ref:d4e5", verdict="ok", type="db", model="product", record_id=7),
+        )
+    )
+    shown = Screen().play([*searched(HOOKS), end]).out
+    assert shown.partition("Sources\n")[2] == (
+        "  #ref:b2c3  News\n             https://example.org/news\n  #ref:d4e5  product / 7\nNot among the sources: #ref:zz9z\n"
+    )
+
+
+def test_warnings_and_errors_are_on_the_other_stream() -> None:
+    screen = Screen().play(
+        [
+            *answered("Half an"),
+            Warned(code="x", message="odd"),
+            Failed(code="hook_threw", message="boom\nbang", file="assistants/x/index.ts", line=3, column=7, hint="see docs"),
+        ]
+    )
+    assert screen.out == "Half an\n"
+    assert screen.err == "warning: odd\nerror: assistants/x/index.ts:3:7: boom bang (see docs)\n"
+
+
+def test_tools_and_messages_of_hooks_are_shown() -> None:
+    screen = Screen().play(
+        [
+            ToolStart(call_id="1", name="weather", arguments={"city": "Tromsø"}),
+            ToolResult(call_id="1", name="weather", duration_ms=20),
+            ToolResult(call_id="2", name="time", error="no clock", duration_ms=20),
+            HookMessage(action="send", message_id="m1", message={"type": "text", "props": {"content": "Working"}}),
+            HookMessage(action="append", message_id="m1", message=" on it"),
+            HookMessage(action="send", message_id="m2", message="Done"),
+            StreamEnd(data={"a": "\x1b"}),
+        ]
+    )
+    assert screen.out == (
+        '🔧 weather {"city": "Tromsø"}\n✅ weather (20 ms)\n⚠ time failed: no clock (20 ms)\n\nWorking on it\n\nDone\n\n'
+        'Data\n{\n  "a": "\\u001b"\n}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        (None, ""),
+        ("x", "x"),
+        ({"type": "text", "props": {"content": "x"}}, "x"),
+        ({"type": "loading", "props": {"message": "x"}}, "x"),
+        ({"text": "x"}, "x"),
+        ({"type": "chart", "props": {"n": 1}}, '{"type": "chart", "props": {"n": 1}}'),
+    ],
+)
+def test_the_words_in_a_message_are_found(message: object, text: str) -> None:
+    assert message_text(message) == text
+
+
+def test_the_trace_is_a_tree_with_times_and_states() -> None:
+    events: list[Event] = [
+        Trace(node=TraceNode(id="n1", type="turn")),
+        Trace(node=TraceNode(id="n2", parent="n1", type="search", label="kb")),
+        Trace(
+            node=TraceNode(id="n2", parent="n1", type="search", label="kb", status="failed", duration_ms=5, data={"error": "no"})
+        ),
+        Trace(node=TraceNode(id="n1", type="turn", status="completed", duration_ms=1500)),
+        StreamEnd(),
+    ]
+    assert Screen().play(events, trace=True).out == ("Trace\n└── turn  1.5s  completed\n    └── search kb  5 ms  failed: no\n")
+    assert Screen().play(events).out == ""
+
+
+# ---- markers
+
+
+def marked(text: str, cuts: Sequence[int]) -> list[Event]:
+    """`text` in pieces cut at `cuts`, each of its markers announced before the piece in which it begins."""
+    events: list[Event] = []
+    at = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    for start, stop in pairwise(at):
+        for match in re.finditer(r"#ref:\w{4}", text):
+            if start <= match.start() < stop:
+                verdict, item = ("ok", NEWS) if match[0] == NEWS.citation_id else ("unknown", None)
+                events.append(CitationSeen(marker=match[0], verdict=verdict, item=item))
+        events.append(Text(delta=text[start:stop]))
+    return events
+
+
+ANSWER = "See #ref:b2c3, and #ref:zz9z; but not\n```\n#ref: x\n```\nor ##ref:b2c3."
+
+
+@given(st.lists(st.integers(1, len(ANSWER))))
+def test_however_an_answer_is_cut_its_text_and_its_marks_are_the_same(cuts: list[int]) -> None:
+    whole, cut = Screen(80).play(marked(ANSWER, [])), Screen(80).play(marked(ANSWER, cuts))
+    assert unstyled(cut.out) == unstyled(whole.out) == ANSWER + "\n"
+    assert re.findall(r"\x1b\[[0-9;]*m[^\x1b]+\x1b\[0m", unlinked(cut.out)) == [
+        "\x1b[36m#ref:b2c3\x1b[0m",
+        "\x1b[9;31m#ref:zz9z\x1b[0m",
+        "\x1b[36m#ref:b2c3\x1b[0m",
+    ]
+
+
+def unlinked(text: str) -> str:
+    return re.sub(r"\x1b\]8;[^\x1b]*\x1b\\", "", text)
+
+
+def unstyled(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", unlinked(text))
+
+
+def test_a_source_with_an_address_is_a_link_and_an_unknown_marker_never_is() -> None:
+    shown = Screen(80).play(marked(ANSWER, [])).out
+    assert set(re.findall(r"\x1b\]8;id=\d+;([^\x1b]+)\x1b\\([^\n]{0,14})", shown)) == {
+        ("https://example.org/news", "\x1b[36m#ref:b2c3")
+    }
+
+
+@pytest.mark.parametrize("url", ["javascript:x", "file:///etc/passwd", "https://a\x1b\\b", "https://a b", "http://a\nb", ""])
+def test_other_addresses_are_no_links(url: str) -> None:
+    assert safe_link(url) is None
+
+
+# ---- safety and width
+
+EVIL = "a\x1b]0;title\x07b\x1b[2Jc\x9b5n\r\u202e"
+
+
+def test_nothing_that_a_source_or_model_says_controls_the_terminal() -> None:
+    item = Item(citation_id="#ref:k3vd", type="kb", title=EVIL, collection=EVIL, document_id=EVIL, url=EVIL)
+    node = TraceNode(id="n", type=EVIL, label=EVIL, status="failed", data={"error": EVIL})
+    cited = Cited(marker="#ref:k3vd", verdict="ok", title=EVIL, url=EVIL)
+    screen = Screen().play(
+        [
+            SearchStart(search_id="s", source="auto", search_type="kb", query=EVIL),
+            SearchFound(search_id="s", item=item),
+            SearchComplete(search_id="s", total=1, duration_ms=1),
+            SearchComplete(search_id="t", total=1, duration_ms=1, error=EVIL),
+            ToolStart(call_id="1", name=EVIL, arguments={EVIL: EVIL}),
+            ToolResult(call_id="1", name=EVIL, error=EVIL),
+            HookMessage(action="send", message_id="m", message=EVIL),
+            Text(delta=EVIL),
+            Trace(node=node),
+            Warned(code="x", message=EVIL, file=EVIL, hint=EVIL),
+            StreamEnd(citations=(cited,), data={EVIL: EVIL}),
+        ],
+        trace=True,
+    )
+    assert re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", screen.out + screen.err) == []
+
+
+@given(st.integers(20, 100))
+def test_lines_fit_the_terminal(width: int) -> None:
+    long = HOOKS.model_copy(update={"title": "wide 你好 " * 40})
+    end = StreamEnd(
+        citations=(Cited(marker="#ref:k3vd", verdict="ok", title=long.title, url="https://example.org/" + "x" * 200),)
+    )
+    shown = unstyled(Screen(width).play([*searched(long), *answered("word 你好 " * 50), end]).out)
+    assert max(cell_len(line) for line in shown.splitlines()) <= width
+
+
+def test_nothing_is_cut_on_a_pipe() -> None:
+    long = HOOKS.model_copy(update={"title": "word " * 400})
+    shown = Screen().play([*searched(long), *answered("word " * 400)]).out
+    assert shown.count("word") == 800
+    assert "\x1b" not in shown
