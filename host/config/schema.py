@@ -16,7 +16,6 @@ from pydantic import AliasChoices, Field, field_validator
 from host.types.base import Value
 from host.types.search import RerankOptions
 
-
 # Keys that published packages carry and that nothing here acts on; `groundhook check` says so.
 UNREAD: dict[str, Any] = {"unread": True}
 

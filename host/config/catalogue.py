@@ -1,0 +1,39 @@
+"""Declarations by id, each read when it is first asked for, so that one broken file costs only those who need it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
+
+from host.errors import Place, UnknownName
+
+T = TypeVar("T")
+
+
+class Catalogue(Mapping[str, T]):
+    """A read-only mapping of id → value. Listing ids reads nothing; taking a value may raise ConfigError."""
+
+    def __init__(self, noun: str, loaders: Mapping[str, Callable[[], T]]) -> None:
+        self._noun = noun
+        self._loaders = dict(loaders)
+        self._values: dict[str, T] = {}
+
+    def __getitem__(self, id: str) -> T:
+        if id not in self._values:
+            self._values[id] = self._loaders[id]()
+        return self._values[id]
+
+    def named(self, id: str, *, place: Place | None = None, hint: str = "") -> T:
+        """The value of that id. Raises UnknownName, which names the nearest known one; `place` is where `id` is written."""
+        if id not in self._loaders:
+            raise UnknownName(self._noun, id, self._loaders, place=place, hint=hint)
+        return self[id]
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._loaders
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._loaders))
+
+    def __len__(self) -> int:
+        return len(self._loaders)

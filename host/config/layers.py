@@ -1,0 +1,119 @@
+"""The layers of configuration: what each says, and where it says it.
+
+defaults < global (`agent/agent.yml`, then `agent/search.yao`) < assistant (`package.yao`) < hook < request. A layer holds
+only what was said, under canonical keys of `Settings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from host.config.environment import holds_variable
+from host.config.normalise import normalise
+from host.config.places import Path
+from host.config.schema import Settings
+from host.config.validate import Checked
+from host.errors import HookReturnInvalid, HostError, Place, UsageError
+from host.types.base import UnknownKey, dotted, problems
+from host.types.search import SEARCH_TYPES
+from host.types.turn import CreateReturn, SearchChoice, TurnOptions
+
+LayerName = Literal["defaults", "global", "assistant", "hook", "request"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """One layer. `unknown` are keys of a hook or a request that nothing reads: a warning, not an error."""
+
+    name: LayerName
+    data: Mapping[str, Any] = field(default_factory=dict)
+    unknown: tuple[UnknownKey, ...] = ()
+    checked: Checked | None = None
+    prefix: Path = ()
+
+    def place(self, path: Path) -> Place | None:
+        """Where the value at a path of `Settings` is written; None for a layer that is no file."""
+        return self.checked.place(path[len(self.prefix) :]) if self.checked else None
+
+    def written(self, path: Path, value: Any) -> Any:
+        """`value`, or the text that it was made from when that text takes something from the environment."""
+        if self.checked is None:
+            return value
+        raw = self.checked.document.at(self.checked.normal.written(path[len(self.prefix) :]))
+        return raw if holds_variable(raw) else value
+
+
+DEFAULTS = Layer(name="defaults", data=Settings().model_dump())
+
+
+def file_layer(name: LayerName, checked: Checked, *, under: str = "") -> Layer:
+    """The settings in a file that was found good; `under` is where they belong (`search` for `search.yao`)."""
+    if under:
+        return Layer(name=name, data={under: checked.data}, checked=checked, prefix=(under,))
+    return Layer(name=name, data=_only_settings(Settings, checked.data), checked=checked)
+
+
+def hook_layer(returned: CreateReturn | None) -> Layer:
+    """What a Create hook returned, as a layer. Whether to search at all is not configuration: the plan decides it; the types
+    that the hook names switch their sources on and the others off. Raises HookReturnInvalid."""
+    if returned is None:
+        return Layer(name="hook")
+    said = {
+        **_same(returned, "connector", "prompt_preset", "disable_global_prompts", "locale", "uses"),
+        "options": _same(returned, "temperature", "max_tokens", "max_completion_tokens"),
+        "search": _search_choice(returned),
+    }
+    if returned.mcp_servers is not None:
+        said["mcp"] = {"servers": returned.mcp_servers}
+    return _layer("hook", said, HookReturnInvalid, "Create returned")
+
+
+def request_layer(options: TurnOptions | None) -> Layer:
+    """What a request says beside its messages, as a layer. Raises UsageError."""
+    if options is None:
+        return Layer(name="request")
+    said: dict[str, Any] = {**_same(options, "connector"), "options": _same(options, "temperature", "max_tokens")}
+    if options.locale:
+        said["locale"] = options.locale
+    if options.rerank is not None:
+        said["search"] = {"rerank": options.rerank}
+    return _layer("request", said, UsageError, "the request says")
+
+
+def _only_settings(model: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a file belongs to `Settings`: a file has more keys, also inside a section (`hooks.workers`)."""
+    kept: dict[str, Any] = {}
+    for key in model.model_fields.keys() & data.keys():
+        kind, value = model.model_fields[key].annotation, data[key]
+        if isinstance(kind, type) and issubclass(kind, BaseModel) and isinstance(value, Mapping):
+            value = _only_settings(kind, value)
+        kept[key] = value
+    return kept
+
+
+def _same(source: CreateReturn | TurnOptions, *names: str) -> dict[str, Any]:
+    return {name: value for name in names if (value := getattr(source, name)) is not None}
+
+
+def _search_choice(returned: CreateReturn) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    if returned.citation is not None:
+        said["citation"] = returned.citation.model_dump(exclude_none=True)
+    if isinstance(returned.search, SearchChoice) and returned.search.search_types is not None:
+        said.update({kind: {"enabled": kind in returned.search.search_types} for kind in SEARCH_TYPES})
+    return said
+
+
+def _layer(name: LayerName, said: Mapping[str, Any], error: type[HostError], who: str) -> Layer:
+    normal = normalise(Settings, said, switch_on=True)
+    try:
+        Settings.model_validate(normal.data)
+    except ValidationError as exc:
+        path, message = problems(exc)[0]
+        raise error(f"{who} a wrong {dotted(normal.written(path))!r}: {message}") from None
+    unknown = tuple(UnknownKey(dotted(stray.path), stray.hint) for stray in normal.strays)
+    return Layer(name=name, data=normal.data, unknown=unknown)

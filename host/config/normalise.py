@@ -1,0 +1,132 @@
+"""One spelling for every key, so that layers fold onto the same one.
+
+Aliases (`topK`, `top_n`) and camelCase become the field's own name; `web: true` becomes `web: {enabled: true}`; a section
+with one list may be the list alone; one name where a list of names is due becomes a list. Keys that the model does not have
+are left out and reported. Pure; values are not judged here (`host.config.validate` does).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from host.config.environment import Unset
+from host.config.places import Path
+from host.config.schema import Listed, Switched
+from host.errors import suggestion
+from host.types.base import names_of
+
+_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+@dataclass(frozen=True)
+class Stray:
+    """A key that cannot be used, at its path as written."""
+
+    path: Path
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Data under canonical keys. `trail` leads from a canonical path back to the path as written."""
+
+    data: dict[str, Any]
+    trail: Mapping[Path, Path]
+    strays: tuple[Stray, ...]
+
+    def written(self, path: Path) -> Path:
+        """The path as written for a canonical path, or for the nearest one around it."""
+        for length in range(len(path), 0, -1):
+            known = self.trail.get(path[:length])
+            if known is not None:
+                return (*known, *path[length:])
+        return path
+
+
+def normalise(model: type[BaseModel], raw: Mapping[str, Any], *, switch_on: bool) -> Normal:
+    """Bring `raw` into the form that `model` declares. `switch_on`: whether an object for a source (`kb: {…}`) switches it
+    on, as it does in an assistant's package; in `search.yao` it only sets options."""
+    walk = _Walk(switch_on)
+    data = walk.section(model, raw, (), ())
+    return Normal(data, walk.trail, tuple(walk.strays))
+
+
+@cache
+def spellings(model: type[BaseModel]) -> Mapping[str, str]:
+    """Every accepted key of a model → the field's own name."""
+    own = {name: name for name in model.model_fields}
+    for name, info in model.model_fields.items():
+        choices = getattr(info.validation_alias, "choices", [info.validation_alias])
+        own.update({choice: name for choice in choices if isinstance(choice, str)})
+    return own
+
+
+@dataclass
+class _Walk:
+    switch_on: bool
+    trail: dict[Path, Path] = field(default_factory=dict)
+    strays: list[Stray] = field(default_factory=list)
+
+    def section(self, model: type[BaseModel], raw: Mapping[str, Any], path: Path, written: Path) -> dict[str, Any]:
+        names, made = spellings(model), dict[str, Any]()
+        for key, value in raw.items():
+            name = names.get(key) or names.get(_CAPITAL.sub(r"_\1", key).lower())
+            if name is None:
+                self.strays.append(Stray((*written, key), "unknown key", suggestion(key, sorted(names_of(model)))))
+            elif name in made:
+                other = self.trail[(*path, name)][-1]
+                self.strays.append(Stray((*written, key), f"the same key as {other!r}", "keep one of them"))
+            else:
+                annotation = model.model_fields[name].annotation
+                made[name] = self.value(annotation, value, (*path, name), (*written, key))
+        return made
+
+    def value(self, annotation: Any, raw: Any, path: Path, written: Path) -> Any:
+        self.trail[path] = written
+        if isinstance(raw, Unset):
+            return raw
+        kind = _without_none(annotation)
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            return self._model(kind, raw, path, written)
+        origin, arguments = get_origin(kind), get_args(kind)
+        if origin is dict and isinstance(raw, Mapping):
+            return {key: self.value(arguments[1], entry, (*path, key), (*written, key)) for key, entry in raw.items()}
+        if origin is tuple and isinstance(raw, (list, tuple)) and _is_model(arguments[0]):
+            return [self.value(arguments[0], entry, (*path, n), (*written, n)) for n, entry in enumerate(raw)]
+        if origin is tuple and isinstance(raw, str):
+            return [raw]
+        return raw
+
+    def _model(self, model: type[BaseModel], raw: Any, path: Path, written: Path) -> Any:
+        if issubclass(model, Switched) and isinstance(raw, bool):
+            self.trail[(*path, "enabled")] = written
+            return {"enabled": raw}
+        if issubclass(model, Listed) and isinstance(raw, (list, tuple, str)):
+            name, info = next(iter(model.model_fields.items()))
+            return {name: self.value(info.annotation, raw, (*path, name), written)}
+        if not isinstance(raw, Mapping):
+            return raw
+        made = self.section(model, raw, path, written)
+        if issubclass(model, Switched) and self.switch_on and "enabled" not in made:
+            self.trail[(*path, "enabled")] = written
+            made["enabled"] = True
+        return made
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _without_none(annotation: Any) -> Any:
+    if get_origin(annotation) in (Union, UnionType):
+        kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
+        return kinds[0] if len(kinds) == 1 else annotation
+    return annotation

@@ -1,0 +1,57 @@
+"""Prompts of an assistant or of the whole app: `prompts.yml`, presets, and the `prompts` key of package.yao."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from host.config.documents import Document, read_document
+from host.config.environment import Environment
+from host.config.places import Node, Parsed
+from host.config.validate import read_value
+from host.types.base import Value
+from host.types.turn import Message
+
+Prompts = tuple[Message, ...]
+
+
+class Prompt(Value):
+    role: Literal["system", "developer", "user", "assistant"] = "system"
+    content: str
+    name: str | None = None
+
+
+class _List(Value):
+    prompts: tuple[Prompt, ...]
+
+
+class _Presets(Value):
+    prompts: dict[str, tuple[Prompt, ...]]
+
+
+def read_prompts(path: Path, shown: str, environment: Environment) -> Prompts:
+    """A file with a list of {role, content}. Raises ConfigError."""
+    document = read_document(path, shown, top="list")
+    parsed = document.parsed
+    around = Parsed({"prompts": document.data}, lambda: Node(0, 0, {"prompts": parsed.index()}), parsed.repeated)
+    return _messages(read_value(_List, replace(document, data=around.data, parsed=around), environment).prompts)
+
+
+def inline_prompts(document: Document, environment: Environment) -> Mapping[str, Prompts]:
+    """The `prompts` of a package.yao by preset, the list without a name under `default`. Raises ConfigError."""
+    said = document.data.get("prompts")
+    if said is None:
+        return {}
+    if isinstance(said, str):
+        said = [{"role": "system", "content": said}]
+    alone = replace(document, data={"prompts": said})
+    if isinstance(said, Mapping):
+        presets = read_value(_Presets, alone, environment).prompts
+        return {name: _messages(prompts) for name, prompts in presets.items()}
+    return {"default": _messages(read_value(_List, alone, environment).prompts)}
+
+
+def _messages(prompts: tuple[Prompt, ...]) -> Prompts:
+    return tuple(Message(role=prompt.role, content=prompt.content, name=prompt.name) for prompt in prompts)

@@ -1,0 +1,87 @@
+"""What a run obeys: the layers folded into one `Settings`, and the account of where each value came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from host.config.environment import need
+from host.config.fold import fold
+from host.config.layers import DEFAULTS, Layer, LayerName
+from host.config.schema import Settings
+from host.errors import Place
+
+Key = tuple[str, ...]
+
+# A list that was said nowhere → the list that it then is.
+_FOLLOWS: dict[Key, Key] = {("search", "kb", "collections"): ("kb", "collections"), ("search", "db", "models"): ("db", "models")}
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Settings of one run. `origins` has the layer of every leaf, by path; `layers` are those above the defaults."""
+
+    settings: Settings
+    origins: Mapping[Key, Layer]
+
+    def place(self, *path: str) -> Place | None:
+        """Where the value that won is written: `resolved.place("connector")`. None for defaults, hooks and requests."""
+        origin = self.origins.get(path)
+        return origin.place(path) if origin else None
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One line of `groundhook config explain`. `value` is as written where it takes something from the environment."""
+
+    key: str
+    value: Any
+    layer: LayerName
+    place: Place | None
+
+
+def resolve(layers: Sequence[Layer]) -> Resolved:
+    """Fold `layers`, lowest first, over the defaults. Raises ConfigError when a value that won needs a variable that is not
+    set. Lists of collections and models to search follow `kb.collections` and `db.models` unless a layer says otherwise."""
+    value, origins = fold([(layer, layer.data) for layer in (DEFAULTS, *layers)])
+    for path, source in _FOLLOWS.items():
+        if origins[path] is DEFAULTS and origins[source] is not DEFAULTS:
+            _set(value, path, _get(value, source))
+    need(value)
+    return Resolved(Settings.model_validate(value), origins)
+
+
+def explain(resolved: Resolved) -> list[Explained]:
+    """Every leaf of the settings with its value, layer and place, in the order of the schema."""
+    return [_explained(resolved, path, value) for path, value in _leaves(resolved.settings.model_dump(), ())]
+
+
+def _explained(resolved: Resolved, path: Key, value: Any) -> Explained:
+    source = path
+    while source and source not in resolved.origins:
+        source = source[:-1]  # inside a value that was set whole
+    if (follows := _FOLLOWS.get(path)) and resolved.origins[path] is DEFAULTS and value:
+        source = follows
+    layer = resolved.origins.get(source, DEFAULTS)
+    return Explained(".".join(path), layer.written(source, value), layer.name, layer.place(source))
+
+
+def _leaves(value: Mapping[str, Any], path: Key) -> Iterator[tuple[Key, Any]]:
+    for key, inner in value.items():
+        if isinstance(inner, Mapping):
+            yield from _leaves(inner, (*path, key))
+        else:
+            yield (*path, key), inner
+
+
+def _get(value: Mapping[str, Any], path: Key) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
+def _set(value: dict[str, Any], path: Key, new: Any) -> None:
+    for step in path[:-1]:
+        value = value[step]
+    value[path[-1]] = new

@@ -1,0 +1,90 @@
+"""Where the files of an app are, and the ids that their places give them. Looks at names only; opens nothing.
+
+assistants/sales/bot/package.yao             assistant sales.bot
+assistants/sales/bot/models/order.mod.yao    model agents.sales.bot.order
+models/shop/order.mod.yao                    model shop.order
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGE = "package.yao"
+HOOKS = ("index.ts", "index.js", "src/index.ts", "src/index.js")
+
+# Folder → what the names in it end with.
+ENDINGS = {"kb": ".kb.yao", "models": ".mod.yao", "connectors": ".conn.yao", "mcps": ".mcp.yao"}
+
+_DEEPEST = 8  # a link to a folder above would otherwise never end
+_NOT_ASSISTANTS = {"kb", "models", "mcps", "locales", "prompts", "src", "tests", "node_modules", "__pycache__"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file or folder with the id that its place gives it; `shown` is its name in messages, from the app's folder."""
+
+    id: str
+    path: Path
+    shown: str
+
+
+def assistants(root: Path) -> Iterator[Found]:
+    """Folders under `assistants/` that have a package.yao, in the order of their ids."""
+    yield from sorted(_packages(root / "assistants", root, ()), key=lambda found: found.id)
+
+
+def declared(folder: Path, root: Path, *, kind: str, prefix: str = "") -> Iterator[Found]:
+    """Files of one kind (a key of ENDINGS) under `folder`/`kind`; ids begin with `prefix`."""
+    yield from _files(folder / kind, root, ENDINGS[kind], prefix)
+
+
+def presets(folder: Path, root: Path) -> Iterator[Found]:
+    """Prompt presets of an assistant: `prompts/friendly.yml` is `friendly`."""
+    yield from _files(folder / "prompts", root, ".yml", "")
+
+
+def hooks(folder: Path) -> list[Path]:
+    """Entry files of an assistant's hook; the first one counts."""
+    return [folder / name for name in HOOKS if (folder / name).is_file()]
+
+
+def unread(root: Path, folders: Mapping[Path, str]) -> Iterator[str]:
+    """Files beside declarations whose names do not end as the folder asks, so that nothing reads them; `folders` leads from
+    a folder to its kind."""
+    for folder, kind in folders.items():
+        for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+            if path.suffix in (".yao", ".json", ".jsonc", ".yml", ".yaml") and not path.name.endswith(ENDINGS[kind]):
+                yield shown(path, root)
+
+
+def without_package(root: Path) -> Iterator[str]:
+    """Folders under `assistants/` that have a hook and no package.yao, and are no part of a package either."""
+    packages = {found.path for found in assistants(root)}
+    for name in ("index.ts", "index.js"):
+        for path in sorted((root / "assistants").rglob(name)):
+            if not packages.intersection(path.parents) and "node_modules" not in path.parts:
+                yield shown(path.parent, root)
+
+
+def shown(path: Path, root: Path) -> str:
+    """A file's name in messages: as seen from the app's folder, with `/` on every system."""
+    return path.relative_to(root).as_posix()
+
+
+def _packages(folder: Path, root: Path, steps: tuple[str, ...]) -> Iterator[Found]:
+    if len(steps) > _DEEPEST or not folder.is_dir():
+        return
+    if steps and (folder / PACKAGE).is_file():
+        yield Found(".".join(steps), folder, shown(folder, root))
+    for inner in folder.iterdir():
+        if inner.name not in _NOT_ASSISTANTS and not inner.name.startswith(".") and inner.is_dir():
+            yield from _packages(inner, root, (*steps, inner.name))
+
+
+def _files(folder: Path, root: Path, ending: str, prefix: str) -> Iterator[Found]:
+    for path in sorted(folder.rglob(f"*{ending}")) if folder.is_dir() else ():
+        name = path.relative_to(folder).as_posix().removesuffix(ending).replace("/", ".")
+        if path.is_file() and name:
+            yield Found(prefix + name, path, shown(path, root))

@@ -1,0 +1,85 @@
+"""A document against the model of its kind: every problem at once, each with file, line, column and key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from host.config.documents import Document
+from host.config.environment import Environment, expand, need, unset_in, without_unset
+from host.config.normalise import Normal, Stray, normalise
+from host.config.places import Path
+from host.config.problems import Problem, problems_of, raise_all
+from host.errors import ConfigError, Place
+from host.types.base import dotted, problems
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A document that was held against a model. `data` has canonical keys, variables put in, and only what was said."""
+
+    document: Document
+    normal: Normal
+    errors: tuple[ConfigError, ...]
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        return self.normal.data
+
+    def place(self, path: Path) -> Place:
+        """Where the value at a canonical path is written."""
+        return self.document.place(self.normal.written(path))
+
+    def findings(self) -> list[Problem]:
+        """Errors, keys that are there twice, and variables that are not set (a warning: elsewhere they may be)."""
+        unset = [problem for each in unset_in(self.data) for problem in problems_of(each.error(), "warning")]
+        errors = [problem for error in self.errors for problem in problems_of(error)]
+        return [*self.document.warnings, *errors, *unset]
+
+
+def check_document(model: type[BaseModel], document: Document, environment: Environment, *, switch_on: bool = False) -> Checked:
+    """Hold a document against `model` (see `normalise` for `switch_on`). Raises nothing: `errors` has what was found."""
+    normal = normalise(model, expand(document, environment), switch_on=switch_on)
+    errors = [_stray(document, stray) for stray in normal.strays]
+    try:
+        model.model_validate(without_unset(normal.data))
+    except ValidationError as exc:
+        errors += [_wrong(document, normal, path, message) for path, message in problems(exc)]
+    return Checked(document, normal, tuple(sorted(errors, key=_position)))
+
+
+def read_value(model: type[Model], document: Document, environment: Environment, **more: Any) -> Model:
+    """A document as a `model`; `more` are fields that the file does not say (its id). Raises ConfigError, for all problems
+    at once, or for a variable that is not set."""
+    checked = check_document(model, document, environment)
+    need(checked.data)
+    raise_all(checked.errors)
+    return model.model_validate({**checked.data, **more})
+
+
+def _stray(document: Document, stray: Stray) -> ConfigError:
+    message = (
+        f"{stray.message} {dotted(stray.path)!r}"
+        if stray.message == "unknown key"
+        else f"{dotted(stray.path)!r}: {stray.message}"
+    )
+    return ConfigError(message, place=document.place(stray.path, of="key"), hint=stray.hint)
+
+
+def _wrong(document: Document, normal: Normal, path: Path, message: str) -> ConfigError:
+    written = normal.written(path)
+    place = document.place(written)
+    if message == "field required":
+        return ConfigError(f"{dotted(written)!r} is missing", place=place)
+    found = document.at(written)  # as written, so that what a variable holds is never shown
+    shown = f", not {found!r}" if isinstance(found, (str, int, float, bool)) and len(repr(found)) < 60 else ""
+    return ConfigError(f"{dotted(written)!r}: {message}{shown}", place=place)
+
+
+def _position(error: ConfigError) -> tuple[int, int]:
+    return (error.place.line, error.place.column) if error.place else (0, 0)

@@ -1,0 +1,257 @@
+"""The app: its assistants, collections, models and connectors, as its folder declares them.
+
+Files are read when they are first needed, each once: a broken package stands beside good ones, and raises its errors for
+whoever asks for it. Knows nothing of what the declarations are used for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from host.config import tree
+from host.config.catalogue import Catalogue
+from host.config.documents import read_document
+from host.config.environment import Environment, need
+from host.config.layers import Layer, file_layer, hook_layer, request_layer
+from host.config.problems import Problem, raise_all
+from host.config.prompts import Prompts, inline_prompts, read_prompts
+from host.config.schema import AgentFile, AppSettings, PackageFile, SearchSettings, Settings
+from host.config.settings import Resolved, resolve
+from host.config.validate import Checked, check_document, read_value
+from host.errors import ConfigError, ConfigErrors, Place
+from host.ports import HookScript
+from host.types.base import Value
+from host.types.specs import CollectionSpec, ConnectorSpec, ModelSpec
+from host.types.turn import CreateReturn, TurnOptions
+
+T = TypeVar("T")
+Spec = TypeVar("Spec", bound=Value)
+
+AGENT_FILE = "agent/agent.yml"
+SEARCH_FILE = "agent/search.yao"
+PROMPTS_FILE = "agent/prompts.yml"
+
+_OFFLINE = ConnectorSpec(id="extractive", label="Sentences of the sources, no language model", type="extractive")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Package:
+    """An assistant. `info` holds words for clients (avatar, tags, placeholder, …); `locales` texts by language."""
+
+    id: str
+    folder: Path
+    shown: str
+    name: str
+    description: str
+    layer: Layer
+    prompts: Prompts
+    presets: Catalogue[Prompts]
+    locales: Catalogue[Mapping[str, Any]]
+    hook: HookScript | None
+    info: Mapping[str, Any]
+    warnings: tuple[Problem, ...] = ()
+
+    def prompts_for(self, preset: str, *, place: Place | None = None) -> Prompts:
+        """The prompts of a preset; those without a name for "". Raises UnknownName, ConfigError."""
+        return self.presets.named(preset, place=place) if preset else self.prompts
+
+
+@dataclass(frozen=True, kw_only=True)
+class App:
+    """A folder with an app in it. `servers` leads from an MCP server's id to its file."""
+
+    root: Path
+    environment: Environment = field(repr=False)
+    packages: Catalogue[Package]
+    collections: Catalogue[CollectionSpec]
+    models: Catalogue[ModelSpec]
+    connectors: Catalogue[ConnectorSpec]
+    servers: Mapping[str, Path]
+
+    @cached_property
+    def agent_file(self) -> Checked | None:
+        """`agent/agent.yml`, held against its model; None where there is none. Raises ConfigError when it cannot be read."""
+        return self._file(AGENT_FILE, AgentFile)
+
+    @cached_property
+    def search_file(self) -> Checked | None:
+        """`agent/search.yao`, likewise."""
+        return self._file(SEARCH_FILE, SearchSettings)
+
+    @cached_property
+    def layers(self) -> tuple[Layer, ...]:
+        """The global layers. Raises ConfigError."""
+        agent, search = self.agent_file, self.search_file
+        raise_all([error for file in (agent, search) if file for error in file.errors])
+        return (
+            *((file_layer("global", agent),) if agent else ()),
+            *((file_layer("global", search, under="search"),) if search else ()),
+        )
+
+    @cached_property
+    def settings(self) -> AppSettings:
+        """What holds for the whole app. Raises ConfigError, also for a variable that is not set."""
+        if self.agent_file is None:
+            return AppSettings()
+        raise_all(self.agent_file.errors)
+        said = {key: value for key, value in self.agent_file.data.items() if key in AppSettings.model_fields}
+        workers = self.agent_file.data.get("hooks", {}).get("workers")
+        need([said, workers])
+        return AppSettings.model_validate({**said, "hook_workers": workers})
+
+    @property
+    def state(self) -> Path:
+        """The folder for shards, SQLite files and compiled hooks."""
+        return self.root / self.settings.state
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """Prompts before those of every assistant (`agent/prompts.yml`, optional). Raises ConfigError."""
+        path = self.root / PROMPTS_FILE
+        return read_prompts(path, PROMPTS_FILE, self.environment) if path.is_file() else ()
+
+    def package(self, id: str) -> Package:
+        """Raises UnknownName with the nearest names, ConfigError when the package is broken."""
+        bare = self.root / "assistants" / id.replace(".", "/")
+        missing = f"assistants/{id.replace('.', '/')} has no {tree.PACKAGE}" if id and bare.is_dir() else ""
+        return self.packages.named(id, hint="" if id in self.packages else missing)
+
+    def settings_for(
+        self, package: Package, *, returned: CreateReturn | None = None, options: TurnOptions | None = None
+    ) -> Resolved:
+        """What a run of `package` obeys: the five layers. Raises ConfigError, HookReturnInvalid, UsageError."""
+        return resolve([*self.layers, package.layer, hook_layer(returned), request_layer(options)])
+
+    def connector(self, id: str, *, place: Place | None = None) -> ConnectorSpec:
+        """Raises UnknownName; ConfigError when its file is broken or a variable that it needs is not set."""
+        return self.connectors.named(id, place=place)
+
+    def resolve_collection(self, assistant_id: str, name: str, *, place: Place | None = None) -> CollectionSpec:
+        """The assistant's own collection of that name, else the app's; full ids work as well. Raises UnknownName, ConfigError."""
+        return _resolved(self.collections, assistant_id, name, place)
+
+    def resolve_model(self, assistant_id: str, name: str, *, place: Place | None = None) -> ModelSpec:
+        """As `resolve_collection`, for models."""
+        return _resolved(self.models, assistant_id, name, place)
+
+    def _file(self, shown: str, model: type[Value]) -> Checked | None:
+        path = self.root / shown
+        return check_document(model, read_document(path, shown), self.environment) if path.is_file() else None
+
+
+def load_app(root: Path, environment: Environment) -> App:
+    """The app in the folder `root`. Lists folders and reads no file. Raises ConfigError when there is no app."""
+    if not (root / "assistants").is_dir() and not (root / "agent").is_dir():
+        raise ConfigError(f"no app in {str(root)!r}", hint="an app has a folder 'assistants' or 'agent'; --app names its folder")
+    found = list(tree.assistants(root))
+    packages = {each.id: partial(load_package, each, root, environment) for each in found}
+    return App(
+        root=root,
+        environment=environment,
+        packages=Catalogue("assistant", packages),
+        collections=Catalogue("collection", _specs("kb", CollectionSpec, found, root, environment)),
+        models=Catalogue("model", _specs("models", ModelSpec, found, root, environment)),
+        connectors=Catalogue(
+            "connector", {_OFFLINE.id: lambda: _OFFLINE, **_specs("connectors", ConnectorSpec, (), root, environment)}
+        ),
+        servers={each.id: each.path for each in _everywhere("mcps", found, root)},
+    )
+
+
+def load_package(found: tree.Found, root: Path, environment: Environment) -> Package:
+    """The assistant in a folder. Raises ConfigError with everything that is wrong with it."""
+    document = read_document(found.path / tree.PACKAGE, f"{found.shown}/{tree.PACKAGE}")
+    checked = check_document(PackageFile, document, environment, switch_on=True)
+    errors = list(checked.errors)
+    prompts: Mapping[str, Prompts] = _collecting(errors, lambda: inline_prompts(document, environment), {})
+    own = found.path / "prompts.yml"
+    if own.is_file() and "default" not in prompts:
+        plain: Prompts = _collecting(errors, lambda: read_prompts(own, f"{found.shown}/prompts.yml", environment), ())
+        prompts = {**prompts, "default": plain}
+    raise_all(errors)
+    extra = {key: value for key, value in checked.data.items() if key not in Settings.model_fields and key != "prompts"}
+    need(extra)
+    name, description = extra.pop("name", found.id), extra.pop("description", "")
+    return Package(
+        id=found.id,
+        folder=found.path,
+        shown=found.shown,
+        name=name,
+        description=description,
+        layer=file_layer("assistant", checked),
+        prompts=prompts.get("default", ()),
+        presets=_presets(prompts, found, root, environment),
+        locales=_locales(found, root),
+        hook=_hook(found),
+        info=extra,
+        warnings=(*document.warnings, *_doubled(found, document.data)),
+    )
+
+
+def _resolved(catalogue: Catalogue[T], assistant_id: str, name: str, place: Place | None) -> T:
+    own = f"agents.{assistant_id}.{name}"
+    return catalogue[own] if own in catalogue else catalogue.named(name, place=place)
+
+
+def _everywhere(kind: str, packages: Iterable[tree.Found], root: Path) -> Iterable[tree.Found]:
+    yield from tree.declared(root, root, kind=kind)
+    for package in packages:
+        yield from tree.declared(package.path, root, kind=kind, prefix=f"agents.{package.id}.")
+
+
+def _specs(
+    kind: str, model: type[Spec], packages: Iterable[tree.Found], root: Path, environment: Environment
+) -> dict[str, Callable[[], Spec]]:
+    return {each.id: partial(_spec, model, each, environment) for each in _everywhere(kind, packages, root)}
+
+
+def _spec(model: type[Spec], found: tree.Found, environment: Environment) -> Spec:
+    return read_value(model, read_document(found.path, found.shown), environment, id=found.id)
+
+
+def _collecting(errors: list[ConfigError], read: Callable[[], T], otherwise: T) -> T:
+    try:
+        return read()
+    except ConfigErrors as exc:
+        errors.extend(exc.errors)
+    except ConfigError as exc:
+        errors.append(exc)
+    return otherwise
+
+
+def _presets(inline: Mapping[str, Prompts], found: tree.Found, root: Path, environment: Environment) -> Catalogue[Prompts]:
+    loaders: dict[str, Callable[[], Prompts]] = {
+        each.id: partial(read_prompts, each.path, each.shown, environment) for each in tree.presets(found.path, root)
+    }
+    loaders.update({name: partial(inline.__getitem__, name) for name in inline})
+    return Catalogue("prompt preset", loaders)
+
+
+def _locales(found: tree.Found, root: Path) -> Catalogue[Mapping[str, Any]]:
+    folder = found.path / "locales"
+    paths = sorted(folder.glob("*.yml")) if folder.is_dir() else []
+    return Catalogue("locale", {path.stem: partial(_locale, path, tree.shown(path, root)) for path in paths})
+
+
+def _locale(path: Path, shown: str) -> Mapping[str, Any]:
+    data: Mapping[str, Any] = read_document(path, shown).data
+    return data
+
+
+def _hook(found: tree.Found) -> HookScript | None:
+    entries = tree.hooks(found.path)
+    return HookScript(entry=entries[0], root=found.path, shown=found.shown) if entries else None
+
+
+def _doubled(found: tree.Found, said: Mapping[str, Any]) -> Iterable[Problem]:
+    """Two files where one counts."""
+    entries = [tree.shown(path, found.path) for path in tree.hooks(found.path)]
+    if len(entries) > 1:
+        message = f"two hooks, {entries[0]!r} and {entries[1]!r}; {entries[0]!r} runs"
+        yield Problem("warning", message, Place(f"{found.shown}/{entries[1]}"))
+    if isinstance(said.get("prompts"), (list, str)) and (found.path / "prompts.yml").is_file():
+        yield Problem("warning", f"'prompts' in {tree.PACKAGE} holds instead of this file", Place(f"{found.shown}/prompts.yml"))
