@@ -119,8 +119,15 @@ class ModelOptions(Value):
     permission: bool = Field(default=False, description="Columns __yao_*; rows are found by those they belong to, nobody else")
 
 
+TIMESTAMPS = ("created_at", "updated_at")
+DELETED = "deleted_at"
+CREATED_BY, UPDATED_BY, TEAM, TENANT = "__yao_created_by", "__yao_updated_by", "__yao_team_id", "__yao_tenant_id"
+SHARE = "__yao_share"  # private (default), team or tenant
+PERMISSION = (CREATED_BY, UPDATED_BY, TEAM, TENANT, SHARE)
+
+
 class ModelSpec(Value):
-    """A database model."""
+    """A database model. The columns that its options add (`TIMESTAMPS`, `DELETED`, `PERMISSION`) are not declared."""
 
     id: str = ""
     name: str = ""
@@ -149,7 +156,7 @@ class ModelSpec(Value):
 
     @model_validator(mode="after")
     def _columns_exist(self) -> ModelSpec:
-        names = {column.name for column in self.columns}
+        names = {column.name for column in self.columns} | {*TIMESTAMPS, DELETED, *PERMISSION}
         for index in self.indexes:
             for missing in set(index.columns) - names:
                 raise ValueError(f"the index {index.name!r} is over a column {missing!r} that is not declared")

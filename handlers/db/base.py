@@ -1,0 +1,81 @@
+"""The database as the composition root opens it: instant to open, connected on first use.
+
+SQLAlchemy takes a fifth of a second to import; it is imported in a worker thread when the first search or load comes, so that
+neither the start of the program nor the searches beside it wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from host.ports import Clock, Found, Scope
+from host.types.search import SearchRequest
+from host.types.specs import ModelSpec
+
+if TYPE_CHECKING:
+    from handlers.db.handler import DBHandler
+    from handlers.db.loading import Loaded
+    from handlers.db.store import Store
+
+Progress = Callable[["Loaded"], None]
+
+
+class Database:
+    """The models of an app in one database; a `host.ports.Handler` that can also load."""
+
+    def __init__(self, url: str, timeout_ms: int, models: Mapping[str, ModelSpec]) -> None:
+        self._url, self._timeout_ms, self._models = url, timeout_ms, models
+        self._opened: tuple[Store, DBHandler] | None = None
+        self._lock = anyio.Lock()
+
+    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+        """Raises SourceError; also for a URL that cannot be used, which is noticed here and not before."""
+        _, handler = await self._open()
+        return await handler.search(request, scope)
+
+    async def load(self, progress: Progress | None = None, *, now: Clock | None = None) -> list[Loaded]:
+        """Create the tables that are missing and load the models' rows into empty ones; tells `progress` of each model when
+        it is done. `now`: the time of rows that do not say when they were made. Raises HostError at the first model that
+        fails; those before it stay."""
+        store, _ = await self._open()
+        moment = now().astimezone(UTC).replace(tzinfo=None) if now else datetime(2025, 1, 1)
+        done = []
+        for model in sorted(self._models):
+            done.append(await store.load(model, moment))
+            if progress is not None:
+                progress(done[-1])
+        return done
+
+    async def close(self) -> None:
+        if self._opened is not None:
+            await self._opened[0].close()
+
+    async def _open(self) -> tuple[Store, DBHandler]:
+        async with self._lock:
+            if self._opened is None:
+                self._opened = await anyio.to_thread.run_sync(self._connect)
+        return self._opened
+
+    def _connect(self) -> tuple[Store, DBHandler]:
+        from handlers.db.handler import DBHandler
+        from handlers.db.store import Store
+
+        store = Store(self._url, self._timeout_ms, self._models)
+        return store, DBHandler(store, self._models)
+
+
+@asynccontextmanager
+async def open_database(url: str, timeout_ms: int, models: Mapping[str, ModelSpec]) -> AsyncIterator[Database]:
+    """The models of an app in the database at `url` (SQLAlchemy's form). `timeout_ms`: the longest statement."""
+    database = Database(url, timeout_ms, models)
+    try:
+        yield database
+    finally:
+        with anyio.CancelScope(shield=True):
+            await database.close()

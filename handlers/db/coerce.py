@@ -1,0 +1,138 @@
+"""Values as a field's column takes them, and rows as JSON takes them. Pure.
+
+Moments are kept in UTC without an offset; a value that names an offset is converted.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from handlers.db.schema import Field
+from host.errors import SourceError
+
+LARGEST = 2**63 - 1
+
+
+def coerce(field: Field, value: Any) -> Any:
+    """`value` in the Python type of the field's column; for an enum, the option as it was declared.
+    Raises SourceError that names field and value when it does not fit."""
+    try:
+        return _READERS[field.kind](field, value)
+    except (ValueError, InvalidOperation, OverflowError) as exc:
+        raise SourceError(f"the value {_short(value)} does not fit the field {field.name!r}: {exc}") from exc
+
+
+def plain(value: Any) -> Any:
+    """A column's value as JSON has it: dates as ISO 8601 text, decimals as numbers where a number holds them exactly."""
+    if isinstance(value, datetime):
+        return (value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value).isoformat(sep=" ")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return _number(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).decode("utf-8", "replace")
+    if value is None or isinstance(value, (str, int, float, bool, list, dict)):
+        return value
+    return str(value)
+
+
+def _number(value: Decimal) -> int | float | str:
+    if not value.is_finite():
+        return str(value)
+    if value == value.to_integral_value():
+        return int(value)
+    return float(value) if Decimal(repr(float(value))) == value else str(value)
+
+
+def _text(field: Field, value: Any) -> str:
+    if isinstance(value, bool):
+        value = "true" if value else "false"
+    if isinstance(value, (dict, list, tuple)) or value is None:
+        raise ValueError("it is not text")
+    text = plain(value) if not isinstance(value, str) else value
+    text = str(text)
+    text.encode("utf-8")  # a lone surrogate cannot be stored or compared
+    if "\0" in text:
+        raise ValueError("it has a NUL character")
+    return next((option for option in field.options if option.casefold() == text.casefold()), text)
+
+
+def _integer(_: Field, value: Any) -> int | Decimal:
+    number = _decimal(value)
+    if abs(number) > LARGEST:
+        raise ValueError("it is too large")
+    return int(number) if number == number.to_integral_value() else number
+
+
+def _float(_: Field, value: Any) -> Decimal:
+    return _decimal(value)
+
+
+def _decimal(value: Any) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
+        raise ValueError("it is not a number")
+    try:
+        number = Decimal(value.strip() if isinstance(value, str) else str(value))
+    except InvalidOperation:
+        raise ValueError("it is not a number") from None
+    if not number.is_finite():
+        raise ValueError("it is not a finite number")
+    if abs(number.adjusted()) > 300:
+        raise ValueError("it is too large")
+    return number
+
+
+def _boolean(_: Field, value: Any) -> bool:
+    known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    said = str(value).strip().lower()
+    if not isinstance(value, (bool, int, str)) or said not in known:
+        raise ValueError("it is neither true nor false")
+    return known[said]
+
+
+def _date(_: Field, value: Any) -> date:
+    moment = _moment(_, value)
+    return moment.date()
+
+
+def _moment(_: Field, value: Any) -> datetime:
+    if isinstance(value, datetime):
+        moment = value
+    elif isinstance(value, date):
+        moment = datetime(value.year, value.month, value.day)
+    elif isinstance(value, str):
+        moment = datetime.fromisoformat(value.strip())
+    else:
+        raise ValueError("it is not a date")
+    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+
+
+def _json(_: Field, value: Any) -> Any:
+    try:
+        json.dumps(value, allow_nan=False)
+    except TypeError as exc:
+        raise ValueError("it is not JSON") from exc
+    return value
+
+
+_READERS = {
+    "text": _text,
+    "integer": _integer,
+    "number": _float,
+    "boolean": _boolean,
+    "date": _date,
+    "moment": _moment,
+    "json": _json,
+}
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,159 @@
+"""A model's SQLAlchemy Core table, with column types that read what other programs stored as well.
+
+SQLite has neither decimals nor dates: decimals are kept as REAL, dates and moments as ISO 8601 text, which sorts as it should.
+What cannot be read as its type is returned as it is stored, since one odd cell must not cost a whole answer.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from handlers.db.coerce import coerce, plain
+from handlers.db.schema import Field
+from host.types.specs import DELETED, PERMISSION, SHARE, TIMESTAMPS, ColumnSpec, ModelSpec
+
+
+class Exact(TypeDecorator[Any]):
+    """A decimal."""
+
+    impl = sa.Numeric
+    cache_ok = True
+
+    def __init__(self, precision: int, scale: int) -> None:
+        super().__init__(precision, scale)
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(sa.REAL() if dialect.name == "sqlite" else self.impl_instance)
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        return float(value) if dialect.name == "sqlite" and isinstance(value, Decimal) else value
+
+
+class Day(TypeDecorator[Any]):
+    """A date."""
+
+    impl = sa.Date
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(sa.String(10) if dialect.name == "sqlite" else sa.Date())
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        return value.isoformat() if dialect.name == "sqlite" and isinstance(value, date) else value
+
+
+class Moment(TypeDecorator[Any]):
+    """A date and time, in UTC."""
+
+    impl = sa.DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(sa.String(26) if dialect.name == "sqlite" else sa.DateTime())
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        return plain(value) if dialect.name == "sqlite" and isinstance(value, datetime) else value
+
+
+class Json(TypeDecorator[Any]):
+    impl = sa.JSON
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(sa.Text() if dialect.name == "sqlite" else sa.JSON())
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        return json.dumps(value, ensure_ascii=False) if dialect.name == "sqlite" and value is not None else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        if dialect.name != "sqlite" or not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+
+
+def table_of(spec: ModelSpec) -> sa.Table:
+    """The table of a model, in a MetaData of its own."""
+    names = {column.name for column in spec.columns}
+    columns = [_column(column) for column in spec.columns]
+    if spec.option.timestamps:
+        columns += [sa.Column(name, Moment()) for name in TIMESTAMPS if name not in names]
+    if spec.option.soft_deletes and DELETED not in names:
+        columns.append(sa.Column(DELETED, Moment()))
+    if spec.option.permission:
+        columns += [sa.Column(name, sa.String(255), index=name not in (SHARE,)) for name in PERMISSION]
+    table = sa.Table(spec.table.name, sa.MetaData(), *columns, comment=spec.table.comment or None)
+    for index in spec.indexes:
+        sa.Index(index.name, *(table.c[name] for name in index.columns), unique=index.type == "unique")
+    return table
+
+
+def default_of(column: ColumnSpec, field: Field) -> Any:
+    """What a row that does not say a column gets; None without a default."""
+    return None if column.default is None else coerce(field, column.default)
+
+
+def _column(column: ColumnSpec) -> sa.Column[Any]:
+    key = column.primary or column.type == "ID"
+    return sa.Column(
+        column.name,
+        _type(column),
+        primary_key=key,
+        autoincrement="auto" if column.type == "ID" else False,
+        nullable=column.nullable and not key,
+        index=column.index or None,
+        unique=column.unique or None,
+        comment=column.comment or None,
+    )
+
+
+def _type(column: ColumnSpec) -> TypeEngine[Any]:
+    match column.type:
+        case "ID" | "bigInteger":
+            # SQLite numbers rows by itself only for a key declared INTEGER.
+            return sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+        case "integer":
+            return sa.Integer()
+        case "smallInteger":
+            return sa.SmallInteger()
+        case "float" | "double":
+            return Real()
+        case "decimal":
+            return Exact(column.precision or 18, 2 if column.scale is None else column.scale)
+        case "boolean":
+            return sa.Boolean()
+        case "date":
+            return Day()
+        case "datetime" | "timestamp":
+            return Moment()
+        case "text" | "longText":
+            return sa.Text()
+        case "json":
+            return Json()
+        case "enum":
+            return sa.String(column.length or max(64, *map(len, column.option)))
+        case "char":
+            return sa.CHAR(column.length or 36)
+        case "uuid":
+            return sa.Uuid(as_uuid=False).with_variant(sa.String(36), "sqlite")
+        case _:
+            return sa.String(column.length or 255)
+
+
+class Real(TypeDecorator[Any]):
+    """A floating point number."""
+
+    impl = sa.Float
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        return float(value) if isinstance(value, Decimal) else value
