@@ -1,0 +1,142 @@
+"""The knowledge base's worker as others see it: a `VectorStore` in another process.
+
+Finds the worker of a state folder, or starts it; when it died under a call, starts another and asks once more (every
+request may be repeated: a document that is stored twice is there once). Nothing is started before the first request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+
+from handlers.kb.store import Answer, Hit, Incoming, Made, Question, Stored, Told, Usage, plain
+from host.errors import StorageError, WorkerDied
+from host.workers import Link
+
+_NAME = "the knowledge base's worker"
+_MODULE = "handlers.kb.worker"
+_LISTENS, _BUSY = 0, 3  # what the module's exit says
+_PATIENCE_S = 30.0  # how long a worker that holds the folder may take to listen or to end
+
+
+class KBClient:
+    """A `VectorStore` for one event loop. Close it with `aclose`; the worker goes on for others."""
+
+    def __init__(self, state: Path, *, idle_s: float) -> None:
+        self._folder = state.absolute() / "kb"
+        self._idle_s = idle_s
+        self._link: Link | None = None
+        self._connecting = anyio.Lock()
+        self._told: dict[Link, Told] = {}
+
+    async def put(
+        self, collection: str, made: Made, document: Incoming, /, *, reserve_bytes: int = 0, told: Told | None = None
+    ) -> Literal["added", "replaced"]:
+        body = {
+            "collection": collection,
+            "made": plain(made),
+            "document": {**plain(document), "passages": [plain(passage) for passage in document.passages]},
+            "reserve_bytes": reserve_bytes,
+        }
+        outcome: Literal["added", "replaced"] = await self._ask("put", body)
+        return outcome
+
+    async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
+        body = {"collection": collection, "made": plain(made), "question": plain(question)}
+        found = await self._ask("search", body)
+        if found is None:
+            return Answer(exists=False)
+        return Answer(**{**found, "hits": _hits(found["hits"])})
+
+    async def passages(self, collection: str, tenant: str | None, document: str, /) -> tuple[Hit, ...]:
+        return _hits(await self._ask("passages", {"collection": collection, "tenant": tenant, "document": document}))
+
+    async def usage(self, collection: str, tenant: str | None, /) -> Usage:
+        found = await self._ask("usage", {"collection": collection, "tenant": tenant})
+        if found is None:
+            return Usage()
+        return Usage(**{**found, "documents": tuple(Stored(**raw) for raw in found["documents"])})
+
+    async def remove(self, collection: str, tenant: str | None, documents: Sequence[str] | None, /) -> list[str]:
+        wanted = None if documents is None else list(documents)
+        gone: list[str] = await self._ask("remove", {"collection": collection, "tenant": tenant, "documents": wanted})
+        return gone
+
+    async def stop_worker(self) -> None:
+        """End the worker, if one runs, and wait for it."""
+        link = await self._connect()
+        if link is not None:
+            link.post("stop")
+            await link.closed.wait()
+
+    async def aclose(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            await self._link.closed.wait()
+
+    async def _ask(self, operation: str, body: Any) -> Any:
+        try:
+            return await (await self._linked()).call(operation, body)
+        except WorkerDied:
+            return await (await self._linked()).call(operation, body)
+
+    async def _linked(self) -> Link:
+        async with self._connecting:
+            if self._link is None or self._link.closed.is_set():
+                self._link = await self._found_or_started()
+            return self._link
+
+    async def _found_or_started(self) -> Link:
+        link = await self._connect()
+        with anyio.move_on_after(_PATIENCE_S):
+            while link is None:
+                if await self._start() == _BUSY:
+                    # Somebody else's worker is about to listen, or about to end.
+                    await anyio.sleep(0.02)
+                link = await self._connect()
+        if link is None:
+            raise StorageError(
+                f"{_NAME} holds {str(self._folder)!r} and does not listen",
+                hint=f"see {str(self._folder / 'worker.log')!r}, or end the process that has worker.lock open",
+            )
+        return link
+
+    async def _connect(self) -> Link | None:
+        """A link to the worker that runs, if one does."""
+        try:
+            address = json.loads((self._folder / "worker.json").read_text(encoding="utf-8"))["socket"]
+            link = Link(_NAME)
+            await asyncio.get_running_loop().create_unix_connection(lambda: link, address)
+            await link.call("hello")  # a process that was just killed may still take connections
+        except (FileNotFoundError, ConnectionError, NotADirectoryError, ValueError, WorkerDied):
+            return None
+        except OSError as exc:
+            raise StorageError(f"{_NAME} cannot be reached: {exc}") from exc
+        return link
+
+    async def _start(self) -> int:
+        """Start a worker unless one runs → the exit code of who started it. Raises StorageError when it cannot start."""
+        log = self._folder / "worker.log"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with log.open("ab") as output:
+                arguments = [str(self._folder.parent), str(self._idle_s)]
+                launcher = await asyncio.create_subprocess_exec(
+                    sys.executable, "-m", _MODULE, *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output
+                )
+        except OSError as exc:
+            raise StorageError(f"{_NAME} cannot be started in {str(self._folder)!r}: {exc.strerror or exc}") from exc
+        code = await launcher.wait()
+        if code not in (_LISTENS, _BUSY):
+            raise StorageError(f"{_NAME} did not start in {str(self._folder)!r}", hint=f"see {str(log)!r}")
+        return code
+
+
+def _hits(raw: Sequence[Any]) -> tuple[Hit, ...]:
+    return tuple(Hit(**hit) for hit in raw)

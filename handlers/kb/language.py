@@ -1,0 +1,122 @@
+"""Scripts and languages of text: how a collection's words are cut, and whether a question's words can match them.
+
+Pure functions over text. It refuses to guess finely: a language is recognised by its script, and among languages in
+Latin script by their commonest words; a collection that says its `analyser.language` is not guessed at.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+
+from host.errors import ConfigError, suggestion
+
+PLAIN = "plain"  # no stemming, no stop words
+# fmt: off
+STEMMED = frozenset({
+    "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian",
+    "portuguese", "romanian", "russian", "spanish", "swedish", "turkish",
+})
+STOPPED_ONLY = frozenset({
+    "azerbaijani", "basque", "bengali", "catalan", "chinese", "hebrew", "hinglish", "indonesian", "japanese", "kazakh",
+    "nepali", "slovene", "tajik",
+})
+# fmt: on
+LANGUAGES = STEMMED | STOPPED_ONLY | {PLAIN}
+UNSPACED = frozenset({"chinese", "japanese"})  # no spaces between words: cut by dictionary
+
+_SCRIPTS = {
+    "latin": "A-Za-z\u00c0-\u024f\u1e00-\u1eff",
+    "greek": "\u0370-\u03ff\u1f00-\u1fff",
+    "cyrillic": "\u0400-\u052f",
+    "hebrew": "\u05d0-\u05ea",
+    "arabic": "\u0620-\u064a\u066e-\u06d3\u0750-\u077f",
+    "devanagari": "\u0900-\u097f",
+    "bengali": "\u0980-\u09ff",
+    "tamil": "\u0b80-\u0bff",
+    "thai": "\u0e00-\u0e7f",
+    "hangul": "\u1100-\u11ff\uac00-\ud7af",
+    "cjk": "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
+}
+_LETTERS = {script: re.compile(f"[{letters}]+") for script, letters in _SCRIPTS.items()}
+_KANA = re.compile("[\u3040-\u30ff]")
+_VOWEL_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]")
+
+_BY_SCRIPT = {
+    "greek": "greek",
+    "cyrillic": "russian",
+    "hebrew": "hebrew",
+    "arabic": "arabic",
+    "bengali": "bengali",
+}
+_COMMON = {
+    "english": "the of and to in is that for it with as was on are be this by from or not you",
+    "german": "der die das und ist nicht ein eine zu den mit von für auf sich dem im auch wird sind",
+    "french": "le la les des et est une un que dans pour pas sur qui du au avec sont par vous",
+    "spanish": "el la los las de que y en un una es por con para no se del como más su",
+    "italian": "il la di che e un una per non è sono con del della le gli i nel alla si",
+    "portuguese": "o a os as de que e um uma do da em não para com por se mais dos no",
+    "dutch": "de het een en van is dat niet op te met voor zijn aan er die wordt als door ook",
+    "swedish": "och att det som en är på för av med inte den till ett har om vi så kan från",
+    "danish": "og at det som en er på for af med ikke den til et har om vi så kan fra",
+    "norwegian": "og at det som en er på for av med ikke den til et har om vi så kan fra",
+    "finnish": "ja on ei se että oli hän mutta ovat kun niin tai myös jos kuin ole sen joka",
+    "hungarian": "a az és hogy nem egy is van ez azt meg de volt csak mint el ha már vagy",
+    "romanian": "și de la în nu o un este cu pe care să din mai pentru au ce sunt se că",
+    "turkish": "ve bir bu için ile da de çok ne olarak daha ama gibi olan var mi ki kadar",
+}
+_MARKS = {language: frozenset(words.split()) for language, words in _COMMON.items()}
+_SAMPLE = 20_000  # characters of a document that decide
+_FITS = 0.1  # share of a collection's letters below which words of that script are names in passing
+
+
+def normalised(text: str) -> str:
+    """Text as the embedding model and the analyser want it: NFKC, no NUL, no Hebrew vowel points."""
+    return _VOWEL_POINTS.sub("", unicodedata.normalize("NFKC", text).replace("\0", " "))
+
+
+def scripts(text: str) -> Counter[str]:
+    """How many letters of each script the text has; letters of scripts not listed above are not counted."""
+    found = {script: sum(map(len, letters.findall(text))) for script, letters in _LETTERS.items()}
+    return Counter({script: count for script, count in found.items() if count})
+
+
+def language_of(text: str) -> str:
+    """The language to analyse a collection in that begins with this text; `plain` when none is recognised."""
+    text = text[:_SAMPLE]
+    counted = scripts(text)
+    if not counted:
+        return PLAIN
+    script = main_script(counted)
+    if script == "cjk":
+        return "japanese" if _KANA.search(text) else "chinese"
+    if script != "latin":
+        return _BY_SCRIPT.get(script, PLAIN)
+    words = Counter(re.findall(r"[^\W\d_]+", text.lower()))
+    marks = {language: sum(words[word] for word in common) for language, common in _MARKS.items()}
+    best = max(marks, key=lambda language: (marks[language], language))
+    return best if marks[best] * 20 >= words.total() else PLAIN
+
+
+def main_script(counted: Mapping[str, int]) -> str:
+    """The script with the most letters; "" where there is none."""
+    return max(sorted(counted), key=lambda script: counted[script], default="")
+
+
+def words_can_match(question: str, collection: Mapping[str, int]) -> bool:
+    """Whether the question's words may occur in a collection whose letters are counted by script. A question in a script
+    that the collection hardly uses is in another language: what it shares with the documents (a name, a number) would
+    only mislead."""
+    script = main_script(scripts(question))
+    return not script or collection.get(script, 0) >= _FITS * sum(collection.values())
+
+
+def known_language(asked: str, collection: str) -> str:
+    """`asked` in lower case, or "auto". Raises ConfigError for a language that no analyser knows."""
+    language = asked.lower()
+    if language != "auto" and language not in LANGUAGES:
+        hint = suggestion(language, ["auto", *sorted(LANGUAGES)])
+        raise ConfigError(f"collection {collection!r}: no analyser for language {asked!r}", hint=hint)
+    return language

@@ -1,0 +1,154 @@
+"""Which documents a collection has: a small SQLite file beside the vectors, and the one point at which a document
+becomes visible.
+
+Each version of a document is a generation: `pending` while its points are written, `live` once it is committed, `dead` when
+another took its place and its points are still to be removed. A commit is one SQLite transaction. Whatever is
+pending or dead when the file is opened was left by a process that was killed; its points are to be removed.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from handlers.kb.store import Incoming, Stored
+from host.errors import StorageError
+
+_SCHEMA = """
+create table if not exists generations (
+    id integer primary key autoincrement,
+    state text not null check (state in ('pending', 'live', 'dead')),
+    tenant text not null, document text not null, title text not null, url text not null,
+    fingerprint text not null, chunks integer not null, bytes integer not null,
+    words integer not null default 0, scripts text not null default '{}'
+);
+create unique index if not exists one_live on generations (tenant, document) where state = 'live';
+"""
+_COLUMNS = "document, tenant, title, url, fingerprint, chunks, bytes"
+
+
+class Manifest:
+    """Used by one thread of one process. Raises StorageError."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with self._speaking():
+            self._db = sqlite3.connect(path, isolation_level=None)
+            self._db.executescript(_SCHEMA)
+            self.hidden = {row[0] for row in self._db.execute("select id from generations where state != 'live'")}
+            live = self._db.execute(
+                "select id, document, title, url, words, chunks, scripts from generations where state = 'live'"
+            )
+            self.scripts: Counter[str] = Counter()
+            self.words = self.chunks = 0
+            self._shown: dict[int, tuple[str, str, str]] = {}
+            for id, document, title, url, words, chunks, scripts in live:
+                self._shown[id] = (document, title, url)
+                self._count(words, chunks, json.loads(scripts))
+
+    def close(self) -> None:
+        self._db.close()
+
+    def begin(self, document: Incoming, words: int, scripts: Counter[str]) -> int:
+        """Enter a version whose points are about to be written → its generation, which is hidden until `commit`."""
+        values = {
+            **{name: getattr(document, name) for name in ("tenant", "document", "title", "url", "fingerprint", "bytes")},
+            "chunks": len(document.passages),
+            "words": words,
+            "scripts": json.dumps(scripts, sort_keys=True),
+        }
+        named = ", ".join(f":{name}" for name in values)
+        with self._speaking():
+            sql = f"insert into generations (state, {', '.join(values)}) values ('pending', {named})"
+            id = self._db.execute(sql, values).lastrowid
+        assert id is not None
+        self.hidden.add(id)
+        return id
+
+    def commit(self, generation: int) -> bool:
+        """Show a version in place of the one before → whether there was one."""
+        with self._speaking(), self._db:
+            self._db.execute("begin immediate")
+            found = "from generations where id = ?"
+            new = self._db.execute(
+                f"select tenant, document, title, url, words, chunks, scripts {found}", [generation]
+            ).fetchone()
+            tenant, document, title, url, words, chunks, scripts = new
+            old = self._live(tenant, document)
+            self._db.execute("update generations set state = 'dead' where id = ?", [old])
+            self._db.execute("update generations set state = 'live' where id = ?", [generation])
+        self.hidden.discard(generation)
+        self._shown[generation] = (document, title, url)
+        self._count(words, chunks, json.loads(scripts))
+        if old is not None:
+            self._hide(old)
+        return old is not None
+
+    def drop(self, documents: Sequence[tuple[str, str]]) -> None:
+        """Hide documents, given as (tenant, document)."""
+        with self._speaking(), self._db:
+            self._db.execute("begin immediate")
+            gone = [id for tenant, document in documents if (id := self._live(tenant, document)) is not None]
+            self._db.executemany("update generations set state = 'dead' where id = ?", [[id] for id in gone])
+        for id in gone:
+            self._hide(id)
+
+    def forget(self, generation: int) -> None:
+        """A hidden version whose points are removed."""
+        with self._speaking():
+            self._db.execute("delete from generations where id = ? and state != 'live'", [generation])
+        self.hidden.discard(generation)
+
+    def shown(self, generation: int) -> tuple[str, str, str]:
+        """(document, title, url) of a live version."""
+        return self._shown[generation]
+
+    def generation(self, tenant: str, document: str) -> tuple[int, int] | None:
+        """(generation, chunks) of a live document."""
+        with self._speaking():
+            row = self._db.execute(
+                "select id, chunks from generations where state = 'live' and tenant = ? and document = ?", [tenant, document]
+            ).fetchone()
+        return (row[0], row[1]) if row else None
+
+    def stored(self, tenant: str | None) -> list[Stored]:
+        """The live documents of a tenant, or of all (None), by tenant and id."""
+        with self._speaking():
+            rows: list[tuple[Any, ...]] = self._db.execute(
+                f"select {_COLUMNS} from generations where state = 'live' and (?1 is null or tenant = ?1) "
+                "order by tenant, document",
+                [tenant],
+            ).fetchall()
+        names = _COLUMNS.split(", ")
+        return [Stored(**dict(zip(names, row, strict=True))) for row in rows]
+
+    def _live(self, tenant: str, document: str) -> int | None:
+        row = self._db.execute(
+            "select id from generations where state = 'live' and tenant = ? and document = ?", [tenant, document]
+        ).fetchone()
+        return row[0] if row else None
+
+    def _hide(self, generation: int) -> None:
+        self.hidden.add(generation)
+        self._shown.pop(generation, None)
+        words, chunks, scripts = self._db.execute(
+            "select words, chunks, scripts from generations where id = ?", [generation]
+        ).fetchone()
+        self._count(-words, -chunks, {script: -count for script, count in json.loads(scripts).items()})
+
+    def _count(self, words: int, chunks: int, scripts: dict[str, int]) -> None:
+        self.words += words
+        self.chunks += chunks
+        self.scripts.update(scripts)
+
+    @contextmanager
+    def _speaking(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as exc:
+            raise StorageError(f"the list of documents {str(self._path)!r} cannot be used: {exc}") from exc

@@ -1,0 +1,158 @@
+"""The narrow port between the knowledge base and whatever stores its vectors, and the values that pass through it.
+
+A store keeps documents as passages, each with its text and its embedding; it analyses words itself. It knows nothing of
+files, embedding models or assistants. Everything said here is plain data, so that a store may live in another process.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Told = Callable[[int, int], None]  # passages stored, of how many
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """What a collection is made with; a store refuses to mix. `language` may be "auto": decided by the first document
+    and kept. `tenanted`: every document belongs to a tenant."""
+
+    provider: str
+    model: str
+    dimensions: int
+    language: str = "auto"
+    tenanted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """A piece of a document. `vector` is the embedding as little-endian float32; `text` is what words are taken from;
+    `start` and `end` count characters of the document's text; `page` is counted from 1, 0 where there are none."""
+
+    passage: str
+    content: str
+    text: str
+    vector: bytes
+    heading: str = ""
+    page: int = 0
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Incoming:
+    """A document to be stored. `fingerprint` says what it was made from: equal ones need not be stored again."""
+
+    document: str
+    title: str
+    fingerprint: str
+    passages: tuple[Passage, ...]
+    tenant: str = ""
+    url: str = ""
+    bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """A document as a store lists it. `bytes` is the size of its source."""
+
+    document: str
+    tenant: str
+    title: str
+    url: str
+    fingerprint: str
+    chunks: int
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """A passage that was found. `cosine` is that of question and passage, whatever put the passage where it stands."""
+
+    document: str
+    title: str
+    url: str
+    passage: str
+    content: str
+    heading: str
+    page: int
+    ordinal: int
+    cosine: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is searched for: a vector as in `Passage`, the question's words, at most `limit` passages of at least
+    `least_cosine`, of one tenant (None: the collection has none)."""
+
+    vector: bytes
+    text: str
+    limit: int
+    least_cosine: float = -1.0
+    tenant: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """Hits best first. `candidates` passages were compared, `below` of them were not similar enough. `lexical` says what
+    words did: `used`, `other script` or `no match`. `exists` is False when nothing was ever added to the collection."""
+
+    exists: bool = True
+    hits: tuple[Hit, ...] = ()
+    candidates: int = 0
+    below: int = 0
+    lexical: Literal["used", "other script", "no match"] = "used"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What a store holds: documents, and bytes on disk."""
+
+    documents: tuple[Stored, ...] = field(default=())
+    disk_bytes: int = 0
+    language: str = ""
+
+
+class VectorStore(Protocol):
+    """Raises StorageError when it cannot store or read, ConfigError when a collection was made with something else."""
+
+    async def put(
+        self, collection: str, made: Made, document: Incoming, /, *, reserve_bytes: int = 0, told: Told | None = None
+    ) -> Literal["added", "replaced"]:
+        """Store a document, in place of the one of the same id and tenant. Searches see the old one or the new one,
+        never a part, whatever happens meanwhile. Raises StorageError when less than `reserve_bytes` of disk
+        would remain free."""
+        ...
+
+    async def search(self, collection: str, made: Made, question: Question, /) -> Answer: ...
+
+    async def passages(self, collection: str, tenant: str | None, document: str, /) -> tuple[Hit, ...]:
+        """A whole document in its order; empty when there is none. Cosines are 1."""
+        ...
+
+    async def usage(self, collection: str, tenant: str | None, /) -> Usage:
+        """What is stored; `tenant` None: of all tenants."""
+        ...
+
+    async def remove(self, collection: str, tenant: str | None, documents: Sequence[str] | None, /) -> list[str]:
+        """Remove documents, or all of them (None), of one tenant or of all (None). Returns the ids that were there. A
+        collection left empty is gone, with what it was made with."""
+        ...
+
+
+def packed(vector: Sequence[float]) -> bytes:
+    """A vector as it travels: float32, 4 bytes a dimension."""
+    return array("f", vector).tobytes()
+
+
+def unpacked(vector: bytes) -> list[float]:
+    values = array("f")
+    values.frombytes(vector)
+    return values.tolist()
+
+
+def plain(value: Any) -> dict[str, Any]:
+    """A flat value of this module as a mapping for a message."""
+    return dict(vars(value))

@@ -1,0 +1,270 @@
+"""The knowledge base's worker: the one process that has a state folder's collections open.
+
+`python -m handlers.kb.worker STATE IDLE_SECONDS` starts it in the background and ends at once: with 0 when it
+listens, with BUSY when another worker holds the state folder. It lives apart from whoever started it, serves
+any number of processes on a local socket, and ends when nothing was asked for IDLE_SECONDS, when it is told to, or when its
+state folder is gone. What tells that it runs is a lock on `kb/worker.lock`, which dies with it; `kb/worker.json` says where it
+listens. Nothing here decides what a search or a document means: that is `collection`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+import portalocker
+
+from handlers.kb.collection import Collection
+from handlers.kb.store import Incoming, Made, Passage, Question, Stored
+from host.errors import HostError, StorageError
+from host.workers import Link
+
+LISTENS, FAILED, BUSY = 0, 1, 3
+_LONGEST_SOCKET_PATH = 100  # the system's limit is 108 bytes, of which some systems use a few themselves
+_LOOK_S = 0.5
+
+
+class Worker:
+    """Answers requests. Searches are answered where they arrive; documents are stored one at a time for each collection,
+    giving way to searches between batches."""
+
+    def __init__(self, folder: Path, tasks: anyio.abc.TaskGroup) -> None:
+        self.stopped = asyncio.Event()
+        self.asked_at = time.monotonic()
+        self.busy = 0
+        self.links: set[Link] = set()
+        self._folder = folder
+        self._tasks = tasks
+        self._open: dict[str, Collection] = {}
+        self._locks: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
+
+    def connected(self) -> Link:
+        link = Link("a client of the knowledge base", self.incoming)
+        self.links = {other for other in self.links if not other.closed.is_set()} | {link}
+        return link
+
+    def incoming(self, link: Link, id: int | None, operation: str, body: Any) -> None:
+        self.asked_at = time.monotonic()
+        if id is None or operation == "stop":
+            self.stopped.set()
+        elif operation == "hello":
+            link.answer(id, os.getpid())
+        elif operation in ("put", "remove"):
+            self._tasks.start_soon(self._change, link, id, operation, body)
+        else:
+            self._answer(link, id, operation, body)
+
+    def close(self) -> None:
+        for collection in self._open.values():
+            with contextlib.suppress(StorageError):
+                collection.close()
+
+    def _answer(self, link: Link, id: int, operation: str, body: Any) -> None:
+        try:
+            collection = self._collection(body["collection"])
+            if operation == "search":
+                link.answer(id, self._search(collection, body))
+            elif operation == "passages":
+                hits = collection.passages(body["tenant"] or "", body["document"]) if collection else ()
+                link.answer(id, [asdict(hit) for hit in hits])
+            elif operation == "usage":
+                link.answer(id, asdict(collection.usage(body["tenant"])) if collection else None)
+        except HostError as exc:
+            link.refuse(id, exc)
+
+    def _search(self, collection: Collection | None, body: Any) -> Any:
+        if collection is None:
+            return None
+        collection.check(Made(**body["made"]))
+        return asdict(collection.search(Question(**body["question"])))
+
+    async def _change(self, link: Link, id: int, operation: str, body: Any) -> None:
+        self.busy += 1
+        try:
+            async with self._locks[body["collection"]]:
+                done = await self._put(link, id, body) if operation == "put" else self._remove(body)
+            link.answer(id, done)
+        except HostError as exc:
+            link.refuse(id, exc)
+        finally:
+            self.busy -= 1
+            self.asked_at = time.monotonic()
+
+    async def _put(self, link: Link, id: int, body: Any) -> str:
+        name, made = body["collection"], Made(**body["made"])
+        document = Incoming(**{**body["document"], "passages": tuple(Passage(**raw) for raw in body["document"]["passages"])})
+        self._refuse_full_disk(document, body["reserve_bytes"])
+        collection = self._collection(name)
+        if collection is None:
+            collection = self._open[name] = Collection.create(self._path(name), name, made, document)
+        collection.check(made)
+        try:
+            writing = collection.put(document)
+            while True:
+                link.post("stored", [id, next(writing), len(document.passages)])
+                await anyio.lowlevel.checkpoint()
+        except StopIteration as end:
+            return str(end.value)
+        except StorageError:
+            # After a failed write the engine's own state is unknown: read it again from the disk.
+            del self._open[name]
+            with contextlib.suppress(StorageError):
+                collection.close()
+            raise
+
+    def _remove(self, body: Any) -> list[str]:
+        name, tenant, wanted = body["collection"], body["tenant"], body["documents"]
+        collection = self._collection(name)
+        if collection is None:
+            return []
+        gone = [stored for stored in collection.stored(tenant) if wanted is None or stored.document in wanted]
+        if len(gone) == len(collection.stored(None)):
+            self._discard(name, collection)
+        else:
+            collection.remove(gone)
+        return _ids(gone)
+
+    def _discard(self, name: str, collection: Collection) -> None:
+        """Remove a collection and what it was made with: half removed it counts as not there."""
+        del self._open[name]
+        collection.close()
+        (self._path(name) / "made.json").unlink()
+        shutil.rmtree(self._path(name), ignore_errors=True)
+
+    def _refuse_full_disk(self, document: Incoming, reserve: int) -> None:
+        # The engine maps its files into memory: a disk that is full would end the process in the middle of a write.
+        needed = 4 * sum(len(passage.vector) + len(passage.text.encode()) * 3 for passage in document.passages)
+        free = shutil.disk_usage(self._folder).free
+        if free < needed + reserve:
+            raise StorageError(
+                f"{document.document!r} was not added: {free >> 20} MB of disk are free at {str(self._folder)!r}, and adding "
+                f"needs {(needed + reserve) >> 20} MB",
+                hint="free some space; what was added before is intact",
+            )
+
+    def _collection(self, name: str) -> Collection | None:
+        if name not in self._open:
+            opened = Collection.open(self._path(name), name)
+            if opened is None:
+                return None
+            self._open[name] = opened
+        return self._open[name]
+
+    def _path(self, name: str) -> Path:
+        """`made.json` and dots have no meaning in a quoted id, so a collection is always one folder of its own."""
+        return self._folder / ("c-" + quote(name, safe=" "))
+
+
+def _ids(documents: list[Stored]) -> list[str]:
+    return [stored.document for stored in documents]
+
+
+async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: float) -> None:
+    """Serve until idle, told to stop, or the state folder is gone."""
+    async with anyio.create_task_group() as tasks:
+        worker = Worker(folder, tasks)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, worker.stopped.set)
+        server = await loop.create_unix_server(worker.connected, sock=listener)
+        while not worker.stopped.is_set():
+            with anyio.move_on_after(min(_LOOK_S, idle_s / 2)):
+                await worker.stopped.wait()
+            if not _still_there(folder, lock):
+                _leave(listener)  # closing the collections would write into a folder that somebody removed
+            if not worker.busy and time.monotonic() - worker.asked_at > idle_s:
+                worker.stopped.set()
+        # No longer found by new clients; those that are connected try again with the next worker.
+        (folder / "worker.json").unlink(missing_ok=True)
+        server.close()
+        for link in worker.links:
+            link.close()
+    worker.close()
+
+
+def _leave(listener: socket.socket) -> None:
+    """End at once, whatever is open."""
+    Path(listener.getsockname()).unlink(missing_ok=True)
+    os._exit(0)
+
+
+def _still_there(folder: Path, lock: IO[bytes]) -> bool:
+    try:
+        return (folder / "worker.lock").stat().st_ino == os.fstat(lock.fileno()).st_ino
+    except OSError:
+        return False
+
+
+def _runtime_folder() -> Path:
+    """A folder for sockets that only this user can enter, with a short path."""
+    user = os.getuid()
+    for base in (tempfile.gettempdir(), "/tmp"):
+        folder = Path(base) / f"groundhook-{user}"
+        if len(str(folder)) + 24 > _LONGEST_SOCKET_PATH:
+            continue
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = folder.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o077:
+            return folder
+    return Path(tempfile.mkdtemp(prefix="gh-", dir="/tmp"))
+
+
+def _listen(folder: Path) -> socket.socket:
+    name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+    path = _runtime_folder() / f"{name}.sock"
+    path.unlink(missing_ok=True)  # we hold the lock: a socket of this name was left by a worker that was killed
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    listener.listen(128)
+    address = folder / "worker.json.new"
+    address.write_text(json.dumps({"socket": str(path), "pid": os.getpid()}), encoding="utf-8")
+    address.replace(folder / "worker.json")
+    return listener
+
+
+def main(state: str, idle_s: str) -> int:
+    """Start the worker → LISTENS, BUSY or FAILED, in the process that was asked; the worker itself is a child of none."""
+    told, tell = os.pipe()
+    if os.fork():
+        os.close(tell)
+        return (os.read(told, 1) or bytes([FAILED]))[0]
+    os.close(told)
+    os.setsid()
+    folder = Path(state) / "kb"
+    with (folder / "worker.lock").open("ab") as lock:
+        try:
+            portalocker.lock(lock, portalocker.LOCK_EX | portalocker.LOCK_NB)
+        except portalocker.LockException:
+            os.write(tell, bytes([BUSY]))
+            os._exit(0)
+        listener = _listen(folder)
+        address = listener.getsockname()
+        os.write(tell, bytes([LISTENS]))
+        os.close(tell)
+        try:
+            anyio.run(serve, folder, lock, listener, float(idle_s))
+        finally:
+            Path(address).unlink(missing_ok=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
