@@ -8,14 +8,13 @@ from typing import Any, Literal
 
 from host.answer import Answer
 from host.citations import Book
-from host.config.layers import Layer, hook_layer, request_layer, resolve
+from host.config.problems import Problem, problems_of
 from host.config.schema import Settings
 from host.content import question_of
 from host.errors import HostError, Place
 from host.output.channel import Channel
 from host.packages import App, Package
 from host.ports import Clock, Connector, Documents, HookEngine, HookTurn, Scope
-from host.registry import Registry
 from host.search.searcher import Plugins, Searcher
 from host.tools import Toolbox
 from host.trace import span
@@ -31,7 +30,7 @@ class Machinery:
     app: App
     plugins: Plugins
     documents: Documents
-    connectors: Registry[Connector]
+    connectors: Callable[[str], Connector]
     hooks: HookEngine
     toolbox: Toolbox
     now: Clock
@@ -67,7 +66,7 @@ class Run:
     @staticmethod
     def begin(machinery: Machinery, request: Request, package: Package, channel: Channel) -> Run:
         """Resolve the layers that are known before the hook. Raises ConfigError."""
-        settings = resolve([*_below(machinery.app, package), request_layer(request.options)]).settings
+        settings = machinery.app.settings_for(package, options=request.options).settings
         book = Book(settings.search.citation.format)
 
         async def warn(code: str, message: str) -> None:
@@ -85,16 +84,16 @@ class Run:
             plugins=machinery.plugins,
             settings=settings,
             scope=scope,
-            names=machinery.app.names(package),
+            names=Names(machinery.app, package.id),
             book=book,
             channel=channel,
         )
         return Run(machinery, request, package, channel, settings, searcher, Answer(channel, book), question_of(request.messages))
 
     def adopt(self, created: CreateReturn) -> None:
-        """Fold what Create returned between the assistant's layer and the request's. Raises ConfigError."""
-        layers = [*_below(self.machinery.app, self.package), hook_layer(created), request_layer(self.request.options)]
-        self.settings = resolve(layers).settings
+        """Fold what Create returned between the assistant's layer and the request's. Raises ConfigError, HookReturnInvalid."""
+        app, options = self.machinery.app, self.request.options
+        self.settings = app.settings_for(self.package, returned=created, options=options).settings
         scope = replace(self.searcher.scope, settings=self.settings.search, uses=self.settings.uses)
         self.searcher = replace(self.searcher, settings=self.settings, scope=scope)
         self.metadata.update(created.metadata or {})
@@ -133,29 +132,40 @@ class Run:
         usable |= {"db"} if self.settings.db.models or self.settings.search.db.models else set()
         return frozenset(usable)
 
-    async def warn(self, error: HostError) -> None:
-        await self.channel.send(Warned(**_told(error)))
+    async def warn(self, finding: HostError | Problem) -> None:
+        """Tell the client of something that the turn goes on in spite of."""
+        await self.channel.send(Warned(**_told(finding)))
 
 
-def failure(error: HostError) -> Failed:
-    """An error as the event that tells the client."""
-    return Failed(**_told(error))
+def failures(error: HostError) -> list[Failed]:
+    """An error as the events that tell the client: one for each that it carries."""
+    return [Failed(**_told(problem)) for problem in problems_of(error)]
 
 
-def _told(error: HostError) -> dict[str, Any]:
-    place = error.place or Place("")
+def _told(finding: HostError | Problem) -> dict[str, Any]:
+    place = finding.place or Place("")
     return {
-        "code": error.code,
-        "message": error.message,
-        "hint": error.hint,
+        "code": finding.code,
+        "message": finding.message,
+        "hint": finding.hint,
         "file": place.file,
         "line": place.line,
         "column": place.column,
     }
 
 
-def _below(app: App, package: Package) -> list[Layer]:
-    return [*app.layers, package.layer]
+@dataclass(frozen=True)
+class Names:
+    """`host.search.searcher.Names` for one assistant; an empty id: only what the app declares."""
+
+    app: App
+    assistant_id: str
+
+    def collection(self, name: str, /) -> str:
+        return self.app.resolve_collection(self.assistant_id, name).id
+
+    def model(self, name: str, /) -> str:
+        return self.app.resolve_model(self.assistant_id, name).id
 
 
 @dataclass(frozen=True)
@@ -179,7 +189,7 @@ class _Services:
             pass
 
     async def warn(self, code: str, message: str, /) -> None:
-        await self.run.channel.send(Warned(code=code, message=message, file=self.run.package.folder_shown))
+        await self.run.channel.send(Warned(code=code, message=message, file=self.run.package.shown))
 
 
 def hook_options(options: TurnOptions) -> Mapping[str, Any]:

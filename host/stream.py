@@ -17,16 +17,17 @@ from typing import TypeVar
 
 import anyio
 
+from host.config.layers import request_layer
 from host.content import user_data
 from host.errors import HookError, HostError, UsageError
 from host.output.channel import Channel
 from host.ports import HookSession, ModelCall
 from host.prompt import quotable, with_references
 from host.retrieval import ranked_pool, search_automatically, search_user_data
-from host.run import Machinery, Request, Run, failure, hook_options
+from host.run import Machinery, Request, Run, failures, hook_options
 from host.search.merge import Pool
 from host.trace import recording, span
-from host.types.events import Event, Failed, StreamEnd, StreamStart, Trace
+from host.types.events import Event, Failed, StreamEnd, StreamStart, Trace, Warned
 from host.types.turn import CreateReturn, Delegation, Message, NextPayload, NextReturn
 
 DEPTH = 5  # assistants that one turn may be handed through
@@ -65,7 +66,8 @@ async def _drive(run: Run) -> None:
                 await channel.send(Failed(code="turn_timeout", message=f"the turn took longer than {limit} ms"))
             except* HostError as errors:
                 for error in _leaves(errors):
-                    await channel.send(failure(error))
+                    for event in failures(error):
+                        await channel.send(event)
             except* Exception as bugs:  # the outermost edge: a bug ends its own turn, loudly, and no other
                 log.exception("a bug in Groundhook or a plug-in ended the turn %s", channel.turn_id)
                 message = "; ".join(repr(bug) for bug in _leaves(bugs))
@@ -96,6 +98,7 @@ async def _turn(run: Run) -> tuple[Delegation | None, NextReturn | None]:
     await run.channel.send(
         StreamStart(assistant_id=run.package.id, chat_id=run.request.options.chat_id, connector=run.settings.connector)
     )
+    await _say_warnings(run)
     async with _open_hooks(run) as hooks:
         created = await _create_and_user_data(run, hooks)
         if created is not None and created.delegate is not None:
@@ -111,6 +114,14 @@ async def _turn(run: Run) -> tuple[Delegation | None, NextReturn | None]:
     if error is not None and (returned is None or returned.delegate is None):
         raise error
     return (returned.delegate if returned else None), returned
+
+
+async def _say_warnings(run: Run) -> None:
+    """What is odd about the package, and keys of the request that nothing reads."""
+    for problem in run.package.warnings:
+        await run.warn(problem)
+    for key in request_layer(run.request.options).unknown:
+        await run.channel.send(Warned(code="unknown_key", message=f"the request has an {key}"))
 
 
 async def _create_and_user_data(run: Run, hooks: HookSession | None) -> CreateReturn | None:
@@ -147,8 +158,9 @@ def _messages(run: Run, created: CreateReturn | None, pooled: Pool) -> list[Mess
     citation = run.settings.search.citation
     own = bool(added) and not citation.auto_inject_prompt
     items = [entry.item for entry in pooled.entries if not (own and entry.source == "hook")]
-    prompts = run.package.prompts_for(run.settings, run.machinery.app)
-    return with_references([*prompts, *conversation], items, citation, secrets.token_hex(8))
+    shared = () if run.settings.disable_global_prompts else run.machinery.app.prompts
+    own_prompts = run.package.prompts_for(run.settings.prompt_preset)
+    return with_references([*shared, *own_prompts, *conversation], items, citation, secrets.token_hex(8))
 
 
 async def _answer(run: Run, messages: Sequence[Message], pooled: Pool) -> HostError | None:
@@ -164,7 +176,7 @@ async def _answer(run: Run, messages: Sequence[Message], pooled: Pool) -> HostEr
         max_completion_tokens=options.max_completion_tokens,
     )
     try:
-        connector = run.machinery.connectors.get(run.settings.connector)
+        connector = run.machinery.connectors(run.settings.connector)
         await run.answer.stream(connector, call, run.machinery.toolbox, options.tool_rounds)
     except HostError as exc:
         return exc

@@ -1,0 +1,244 @@
+"""The composition root: the only place that knows which sources, rerankers, connectors and hook engine there are.
+
+async with open_host("path/to/app") as host:
+    async with host.stream("docs", "What is a hook?") as events:
+        async for event in events: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from handlers.db.base import Database, open_database
+from handlers.kb.base import KnowledgeBase, open_kb
+from handlers.web.base import open_web
+from hooks.runner import open_engine
+from host.check import check
+from host.citations import Book
+from host.config.environment import process_environment
+from host.config.problems import Problem, problems_of
+from host.config.schema import Settings
+from host.config.settings import Explained, explain, resolve
+from host.errors import ConfigError, HookError, UsageError
+from host.llm.connectors import build
+from host.output.channel import Channel
+from host.packages import App, load_app
+from host.ports import Connector, Embedder, Handler, Reranker, Scope
+from host.registry import Registry
+from host.run import Machinery, Names, Request
+from host.search.searcher import Plugins, Searcher
+from host.stream import open_turn
+from host.tools import Tool, Toolbox
+from host.types.base import dotted, problems, read
+from host.types.events import Event, Warned
+from host.types.search import SearchRequest, SearchResult, SearchType
+from host.types.turn import Identity, Message, TurnOptions
+from rerankers.score import ScoreReranker
+
+Plugin = Callable[[Plugins], None]
+PLUGINS = "groundhook.plugins"  # entry points of this group are plug-ins
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """An app that is open. Made by `open_host`; everything it started ends with it."""
+
+    app: App
+    machinery: Machinery
+    kb: KnowledgeBase
+    database: Database
+    providers: Sequence[str] = ()
+
+    def stream(
+        self,
+        assistant_id: str,
+        messages: str | Sequence[Message | Mapping[str, Any]],
+        *,
+        search: bool | None = None,
+        connector: str | None = None,
+        identity: Identity | None = None,
+        options: TurnOptions | Mapping[str, Any] | None = None,
+    ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        """Enter one turn and read its events; leaving the block stops what is still running. `messages` is the conversation
+        or one user message. Entering raises UnknownName and ConfigError; later failures are `error` events."""
+        given = options.model_dump(exclude_unset=True) if isinstance(options, TurnOptions) else dict(options or {})
+        said = {"search": search, "connector": connector}
+        request = Request(
+            assistant_id=assistant_id,
+            messages=conversation(messages),
+            options=_valid(TurnOptions, {**given, **{key: value for key, value in said.items() if value is not None}}),
+            identity=identity or Identity(),
+        )
+        return open_turn(self.machinery, request)
+
+    async def search(
+        self,
+        request: SearchRequest | Mapping[str, Any],
+        *,
+        identity: Identity | None = None,
+        assistant: str | None = None,
+        warned: Callable[[Warned], object] | None = None,
+    ) -> SearchResult:
+        """One search outside a turn, with an assistant's settings and names or the app's. A search that fails is a result
+        with `error`; what else should be known goes to `warned`. Raises UsageError for a request that is none, UnknownName for
+        the assistant."""
+        asked = request if isinstance(request, SearchRequest) else _valid(SearchRequest, request)
+        settings = self._settings(assistant)
+        channel = Channel("search")
+
+        async def warn(code: str, message: str) -> None:
+            if warned is not None:
+                warned(Warned(code=code, message=message))
+
+        scope = Scope(
+            identity=identity or Identity(),
+            assistant_id=assistant or "",
+            settings=settings.search,
+            uses=settings.uses,
+            now=self.machinery.now,
+            warn=warn,
+        )
+        searcher = Searcher(
+            plugins=self.machinery.plugins,
+            settings=settings,
+            scope=scope,
+            names=Names(self.app, assistant or ""),
+            book=Book(settings.search.citation.format),
+            channel=channel,
+        )
+        channel.close()
+        return await searcher.search(asked, "user")
+
+    async def check(self, assistant: str | None = None) -> list[Problem]:
+        """Everything that is wrong with the app's files, or with one assistant: configuration, references between files,
+        hooks that do not compile. Raises UnknownName."""
+        found = check(self.app, assistant or "", providers=self.providers)
+        for id in [assistant] if assistant else sorted(self.app.packages):
+            try:
+                script = self.app.package(id).hook
+                if script is not None:
+                    await self.machinery.hooks.check(script)
+            except HookError as exc:
+                found += problems_of(exc)
+            except ConfigError:
+                continue  # among the findings already
+        return found
+
+    def explain(self, assistant: str) -> list[Explained]:
+        """Every setting of an assistant with the layer and the place that set it. Raises UnknownName, ConfigError."""
+        return explain(self.app.settings_for(self.app.package(assistant)))
+
+    def _settings(self, assistant: str | None) -> Settings:
+        if assistant is not None:
+            return self.app.settings_for(self.app.package(assistant)).settings
+        return resolve(self.app.layers).settings
+
+
+@asynccontextmanager
+async def open_host(
+    path: str | Path = ".",
+    *,
+    now: datetime | Callable[[], datetime] | None = None,
+    environment: Mapping[str, str] | None = None,
+    plugins: Iterable[Plugin] = (),
+    sources: Mapping[SearchType, Handler] | None = None,
+    tools: Iterable[Tool] = (),
+    connectors: Mapping[str, Connector] | None = None,
+) -> AsyncIterator[Host]:
+    """Open the app in a folder. Opening starts no process and loads no model: what is needed starts when it is first used.
+
+    `now` fixes the clock (a moment, or what returns one). `environment` replaces the process's variables. `plugins` add
+    rerankers, as those found under the entry point group `groundhook.plugins` do. `sources` take the place of the built-in ones,
+    `connectors` of those that the app declares. `tools` are offered to models. Raises ConfigError when the folder holds no app.
+    """
+    _refuse_the_other_rerankers()
+    app = load_app(Path(path), process_environment() if environment is None else environment)
+    settings = app.settings
+    app.state.mkdir(parents=True, exist_ok=True)
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(open_engine(workers=settings.hook_workers, cache=app.state / "hooks"))
+        kb = await stack.enter_async_context(open_kb(app.state, app.collections))
+        url = settings.database.url or f"sqlite:///{app.state.absolute() / 'data.sqlite'}"
+        database = await stack.enter_async_context(open_database(url, settings.database.timeout_ms, app.models))
+        web = await stack.enter_async_context(open_web(app.environment))
+        registries = Plugins(handlers=Registry[Handler]("search type"), rerankers=Registry[Reranker]("reranker"))
+
+        def builtin(registries: Plugins) -> None:
+            builtins: dict[SearchType, Handler] = {"web": web, "kb": kb, "db": database}
+            for type, handler in {**builtins, **(sources or {})}.items():
+                registries.handlers.add(type, handler)
+            registries.rerankers.add("score", ScoreReranker())
+
+        for plugin in [builtin, *(point.load() for point in metadata.entry_points(group=PLUGINS)), *plugins]:
+            plugin(registries)
+        machinery = Machinery(
+            app=app,
+            plugins=registries,
+            documents=kb,
+            connectors=_Connectors(app, kb.embedder, dict(connectors or {})),
+            hooks=engine,
+            toolbox=Toolbox(tools),
+            now=_clock(now),
+            web_configured=web.configured,
+        )
+        yield Host(app=app, machinery=machinery, kb=kb, database=database, providers=web.providers)
+
+
+def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
+    """Messages from what a caller has: text, mappings or messages. Raises UsageError."""
+    if isinstance(messages, str):
+        return (Message(role="user", content=messages),)
+    return tuple(_valid(Message, message, f"messages[{index}]") for index, message in enumerate(messages))
+
+
+class _Connectors:
+    """Connectors by id, each made when it is first asked for."""
+
+    def __init__(self, app: App, embedder: Callable[[], Embedder], made: dict[str, Connector]) -> None:
+        self._app, self._embedder, self._made = app, embedder, made
+
+    def __call__(self, id: str) -> Connector:
+        """Raises UnknownName; ConfigError when its file is broken or needs a variable that is not set."""
+        if id not in self._made:
+            self._made[id] = build(self._app.connector(id), self._embedder())
+        return self._made[id]
+
+
+def _valid(model: type[Any], raw: Any, path: str = "") -> Any:
+    if isinstance(raw, model):
+        return raw
+    if not isinstance(raw, Mapping):
+        raise UsageError(f"{path or model.__name__} must be a mapping, not {raw.__class__.__name__}")
+    try:
+        value, unknown = read(model, raw)
+    except ValidationError as exc:
+        step, message = problems(exc)[0]
+        where = ".".join(part for part in (path, dotted(step)) if part)
+        raise UsageError(f"{where or model.__name__}: {message}") from None
+    if unknown:
+        raise UsageError(f"{path}{'.' if path else ''}{unknown[0].path}: unknown key", hint=unknown[0].hint)
+    return value
+
+
+def _clock(now: datetime | Callable[[], datetime] | None) -> Callable[[], datetime]:
+    if callable(now):
+        return now
+    moment = now.astimezone() if now is not None else None
+    return lambda: moment or datetime.now().astimezone()
+
+
+def _refuse_the_other_rerankers() -> None:
+    """A distribution on the package index has the name of our folder `rerankers` and would overwrite it."""
+    if any(True for _ in metadata.distributions(name="rerankers")):
+        raise ConfigError(
+            "the distribution 'rerankers' is installed beside Groundhook, and both own the package 'rerankers'",
+            hint="pip uninstall rerankers, then install Groundhook again",
+        )
