@@ -7,7 +7,7 @@ models/shop/order.mod.yao                    model shop.order
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ HOOKS = ("index.ts", "index.js", "src/index.ts", "src/index.js")
 ENDINGS = {"kb": ".kb.yao", "models": ".mod.yao", "connectors": ".conn.yao", "mcps": ".mcp.yao"}
 
 _DEEPEST = 8  # a link to a folder above would otherwise never end
+_CONFIGURATION = {".yao", ".json", ".jsonc", ".yml", ".yaml"}
 _NOT_ASSISTANTS = {"kb", "models", "mcps", "locales", "prompts", "src", "tests", "node_modules", "__pycache__"}
 
 
@@ -50,13 +51,11 @@ def hooks(folder: Path) -> list[Path]:
     return [folder / name for name in HOOKS if (folder / name).is_file()]
 
 
-def unread(root: Path, folders: Mapping[Path, str]) -> Iterator[str]:
-    """Files beside declarations whose names do not end as the folder asks, so that nothing reads them; `folders` leads from
-    a folder to its kind."""
-    for folder, kind in folders.items():
-        for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
-            if path.suffix in (".yao", ".json", ".jsonc", ".yml", ".yaml") and not path.name.endswith(ENDINGS[kind]):
-                yield shown(path, root)
+def unread(folder: Path, root: Path, endings: str | tuple[str, ...]) -> Iterator[str]:
+    """Configuration files under `folder` whose names do not end as they should, so that nothing reads them."""
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+        if path.suffix in _CONFIGURATION and not shown(path, root).endswith(endings):
+            yield shown(path, root)
 
 
 def without_package(root: Path) -> Iterator[str]:

@@ -1,0 +1,152 @@
+"""What is wrong with an app, without running it: every file against its model, and every name against what exists.
+
+Hooks are compiled, and whatever needs a plug-in is asked, by the composition root, which adds its findings to these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any, ParamSpec, TypeVar
+
+from host.config import tree
+from host.config.documents import Document, read_document
+from host.config.layers import Layer
+from host.config.problems import Problem, problems_of
+from host.config.validate import Checked, check_document
+from host.errors import HostError, Place, UnknownName
+from host.packages import AGENT_FILE, PROMPTS_FILE, SEARCH_FILE, App, Package
+from host.references import References
+from host.types.base import Value
+from host.types.specs import DELETED, PERMISSION, TIMESTAMPS, CollectionSpec, ConnectorSpec, ModelSpec
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_SPECS: dict[str, type[Value]] = {"kb": CollectionSpec, "models": ModelSpec, "connectors": ConnectorSpec}
+
+
+def check(app: App, assistant_id: str = "", *, providers: Collection[str] = ()) -> list[Problem]:
+    """Everything found, each once, in the order of reading. With an assistant: the app's own files and that assistant's.
+    `providers` are the names of web search providers (none: they are not looked up). Raises UnknownName."""
+    if assistant_id and assistant_id not in app.packages:
+        raise UnknownName("assistant", assistant_id, app.packages)
+    checking = _Check(app, assistant_id, frozenset(providers))
+    checking.run()
+    return list(dict.fromkeys(checking.found))
+
+
+@dataclass
+class _Check:
+    app: App
+    only: str
+    providers: frozenset[str]
+    found: list[Problem] = field(default_factory=list)
+
+    def run(self) -> None:
+        self._global()
+        for place in self._assistants():
+            self._package(place)
+        for kind in tree.ENDINGS:
+            for owner, place in self._declared(kind):
+                self._declaration(kind, owner, place)
+        self.found.extend(self._unread())
+
+    def _attempt(self, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """What `read` gives; None, and its error among the findings, when it cannot."""
+        try:
+            return read(*args, **kwargs)
+        except HostError as exc:
+            self.found.extend(problems_of(exc))
+            return None
+
+    def _global(self) -> None:
+        for name in ("agent_file", "search_file", "prompts"):
+            value: Any = self._attempt(getattr, self.app, name)
+            if isinstance(value, Checked):
+                self.found.extend(value.findings())
+        if not any(problem.severity == "error" for problem in self.found):
+            for layer in self.app.layers:
+                self._names(layer, "")
+
+    def _package(self, place: tree.Found) -> None:
+        package = self._attempt(self.app.packages.named, place.id)
+        if package is None:
+            return
+        if package.folder != place.path:
+            self.found.append(Problem("error", f"{package.shown!r} has the same id, {place.id!r}", Place(place.shown)))
+            return
+        self.found.extend(package.warnings)
+        if package.layer.checked is not None:
+            self.found.extend(package.layer.checked.findings())
+        self._names(package.layer, package.id)
+        self._texts(package)
+
+    def _texts(self, package: Package) -> None:
+        preset = package.layer.data.get("prompt_preset")
+        if isinstance(preset, str) and preset not in package.presets:
+            self._attempt(package.prompts_for, preset, place=package.layer.place(("prompt_preset",)))
+        for name in package.presets:
+            self._attempt(package.presets.named, name)
+        for name in package.locales:
+            self._attempt(package.locales.named, name)
+
+    def _names(self, layer: Layer, owner: str) -> None:
+        self.found.extend(References(self.app, layer, owner, self.providers).problems())
+
+    def _declaration(self, kind: str, owner: str, place: tree.Found) -> None:
+        document: Document | None = self._attempt(read_document, place.path, place.shown)
+        if document is None:
+            return
+        if kind not in _SPECS:
+            self.found.extend(document.warnings)
+            return
+        checked = check_document(_SPECS[kind], document, self.app.environment)
+        self.found.extend(checked.findings())
+        if kind == "models" and not checked.errors:
+            model = self._attempt(self.app.models.named, place.id)
+            if model is not None:
+                self._model(owner, model, checked)
+
+    def _model(self, owner: str, model: ModelSpec, checked: Checked) -> None:
+        columns = _columns(model)
+        for number, row in enumerate(model.values):
+            for key in row.keys() - columns:
+                self._no_column(key, columns, checked.document.place(("values", number, key), of="key"))
+        for name, relation in model.relations.items():
+            at = ("relations", name)
+            other = self._attempt(self.app.resolve_model, owner, relation.model, place=checked.place((*at, "model")))
+            if other is not None and relation.key not in _columns(other):
+                self._no_column(relation.key, _columns(other), checked.place((*at, "key")), f" of {other.id!r}")
+
+    def _no_column(self, name: str, known: Collection[str], place: Place, of: str = "") -> None:
+        error = UnknownName("column", name, known, place=place)
+        self.found.append(Problem("error", error.message + of, place, error.hint, error.code))
+
+    def _assistants(self) -> Iterator[tree.Found]:
+        return (place for place in tree.assistants(self.app.root) if self.only in ("", place.id))
+
+    def _declared(self, kind: str) -> Iterator[tuple[str, tree.Found]]:
+        """Files of a kind, each with the assistant that it belongs to."""
+        root = self.app.root
+        yield from (("", place) for place in tree.declared(root, root, kind=kind))
+        for owner in self._assistants() if kind != "connectors" else ():
+            prefix = f"agents.{owner.id}."
+            yield from ((owner.id, place) for place in tree.declared(owner.path, root, kind=kind, prefix=prefix))
+
+    def _unread(self) -> Iterator[Problem]:
+        """Files and folders that look as if they counted."""
+        root = self.app.root
+        for folder in (root, *(place.path for place in self._assistants())):
+            for kind, ending in tree.ENDINGS.items():
+                for shown in tree.unread(folder / kind, root, ending):
+                    yield Problem("warning", "nothing reads this file", Place(shown), f"names in {kind}/ end with {ending}")
+        names = (AGENT_FILE, SEARCH_FILE, PROMPTS_FILE)
+        for shown in tree.unread(root / "agent", root, names):
+            yield Problem("warning", "nothing reads this file", Place(shown), f"read are {', '.join(names)}")
+        for shown in tree.without_package(root):
+            yield Problem("warning", f"a hook, and no {tree.PACKAGE}: this is no assistant", Place(shown))
+
+
+def _columns(model: ModelSpec) -> set[str]:
+    return {column.name for column in model.columns} | {*TIMESTAMPS, DELETED, *PERMISSION}

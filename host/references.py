@@ -1,0 +1,111 @@
+"""Names in a layer of configuration that lead nowhere, and keys that nothing acts on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from host.config.layers import Layer
+from host.config.places import Path
+from host.config.problems import Problem, problems_of
+from host.config.schema import UsesSettings
+from host.errors import UnknownName
+from host.packages import App
+
+# Lists of names: path → what they name.
+_LISTS: dict[Path, str] = {
+    ("search", "kb", "collections"): "collection",
+    ("kb", "collections"): "collection",
+    ("search", "db", "models"): "model",
+    ("db", "models"): "model",
+    ("mcp", "servers"): "MCP server",
+}
+_SINGLE: dict[Path, str] = {
+    ("connector",): "connector",
+    ("search", "rerank", "agent"): "assistant",
+    ("search", "rerank", "mcp"): "MCP server",
+}
+
+
+@dataclass(frozen=True)
+class References:
+    """Looks names up for one layer. `owner` is the assistant whose own declarations count, "" for the app's layers;
+    `providers` are web search providers (none: they are not looked up)."""
+
+    app: App
+    layer: Layer
+    owner: str
+    providers: frozenset[str] = frozenset()
+
+    def problems(self) -> Iterator[Problem]:
+        for path, noun in _LISTS.items():
+            for number, entry in enumerate(self._at(path) or ()):
+                yield from self._unknown((*path, number), noun, _server(entry))
+        for path, noun in _SINGLE.items():
+            yield from self._unknown(path, noun, self._at(path))
+        for step, value in (self._at(("uses",)) or {}).items():
+            yield from self._uses(("uses", step), value)
+        yield from self._provider(("search", "web", "provider"))
+
+    def _at(self, path: Path) -> Any:
+        value: Any = self.layer.data
+        for step in path:
+            value = value.get(step) if isinstance(value, Mapping) else None
+        return value
+
+    def _known(self, noun: str) -> Collection[str]:
+        app = self.app
+        known: dict[str, Collection[str]] = {
+            "collection": app.collections,
+            "model": app.models,
+            "connector": app.connectors,
+            "assistant": app.packages,
+            "MCP server": app.servers,
+            "web search provider": {"auto", *self.providers, *app.packages},
+        }
+        return known[noun]
+
+    def _unknown(self, path: Path, noun: str, name: Any) -> Iterator[Problem]:
+        if not isinstance(name, str) or not name:
+            return  # nothing said, or a variable that is not set
+        known, own = self._known(noun), f"agents.{self.owner}."
+        if name not in known and own + name not in known:
+            short = [each.removeprefix(own) for each in known]
+            yield from problems_of(UnknownName(noun, name, short, place=self.layer.place(path)))
+
+    def _uses(self, path: Path, value: Any) -> Iterator[Problem]:
+        if not isinstance(value, str) or value in ("", "builtin"):
+            return
+        extra = UsesSettings.model_fields[str(path[-1])].json_schema_extra
+        if isinstance(extra, dict) and extra.get("unread"):
+            yield Problem(
+                "warning", f"'uses.{path[-1]}' is accepted, and nothing acts on it", self.layer.place(path), code="unread"
+            )
+        else:
+            yield from self._doer(path, "assistant", value)
+
+    def _provider(self, path: Path) -> Iterator[Problem]:
+        name = self._at(path)
+        if self.providers and isinstance(name, str):
+            yield from self._doer(path, "web search provider", name)
+
+    def _doer(self, path: Path, noun: str, name: str) -> Iterator[Problem]:
+        """`noun` by name, or `mcp:<server>[.<tool>]`, of which either part may have dots."""
+        if not name.startswith("mcp:"):
+            yield from self._unknown(path, noun, name)
+            return
+        server = whole = name.removeprefix("mcp:")
+        while "." in server and not self._is_server(server):
+            server = server.rpartition(".")[0]
+        yield from self._unknown(path, "MCP server", server if self._is_server(server) else whole)
+
+    def _is_server(self, name: str) -> bool:
+        return name in self.app.servers or f"agents.{self.owner}.{name}" in self.app.servers
+
+
+def _server(entry: Any) -> Any:
+    """The id in an entry of a list: itself, or what {id: [tools]} and {server_id, tools} name."""
+    if isinstance(entry, Mapping):
+        return entry.get("server_id") or next(iter(entry), None)
+    return entry
