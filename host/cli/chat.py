@@ -47,10 +47,9 @@ def command(
 
     async def work() -> int:
         failed = False
-        messages = [{"role": "user", "content": message}]
         async with (
             open_host(app, now=now) as host,
-            host.stream(assistant, messages, search=search, connector=connector, identity=identity) as events,
+            host.stream(assistant, message, search=search, connector=connector, identity=identity) as events,
         ):
             with View(report, trace=trace) as view:
                 async for event in events:

@@ -43,6 +43,5 @@ class Report:
             self.line(event)
 
     def warned(self, event: Warned) -> None:
+        """A warning, on standard error."""
         self.err.print(complaint("warning", event, "yellow"), soft_wrap=True)
-        if self.json:
-            self.line(event)

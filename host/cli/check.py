@@ -1,0 +1,56 @@
+"""`groundhook check`: mistakes in an app, each with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from host.app import open_host
+from host.cli import options
+from host.cli.edge import FAILED, execute
+from host.cli.report import Report
+from host.config.problems import Problem
+from host.errors import Place
+from host.types.events import Failed, Warned
+
+
+@click.command("check")
+@click.argument("assistant", required=False)
+@options.common
+def command(assistant: str | None, app: Path, as_json: bool, debug: bool) -> int:
+    """Find mistakes in configuration, hooks and references between files.
+
+    Checks ASSISTANT, or the whole app. The exit code is 1 when there is an error; warnings alone leave it 0.
+    """
+    report = Report(json=as_json)
+
+    async def work() -> int:
+        async with open_host(app) as host:
+            problems = await host.check(assistant)
+        for problem in problems:
+            tell(report, problem)
+        errors = sum(problem.severity == "error" for problem in problems)
+        report.show(f"{count(errors, 'error')}, {count(len(problems) - errors, 'warning')}" if problems else "No mistakes found.")
+        return FAILED if errors else 0
+
+    return execute(work, report, debug=debug)
+
+
+def tell(report: Report, problem: Problem) -> None:
+    """A finding as the error or warning it would be in a turn."""
+    place = problem.place or Place("")
+    told = Failed if problem.severity == "error" else Warned
+    event = told(
+        code=problem.code, message=problem.message, hint=problem.hint, file=place.file, line=place.line, column=place.column
+    )
+    if isinstance(event, Failed):
+        report.failed(event)
+    else:
+        report.warned(event)
+        if report.json:
+            report.line(event)
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"

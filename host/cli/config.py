@@ -1,0 +1,40 @@
+"""`groundhook config`: what an assistant runs under, and which layer said so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from host.app import open_host
+from host.cli import options
+from host.cli.edge import execute
+from host.cli.report import Report
+from host.cli.tables import compact, table
+
+
+@click.group("config")
+def command() -> None:
+    """Configuration: which layer set which value."""
+
+
+@command.command("explain")
+@click.argument("assistant")
+@options.common
+def explain(assistant: str, app: Path, as_json: bool, debug: bool) -> int:
+    """Show every setting of ASSISTANT, the layer that set it, and where that is written."""
+    report = Report(json=as_json)
+
+    async def work() -> int:
+        async with open_host(app) as host:
+            rows = host.explain(assistant)
+        if report.json:
+            for row in rows:
+                place = str(row.place) if row.place else ""
+                report.line({"key": row.key, "value": row.value, "layer": row.layer, "place": place})
+        else:
+            shown = [(row.key, compact(row.value), row.layer, row.place or "") for row in rows]
+            report.show(table(("key", "value", "layer", "where"), shown))
+        return 0
+
+    return execute(work, report, debug=debug)

