@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 import anyio
@@ -41,10 +41,10 @@ class Database:
 
     async def load(self, progress: Progress | None = None, *, now: Clock | None = None) -> list[Loaded]:
         """Create the tables that are missing and load the models' rows into empty ones; tells `progress` of each model when
-        it is done. `now`: the time of rows that do not say when they were made. Raises HostError at the first model that
-        fails; those before it stay."""
+        it is done. `now`: the time of rows that do not say when they were made; without it they say nothing. Raises HostError
+        at the first model that fails; those before it stay."""
         store, _ = await self._open()
-        moment = now().astimezone(UTC).replace(tzinfo=None) if now else datetime(2025, 1, 1)
+        moment = now().astimezone(UTC).replace(tzinfo=None) if now else None
         done = []
         for model in sorted(self._models):
             done.append(await store.load(model, moment))

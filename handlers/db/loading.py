@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -38,8 +39,8 @@ class Loaded:
         return f"{self.model}: table {self.table!r} {done}, {self.rows} rows loaded" + (f"; {self.note}" if self.note else "")
 
 
-def load_model(connection: Connection, spec: ModelSpec, now: Any) -> Loaded:
-    """Create and fill one model's table. `now` (UTC) is the time of rows that do not say theirs.
+def load_model(connection: Connection, spec: ModelSpec, now: datetime | None) -> Loaded:
+    """Create and fill one model's table. `now` (UTC): the time of rows that do not say theirs.
     Raises ConfigError for a row that does not fit the model, naming it."""
     table = table_of(spec)
     inspector = sa.inspect(connection)
@@ -59,11 +60,11 @@ def load_model(connection: Connection, spec: ModelSpec, now: Any) -> Loaded:
     return Loaded(spec.id, spec.table.name, not exists, len(rows), had, note)
 
 
-def rows_of(spec: ModelSpec, now: Any) -> list[dict[str, Any]]:
+def rows_of(spec: ModelSpec, now: datetime | None) -> list[dict[str, Any]]:
     """The model's sample rows in the types of its columns, defaults filled in."""
     fields = schema_of(spec).fields
     defaults = {column.name: column.default for column in spec.columns if column.default is not None}
-    if spec.option.timestamps:
+    if spec.option.timestamps and now is not None:
         defaults.update(dict.fromkeys(TIMESTAMPS, now))
     keys = {column.name for column in spec.columns if column.type == "ID"}
     wanted = [column.name for column in spec.columns if not column.nullable and column.name not in keys]

@@ -102,8 +102,8 @@ class Store:
             self._samples.popitem(last=False)
         return found
 
-    async def load(self, model: str, now: datetime) -> Loaded:
-        """Create and fill a model's table. Raises HostError."""
+    async def load(self, model: str, now: datetime | None) -> Loaded:
+        """Create and fill a model's table. `now` (UTC): the time of rows that do not say theirs. Raises HostError."""
         spec = self._spec(model)
 
         def work() -> Loaded:
