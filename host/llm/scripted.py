@@ -19,6 +19,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 from pydantic import AliasChoices, Field, ValidationError, field_validator
 
 from host.errors import (

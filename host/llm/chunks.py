@@ -1,0 +1,111 @@
+"""Reading the chunks of a streamed completion: a fold from what endpoints send to the host's deltas.
+
+Tolerates what OpenAI-compatible endpoints do differently: tool calls without an index, chunks without choices, usage with
+or behind the last choice, `stop` as the reason behind tool calls. What does not have the documented shape is refused.
+The format: https://platform.openai.com/docs/api-reference/chat-streaming
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel
+
+from host.ports import Delta, Finished, TextDelta, ToolDelta
+from host.types.turn import Usage
+
+
+class _Function(BaseModel):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Call(BaseModel):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(BaseModel):
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(BaseModel):
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
+
+
+class _Chunk(BaseModel):
+    model: str | None = None
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+
+
+class Reader:
+    """What has been read of one answer. `begun`: some of it has arrived; `whole`: its finish_reason has."""
+
+    def __init__(self) -> None:
+        self.begun = False
+        self._reason = ""
+        self._model = ""
+        self._usage = Usage()
+        self._ids: list[str] = []  # of the tool calls, by index; "" while a call has none
+        self._named: set[int] = set()
+
+    @property
+    def whole(self) -> bool:
+        return bool(self._reason)
+
+    def read(self, raw: object) -> Iterator[Delta]:
+        """Raises pydantic.ValidationError for what is no chunk."""
+        chunk = _Chunk.model_validate(raw)
+        self._model = chunk.model or self._model
+        if chunk.usage is not None:
+            self._usage = Usage(**{name: count or 0 for name, count in chunk.usage})
+        for choice in (chunk.choices or [])[:1]:
+            for delta in self._read_delta(choice.delta or _Delta()):
+                self.begun = True
+                yield delta
+            self._reason = choice.finish_reason or self._reason
+
+    def finished(self) -> Finished:
+        reason = "tool_calls" if self._ids and self._reason == "stop" else self._reason
+        return Finished(reason, model=self._model, usage=self._usage)
+
+    def _read_delta(self, delta: _Delta) -> Iterator[Delta]:
+        for text in (delta.content, delta.refusal):
+            if text:
+                yield TextDelta(text)
+        for call in delta.tool_calls or ():
+            yield self._read_call(call)
+
+    def _read_call(self, call: _Call) -> ToolDelta:
+        id, function = call.id or "", call.function or _Function()
+        index = self._place(call.index, id)
+        if index == len(self._ids):
+            self._ids.append("")
+        first = bool(id) and not self._ids[index]
+        if first:
+            self._ids[index] = id
+        name = function.name or "" if index not in self._named else ""
+        if name:
+            self._named.add(index)
+        return ToolDelta(index, id=id if first else "", name=name, arguments=function.arguments or "")
+
+    def _place(self, index: int | None, id: str) -> int:
+        """Which call a piece belongs to: a new id is a new call, no id continues the last one; an index is believed
+        unless it would put two ids into one call."""
+        if id and id in self._ids:
+            return self._ids.index(id)
+        if index is not None and index <= len(self._ids):
+            taken = index < len(self._ids) and id and self._ids[index]
+            return len(self._ids) if taken else index
+        return len(self._ids) if id or not self._ids else len(self._ids) - 1

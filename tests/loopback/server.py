@@ -1,0 +1,225 @@
+"""A server on 127.0.0.1 that behaves as services do, and as they misbehave.
+
+`with serving() as server:` runs it on a thread of its own, so that async tests, sync tests and child processes can all
+talk to it. Script what it answers with `server.on("/search", Json({...}))`: replies to a path are given in order and the last
+one stays. `server.asked` holds the requests; `asked.left` is set once the client has closed its connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 429: "Too Many Requests"}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer with a body of known length."""
+
+    body: bytes
+    status: int = 200
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def Json(body: Any, status: int = 200, **headers: str) -> Reply:  # noqa: N802  (reads as the kind of answer it makes)
+    return Reply(json.dumps(body).encode(), status, headers=headers)
+
+
+def Html(text: str = "<html><body>Please log in</body></html>", status: int = 200) -> Reply:  # noqa: N802
+    return Reply(text.encode(), status, "text/html; charset=utf-8")
+
+
+@dataclass(frozen=True)
+class Trickle:
+    """An answer whose body comes a byte at a time, `pause` seconds apart, so that no read ever times out."""
+
+    body: bytes
+    pause: float = 0.02
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class Hang:
+    """Nothing, until the client gives up."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The connection is closed after `body`, which promised to be longer; before anything when `body` is None."""
+
+    body: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Sse:
+    """A stream of events. Each is data (a mapping is sent as JSON) or, as bytes, exactly what goes over the wire. It ends
+    well (`end`), by breaking the connection (`cut`), or not at all (`hang`)."""
+
+    events: Sequence[Mapping[str, Any] | str | bytes]
+    then: str = "end"
+
+
+Answer = Reply | Trickle | Hang | Cut | Sse
+
+
+@dataclass
+class Asked:
+    """A request as it arrived. `left` is set when the client has closed the connection."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    left: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Loopback:
+    """The server: where it is, what it answers, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.asked: list[Asked] = []
+        self._answers: dict[str, list[Answer]] = {}
+        self._open: set[asyncio.Task[None]] = set()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def on(self, path: str, *answers: Answer) -> None:
+        self._answers[path] = list(answers)
+
+    def _answer(self, path: str) -> Answer:
+        scripted = self._answers.get(path.partition("?")[0])
+        if not scripted:
+            return Json({"detail": f"nothing is scripted for {path}"}, 404)
+        return scripted.pop(0) if len(scripted) > 1 else scripted[0]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            while await self._exchange(reader, writer):
+                pass
+        writer.close()
+        self._open.discard(task)
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """One request and its answer → whether the connection serves another."""
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        method, path, _ = head[0].split(" ", 2)
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
+        asked = Asked(method, path, headers, await reader.readexactly(int(headers.get("content-length", "0"))))
+        self.asked.append(asked)
+        try:
+            return await self._send(self._answer(path), reader, writer)
+        finally:
+            if reader.at_eof():
+                asked.left.set()
+
+    async def _send(self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        match answer:
+            case Reply():
+                writer.write(_head(answer.status, answer.content_type, answer.headers, len(answer.body)) + answer.body)
+                await writer.drain()
+                return True
+            case Trickle():
+                writer.write(_head(answer.status, "application/json", {}, len(answer.body)))
+                for at in range(len(answer.body)):
+                    if await _gone(reader, answer.pause):
+                        return False
+                    writer.write(answer.body[at : at + 1])
+                return True
+            case Hang():
+                await _gone(reader, None)
+                return False
+            case Cut():
+                if answer.body is not None:
+                    writer.write(_head(200, "application/json", {}, len(answer.body) + 100) + answer.body)
+                    await writer.drain()
+                return False
+            case Sse():
+                return await self._stream(answer, reader, writer)
+
+    async def _stream(self, answer: Sse, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        for event in answer.events:
+            data = event if isinstance(event, bytes) else b"data: " + _text(event).encode() + b"\n\n"
+            writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+            await writer.drain()
+        if answer.then == "hang":
+            await _gone(reader, None)
+        elif answer.then == "end":
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+            return True
+        return False
+
+    async def close(self) -> None:
+        open_ = list(self._open)
+        for task in open_:
+            task.cancel()
+        for task in open_:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+@contextmanager
+def serving() -> Iterator[Loopback]:
+    """A server on a free port, on a thread of its own."""
+    server = Loopback()
+    ready = threading.Event()
+    stop: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def run() -> None:
+        listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+        server.port = listening.sockets[0].getsockname()[1]
+        over = asyncio.Event()
+        stop.append((asyncio.get_running_loop(), over))
+        ready.set()
+        await over.wait()
+        listening.close()
+        await server.close()
+        await listening.wait_closed()
+
+    thread = threading.Thread(target=asyncio.run, args=(run(),), name="loopback")
+    thread.start()
+    assert ready.wait(10), "the loopback server did not start"
+    try:
+        yield server
+    finally:
+        loop, over = stop[0]
+        loop.call_soon_threadsafe(over.set)
+        thread.join(10)
+
+
+def _head(status: int, content_type: str, headers: Mapping[str, str], length: int) -> bytes:
+    lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Whatever')}", f"content-type: {content_type}", f"content-length: {length}"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def _text(event: Mapping[str, Any] | str) -> str:
+    return event if isinstance(event, str) else json.dumps(event)
+
+
+async def _gone(reader: asyncio.StreamReader, patience: float | None) -> bool:
+    """Whether the client closes the connection within `patience` seconds (none: wait until it does)."""
+    try:
+        async with asyncio.timeout(patience):
+            return await reader.read(1) == b""
+    except TimeoutError:
+        return False
