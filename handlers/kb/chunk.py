@@ -1,0 +1,162 @@
+"""Documents to chunks: by structure first, by size where structure is too large. Pure.
+
+A chunk is a range of the document's text within one section. Paragraphs, lists, tables and code stay whole where they fit;
+what does not fit is cut at lines, then sentences, then words, then anywhere. A chunk that goes on where the one before it
+stopped begins with the end of that one (`overlap`); the rest of a table that was cut begins with its header.
+Headings without text of their own go with what follows them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from handlers.kb.read import Block, Document, Kind
+
+Count = Callable[[str], int]
+_LINES = re.compile(r"[^\n]*\n+|[^\n]+")
+_SENTENCES = re.compile(r".+?(?:[.!?…][\"'”’)\]]*\s+|[。！？]|\Z)", re.DOTALL)
+_WORDS = re.compile(r"\s*\S+\s*")
+_FLOWING = frozenset({"paragraph", "list"})
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Characters `start` to `end` of the document; `content` is that text, after the table's header where it goes on with
+    a table. `headings` leads from the outermost to the innermost; `page` is where the chunk begins."""
+
+    start: int
+    end: int
+    content: str
+    headings: tuple[str, ...] = ()
+    page: int = 0
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A range that is not cut any further, reaching to where the next one begins. `header` is that of the table it is a
+    later part of, `lead` its tokens."""
+
+    start: int
+    end: int
+    kind: Kind
+    tokens: int
+    page: int = 0
+    header: str = ""
+    lead: int = 0
+
+
+def chunks(document: Document, *, size: int, overlap: int, count: Count) -> list[Chunk]:
+    """The document as chunks of at most `size` tokens, as `count` counts them, in its order; at most half a chunk is overlap.
+    Exact when a text has no more tokens than its parts together, which holds for tokenizers that keep words apart."""
+    cutter = _Cutter(document.text, size, min(overlap, size // 2), count)
+    return [chunk for headings, blocks, end in _sections(document) for chunk in cutter.section(headings, blocks, end)]
+
+
+def _sections(document: Document) -> Iterator[tuple[tuple[str, ...], list[Block], int]]:
+    """Each stretch of text under one heading: the headings that lead to it, its blocks, and where it ends. A heading is the
+    first block of its section; headings that nothing separates are one section."""
+    path: list[tuple[int, str]] = []
+    section: list[Block] = []
+    for block in document.blocks:
+        if block.kind == "heading":
+            if any(other.kind != "heading" for other in section):
+                yield _names(path), section, block.start
+                section = []
+            path = [(level, name) for level, name in path if level < block.level] + [(block.level, block.name)]
+        section.append(block)
+    if section:
+        yield _names(path), section, len(document.text)
+
+
+def _names(path: Sequence[tuple[int, str]]) -> tuple[str, ...]:
+    return tuple(name for _, name in path if name)
+
+
+class _Cutter:
+    def __init__(self, text: str, size: int, overlap: int, count: Count) -> None:
+        self._text = text
+        self._size = size
+        self._overlap = overlap
+        self._count = count
+
+    def section(self, headings: tuple[str, ...], blocks: Sequence[Block], end: int) -> Iterator[Chunk]:
+        held: list[_Piece] = []
+        for piece in self._pieces(blocks, end):
+            if held and _tokens(held) + piece.tokens > self._size:
+                yield self._chunk(held, headings)
+                held = self._tail(held, piece)
+            held.append(piece)
+        if held:
+            yield self._chunk(held, headings)
+
+    def _pieces(self, blocks: Sequence[Block], end: int) -> Iterator[_Piece]:
+        """Whole blocks where they fit. A block behind a heading is cut rather than parted from it."""
+        before = 0  # tokens of headings that nothing follows yet
+        for index, block in enumerate(blocks):
+            stop = blocks[index + 1].start if index + 1 < len(blocks) else end
+            tokens = self._count(self._text[block.start : stop])
+            if before + tokens <= self._size:
+                yield _Piece(block.start, stop, block.kind, tokens, block.page)
+            else:
+                yield from self._parts(block, stop)
+            before = before + tokens if block.kind == "heading" else 0
+
+    def _parts(self, block: Block, stop: int) -> Iterator[_Piece]:
+        rules = (_SENTENCES, _LINES, _WORDS) if block.kind == "paragraph" else (_LINES, _SENTENCES, _WORDS)
+        header, lead = self._table_header(block) if block.kind == "table" else ("", 0)
+        for start, end, tokens in self._cut(block.start, stop, rules, self._size - lead):
+            later = start >= block.start + len(header)
+            yield _Piece(start, end, block.kind, tokens, block.page, header if later else "", lead if later else 0)
+
+    def _cut(self, start: int, end: int, rules: Sequence[re.Pattern[str]], most: int) -> Iterator[tuple[int, int, int]]:
+        """(start, end, tokens) of parts of at most `most` tokens, by the first rule that parts the range finely enough."""
+        for part_start, part_end in self._split(start, end, rules[0] if rules else None):
+            tokens = self._count(self._text[part_start:part_end])
+            if tokens <= most or part_end - part_start <= 1:
+                yield part_start, part_end, tokens
+            else:
+                yield from self._cut(part_start, part_end, rules[1:], most)
+
+    def _split(self, start: int, end: int, rule: re.Pattern[str] | None) -> list[tuple[int, int]]:
+        """The range as parts that leave nothing out; in two halves without a rule."""
+        ends = [(start + end) // 2] if rule is None else [found.end() for found in rule.finditer(self._text, start, end)]
+        ends = [stop for stop in ends if start < stop < end] + [end]
+        return list(zip([start, *ends], ends, strict=False))
+
+    def _tail(self, held: Sequence[_Piece], following: _Piece) -> list[_Piece]:
+        """The end of a chunk that the next one repeats, where text flows on from one to the other: whole sentences, or
+        words of a sentence too long to repeat."""
+        room = min(self._overlap, self._size - following.tokens)
+        flowing = list(takewhile(lambda piece: piece.kind in _FLOWING, reversed(held)))
+        if not flowing or following.kind not in _FLOWING:
+            return []
+        first, last = flowing[-1], flowing[0]
+        for rule in (_SENTENCES, _WORDS):
+            start, tokens = last.end, 0
+            for part_start, part_end in reversed(self._split(first.start, last.end, rule)):
+                more = self._count(self._text[part_start:part_end])
+                if tokens + more > room or part_start == held[0].start:
+                    break
+                start, tokens = part_start, tokens + more
+            if start < last.end:
+                page = next(piece.page for piece in flowing if piece.start <= start)
+                return [_Piece(start, last.end, last.kind, tokens, page)]
+        return []
+
+    def _table_header(self, block: Block) -> tuple[str, int]:
+        """The first two lines of a table and their tokens, unless they would fill a third of each chunk."""
+        header = "".join(self._text[block.start : block.end].splitlines(keepends=True)[:2])
+        tokens = self._count(header)
+        return (header, tokens) if tokens <= self._size // 3 else ("", 0)
+
+    def _chunk(self, held: Sequence[_Piece], headings: tuple[str, ...]) -> Chunk:
+        text = self._text[held[0].start : held[-1].end]
+        start = held[0].start + len(text) - len(text.lstrip())
+        return Chunk(start, start + len(text.strip()), held[0].header + text.strip(), headings, held[0].page)
+
+
+def _tokens(held: Sequence[_Piece]) -> int:
+    return held[0].lead + sum(piece.tokens for piece in held)

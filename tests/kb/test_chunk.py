@@ -1,0 +1,103 @@
+"""Chunking: nothing is lost, sizes hold, structure is kept, and the same document gives the same chunks."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.kb.chunk import Chunk, chunks
+from handlers.kb.embed import estimated_tokens
+from handlers.kb.read import Block, Document, read
+
+WORDS = st.text(alphabet=st.sampled_from("abc défg.!? שלום知识\t"), min_size=1, max_size=60).filter(str.strip)
+PARTS = st.one_of(
+    WORDS,
+    st.builds(lambda level, name: f"{'#' * level} {name}", st.integers(1, 6), st.sampled_from(["One", "Two", "A b c", ""])),
+    st.lists(WORDS, min_size=1, max_size=8).map(lambda items: "\n".join("- " + " ".join(item.split()) for item in items)),
+    st.lists(WORDS, min_size=1, max_size=12).map(lambda lines: "```\n" + "\n".join(lines) + "\n```"),
+    st.integers(1, 30).map(lambda rows: "| a | b |\n|---|---|\n" + "\n".join(f"| {row} | x{row} |" for row in range(rows))),
+    st.integers(1, 400).map(lambda length: "x" * length),
+    st.just("[ref]: https://example.com/a"),
+)
+DOCUMENTS = st.lists(PARTS, min_size=1, max_size=12).map("\n\n".join).filter(lambda text: bool(text.strip()))
+
+
+def words_of(text: str) -> int:
+    return len(text.split())
+
+
+def made(text: str, size: int = 40, overlap: int = 8) -> list[Chunk]:
+    return chunks(read(text.encode(), "doc.md"), size=size, overlap=overlap, count=words_of)
+
+
+@given(DOCUMENTS, st.integers(32, 80), st.integers(0, 60))
+def test_every_character_of_a_document_is_in_a_chunk(text: str, size: int, overlap: int) -> None:
+    document = read(text.encode(), "doc.md")
+    covered = [False] * len(document.text)
+    for chunk in chunks(document, size=size, overlap=overlap, count=estimated_tokens):
+        covered[chunk.start : chunk.end] = [True] * (chunk.end - chunk.start)
+    assert [char for char, there in zip(document.text, covered, strict=True) if not there and not char.isspace()] == []
+
+
+@given(DOCUMENTS, st.integers(32, 80), st.integers(0, 60))
+def test_no_chunk_is_larger_than_the_size(text: str, size: int, overlap: int) -> None:
+    found = chunks(read(text.encode(), "doc.md"), size=size, overlap=overlap, count=estimated_tokens)
+    assert max(estimated_tokens(chunk.content) for chunk in found) <= size
+
+
+@given(DOCUMENTS, st.integers(0, 60))
+def test_chunks_follow_the_document_and_hold_its_text(text: str, overlap: int) -> None:
+    document = read(text.encode(), "doc.md")
+    found = chunks(document, size=32, overlap=overlap, count=estimated_tokens)
+    assert found == chunks(document, size=32, overlap=overlap, count=estimated_tokens)
+    assert [chunk.end for chunk in found] == sorted({chunk.end for chunk in found})
+    assert all(chunk.content.endswith(document.text[chunk.start : chunk.end]) for chunk in found)
+    assert all(chunk.content.strip() for chunk in found)
+
+
+@given(st.binary(max_size=300))
+def test_a_text_of_any_characters_is_chunked(raw: bytes) -> None:
+    text = raw.decode("latin-1").replace("\0", "") + "end"
+    document = read(text.encode(), "doc.txt")
+    joined = "".join(chunk.content for chunk in chunks(document, size=32, overlap=0, count=estimated_tokens))
+    assert "".join(joined.split()) == "".join(document.text.split())
+
+
+def test_sections_are_not_mixed_and_know_their_headings() -> None:
+    found = made("# Guide\n\n## Install\n\nRun pip.\n\n## Use\n\n### First\n\nOpen it.\n\n# Other\n\nMore.")
+    assert [(chunk.headings, chunk.content.split()[-1]) for chunk in found] == [
+        (("Guide", "Install"), "pip."),
+        (("Guide", "Use", "First"), "it."),
+        (("Other",), "More."),
+    ]
+
+
+def test_a_heading_is_never_alone_when_text_follows() -> None:
+    found = made("# A heading of some words\n\n" + "Word after word. " * 13, size=40)
+    assert found[0].content.startswith("# A heading") and "Word after word." in found[0].content
+
+
+def test_a_table_that_fits_stays_whole_behind_a_long_paragraph() -> None:
+    table = "| name | price |\n|---|---|\n| pear | 3 |\n| plum | 4 |"
+    found = made(f"{'word ' * 30}\n\n{table}", size=40)
+    assert [chunk.content for chunk in found][-1] == table
+
+
+def test_the_rest_of_a_long_table_begins_with_its_header() -> None:
+    found = made("| name | price |\n|---|---|\n" + "\n".join(f"| item{n} | {n} |" for n in range(30)))
+    assert len(found) > 3
+    assert all(chunk.content.startswith("| name | price |\n|---|---|\n") for chunk in found)
+    assert sum(chunk.content.count("item") for chunk in found) == 30
+
+
+def test_text_that_flows_on_repeats_the_end_of_the_chunk_before() -> None:
+    sentences = [f"Sentence number {n} is here." for n in range(20)]
+    first, second = made(" ".join(sentences), size=40, overlap=8)[:2]
+    assert first.content.split(". ")[-1].rstrip(".") == second.content.split(". ")[0]
+    assert second.start < first.end
+
+
+def test_a_pdf_page_is_known_to_its_chunks() -> None:
+    text = "first page\n\nsecond page"
+    document = Document("t", text, (Block("paragraph", 0, 10, page=1), Block("paragraph", 12, 23, page=2)))
+    assert [chunk.page for chunk in chunks(document, size=32, overlap=0, count=lambda _: 20)] == [1, 2]
