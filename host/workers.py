@@ -170,6 +170,8 @@ async def start_child(name: str, module: str, arguments: Sequence[str] = (), *, 
             *arguments,
             pass_fds=(theirs.fileno(),),
             stdin=asyncio.subprocess.DEVNULL,
+            # A terminal's Ctrl-C reaches whole process groups; the children end when we close their links, in order.
+            start_new_session=True,
         )
     link = Link(name, incoming)
     await asyncio.get_running_loop().create_connection(lambda: link, sock=ours)
