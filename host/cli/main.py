@@ -13,9 +13,6 @@ from collections.abc import Sequence
 
 import click
 
-from host.cli.report import Report
-from host.types.events import Failed
-
 COMMANDS = {
     "chat": ("host.cli.chat", "Ask an assistant, and watch it search, answer and cite."),
     "search": ("host.cli.search", "Search the web, knowledge bases or databases."),
@@ -37,7 +34,10 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        try:
+            command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        except ImportError as exc:
+            raise click.ClickException(f"{cmd_name!r} cannot be loaded, the installation is not whole: {exc}") from exc
         assert isinstance(command, click.Command)
         return command
 
@@ -61,13 +61,16 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line → its exit code. Usage errors are told here, everything else in `host.cli.edge`."""
     try:
         code = groundhook.main(args=list(arguments), prog_name="groundhook", standalone_mode=False)
-    except click.ClickException as exc:
-        report = Report(json="--json" in arguments)
-        context = getattr(exc, "ctx", None)
-        report.failed(
-            Failed(code="usage", message=exc.format_message(), hint=f"see `{context.command_path} --help`" if context else "")
-        )
+    except click.exceptions.NoArgsIsHelpError as exc:
+        exc.show()
         return WRONG_USAGE
+    except click.ClickException as exc:
+        # Imported here because it takes four times as long as everything that `groundhook --help` needs.
+        from host.cli.report import tell_wrong_usage
+
+        context = getattr(exc, "ctx", None)
+        tell_wrong_usage(exc.format_message(), context.command_path if context else "groundhook", json="--json" in arguments)
+        return exc.exit_code
     except click.Abort:
         return INTERRUPTED
     return code if isinstance(code, int) else 0

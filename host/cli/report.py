@@ -45,3 +45,8 @@ class Report:
     def warned(self, event: Warned) -> None:
         """A warning, on standard error."""
         self.err.print(complaint("warning", event, "yellow"), soft_wrap=True)
+
+
+def tell_wrong_usage(message: str, command: str, *, json: bool) -> None:
+    """A command line that cannot be understood: said like every other error."""
+    Report(json=json).failed(Failed(code="usage", message=message, hint=f"see `{command} --help`"))

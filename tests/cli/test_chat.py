@@ -1,0 +1,190 @@
+"""`groundhook chat` from the shell: streams, exit codes, terminals, pipes and interruptions."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from host.types.events import EVENT
+from tests.cli.conftest import COMMAND, ENVIRONMENT, Groundhook
+
+
+@pytest.mark.usefixtures("loaded")
+def test_a_turn_shows_search_answer_and_cited_sources(groundhook: Groundhook) -> None:
+    ran = groundhook("chat", "shop", "products cheaper than 10")
+    assert (ran.code, ran.err) == (0, "")
+    assert re.search(r'^🔍 Searching "products cheaper than 10" \(database\)\.\.\.\n📄 Found 1 result \(database\):\n', ran.out)
+    marker = re.search(r"1\. (#ref:\w+) - ", ran.out)
+    assert marker
+    assert f"The red pen is cheap {marker[1]}, the blue one is not #ref:zz9z.\n\nSources\n  {marker[1]}  " in ran.out
+    assert "product / 1\n" in ran.out
+    assert "Not among the sources: #ref:zz9z\n" in ran.out
+
+
+@pytest.mark.usefixtures("loaded")
+def test_json_is_one_event_to_a_line_and_nothing_else(groundhook: Groundhook) -> None:
+    ran = groundhook("chat", "shop", "products cheaper than 10", "--json")
+    events = [EVENT.validate_python(line) for line in ran.lines]
+    assert (ran.code, ran.err) == (0, "")
+    assert (events[0].type, events[-1].type) == ("stream_start", "stream_end")
+    assert {event.turn_id for event in events} == {events[0].turn_id}
+    assert "".join(event.delta for event in events if event.type == "text") == ran.lines[-1]["content"]
+    assert [cited["verdict"] for cited in ran.lines[-1]["citations"]] == ["ok", "unknown"]
+
+
+@pytest.mark.usefixtures("loaded")
+def test_two_turns_with_the_same_question_cite_the_same_ids(groundhook: Groundhook) -> None:
+    first, second = (groundhook("chat", "shop", "products cheaper than 10", "--json") for _ in range(2))
+    assert first.lines[-1]["citations"] == second.lines[-1]["citations"]
+
+
+def test_no_search_means_no_search(groundhook: Groundhook) -> None:
+    ran = groundhook("chat", "shop", "products", "--no-search", "--connector", "plain")
+    assert (ran.code, ran.out) == (0, "Hello there.\n")
+
+
+@pytest.mark.usefixtures("loaded")
+def test_trace_adds_the_steps_as_a_tree(groundhook: Groundhook) -> None:
+    ran = groundhook("chat", "shop", "products cheaper than 10", "--trace")
+    tree = ran.out.partition("\nTrace\n")[2]
+    assert "└── turn shop" in tree
+    assert "search" in tree
+    assert "db_query" in tree
+    assert re.search(r"\d (ms|s)  completed", tree)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["shap", "hi"], "unknown_name", "no assistant 'shap' (did you mean 'shop'?)"),
+        (["shop", "hi", "--connector", "plane"], "unknown_name", "no connector 'plane' (did you mean 'plain'?)"),
+        (["shop", "hi", "--connector", "cut"], "model_truncated", "'cut'"),
+    ],
+)
+def test_what_goes_wrong_is_one_clear_line_and_an_event(
+    groundhook: Groundhook, arguments: list[str], code: str, message: str
+) -> None:
+    shown, told = groundhook("chat", *arguments), groundhook("chat", *arguments, "--json")
+    assert (shown.code, told.code) == (1, 1)
+    assert re.search(rf"^error: .*{re.escape(message)}", shown.err, re.MULTILINE)
+    assert [event["code"] for event in told.lines if event["type"] == "error"] == [code]
+    assert "Traceback" not in shown.err + told.err
+
+
+def test_what_had_arrived_of_a_cut_answer_is_kept(groundhook: Groundhook) -> None:
+    ran = groundhook("chat", "shop", "hi", "--no-search", "--connector", "cut")
+    assert ran.out == "Half an\n"
+
+
+def test_a_broken_file_is_told_with_its_place(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "assistants/shop/package.yao").write_text('{\n  "name": "Shop",\n  "serch": true\n}\n', encoding="utf-8")
+    ran = groundhook("chat", "shop", "hi")
+    assert (ran.code, ran.out) == (1, "")
+    assert re.search(r"^error: assistants/shop/package\.yao:3:3: .*'serch'.*'search'", ran.err)
+
+
+def test_a_folder_that_is_no_app_is_told(groundhook: Groundhook, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    ran = groundhook("chat", "shop", "hi", "--app", str(tmp_path / "empty"))
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("error: ")
+
+
+# ---- terminals and pipes
+
+
+def on_terminal(shop: Path, *arguments: str, **environment: str) -> str:
+    """What the command writes to a terminal."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [COMMAND, *arguments], cwd=shop, env={**ENVIRONMENT, **environment}, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    written = b""
+    while piece := _read(ours):
+        written += piece
+    os.close(ours)
+    assert child.wait(10) == 0
+    return written.decode("utf-8").replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # Linux's way to say that the other end is closed
+        return b""
+
+
+@pytest.mark.usefixtures("loaded")
+def test_a_terminal_shows_markers_in_colour(shop: Path) -> None:
+    shown = on_terminal(shop, "chat", "shop", "products cheaper than 10")
+    assert re.search(r"\x1b\[36m#ref:\w{4}\x1b\[0m", shown)
+    assert "\x1b[9;31m#ref:zz9z\x1b[0m" in shown
+
+
+@pytest.mark.usefixtures("loaded")
+def test_no_color_means_no_colour(shop: Path) -> None:
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", on_terminal(shop, "chat", "shop", "products cheaper than 10", NO_COLOR="1"))
+
+
+@pytest.mark.usefixtures("loaded")
+def test_a_dumb_terminal_gets_no_control_codes(shop: Path) -> None:
+    assert "\x1b" not in on_terminal(shop, "chat", "shop", "products cheaper than 10", TERM="dumb")
+
+
+@pytest.mark.usefixtures("loaded")
+def test_output_that_is_not_unicode_still_comes(groundhook: Groundhook) -> None:
+    ran = groundhook("chat", "shop", "products cheaper than 10", environment={"PYTHONIOENCODING": "ascii"})
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith('> Searching "products')
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_a_reader_that_goes_away_ends_the_turn_quietly(shop: Path, flags: list[str]) -> None:
+    child = subprocess.Popen(
+        [COMMAND, "chat", "shop", "hi", "--connector", "long", "--no-search", *flags],
+        cwd=shop,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    child.stdout.read(10)
+    child.stdout.close()
+    assert child.stderr is not None
+    with child.stderr:
+        assert child.stderr.read() == b""
+    assert child.wait(10) == 141
+
+
+@pytest.mark.usefixtures("loaded")
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_ctrl_c_in_the_middle_of_a_turn_ends_it_at_once_without_a_traceback(
+    groundhook: Groundhook, shop: Path, flags: list[str]
+) -> None:
+    child = subprocess.Popen(
+        [COMMAND, "chat", "shop", "products cheaper than 10", "--connector", "slow", *flags],
+        cwd=shop,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert child.stdout is not None
+    out = b""
+    while b"complete" not in out:
+        out += child.stdout.readline()
+    os.killpg(child.pid, signal.SIGINT)  # as a terminal does: the children hear it too
+    rest, err = child.communicate(timeout=10)
+    assert child.returncode == 130
+    assert err == b"error: interrupted\n"
+    if flags:
+        assert json.loads((out + rest).splitlines()[-1])["code"] == "interrupted"
+    assert groundhook("chat", "shop", "products cheaper than 10").code == 0

