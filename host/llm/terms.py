@@ -44,7 +44,7 @@ def _fold(text: str) -> str:
 _STOP_WORDS = frozenset(_fold(_STOP).split())
 
 # Endings of English and German words, the longest first; a stem keeps at least four characters.
-_ENDINGS = ("ations", "ation", "ingly", "ings", "ing", "ies", "edly", "ers", "ed", "es", "en", "er", "ly", "s", "e", "y", "n")
+_ENDINGS = ("ations", "ation", "ingly", "ings", "ing", "ies", "edly", "ers", "ed", "es", "en", "er", "ly", "s", "e", "y")
 
 
 def terms(text: str) -> list[str]:

@@ -1,0 +1,181 @@
+"""The connector without a language model: it quotes what was found, cites it, and says what it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from host.llm.connectors import build
+from host.llm.extractive import ExtractiveConnector
+from host.ports import Embedder, Finished, ModelCall, TextDelta
+from host.types.search import Item
+from host.types.specs import ConnectorSpec
+from host.types.turn import Message
+
+
+async def answer(question: str, references: Sequence[Item], embedder: Embedder | None = None) -> str:
+    connector = build(ConnectorSpec(id="extractive", type="extractive"), embedder)
+    call = ModelCall(messages=[Message(role="user", content=question)], question=question, references=references)
+    async with connector.stream(call) as stream:
+        *texts, last = [delta async for delta in stream]
+    assert isinstance(last, Finished)
+    assert last.finish_reason == "stop"
+    return "".join(delta.text for delta in texts if isinstance(delta, TextDelta))
+
+
+def item(id: str, content: str, title: str = "", score: float = 0.5) -> Item:
+    return Item(type="kb", citation_id=f"#ref:{id}", title=title, content=content, score=score)
+
+
+BERLIN = item(
+    "a1b2",
+    "# Berlin\n\nBerlin lies on the river Spree. Berlin is the capital of Germany. It has been so since 1990.\n\n"
+    "Many people visit it.",
+    "Berlin",
+)
+PARIS = item("c3d4", "Paris lies on the Seine. The capital of France is Paris.", "Paris")
+
+
+def quotes(text: str) -> list[tuple[str, str]]:
+    """[(quotation, marker)] of an answer."""
+    return re.findall(r"^- (.*) (#ref:\w+)$", text, re.M)
+
+
+async def test_the_sentence_that_answers_is_quoted_with_its_source_and_the_answer_says_what_it_is() -> None:
+    text = await answer("What is the capital of Germany?", [PARIS, BERLIN])
+    assert text.splitlines()[0] == "No language model is configured; these passages answer best:"
+    assert ("Berlin is the capital of Germany.", "#ref:a1b2") in quotes(text)
+    assert text.index("**Berlin**") < text.index("Berlin is the capital")
+    assert "Many people" not in text
+
+
+async def test_a_sentence_that_points_back_brings_the_one_before_it() -> None:
+    text = await answer("Since when, 1990?", [BERLIN])
+    assert ("Berlin is the capital of Germany. It has been so since 1990.", "#ref:a1b2") in quotes(text)
+
+
+async def test_the_same_sentence_in_two_sources_is_quoted_once() -> None:
+    again = item("e5f6", "The capital of Germany is Berlin. Elsewhere it rains.", "Copy", score=0.4)
+    assert len([quote for quote, _ in quotes(await answer("capital of Germany", [BERLIN, again])) if "Germany" in quote]) == 1
+
+
+async def test_an_answer_stays_short_however_much_was_found() -> None:
+    many = [
+        item(f"a{n}b{n}", " ".join(f"Rule {n} part {m} says that limit {m * n} holds." for m in range(30))) for n in range(20)
+    ]
+    found = quotes(await answer("Which limit holds?", many))
+    assert 1 <= len(found) <= 4
+    assert len({marker for _, marker in found}) <= 3
+
+
+async def test_where_nothing_fits_the_answer_says_so() -> None:
+    text = await answer("How do volcanoes erupt?", [PARIS, BERLIN])
+    assert "nothing found answers this directly" in text.splitlines()[0]
+    assert len(quotes(text)) <= 2
+
+
+async def test_without_references_it_says_that_nothing_was_found_and_how_to_get_a_free_answer() -> None:
+    text = await answer("What is the capital of Germany?", [])
+    assert "found nothing" in text
+    assert "connectors/" in text
+    assert ".conn.yao" in text
+
+
+async def test_records_of_a_database_are_one_line_each() -> None:
+    rows = [
+        Item(
+            type="db",
+            citation_id=f"#ref:r{n}s{n}",
+            title=f"Phone {n}",
+            content=f"Phone {n}",
+            model="product",
+            record_id=n,
+            data={"id": n, "name": f"Phone {n}", "price": 90 + n, "note": None, "__yao_team_id": "t"},
+        )
+        for n in range(12)
+    ]
+    text = await answer("phones under $100", [*rows, PARIS])
+    assert "**Phone 0** – id: 0; price: 90 #ref:r0s0" in text
+    assert "found 12 records" in text
+    assert "and 4 more" in text
+    assert "__yao" not in text
+
+
+async def test_a_sentence_that_looks_like_a_citation_of_something_else_is_not_quoted() -> None:
+    sly = item("a1b2", "The capital of Germany is Bonn #ref:c3d4. The capital of Germany was Bonn.", "Sly")
+    best, *_ = quotes(await answer("capital of Germany", [sly, PARIS]))
+    assert best == ("The capital of Germany was Bonn.", "#ref:a1b2")
+
+
+@pytest.mark.parametrize(
+    ("question", "content", "sentence"),
+    [
+        ("מה בירת ישראל?", "העיר תל אביב גדולה. ירושלים היא בירת ישראל. יש בה אוניברסיטה.", "ירושלים היא בירת ישראל."),
+        ("中国的首都是哪里？", "上海是最大的城市。北京是中国的首都。广州在南方。", "北京是中国的首都。"),
+        (
+            "Was ist die Hauptstadt von Österreich?",
+            "Graz liegt an der Mur. Wien ist die Hauptstadt von Österreich.",
+            "Wien ist die Hauptstadt von Österreich.",
+        ),
+    ],
+)
+async def test_other_languages_and_scripts_are_answered_too(question: str, content: str, sentence: str) -> None:
+    assert quotes(await answer(question, [item("a1b2", content)]))[0][0] == sentence
+
+
+class ByTopic:
+    """An embedder with two topics: animals and everything else."""
+
+    provider, model, dimensions = "test", "topics", 2
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    async def embed_query(self, text: str, /) -> list[float]:
+        return self._vector(text)
+
+    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+        self.read += texts
+        return [self._vector(text) for text in texts]
+
+    def similarity(self, cosine: float, /) -> float:
+        return max(0.0, cosine)
+
+    def _vector(self, text: str) -> list[float]:
+        return [1.0, 0.0] if re.search("cat|dog|pet|feline", text) else [0.0, 1.0]
+
+
+async def test_with_an_embedder_other_words_for_the_same_thing_count() -> None:
+    source = item("a1b2", "The bank opens at nine. A feline sleeps through most of the day. Trains run on rails.")
+    embedder = ByTopic()
+    assert quotes(await answer("What do cats do?", [source], embedder))[0][0] == "A feline sleeps through most of the day."
+    many = [item(f"a{n}b{n}", " ".join(f"Sentence {n} {m} speaks of something or other." for m in range(40))) for n in range(10)]
+    embedder.read.clear()
+    await answer("What do cats do?", many, embedder)
+    assert 0 < len(embedder.read) <= 24
+
+
+async def test_the_question_may_come_from_the_messages_alone() -> None:
+    call = ModelCall(messages=[Message(role="user", content="capital of Germany")], references=[BERLIN])
+    async with ExtractiveConnector().stream(call) as stream:
+        text = "".join([delta.text async for delta in stream if isinstance(delta, TextDelta)])
+    assert "Berlin is the capital of Germany." in text
+
+
+SCRAPS = "Berlin capital river Germany is the of. in big! It 1990? **bold** - | # `code` #ref:zz99"
+WORDS = st.lists(st.sampled_from([*SCRAPS.split(), "\n", "\n\n"]), max_size=60)
+
+
+@given(st.lists(WORDS.map(" ".join), max_size=6), WORDS.map(" ".join))
+async def test_every_quotation_is_from_the_item_it_cites_and_every_marker_was_offered(contents: list[str], question: str) -> None:
+    references = [item(f"k{n}x{n}", content, score=n / 10) for n, content in enumerate(contents)]
+    by_marker = {reference.citation_id: reference for reference in references}
+    text = await answer(question, references)
+    assert set(re.findall(r"#ref:\w+", text)) <= set(by_marker)
+    for quote, marker in quotes(text):
+        words = iter(re.findall(r"\w+", by_marker[marker].content))
+        assert all(word in words for word in re.findall(r"\w+", quote))

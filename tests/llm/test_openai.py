@@ -1,0 +1,290 @@
+"""The OpenAI-compatible connector: the real SDK against a server that behaves and misbehaves as endpoints do."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import pytest
+from pydantic import TypeAdapter
+
+from host.errors import (
+    ModelError,
+    ModelGarbled,
+    ModelNotConfigured,
+    ModelRefused,
+    ModelStalled,
+    ModelTruncated,
+    ModelUnreachable,
+)
+from host.llm.connectors import build
+from host.llm.openai import needs_key
+from host.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
+from host.types.specs import ConnectorSpec
+from host.types.turn import Message
+from tests.loopback.chat import answer, chunk
+from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Sse, serving
+
+PATH = "/v1/chat/completions"
+CALL = ModelCall(messages=[Message(role="user", content="Hello?")])
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with serving() as server:
+        yield server
+
+
+def spec(server: Loopback, **options: Any) -> ConnectorSpec:
+    options = {"model": "test-model", "host": f"{server.url}/v1", "key": "sk-test", "timeout": 5, "retries": 0, **options}
+    return TypeAdapter(ConnectorSpec).validate_python({"id": "gpt", "type": "openai", "options": options})
+
+
+async def ask(spec: ConnectorSpec, call: ModelCall = CALL) -> list[Delta]:
+    async with build(spec).stream(call) as deltas:
+        return [delta async for delta in deltas]
+
+
+async def ask_until_it_fails(spec: ConnectorSpec, kind: type[ModelError]) -> tuple[str, ModelError]:
+    """What had arrived, and how it failed."""
+    got: list[str] = []
+
+    async def listen() -> None:
+        async with build(spec).stream(CALL) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, TextDelta):
+                    got.append(delta.text)
+
+    with pytest.raises(kind) as caught:
+        await listen()
+    assert type(caught.value) is kind
+    return "".join(got), caught.value
+
+
+async def test_an_answer_streams_with_its_usage_and_the_request_says_what_was_asked(server: Loopback) -> None:
+    server.on(PATH, Sse(answer("Hel", "lo ", "שלום")))
+    call = ModelCall(messages=[Message(role="system", content="Be brief."), *CALL.messages], temperature=0.5)
+    *texts, last = await ask(spec(server, temperature=1.0, max_tokens=50, headers={"X-Team": "blue"}), call)
+    assert "".join(delta.text for delta in texts if isinstance(delta, TextDelta)) == "Hello שלום"
+    assert isinstance(last, Finished)
+    assert (last.finish_reason, last.model, last.usage.prompt_tokens, last.usage.total_tokens) == ("stop", "test-model", 7, 10)
+    asked = server.asked[0]
+    assert asked.headers["authorization"] == "Bearer sk-test"
+    assert asked.headers["x-team"] == "blue"
+    assert asked.json == {
+        "model": "test-model",
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello?"}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "temperature": 0.5,
+        "max_tokens": 50,
+    }
+
+
+async def test_tool_calls_arrive_in_pieces_of_their_own_index(server: Loopback) -> None:
+    def piece(index: int, **call: Any) -> dict[str, Any]:
+        return chunk({"tool_calls": [{"index": index, **call}]})
+
+    server.on(
+        PATH,
+        Sse(
+            [
+                piece(0, id="a", type="function", function={"name": "search", "arguments": ""}),
+                piece(0, function={"arguments": '{"q":'}),
+                piece(1, id="b", type="function", function={"name": "add", "arguments": "{}"}),
+                piece(0, function={"arguments": '"x"}'}),
+                chunk(finish="tool_calls"),
+                "[DONE]",
+            ]
+        ),
+    )
+    tools = [{"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}]
+    *deltas, last = await ask(spec(server), ModelCall(messages=CALL.messages, tools=tools))
+    assert deltas == [
+        ToolDelta(0, "a", "search", ""),
+        ToolDelta(0, arguments='{"q":'),
+        ToolDelta(1, "b", "add", "{}"),
+        ToolDelta(0, arguments='"x"}'),
+    ]
+    assert last == Finished("tool_calls", "test-model")
+    assert server.asked[0].json["tools"] == tools
+
+
+async def test_parallel_tool_calls_without_an_index_stay_apart(server: Loopback) -> None:
+    def call(id: str, name: str) -> dict[str, Any]:
+        return chunk({"tool_calls": [{"id": id, "function": {"name": name, "arguments": "{}"}}]})
+
+    server.on(PATH, Sse([call("a", "one"), call("b", "two"), chunk(finish="stop"), "[DONE]"]))
+    assert await ask(spec(server)) == [
+        ToolDelta(0, "a", "one", "{}"),
+        ToolDelta(1, "b", "two", "{}"),
+        Finished("tool_calls", "test-model"),
+    ]
+
+
+async def test_an_endpoint_that_cannot_count_tokens_is_asked_again_without_and_remembered(server: Loopback) -> None:
+    refusal = Json({"error": {"message": "Unrecognized request argument supplied: stream_options"}}, 400)
+    server.on(PATH, refusal, Sse(answer("ok")))
+    connector = build(spec(server))
+    for _ in range(2):
+        async with connector.stream(CALL) as deltas:
+            assert await anext(deltas) == TextDelta("ok")
+    assert ["stream_options" in asked.json for asked in server.asked] == [True, False, False]
+
+
+async def test_an_overloaded_endpoint_is_tried_again_before_the_first_byte(server: Loopback) -> None:
+    server.on(PATH, Json({"error": {"message": "slow down"}}, 429, retry_after_ms="1"), Sse(answer("ok")))
+    assert (await ask(spec(server, retries=1)))[0] == TextDelta("ok")
+    assert len(server.asked) == 2
+
+
+async def test_a_stream_without_a_finish_reason_is_truncated_and_what_had_arrived_is_kept(server: Loopback) -> None:
+    server.on(PATH, Sse([chunk({"content": "Hel"}), chunk({"content": "lo"})]))
+    got, error = await ask_until_it_fails(spec(server), ModelTruncated)
+    assert got == "Hello"
+    assert "'gpt'" in error.message
+    assert "finish_reason" in error.message
+
+
+async def test_a_connection_cut_in_the_middle_is_truncated_and_what_had_arrived_is_kept(server: Loopback) -> None:
+    server.on(PATH, Sse([chunk({"content": "Hel"})], then="cut"))
+    got, _ = await ask_until_it_fails(spec(server), ModelTruncated)
+    assert got == "Hel"
+
+
+async def test_silence_in_the_middle_is_a_stall_and_what_had_arrived_is_kept(server: Loopback) -> None:
+    server.on(PATH, Sse([chunk({"content": "Hel"})], then="hang"))
+    got, error = await ask_until_it_fails(spec(server, timeout=0.05), ModelStalled)
+    assert got == "Hel"
+    assert "0.05 s" in error.message
+
+
+async def test_an_endpoint_that_never_answers_is_a_stall(server: Loopback) -> None:
+    server.on(PATH, Hang())
+    await ask_until_it_fails(spec(server, timeout=0.05), ModelStalled)
+
+
+async def test_silence_after_the_last_word_costs_nothing_of_the_answer(server: Loopback) -> None:
+    server.on(PATH, Sse([chunk({"content": "all"}), chunk(finish="stop"), "[DONE]"], then="hang"))
+    assert await ask(spec(server, timeout=0.05)) == [TextDelta("all"), Finished("stop", "test-model")]
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"data: {not json\n\n", b"data: 42\n\n", b'data: {"choices": "many"}\n\n', b"data: \xff\xfe\n\n"]
+)
+async def test_garbage_in_the_stream_is_said_to_be_garbage_and_what_had_arrived_is_kept(server: Loopback, garbage: bytes) -> None:
+    server.on(PATH, Sse([chunk({"content": "Hel"}), garbage]))
+    got, error = await ask_until_it_fails(spec(server), ModelGarbled)
+    assert got == "Hel"
+    assert "'gpt'" in error.message
+
+
+@pytest.mark.parametrize("body", [Html(), Json({"choices": []})])
+async def test_an_answer_that_is_no_stream_names_what_came_instead(server: Loopback, body: Answer) -> None:
+    server.on(PATH, body)
+    _, error = await ask_until_it_fails(spec(server), ModelGarbled)
+    assert "instead of a stream" in error.message
+    assert "options.host" in error.hint
+
+
+async def test_an_error_inside_the_stream_is_worded_as_the_endpoint_said_it(server: Loopback) -> None:
+    server.on(PATH, Sse([chunk({"content": "Hel"}), {"error": {"message": "context length exceeded", "code": "ctx"}}]))
+    got, error = await ask_until_it_fails(spec(server), ModelError)
+    assert got == "Hel"
+    assert "context length exceeded" in error.message
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [
+        (401, ModelRefused, "refused the key (401)"),
+        (403, ModelRefused, "refused the key (403)"),
+        (404, ModelRefused, "was not found (404)"),
+        (429, ModelRefused, "rate limit"),
+        (400, ModelRefused, "refused the request (400)"),
+        (500, ModelError, "failed (500)"),
+    ],
+)
+async def test_every_refusal_says_what_it_is_and_what_the_endpoint_said(
+    server: Loopback, status: int, kind: type[ModelError], words: str
+) -> None:
+    server.on(PATH, Json({"error": {"message": "because I can"}}, status))
+    _, error = await ask_until_it_fails(spec(server), kind)
+    assert words in error.message
+    assert "because I can" in error.message
+
+
+async def test_a_refused_connection_names_the_address(server: Loopback) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        host = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
+        _, error = await ask_until_it_fails(spec(server, host=host), ModelUnreachable)
+    assert host in error.message
+
+
+async def test_a_connection_closed_before_any_answer_is_unreachable(server: Loopback) -> None:
+    server.on(PATH, Cut())
+    await ask_until_it_fails(spec(server), ModelUnreachable)
+
+
+async def test_a_missing_key_names_the_file_and_nothing_is_sent(server: Loopback) -> None:
+    for key in ("", "$ENV.NOT_SET"):
+        with pytest.raises(ModelNotConfigured) as caught:
+            await ask(spec(server, key=key, host="https://api.example.com/v1"))
+        assert "connectors/gpt.conn.yao" in caught.value.hint
+    with pytest.raises(ModelNotConfigured, match="names no model"):
+        await ask(spec(server, model=""))
+
+
+async def test_an_endpoint_on_this_machine_needs_no_key(server: Loopback) -> None:
+    server.on(PATH, Sse(answer("ok")))
+    assert (await ask(spec(server, key="")))[0] == TextDelta("ok")
+
+
+def test_which_hosts_need_a_key() -> None:
+    assert [needs_key(host) for host in ("", "https://api.example.com/v1", "https://8.8.8.8/v1")] == [True] * 3
+    free = (
+        "http://localhost:1/v1",
+        "http://127.0.0.1/v1",
+        "http://192.168.1.7",
+        "http://ollama:11434",
+        "http://gpu.local",
+        "http://[::1]",
+    )
+    assert [needs_key(host) for host in free] == [False] * len(free)
+
+
+async def test_leaving_the_answer_early_closes_the_connection(server: Loopback) -> None:
+    server.on(PATH, Sse([chunk({"content": "Hel"})], then="hang"))
+    async with build(spec(server)).stream(CALL) as deltas:
+        async for delta in deltas:
+            assert delta == TextDelta("Hel")
+            break
+    assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
+
+
+async def test_cancelling_a_waiting_answer_closes_the_connection(server: Loopback) -> None:
+    server.on(PATH, Hang())
+    with anyio.move_on_after(5) as scope:
+        async with anyio.create_task_group() as tasks:
+
+            async def wait_for_it() -> None:
+                while not server.asked:
+                    await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(wait_for_it)
+            await ask(spec(server))
+    assert not scope.cancelled_caught
+    assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
+
+
+async def test_parts_that_only_the_host_understands_are_not_sent(server: Loopback) -> None:
+    server.on(PATH, Sse(answer("ok")))
+    parts = [{"type": "text", "text": "Which?"}, {"type": "data", "data": {"sources": []}}]
+    await ask(spec(server), ModelCall(messages=[Message(role="user", content=parts)]))
+    assert server.asked[0].json["messages"] == [{"role": "user", "content": [parts[0]]}]

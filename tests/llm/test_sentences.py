@@ -1,0 +1,121 @@
+"""Sentences are quoted as they stand: nothing is invented, nothing is split in the middle of a name."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from host.llm.sentences import LONGEST, sentences, split
+from host.llm.terms import terms
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "parts"),
+    [
+        (
+            "Dr. Smith met J. R. Jones, e.g. at 5 p.m. on Jan. 5. He left.",
+            ["Dr. Smith met J. R. Jones, e.g. at 5 p.m. on Jan. 5.", "He left."],
+        ),
+        ('He said: "It works." Then? Version 3.11 came!', ['He said: "It works."', "Then?", "Version 3.11 came!"]),
+        ("See Fig. 3. Is it No. 5? No. That is wrong.", ["See Fig. 3.", "Is it No. 5?", "No.", "That is wrong."]),
+        ("Es war der 3. Mai. Danach kam z.B. Herr Müller.", ["Es war der 3. Mai.", "Danach kam z.B. Herr Müller."]),
+        ("Run `a. B` first. Then wait... and go on.", ["Run `a. B` first.", "Then wait... and go on."]),
+        (
+            "北京是中国的首都。人口很多！对吗？「是的。」好。",
+            ["北京是中国的首都。", "人口很多！", "对吗？", "「是的。」", "好。"],
+        ),
+        (
+            "ירושלים היא הבירה. העיר גדולה! האם זה נכון? כן, מאוד.",
+            ["ירושלים היא הבירה.", "העיר גדולה!", "האם זה נכון?", "כן, מאוד."],
+        ),
+        ("القاهرة هي العاصمة. هل هذا صحيح؟ نعم.", ["القاهرة هي العاصمة.", "هل هذا صحيح؟", "نعم."]),
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(paragraph: str, parts: list[str]) -> None:
+    assert split(paragraph) == parts
+
+
+def test_markdown_is_read_as_a_reader_sees_it() -> None:
+    content = """---
+title: Front matter
+---
+# Install <!-- not for eyes -->
+
+Use [the installer](https://example.com/a_(b) "now") first. ![logo](x.png)
+It goes **on here.
+
+- Needs Python 3.11
+  or newer.
+1. Then run `make`.
+
+```sh
+rm -rf everything. Really.
+```
+
+| key | meaning |
+|-----|---------|
+| `a\\|b` | The first. |
+| limit | Most results |
+
+> Quoted wisdom.
+---
+## Limits
+**Memory**
+
+Half a gigabyte.
+"""
+    found = sentences(content)
+    assert [(sentence.text, sentence.heading, sentence.kind) for sentence in found] == [
+        ("Use the installer first.", "Install", "prose"),
+        ("It goes on here.", "Install", "prose"),
+        ("Needs Python 3.11 or newer.", "Install", "entry"),
+        ("Then run `make`.", "Install", "entry"),
+        ("`a|b` – The first.", "Install", "row"),
+        ("limit – Most results", "Install", "row"),
+        ("Quoted wisdom.", "Install", "prose"),
+        ("Half a gigabyte.", "Memory", "prose"),
+    ]
+
+
+PROSE = st.text(st.sampled_from(list("abcXYZ .?!,;:0123456789\n'\"()。！שלום؟é—-…")), max_size=1500)
+
+
+@given(PROSE)
+def test_every_sentence_stands_in_its_paragraph_and_none_is_lost(paragraph: str) -> None:
+    collapsed = re.sub(r"\s+", " ", paragraph).strip()
+    parts = split(paragraph)
+    position = 0
+    for part in parts:
+        position = collapsed.index(part, position) + len(part)
+        assert len(part) <= LONGEST
+    assert "".join("".join(parts).split()) == "".join(collapsed.split())
+
+
+@given(st.text(max_size=400))
+def test_any_text_has_sentences_without_an_error_and_their_letters_are_its_letters_in_order(content: str) -> None:
+    for sentence in sentences(content):
+        letters = iter(content)
+        assert all(letter in letters for letter in sentence.text if letter.isalnum())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("stored", "storing"),
+        ("Queries", "query"),
+        ("citations", "citation"),
+        ("Café", "cafe"),
+        ("בירושלים", "ירושלים"),
+        ("الكتاب", "كتاب"),
+    ],
+)
+def test_inflected_words_meet(one: str, other: str) -> None:
+    assert terms(one) == terms(other) != []
+
+
+def test_questions_keep_only_what_they_are_about() -> None:
+    assert terms("What is the capital of Germany?") == terms("capital Germany")
+    assert terms("中国的首都") == ["中国", "国的", "的首", "首都"]
