@@ -18,8 +18,8 @@ from host.config.places import Node, Parsed, Path, Repeated, Unreadable
 
 _STRING = r'"(?:[^"\\\r\n]|\\.)*"'
 _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*[\s\S]*?\*/|/\*")
-# `[,` and `,,` are kept together so that their second comma stays and is refused.
-_COMMA = re.compile(rf"{_STRING}|[\[{{,]\s*,|,(?=\s*[}}\]])")
+# A comma that nothing stands before (`[,` `,,` `:,`) is kept together with what does, so that it stays and is refused.
+_COMMA = re.compile(rf"{_STRING}|[\[{{:,]\s*,|,(?=\s*[}}\]])")
 _TOKEN = re.compile(rf'{_STRING}|[{{}}\[\]:,]|[^\s{{}}\[\]:,"]+')
 _NOT_A_LINE_END = re.compile(r"[^\r\n]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

@@ -24,7 +24,8 @@ def parse_yaml(text: str) -> Parsed:
     yaml = YAML(typ="safe", pure=True)
     try:
         top = yaml.compose(text)
-        root = Node(0, 0)
+        start = top.start_mark.index if top is not None else 0
+        root = Node(start, start)
         data = None if top is None else _Reader(yaml.constructor).read(top, root)
     except ReaderError as exc:
         raise Unreadable("a character that YAML does not allow", exc.position) from None
