@@ -187,11 +187,19 @@ class QdrantSettings(Value):
     api_key: str = ""
 
 
+class KBStorageSettings(Value):
+    idle_s: float = Field(
+        default=300.0, gt=0, description="The process that holds the vectors ends after so long without a request"
+    )
+    reserve_mb: int = Field(default=128, ge=0, description="Disk space that adding documents must leave free")
+
+
 class AppSettings(Value):
     """What holds for the whole app; said in `agent/agent.yml` only."""
 
     database: DatabaseSettings = DatabaseSettings()
     qdrant: QdrantSettings = QdrantSettings()
+    kb_storage: KBStorageSettings = KBStorageSettings()
     hook_workers: int | None = Field(default=None, ge=0, description="Processes that run hooks; none: one a core; 0: in process")
     state: str = Field(default=".groundhook", description="Folder for shards, SQLite files and compiled hooks")
     turn_timeout_ms: int = Field(default=120000, ge=1, description="Longest turn")
