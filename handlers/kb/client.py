@@ -7,9 +7,10 @@ request may be repeated: a document that is stored twice is there once). Nothing
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,7 +34,8 @@ class KBClient:
         self._idle_s = idle_s
         self._link: Link | None = None
         self._connecting = anyio.Lock()
-        self._told: dict[Link, Told] = {}
+        self._tickets = itertools.count(1)
+        self._told: dict[int, Told] = {}
 
     async def put(
         self, collection: str, made: Made, document: Incoming, /, *, reserve_bytes: int = 0, told: Told | None = None
@@ -44,7 +46,7 @@ class KBClient:
             "document": {**plain(document), "passages": [plain(passage) for passage in document.passages]},
             "reserve_bytes": reserve_bytes,
         }
-        outcome: Literal["added", "replaced"] = await self._ask("put", body)
+        outcome: Literal["added", "replaced"] = await self._ask("put", body, told)
         return outcome
 
     async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
@@ -57,11 +59,14 @@ class KBClient:
     async def passages(self, collection: str, tenant: str | None, document: str, /) -> tuple[Hit, ...]:
         return _hits(await self._ask("passages", {"collection": collection, "tenant": tenant, "document": document}))
 
-    async def usage(self, collection: str, tenant: str | None, /) -> Usage:
-        found = await self._ask("usage", {"collection": collection, "tenant": tenant})
+    async def usage(self, collection: str, tenant: str | None, /, *, made: Made | None = None) -> Usage:
+        found = await self._ask("usage", {"collection": collection, "tenant": tenant, "made": plain(made) if made else None})
         if found is None:
             return Usage()
         return Usage(**{**found, "documents": tuple(Stored(**raw) for raw in found["documents"])})
+
+    async def relocate(self, collection: str, tenant: str, urls: Mapping[str, str], /) -> None:
+        await self._ask("relocate", {"collection": collection, "tenant": tenant, "urls": dict(urls)})
 
     async def remove(self, collection: str, tenant: str | None, documents: Sequence[str] | None, /) -> list[str]:
         wanted = None if documents is None else list(documents)
@@ -80,11 +85,21 @@ class KBClient:
             self._link.close()
             await self._link.closed.wait()
 
-    async def _ask(self, operation: str, body: Any) -> Any:
+    async def _ask(self, operation: str, body: Any, told: Told | None = None) -> Any:
+        if told is not None:
+            body = {**body, "ticket": next(self._tickets)}
+            self._told[body["ticket"]] = told
         try:
             return await (await self._linked()).call(operation, body)
         except WorkerDied:
             return await (await self._linked()).call(operation, body)
+        finally:
+            if told is not None:
+                del self._told[body["ticket"]]
+
+    def _incoming(self, _link: Link, _id: int | None, operation: str, body: Any) -> None:
+        if operation == "stored" and (told := self._told.get(body["ticket"])) is not None:
+            told(body["done"], body["total"])
 
     async def _linked(self) -> Link:
         async with self._connecting:
@@ -111,7 +126,7 @@ class KBClient:
         """A link to the worker that runs, if one does."""
         try:
             address = json.loads((self._folder / "worker.json").read_text(encoding="utf-8"))["socket"]
-            link = Link(_NAME)
+            link = Link(_NAME, self._incoming)
             await asyncio.get_running_loop().create_unix_connection(lambda: link, address)
             await link.call("hello")  # a process that was just killed may still take connections
         except (FileNotFoundError, ConnectionError, NotADirectoryError, ValueError, WorkerDied):

@@ -140,6 +140,9 @@ class Collection:
     def stored(self, tenant: str | None) -> list[Stored]:
         return self._manifest.stored(tenant)
 
+    def relocate(self, tenant: str, urls: Mapping[str, str]) -> None:
+        self._manifest.relocate(tenant, urls)
+
     def remove(self, documents: Sequence[Stored]) -> None:
         self._manifest.drop([(stored.tenant, stored.document) for stored in documents])
         self.sweep()

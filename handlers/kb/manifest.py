@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,15 @@ class Manifest:
             self._db.executemany("update generations set state = 'dead' where id = ?", [[id] for id in gone])
         for id in gone:
             self._hide(id)
+
+    def relocate(self, tenant: str, urls: Mapping[str, str]) -> None:
+        """Give live documents other urls."""
+        for document, url in urls.items():
+            id = self._live(tenant, document)
+            if id is not None:
+                with self._speaking():
+                    self._db.execute("update generations set url = ? where id = ?", [url, id])
+                self._shown[id] = (*self._shown[id][:2], url)
 
     def forget(self, generation: int) -> None:
         """A hidden version whose points are removed."""

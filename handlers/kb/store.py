@@ -7,7 +7,7 @@ files, embedding models or assistants. Everything said here is plain data, so th
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -132,8 +132,12 @@ class VectorStore(Protocol):
         """A whole document in its order; empty when there is none. Cosines are 1."""
         ...
 
-    async def usage(self, collection: str, tenant: str | None, /) -> Usage:
-        """What is stored; `tenant` None: of all tenants."""
+    async def usage(self, collection: str, tenant: str | None, /, *, made: Made | None = None) -> Usage:
+        """What is stored; `tenant` None: of all tenants. With `made`, refuses as adding would."""
+        ...
+
+    async def relocate(self, collection: str, tenant: str, urls: Mapping[str, str], /) -> None:
+        """Documents that did not change and are found elsewhere now: document → url."""
         ...
 
     async def remove(self, collection: str, tenant: str | None, documents: Sequence[str] | None, /) -> list[str]:

@@ -86,7 +86,11 @@ class Worker:
                 hits = collection.passages(body["tenant"] or "", body["document"]) if collection else ()
                 link.answer(id, [asdict(hit) for hit in hits])
             elif operation == "usage":
-                link.answer(id, asdict(collection.usage(body["tenant"])) if collection else None)
+                link.answer(id, self._usage(collection, body))
+            elif operation == "relocate":
+                if collection is not None:
+                    collection.relocate(body["tenant"], body["urls"])
+                link.answer(id, None)
         except HostError as exc:
             link.refuse(id, exc)
 
@@ -96,11 +100,18 @@ class Worker:
         collection.check(Made(**body["made"]))
         return asdict(collection.search(Question(**body["question"])))
 
+    def _usage(self, collection: Collection | None, body: Any) -> Any:
+        if collection is None:
+            return None
+        if body["made"]:
+            collection.check(Made(**body["made"]))
+        return asdict(collection.usage(body["tenant"]))
+
     async def _change(self, link: Link, id: int, operation: str, body: Any) -> None:
         self.busy += 1
         try:
             async with self._locks[body["collection"]]:
-                done = await self._put(link, id, body) if operation == "put" else self._remove(body)
+                done = await self._put(link, body) if operation == "put" else self._remove(body)
             link.answer(id, done)
         except HostError as exc:
             link.refuse(id, exc)
@@ -108,7 +119,7 @@ class Worker:
             self.busy -= 1
             self.asked_at = time.monotonic()
 
-    async def _put(self, link: Link, id: int, body: Any) -> str:
+    async def _put(self, link: Link, body: Any) -> str:
         name, made = body["collection"], Made(**body["made"])
         document = Incoming(**{**body["document"], "passages": tuple(Passage(**raw) for raw in body["document"]["passages"])})
         self._refuse_full_disk(document, body["reserve_bytes"])
@@ -119,7 +130,9 @@ class Worker:
         try:
             writing = collection.put(document)
             while True:
-                link.post("stored", [id, next(writing), len(document.passages)])
+                done = next(writing)
+                if "ticket" in body:
+                    link.post("stored", {"ticket": body["ticket"], "done": done, "total": len(document.passages)})
                 await anyio.lowlevel.checkpoint()
         except StopIteration as end:
             return str(end.value)

@@ -74,7 +74,8 @@ def test_sections_are_not_mixed_and_know_their_headings() -> None:
 
 def test_a_heading_is_never_alone_when_text_follows() -> None:
     found = made("# A heading of some words\n\n" + "Word after word. " * 13, size=40)
-    assert found[0].content.startswith("# A heading") and "Word after word." in found[0].content
+    assert found[0].content.startswith("# A heading")
+    assert "Word after word." in found[0].content
 
 
 def test_a_table_that_fits_stays_whole_behind_a_long_paragraph() -> None:

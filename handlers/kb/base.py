@@ -1,0 +1,134 @@
+"""The knowledge base as one object: search it, read a document, add, list and remove.
+
+`open_kb` starts nothing and loads nothing; the worker process and the embedding models come with the first request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from handlers.kb.client import KBClient
+from handlers.kb.embed import EmbedderFactory
+from handlers.kb.handler import KBHandler
+from handlers.kb.ingest import AddReport, Ingestion, Progress, made_with, tenant_of
+from handlers.kb.language import known_language
+from handlers.kb.store import Stored, VectorStore
+from host.config.schema import KBStorageSettings
+from host.errors import UnknownName
+from host.ports import Embedder, Found, Scope
+from host.registry import Registry
+from host.types.search import SearchRequest
+from host.types.specs import CollectionSpec, EmbeddingSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionListing:
+    """A declared collection and what it holds. `disk_bytes` is that of all tenants."""
+
+    id: str
+    name: str
+    documents: tuple[Stored, ...]
+    disk_bytes: int
+    language: str
+
+    @property
+    def chunks(self) -> int:
+        return sum(document.chunks for document in self.documents)
+
+    @property
+    def bytes(self) -> int:
+        return sum(document.bytes for document in self.documents)
+
+
+class KnowledgeBase:
+    """A `Handler` for searches of type kb, and the documents behind it."""
+
+    def __init__(
+        self,
+        store: VectorStore,
+        collections: Mapping[str, CollectionSpec],
+        embedders: Registry[EmbedderFactory],
+        storage: KBStorageSettings,
+    ) -> None:
+        self._store = store
+        self._collections = collections
+        self._factories = embedders
+        self._embedders: dict[EmbeddingSpec, Embedder] = {}
+        self._handler = KBHandler(store, collections, self._embedder)
+        self._ingestion = Ingestion(store, reserve_bytes=storage.reserve_mb << 20)
+
+    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+        return await self._handler.search(request, scope)
+
+    async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
+        return await self._handler.fetch_document(collection, document_id, scope)
+
+    async def add(
+        self, collection: str, paths: Sequence[Path], *, tenant: str = "", progress: Progress | None = None
+    ) -> AddReport:
+        """Add files and folders. Raises UsageError, ConfigError and StorageError; what is wrong with a file is in the report."""
+        spec = self._spec(collection)
+        embedder = self._embedder(spec)
+        made = made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
+        return await self._ingestion.add(spec, embedder, made, paths, tenant, progress)
+
+    async def list(self, collections: Sequence[str] | None = None, *, tenant: str | None = None) -> tuple[CollectionListing, ...]:
+        """Declared collections, all of them when none is named, with their documents of one tenant or of all (None)."""
+        listed = []
+        for id in sorted(self._collections) if collections is None else collections:
+            spec = self._spec(id)
+            usage = await self._store.usage(id, tenant if spec.tenant_field else None)
+            listed.append(
+                CollectionListing(
+                    id=id, name=spec.name, documents=usage.documents, disk_bytes=usage.disk_bytes, language=usage.language
+                )
+            )
+        return tuple(listed)
+
+    async def remove(self, collection: str, documents: Sequence[str] | None, *, tenant: str = "") -> tuple[str, ...]:
+        """Remove documents by id, or all (None) → the ids that were there. A collection with tenants needs one named, unless
+        everything is to go. Raises UnknownName, naming the nearest, when one of the ids is not there; then nothing is
+        removed."""
+        spec = self._spec(collection)
+        if documents is None and not tenant:
+            return tuple(await self._store.remove(collection, None, None))
+        tenant = tenant_of(spec, tenant)
+        if documents is not None:
+            there = [stored.document for stored in (await self._store.usage(collection, tenant)).documents]
+            for id in documents:
+                if id not in there:
+                    raise UnknownName("document", id, there)
+        return tuple(await self._store.remove(collection, tenant, documents))
+
+    def _spec(self, id: str) -> CollectionSpec:
+        if id not in self._collections:
+            raise UnknownName("collection", id, self._collections)
+        return self._collections[id]
+
+    def _embedder(self, spec: CollectionSpec) -> Embedder:
+        """The collection's embedder; one for all collections that say the same. Raises ConfigError, UnknownName."""
+        if spec.embedding not in self._embedders:
+            self._embedders[spec.embedding] = self._factories.get(spec.embedding.provider)(spec.embedding)
+        return self._embedders[spec.embedding]
+
+
+@asynccontextmanager
+async def open_kb(
+    state: Path,
+    collections: Mapping[str, CollectionSpec],
+    embedders: Registry[EmbedderFactory],
+    storage: KBStorageSettings,
+) -> AsyncIterator[KnowledgeBase]:
+    """The knowledge base of a state folder. Leaving closes the connection; the worker process goes on for others until it
+    is idle."""
+    client = KBClient(state, idle_s=storage.idle_s)
+    try:
+        yield KnowledgeBase(client, collections, embedders, storage)
+    finally:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(2):
+            await client.aclose()
