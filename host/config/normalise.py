@@ -20,7 +20,6 @@ from host.config.environment import Unset
 from host.config.places import Path
 from host.config.schema import Listed, Switched
 from host.errors import suggestion
-from host.types.base import names_of
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
@@ -80,7 +79,7 @@ class _Walk:
         for key, value in raw.items():
             name = names.get(key) or names.get(_CAPITAL.sub(r"_\1", key).lower())
             if name is None:
-                self.strays.append(Stray((*written, key), "unknown key", suggestion(key, sorted(names_of(model)))))
+                self.strays.append(Stray((*written, key), "unknown key", suggestion(key, sorted(model.model_fields))))
             elif name in made:
                 other = self.trail[(*path, name)][-1]
                 self.strays.append(Stray((*written, key), f"the same key as {other!r}", "keep one of them"))

@@ -194,29 +194,30 @@ class KBStorageSettings(Value):
     reserve_mb: int = Field(default=128, ge=0, description="Disk space that adding documents must leave free")
 
 
-class AppSettings(Value):
-    """What holds for the whole app; said in `agent/agent.yml` only."""
+class AppKeys(Value):
+    """Keys of `agent/agent.yml` that hold for the whole app: a new one goes here."""
 
     database: DatabaseSettings = DatabaseSettings()
     qdrant: QdrantSettings = QdrantSettings()
     kb_storage: KBStorageSettings = KBStorageSettings()
-    hook_workers: int | None = Field(default=None, ge=0, description="Processes that run hooks; none: one a core; 0: in process")
     state: str = Field(default=".groundhook", description="Folder for shards, SQLite files and compiled hooks")
     turn_timeout_ms: int = Field(default=120000, ge=1, description="Longest turn")
 
 
+class AppSettings(AppKeys):
+    """What holds for the whole app; said in `agent/agent.yml` only. `hook_workers` is `hooks.workers` there."""
+
+    hook_workers: int | None = Field(default=None, ge=0, description="Processes that run hooks; none: one a core; 0: in process")
+
+
 class AppHookSettings(HookSettings):
-    workers: int | None = Field(default=None, ge=0, description="AppSettings.hook_workers")
+    workers: int | None = Field(default=None, ge=0, description="Processes that run hooks: AppSettings.hook_workers")
 
 
-class AgentFile(Settings):
+class AgentFile(Settings, AppKeys):
     """`agent/agent.yml`: what holds for the app, and settings below those of every assistant."""
 
     hooks: AppHookSettings = AppHookSettings()
-    database: DatabaseSettings = DatabaseSettings()
-    qdrant: QdrantSettings = QdrantSettings()
-    state: str = AppSettings().state
-    turn_timeout_ms: int = Field(default=AppSettings().turn_timeout_ms, ge=1)
 
 
 class PackageFile(Settings):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
@@ -97,4 +98,7 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _worded(message: str) -> str:
+    message = message.removeprefix("Value error, ").replace("Input should", "should")
+    message = re.sub(r"be a valid (?:dictionary or instance of \w+|dictionary)", "be an object", message)
+    message = message.replace("be a valid tuple", "be a list").replace("be a valid string", "be text")
     return message[:1].lower() + message[1:]

@@ -13,7 +13,9 @@ Path = tuple[str | int, ...]
 # Quotes, slashes and commas are what a careless reader of comments would trip over.
 keys = st.text(st.sampled_from('ab/*,"\\:{}[]é😀 '), max_size=6)
 scalars = st.none() | st.booleans() | st.integers(-(10**6), 10**6) | keys
-values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4), max_leaves=12)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4), max_leaves=12
+)
 objects = st.dictionaries(keys, values, max_size=4)
 
 JSONC_GAPS = ["", " ", "\n", "\r\n", "\t", "// {comment\n", "/* [a, */", "/* two\nlines */", '/*"*/', "// \"'\r\n", "/**/"]

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from host.config.documents import parse_document
+from host.config.normalise import normalise, spellings
+from host.config.schema import AgentFile, AppSettings, PackageFile, SearchSettings, Settings
+from host.config.validate import check_document, read_value
+from host.errors import ConfigError, ConfigErrors
+from host.types.specs import CollectionSpec, ConnectorSpec, ModelSpec
+
+
+def said(model: type[BaseModel], raw: dict[str, Any], *, switch_on: bool = True) -> dict[str, Any]:
+    normal = normalise(model, raw, switch_on=switch_on)
+    assert normal.strays == ()
+    return normal.data
+
+
+def errors(model: type[BaseModel], text: str, file: str = "x.yao") -> list[str]:
+    return [str(error) for error in check_document(model, parse_document(text.encode(), file), {}).errors]
+
+
+@pytest.mark.parametrize("spelling", ["top_k", "topK", "top_n", "topN"])
+def test_every_spelling_of_a_key_becomes_the_same_key(spelling: str) -> None:
+    assert said(PackageFile, {"search": {"rerank": {spelling: 3}}}) == {"search": {"rerank": {"top_k": 3}}}
+
+
+def test_camel_case_is_the_same_key_too() -> None:
+    raw = {"search": {"web": {"maxResults": 3}, "options": {"skipThreshold": 2}}, "promptPreset": "x"}
+
+    assert said(PackageFile, raw) == {
+        "search": {"web": {"enabled": True, "max_results": 3}, "options": {"skip_threshold": 2}},
+        "prompt_preset": "x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "in_package", "in_search_file"),
+    [
+        (True, {"enabled": True}, {"enabled": True}),
+        (False, {"enabled": False}, {"enabled": False}),
+        ({}, {"enabled": True}, {}),
+        ({"threshold": 0.5}, {"threshold": 0.5, "enabled": True}, {"threshold": 0.5}),
+        ({"enabled": False}, {"enabled": False}, {"enabled": False}),
+    ],
+)
+def test_a_source_is_switched_on_by_true_and_by_an_object_in_a_package(
+    written: Any, in_package: Any, in_search_file: Any
+) -> None:
+    assert said(SearchSettings, {"kb": written}, switch_on=True) == {"kb": in_package}
+    assert said(SearchSettings, {"kb": written}, switch_on=False) == {"kb": in_search_file}
+
+
+def test_a_list_alone_is_the_list_of_its_section_and_a_name_alone_a_list_of_one() -> None:
+    raw = {"kb": ["docs"], "db": "order", "mcp": {"servers": "files"}, "search": {"kb": {"collections": "faq"}}}
+
+    assert said(PackageFile, raw) == {
+        "kb": {"collections": ["docs"]},
+        "db": {"models": ["order"]},
+        "mcp": {"servers": ["files"]},
+        "search": {"kb": {"enabled": True, "collections": ["faq"]}},
+    }
+
+
+def models_of(model: type[BaseModel]) -> set[type[BaseModel]]:
+    found = {model}
+    for info in model.model_fields.values():
+        kind = info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            found |= models_of(kind)
+    return found
+
+
+def test_the_first_spelling_of_a_field_is_its_own_name_so_that_errors_can_be_placed() -> None:
+    for model in models_of(AgentFile) | models_of(PackageFile) | models_of(ModelSpec):
+        for name, info in model.model_fields.items():
+            first = next(iter(getattr(info.validation_alias, "choices", [name])))
+            assert first == name
+        assert set(spellings(model).values()) == set(model.model_fields)
+
+
+def test_every_setting_that_holds_for_the_app_can_be_said_in_its_file_and_nowhere_else() -> None:
+    for name in AppSettings.model_fields.keys() - {"hook_workers"}:
+        assert name in AgentFile.model_fields
+        assert name not in PackageFile.model_fields
+
+
+def test_an_unknown_key_is_placed_and_the_nearest_known_one_named() -> None:
+    text = '{\n  // comment\n  "search": {\n    "kb": {"treshold": 0.5}\n  }\n}'
+
+    assert errors(PackageFile, text) == ["x.yao:4:12: unknown key 'search.kb.treshold' (did you mean 'threshold'?)"]
+
+
+def test_every_problem_of_a_file_is_told_in_the_order_of_the_file() -> None:
+    text = """{
+      "conector": "x",
+      "search": {
+        "web": {"max_results": 500}, "kb": 3,
+        "citation": {"format": "[]"}
+      },
+      "tags": 1, "name": ["x"],
+      "options": {"temperature": "hot"}
+    }"""
+
+    assert errors(PackageFile, text) == [
+        "x.yao:2:7: unknown key 'conector' (did you mean 'connector'?)",
+        "x.yao:4:32: 'search.web.max_results': should be less than or equal to 100, not 500",
+        "x.yao:4:44: 'search.kb': should be an object, not 3",
+        "x.yao:5:32: 'search.citation.format': must contain {id} exactly once, such as '#ref:{id}' or '[{id}]', not '[]'",
+        "x.yao:7:15: 'tags': should be a list, not 1",
+        "x.yao:7:26: 'name': should be text",
+        "x.yao:8:34: 'options.temperature': should be a valid number, unable to parse string as a number, not 'hot'",
+    ]
+
+
+def test_a_key_written_in_two_spellings_is_an_error() -> None:
+    assert errors(PackageFile, '{"search": {"rerank": {"top_n": 3, "topK": 4}}}') == [
+        "x.yao:1:36: 'search.rerank.topK': the same key as 'top_n' (keep one of them)"
+    ]
+
+
+def test_a_wrong_value_under_another_spelling_is_placed_where_it_is_written() -> None:
+    text = "search:\n  rerank:\n    topN: 0\n"
+
+    assert errors(AgentFile, text, "agent/agent.yml") == [
+        "agent/agent.yml:3:11: 'search.rerank.topN': should be greater than or equal to 1, not 0"
+    ]
+
+
+def test_keys_inside_mappings_and_lists_of_declarations_are_checked_as_well() -> None:
+    assert errors(CollectionSpec, '{"fields": {"kind": {"typ": "text"}}}') == [
+        "x.yao:1:22: unknown key 'fields.kind.typ' (did you mean 'type'?)"
+    ]
+    assert errors(
+        ModelSpec, '{"table": {"name": "t"}, "columns": [{"name": "id", "type": "ID", "lable": "x"}, {"name": "a"}]}'
+    ) == [
+        "x.yao:1:67: unknown key 'columns[0].lable' (did you mean 'label'?)",
+        "x.yao:1:82: 'columns[1].type' is missing",
+    ]
+    assert errors(ConnectorSpec, '{"type": "openai", "options": {"headers": {"X-Any": "1"}}}') == []
+
+
+def test_one_problem_is_raised_as_it_is_and_several_as_one_error() -> None:
+    with pytest.raises(ConfigError) as one:
+        read_value(ConnectorSpec, parse_document(b'{"type": "opnai"}', "x.yao"), {})
+    with pytest.raises(ConfigErrors) as several:
+        read_value(ConnectorSpec, parse_document(b'{"typ": "openai"}', "x.yao"), {})
+
+    assert not isinstance(one.value, ConfigErrors)
+    assert one.value.place is not None
+    assert [error.message for error in several.value.errors] == ["'type' is missing", "unknown key 'typ'"]
+    assert str(several.value).splitlines() == [
+        "x.yao:1:1: 'type' is missing",
+        "x.yao:1:2: unknown key 'typ' (did you mean 'type'?)",
+    ]
+
+
+def test_a_file_that_says_nothing_is_a_layer_that_says_nothing() -> None:
+    for model in (Settings, PackageFile, AgentFile):
+        checked = check_document(model, parse_document(b"{}", "x.yao"), {})
+        assert (checked.data, checked.errors) == ({}, ())
