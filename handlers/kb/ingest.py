@@ -257,7 +257,8 @@ def _found(paths: Sequence[Path]) -> tuple[list[_File], int]:
                 continue
             if document in taken:
                 if taken[document].resolve() != path.resolve():
-                    error = f"{str(path)!r} was not added: its id {document!r} is that of {str(taken[document])!r} (add their common folder)"
+                    other = f"{document!r} is the id of {str(taken[document])!r}"
+                    error = f"{str(path)!r} was not added: {other} (add the folder that holds both)"
                     files.append(_File(path, document, 0, error))
                 continue
             taken[document] = path

@@ -39,7 +39,8 @@ class Manifest:
         self._path = path
         with self._speaking():
             self._db = sqlite3.connect(path, isolation_level=None)
-            self._db.executescript(_SCHEMA)
+            # A power cut may take back the last commits, never a part of one; a killed process takes back none.
+            self._db.executescript(f"pragma journal_mode = wal; pragma synchronous = normal; {_SCHEMA}")
             self.hidden = {row[0] for row in self._db.execute("select id from generations where state != 'live'")}
             live = self._db.execute(
                 "select id, document, title, url, words, chunks, scripts from generations where state = 'live'"
