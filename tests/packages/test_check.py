@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from host.check import check
+from host.errors import UnknownName
+from host.packages import load_app
+from tests.conftest import MakeApp
+
+HERE = Path(__file__).parents[2]
+
+
+def findings(root: Path, assistant: str = "", **more: tuple[str, ...]) -> list[str]:
+    return [str(problem) for problem in check(load_app(root, {}), assistant, **more)]
+
+
+def test_a_good_app_has_no_findings(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "agent/agent.yml": "# nothing\n",
+            "agent/search.yao": "{}",
+            "assistants/a/package.yao": """{
+              "kb": ["docs", "faq"], "db": {"models": ["order"]}, "connector": "gpt", "prompt_preset": "p",
+              "uses": {"keyword": "b", "query": "mcp:files.list", "rerank": "mcp:own"},
+              "mcp": {"servers": ["files", {"own": ["x"]}, {"server_id": "files", "tools": ["t"]}]},
+              "search": {"web": {"provider": "tavily"}, "kb": {"collections": ["agents.a.docs"]}, "rerank": {"agent": "b"}}
+            }""",
+            "assistants/a/kb/docs.kb.yao": "{}",
+            "assistants/a/mcps/own.mcp.yao": "{}",
+            "assistants/a/models/order.mod.yao": """{
+              "table": {"name": "orders"},
+              "columns": [{"name": "id", "type": "ID"}, {"name": "customer_id", "type": "integer"}],
+              "relations": {"customer": {"type": "hasOne", "model": "customer", "key": "id", "foreign": "customer_id"}},
+              "option": {"timestamps": true},
+              "values": [{"id": 1, "customer_id": 2, "created_at": "2024-01-01"}]
+            }""",
+            "assistants/a/prompts/p.yml": "- content: x\n",
+            "assistants/b/package.yao": "{}",
+            "connectors/gpt.conn.yao": '{"type": "openai"}',
+            "kb/faq.kb.yao": "{}",
+            "mcps/files.mcp.yao": "{}",
+            "models/customer.mod.yao": '{"table": {"name": "c"}, "columns": [{"name": "id", "type": "ID"}]}',
+        }
+    )
+
+    assert findings(root, providers=("tavily",)) == []
+
+
+def test_every_file_is_looked_at_however_broken_the_others_are(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "agent/agent.yml": "a: [",
+            "agent/search.yao": '{"wbe": 1}',
+            "agent/prompts.yml": "x",
+            "assistants/a/package.yao": "{",
+            "assistants/b/package.yao": '{"nam": 1}',
+            "assistants/b/locales/de.yml": "a: 1\na: 2\n",
+            "connectors/x.conn.yao": '{"type": "z"}',
+            "kb/x.kb.yao": "",
+            "mcps/x.mcp.yao": "{]",
+            "models/x.mod.yao": "{}",
+        }
+    )
+
+    assert {finding.split(":")[0] for finding in findings(root)} == {
+        "agent/agent.yml",
+        "agent/search.yao",
+        "agent/prompts.yml",
+        "assistants/a/package.yao",
+        "assistants/b/package.yao",
+        "connectors/x.conn.yao",
+        "kb/x.kb.yao",
+        "mcps/x.mcp.yao",
+        "models/x.mod.yao",
+    }
+
+
+def test_names_that_lead_nowhere_are_placed_with_the_nearest_name(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "agent/agent.yml": "connector: extractve\n",
+            "assistants/a/package.yao": """{
+              "kb": ["dcos"],
+              "search": {"db": {"models": ["ordr"]}, "web": {"provider": "tavly"}},
+              "uses": {"query": "bb", "rerank": "mcp:fils.rank", "vision": "v"},
+              "mcp": [{"fies": ["x"]}],
+              "prompt_preset": "p"
+            }""",
+            "assistants/a/kb/docs.kb.yao": "{}",
+            "assistants/a/models/order.mod.yao": '{"table": {"name": "o"}, "columns": [{"name": "id", "type": "ID"}]}',
+            "mcps/files.mcp.yao": "{}",
+        }
+    )
+    where = "assistants/a/package.yao"
+
+    assert sorted(findings(root, providers=("tavily",))) == [
+        "agent/agent.yml:1:12: error: no connector 'extractve' (did you mean 'extractive'?)",
+        f"{where}:2:22: error: no collection 'dcos' (did you mean 'docs'?)",
+        f"{where}:3:44: error: no model 'ordr' (did you mean 'order'?)",
+        f"{where}:3:74: error: no web search provider 'tavly' (did you mean 'tavily'?)",
+        f"{where}:4:33: error: no assistant 'bb' (known: a)",
+        f"{where}:4:49: error: no MCP server 'fils.rank' (known: files)",
+        f"{where}:4:76: warning: 'uses.vision' is accepted, and nothing acts on it",
+        f"{where}:5:23: error: no MCP server 'fies' (did you mean 'files'?)",
+        f"{where}:6:32: error: no prompt preset 'p' (none are known)",
+    ]
+
+
+def test_rows_and_relations_of_a_model_have_to_fit_the_columns(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "assistants/a/package.yao": "{}",
+            "models/order.mod.yao": """{
+              "table": {"name": "o"},
+              "columns": [{"name": "id", "type": "ID"}, {"name": "price", "type": "float"}],
+              "relations": {
+                "x": {"type": "hasOne", "model": "custmer", "key": "id", "foreign": "id"},
+                "y": {"type": "hasOne", "model": "customer", "key": "idd", "foreign": "id"}
+              },
+              "values": [{"price": 1}, {"prise": 2}]
+            }""",
+            "models/customer.mod.yao": '{"table": {"name": "c"}, "columns": [{"name": "id", "type": "ID"}]}',
+        }
+    )
+
+    assert findings(root) == [
+        "models/order.mod.yao:8:41: error: no column 'prise' (did you mean 'price'?)",
+        "models/order.mod.yao:5:50: error: no model 'custmer' (did you mean 'customer'?)",
+        "models/order.mod.yao:6:69: error: no column 'idd' of 'customer' (did you mean 'id'?)",
+    ]
+
+
+def test_files_and_folders_that_only_look_as_if_they_counted_are_named(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "agent/agent.yaml": "connector: x\n",
+            "assistants/a/package.yao": "{}",
+            "assistants/a/kb/docs.yao": "{}",
+            "assistants/b/index.ts": "",
+            "models/order.mod.json": "{}",
+        }
+    )
+
+    assert findings(root) == [
+        "models/order.mod.json: warning: nothing reads this file (names in models/ end with .mod.yao)",
+        "assistants/a/kb/docs.yao: warning: nothing reads this file (names in kb/ end with .kb.yao)",
+        "agent/agent.yaml: warning: nothing reads this file (read are agent/agent.yml, agent/search.yao, agent/prompts.yml)",
+        "assistants/b: warning: a hook, and no package.yao: this is no assistant",
+    ]
+
+
+def test_what_may_be_meant_or_may_be_set_elsewhere_is_a_warning(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "assistants/a/package.yao": '{"search": {"web": true, "web": {"max_results": 3}}, "connector": "$ENV.X"}',
+            "connectors/x.conn.yao": '{"type": "openai", "options": {"key": "$ENV.KEY"}}',
+        }
+    )
+
+    assert findings(root) == [
+        "assistants/a/package.yao:1:26: warning: the key 'search.web' is there twice, the first time in line 1; this one holds",
+        "assistants/a/package.yao:1:67: warning: 'connector' needs the environment variable 'X', which is not set (set X)",
+        "connectors/x.conn.yao:1:39: warning: 'options.key' needs the environment variable 'KEY', which is not set (set KEY)",
+    ]
+
+
+def test_one_assistant_is_checked_without_the_others(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "assistants/a/package.yao": "{",
+            "assistants/a/kb/x.kb.yao": "{",
+            "assistants/b/package.yao": '{"nam": 1}',
+            "assistants/b/kb/x.kb.yao": '{"nam": 1}',
+        }
+    )
+
+    assert {finding.split(":")[0] for finding in findings(root, "b")} == {"assistants/b/package.yao", "assistants/b/kb/x.kb.yao"}
+    with pytest.raises(UnknownName, match=r"no assistant 'c'"):
+        check(load_app(root, {}), "c")
+
+
+def test_two_folders_of_one_id_are_an_error(make_app: MakeApp) -> None:
+    root = make_app({"assistants/a/b/package.yao": "{}", "assistants/a.b/package.yao": "{}"})
+
+    assert len(findings(root)) == 1
+    assert "has the same id, 'a.b'" in findings(root)[0]
+
+
+def test_this_repository_is_an_app_whose_own_files_have_no_errors() -> None:
+    found = check(load_app(HERE, {}))
+
+    assert [str(problem) for problem in found if problem.severity == "error"] == []
