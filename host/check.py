@@ -111,7 +111,7 @@ class _Check:
     def _model(self, owner: str, model: ModelSpec, checked: Checked) -> None:
         columns = _columns(model)
         for number, row in enumerate(model.values):
-            for key in row.keys() - columns:
+            for key in sorted(row.keys() - columns):
                 self._no_column(key, columns, checked.document.place(("values", number, key), of="key"))
         for name, relation in model.relations.items():
             at = ("relations", name)

@@ -87,8 +87,10 @@ def request_layer(options: TurnOptions | None) -> Layer:
 def _only_settings(model: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
     """What of a file belongs to `Settings`: a file has more keys, also inside a section (`hooks.workers`)."""
     kept: dict[str, Any] = {}
-    for key in model.model_fields.keys() & data.keys():
-        kind, value = model.model_fields[key].annotation, data[key]
+    for key, value in data.items():
+        if key not in model.model_fields:
+            continue
+        kind = model.model_fields[key].annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel) and isinstance(value, Mapping):
             value = _only_settings(kind, value)
         kept[key] = value
