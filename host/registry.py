@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from host.errors import UnknownName
@@ -27,6 +28,10 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         return sorted(self._items)
+
+    def __iter__(self) -> Iterator[str]:
+        """Names in the order in which they were added."""
+        return iter(self._items)
 
     def __contains__(self, name: object) -> bool:
         return name in self._items
