@@ -11,6 +11,7 @@ from host.config.fold import fold
 from host.config.layers import DEFAULTS, Layer, LayerName
 from host.config.schema import Settings
 from host.errors import Place
+from host.types.base import UnknownKey
 
 Key = tuple[str, ...]
 
@@ -20,10 +21,12 @@ _FOLLOWS: dict[Key, Key] = {("search", "kb", "collections"): ("kb", "collections
 
 @dataclass(frozen=True)
 class Resolved:
-    """Settings of one run. `origins` has the layer of every leaf, by path; `layers` are those above the defaults."""
+    """Settings of one run. `origins` has the layer of every leaf, by path; `unknown` are keys of the hook's and the request's
+    layers that nothing reads."""
 
     settings: Settings
     origins: Mapping[Key, Layer]
+    unknown: tuple[UnknownKey, ...] = ()
 
     def place(self, *path: str) -> Place | None:
         """Where the value that won is written: `resolved.place("connector")`. None for defaults, hooks and requests."""
@@ -49,7 +52,8 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
         if origins[path] is DEFAULTS and origins[source] is not DEFAULTS:
             _set(value, path, _get(value, source))
     need(value)
-    return Resolved(Settings.model_validate(value), origins)
+    unknown = tuple(key for layer in layers for key in layer.unknown)
+    return Resolved(Settings.model_validate(value), origins, unknown)
 
 
 def explain(resolved: Resolved) -> list[Explained]:

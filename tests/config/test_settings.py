@@ -98,6 +98,8 @@ def test_a_key_of_a_hook_or_request_that_nothing_reads_is_reported_and_a_wrong_v
     assert [str(key) for key in request_layer(TurnOptions(rerank={"top": 1})).unknown] == [
         "unknown key 'search.rerank.top' (did you mean 'top_k'?)"
     ]
+    both = resolve([hook_layer(CreateReturn(uses={"a": "x"})), request_layer(TurnOptions(rerank={"b": 1}))])
+    assert [key.path for key in both.unknown] == ["uses.a", "search.rerank.b"]
     with pytest.raises(HookReturnInvalid, match=r"Create returned a wrong 'search\.citation\.format'"):
         hook_layer(CreateReturn(citation=CitationOverride(format="[]")))
     with pytest.raises(UsageError, match=r"the request says a wrong 'search\.rerank\.top_n'"):
