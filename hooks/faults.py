@@ -1,0 +1,116 @@
+"""From what JavaScript said to an error of ours, with the place in the author's own file.
+
+Owns the mapping of stack traces and the wording of what went wrong in a hook; pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from hooks.script import Program
+from host.config.schema import HookLimits
+from host.errors import HookError, HookLimit, HookReturnInvalid, HookSyntaxError, HookThrew, Place
+from host.types.base import dotted, problems
+
+_FRAME = re.compile(r"^\s*at (?:(?P<name>.*?) \()?hook:(?P<index>\d+):(?P<line>\d+):(?P<column>\d+)\)?$", re.MULTILINE)
+_MENTION = re.compile(r"hook:(\d+):(\d+):(\d+)")
+_PARSE = re.compile(r"hook:\d+:(\d+): (.*)\n(.*)\n( *)\^")
+
+MEANING = {
+    "cpu_ms": "computed for more than {value} ms",
+    "wall_ms": "took more than {value} ms in all",
+    "call_ms": "made a host call that took more than {value} ms",
+    "heap_mb": "used more than {value} MB of JavaScript heap",
+    "memory_mb": "made its process grow by more than {value} MB",
+    "calls": "made more than {value} host calls",
+    "argument_kb": "passed more than {value} KB to a host call",
+    "result_kb": "was to receive or returned more than {value} KB",
+}
+
+
+def over(limit: str, hook: str, limits: HookLimits, file: str) -> HookLimit:
+    """A limit was crossed."""
+    value = getattr(limits, limit)
+    said = MEANING[limit].format(value=value)
+    return HookLimit(
+        limit, f"{hook} {said}", place=Place(file), hint=f"raise hooks.limits.{limit} in package.yao if it needs more"
+    )
+
+
+def threw(hook: str, described: str, program: Program) -> HookError:
+    """The hook threw. `described` is the prelude's JSON {name, message, stack, code}. The place is the innermost frame of the
+    package, the hint names the callers."""
+    error: dict[str, str] = json.loads(described)
+    frames = _frames(error["stack"], program)
+    name = error["name"] if error["name"] not in ("", "Error", "Exception") else ""
+    code = f" (code {error['code']})" if error["code"] else ""
+    said = f"{name}: {error['message']}" if name else error["message"]
+    callers = ", ".join(f"{place} in {where}" if where else str(place) for where, place in frames[1:])
+    place = frames[0][1] if frames else Place(program.modules[0].file)
+    return HookThrew(f"{hook} threw {said}{code}", place=place, hint=f"called from {callers}" if callers else "")
+
+
+def failed(hook: str, message: str, program: Program) -> HookError:
+    """An exception that V8 itself reports, outside the prelude's own catch."""
+    first = message.strip().splitlines()[0] if message.strip() else "an unknown error"
+    return HookThrew(f"{hook} failed: {mapped(first, program)}", place=Place(program.modules[0].file))
+
+
+def no_json(hook: str, described: str, program: Program) -> HookError:
+    """What the hook returned has no JSON form."""
+    message = json.loads(described)["message"].splitlines()[0]
+    return HookReturnInvalid(f"what {hook} returned cannot be made JSON: {message}", place=Place(program.modules[0].file))
+
+
+def unparsed(index: int, message: str, parse_message: str, program: Program) -> HookSyntaxError:
+    """V8 refused a module that the compiler let pass. `parse_message` is V8's own, which has the line and a caret."""
+    found = _PARSE.search(parse_message)
+    if found is None:
+        return HookSyntaxError(message, place=Place(program.modules[index].file))
+    place = program.place(index, int(found[1]), len(found[4]) + 1)
+    return HookSyntaxError(found[2].removeprefix("SyntaxError: "), place=place)
+
+
+def wrong_return(hook: str, raw: Any, model: type[BaseModel], error: ValidationError, program: Program) -> HookReturnInvalid:
+    """What the hook returned has the wrong type somewhere."""
+    found = [(_walked(path, raw), message) for path, message in problems(error)]
+    path, message = max(found, key=lambda entry: len(entry[0]))
+    known = ", ".join(model.model_fields) if not path else ""
+    where = f"what {hook} returned is wrong at {dotted(path)}" if path else f"what {hook} returned is wrong"
+    return HookReturnInvalid(f"{where}: {message}", place=Place(program.modules[0].file), hint=f"known: {known}" if known else "")
+
+
+def mapped(text: str, program: Program) -> str:
+    """`text` with every place of the emitted code replaced by the one in the source."""
+
+    def replace(found: re.Match[str]) -> str:
+        index, line, column = (int(number) for number in found.groups())
+        return str(program.place(index, line, column)) if index < len(program.modules) else found[0]
+
+    return _MENTION.sub(replace, text)
+
+
+def _frames(stack: str, program: Program) -> list[tuple[str, Place]]:
+    frames = []
+    for found in _FRAME.finditer(stack):
+        index = int(found["index"])
+        if index < len(program.modules):
+            frames.append((found["name"] or "", program.place(index, int(found["line"]), int(found["column"]))))
+    return frames
+
+
+def _walked(path: tuple[str | int, ...], raw: Any) -> tuple[str | int, ...]:
+    """The steps of a validator's path that lead through `raw`; the names of union members it puts between are left out."""
+    steps: list[str | int] = []
+    here = raw
+    for step in path:
+        if (isinstance(here, dict) and step in here) or (isinstance(here, list) and isinstance(step, int) and step < len(here)):
+            here = here[step]
+        elif step is not path[-1] or not isinstance(here, dict) or "[" in str(step) or str(step) in ("bool", "str"):
+            continue
+        steps.append(step)
+    return tuple(steps)

@@ -1,0 +1,103 @@
+"""Isolates in the host's own process, for embedding and debugging: the same seats without the protection.
+
+A script that makes V8 abort takes the host with it, and `hooks.limits.memory_mb` is not enforced here; every other
+limit is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio.to_thread
+
+from hooks.compiler import Compiler
+from hooks.engine import Outcome
+from hooks.run import Opening, Run
+from hooks.script import Transpile
+from hooks.seats import Called, Done, Mailbox, Order, Seat, SeatEvent
+from host.errors import HookCrashed
+
+
+class InProcessSeat:
+    """An isolate in this process; its events reach the loop that made it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._mailbox = Mailbox()
+        self._timer: asyncio.TimerHandle | None = None
+        self._run: Run | None = None
+
+    async def start(self, opening: Opening) -> None:
+        self._run = await anyio.to_thread.run_sync(Run, opening, self._tell)
+
+    def invoke(self, code: str, /) -> None:
+        self._started.invoke(code)
+        self._look()
+
+    def reply(self, text: str, /) -> None:
+        self._started.reply(text)
+
+    async def event(self) -> SeatEvent:
+        return await self._mailbox.get()
+
+    async def leave(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._started.close)
+
+    @property
+    def _started(self) -> Run:
+        assert self._run is not None
+        return self._run
+
+    def _tell(self, kind: str, first: str, second: str) -> None:
+        event = Called(first) if kind == "call" else Done(first, second)
+        self._loop.call_soon_threadsafe(self._mailbox.put, event)
+
+    def _look(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        wait = self._started.watch()
+        self._timer = None if wait is None else self._loop.call_later(wait, self._look)
+
+
+class InProcessSeats:
+    def __init__(self, prelude: str) -> None:
+        self._prelude = prelude
+
+    async def take(self, order: Order, /, *, alone: bool = False) -> Seat:
+        seat = InProcessSeat()
+        await seat.start(Opening(self._prelude, order.setup, order.heap_mb, order.cpu_ms))
+        return seat
+
+    @asynccontextmanager
+    async def transpiling(self) -> AsyncIterator[Transpile]:
+        """The TypeScript compiler, in an isolate that is closed with the block."""
+        compiler = await anyio.to_thread.run_sync(Compiler)
+        loop = asyncio.get_running_loop()
+
+        async def transpile(file: str, source: str) -> str:
+            answer: asyncio.Future[Outcome] = loop.create_future()
+
+            def done(outcome: Outcome) -> None:
+                loop.call_soon_threadsafe(_settle, answer, outcome)
+
+            compiler.transpile(file, source, done)
+            outcome = await answer
+            if outcome.kind != "value":
+                raise HookCrashed(f"the TypeScript compiler failed on {file!r}: {outcome.text}")
+            return outcome.text
+
+        try:
+            yield transpile
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(compiler.close)
+
+
+def _settle(answer: asyncio.Future[Outcome], outcome: Outcome) -> None:
+    if not answer.done():
+        answer.set_result(outcome)

@@ -1,0 +1,230 @@
+"""Hook worker processes, seen from the host: started when needed, watched, replaced when they die.
+
+Owns which worker carries which run, the watch over their memory, and who is to blame when one dies. It passes code and
+requests on without reading them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import anyio
+import psutil
+from anyio.abc import TaskGroup
+
+from hooks.script import Transpile
+from hooks.seats import Called, Done, Lost, Mailbox, Order, Seat, SeatEvent
+from host.errors import HookCrashed, WorkerDied
+from host.workers import Child, Link, start_child
+
+MODULE = "hooks.worker"
+LEAVING_SECONDS = 2.0  # a worker that has not freed an isolate by then is stuck
+BUSY_LOOK_SECONDS, IDLE_LOOK_SECONDS = 0.02, 0.25
+MEGABYTE = 1024 * 1024
+
+
+class WorkerSeat:
+    """An isolate in a worker."""
+
+    def __init__(self, worker: Worker, run: int, memory_mb: int) -> None:
+        self._worker = worker
+        self._run = run
+        self._mailbox = Mailbox()
+        self.allowed = memory_mb * MEGABYTE
+        self.baseline = worker.resident()
+        self.working = False  # in JavaScript, as opposed to waiting for the host
+
+    def invoke(self, code: str, /) -> None:
+        self.working = True
+        self._worker.busy.set()
+        self._worker.post("invoke", [self._run, code])
+
+    def reply(self, text: str, /) -> None:
+        self.working = True
+        self._worker.post("reply", [self._run, text])
+
+    async def event(self) -> SeatEvent:
+        return await self._mailbox.get()
+
+    def put(self, event: SeatEvent) -> None:
+        self.working = False
+        self._mailbox.put(event)
+
+    async def leave(self) -> None:
+        await self._worker.dismiss(self._run)
+
+
+class Worker:
+    """One process and the runs it carries."""
+
+    def __init__(self, child_name: str, *, alone: bool) -> None:
+        self.name = child_name
+        self.alone = alone
+        self.ready = False
+        self.killed_for = ""
+        self.busy = anyio.Event()
+        self.seats: dict[int, WorkerSeat] = {}
+        self._child: Child | None = None
+        self._process: psutil.Process | None = None
+
+    async def start(self, prelude: str) -> None:
+        try:
+            self._child = await start_child(self.name, MODULE, incoming=self._incoming)
+        except OSError as exc:
+            raise HookCrashed(f"no process for hooks can be started: {exc.strerror}") from exc
+        self._process = psutil.Process(self._child.pid)
+        self.post("prelude", prelude)
+
+    @property
+    def child(self) -> Child:
+        assert self._child is not None
+        return self._child
+
+    def post(self, operation: str, body: Any) -> None:
+        self.child.link.post(operation, body)
+
+    def resident(self) -> int:
+        """Bytes of memory the process occupies; 0 when it is gone."""
+        try:
+            return int(self._process.memory_info().rss) if self._process is not None else 0
+        except psutil.NoSuchProcess:
+            return 0
+
+    def carry(self, run: int, order: Order) -> WorkerSeat:
+        seat = self.seats[run] = WorkerSeat(self, run, order.memory_mb)
+        self.post("open", [run, order.setup, order.heap_mb, order.cpu_ms])
+        return seat
+
+    async def dismiss(self, run: int) -> None:
+        seat = self.seats.pop(run, None)
+        if seat is not None:
+            with suppress(WorkerDied), anyio.CancelScope(shield=True):
+                with anyio.move_on_after(LEAVING_SECONDS) as patience:
+                    await self.child.link.call("close", run)
+                if patience.cancelled_caught:
+                    self.child.kill()
+        if self.alone and not self.seats:
+            self.child.kill()
+
+    def look_at_memory(self) -> None:
+        """Kill the process when it has grown by more than one of its runs may make it grow."""
+        now = self.resident()
+        if self.ready and any(now - seat.baseline > seat.allowed for seat in self.seats.values()):
+            self.killed_for = "memory_mb"
+            self.child.kill()
+
+    def tell_of_death(self, code: int | None) -> None:
+        """Every run learns that the process is gone, and what part it had in that."""
+        seats = list(self.seats.values())
+        self.seats.clear()
+        suspects = [seat for seat in seats if seat.working or self.killed_for]
+        reason = "it took too much memory" if self.killed_for else _ending(code)
+        for seat in seats:
+            if seat not in suspects:
+                seat.put(Lost("bystander", reason, self.killed_for))
+            else:
+                seat.put(Lost("culprit" if len(suspects) == 1 else "suspect", reason, self.killed_for))
+
+    def _incoming(self, _link: Link, _id: int | None, operation: str, body: Any) -> None:
+        if operation == "ready":
+            self.ready = True
+            for seat in self.seats.values():
+                seat.baseline = self.resident()
+            return
+        found = self.seats.get(body[0])  # none: the run was left while this was under way
+        if found is not None:
+            found.put(Called(body[1]) if operation == "call" else Done(body[1], body[2]))
+
+
+class Pool:
+    """Gives seats in at most `size` worker processes, and one beside them for a run that must be alone."""
+
+    def __init__(self, size: int, prelude: str, tasks: TaskGroup) -> None:
+        self._size = size
+        self._prelude = prelude
+        self._tasks = tasks
+        self._workers: list[Worker] = []
+        self._runs = itertools.count(1)
+        self._names = itertools.count(1)
+        self._starting = anyio.Lock()
+        self._closing = False
+
+    async def take(self, order: Order, /, *, alone: bool = False) -> Seat:
+        worker = await self._start(alone=True) if alone else await self._least_loaded()
+        return worker.carry(next(self._runs), order)
+
+    @asynccontextmanager
+    async def transpiling(self) -> AsyncIterator[Transpile]:
+        """The TypeScript compiler, in a process of its own that ends with the block."""
+        worker = await self._start(alone=True)
+
+        async def transpile(file: str, source: str) -> str:
+            try:
+                answer: str = await worker.child.link.call("compile", [file, source])
+            except WorkerDied as exc:
+                raise HookCrashed(f"the TypeScript compiler ended while it compiled {file!r}") from exc
+            return answer
+
+        try:
+            yield transpile
+        finally:
+            worker.child.kill()
+
+    def close(self) -> None:
+        """Kill every worker; the tasks that tend them end."""
+        self._closing = True
+        for worker in self._workers:
+            worker.child.kill()
+
+    async def _least_loaded(self) -> Worker:
+        workers = [worker for worker in self._workers if not worker.alone]
+        if not workers:
+            async with self._starting:
+                workers = [worker for worker in self._workers if not worker.alone] or [await self._start(alone=False)]
+        best = min(workers, key=lambda worker: (not worker.ready, len(worker.seats)))
+        if best.seats and len(workers) < self._size:
+            self._tasks.start_soon(self._grow)  # a run beside others starts sooner than one in a new process
+        return best
+
+    async def _grow(self) -> None:
+        async with self._starting:
+            if not self._closing and sum(not worker.alone for worker in self._workers) < self._size:
+                await self._start(alone=False)
+
+    async def _start(self, *, alone: bool) -> Worker:
+        worker = Worker(f"hook worker {next(self._names)}", alone=alone)
+        await worker.start(self._prelude)
+        self._workers.append(worker)
+        self._tasks.start_soon(self._tend, worker)
+        return worker
+
+    async def _tend(self, worker: Worker) -> None:
+        """Watch a worker to its end, bury it, and replace it."""
+        with anyio.CancelScope(shield=True):  # whoever ends the pool kills the processes; burying them must still happen
+            async with anyio.create_task_group() as watching:
+                watching.start_soon(_watch_memory, worker)
+                await worker.child.link.closed.wait()
+                watching.cancel_scope.cancel()
+            worker.child.kill()
+            code = await worker.child.process.wait()
+            self._workers.remove(worker)
+            worker.tell_of_death(code)
+        if worker.ready and not worker.alone and not self._closing:
+            await self._grow()
+
+
+async def _watch_memory(worker: Worker) -> None:
+    while True:
+        await worker.busy.wait()
+        working = any(seat.working for seat in worker.seats.values())
+        await anyio.sleep(BUSY_LOOK_SECONDS if working else IDLE_LOOK_SECONDS)
+        worker.look_at_memory()
+        if not worker.seats:
+            worker.busy = anyio.Event()
+
+
+def _ending(code: int | None) -> str:
+    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"

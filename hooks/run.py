@@ -1,0 +1,90 @@
+"""One run: an isolate with the prelude in it, the clock of its CPU time, and the words it says to its owner.
+
+Lives in whichever process the isolate lives in. It evaluates what it is given and tells what comes of it; what a host call
+or a hook's result means is decided on the other side (`hooks/session.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hooks.engine import Isolate, Outcome
+
+UNITS = 32_768  # of the bridge's buffer: 64 KB
+SETTLED = "!settled\n"
+
+Tell = Callable[[str, str, str], None]  # ("call", request, "") or ("done", kind of outcome or "limit", text)
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a run starts with. `prelude` is the same for all runs, `setup` is this run's JSON (context, limits)."""
+
+    prelude: str
+    setup: str
+    heap_mb: int
+    cpu_ms: int
+
+
+class Run:
+    """`tell` is called from V8's thread or from `watch`, must not wait, and hears one "done" for each `invoke`."""
+
+    def __init__(self, opening: Opening, tell: Tell) -> None:
+        self._tell = tell
+        self._cpu_seconds = opening.cpu_ms / 1000
+        self._began = 0.0
+        self.busy = False  # between `invoke` and its "done"
+        self._ended: tuple[str, str] | None = None
+        self._lock = threading.Lock()
+        bridge = f"{opening.prelude}{json.dumps(opening.setup)})"
+        self._isolate = Isolate(bridge, self._called, heap_bytes=opening.heap_mb * 1024 * 1024)
+
+    def invoke(self, code: str) -> None:
+        self._began = self._isolate.cpu_seconds()
+        self.busy = True
+        if self._ended is not None:
+            self._done(*self._ended)
+        self._isolate.evaluate(code, self._evaluated)
+
+    def reply(self, text: str) -> None:
+        self._isolate.reply(text)
+
+    def watch(self) -> float | None:
+        """End the run if it has used up its CPU time; else the seconds until that could be so. None: nothing to watch."""
+        if not (self.busy or self._isolate.has_cpu_clock):
+            return None
+        left = self._cpu_seconds - (self._isolate.cpu_seconds() - self._began)
+        if left > 0:
+            if self.busy and self._isolate.heap_is_full():
+                self._over("heap", "")
+            return max(left, 0.005)
+        self._over("limit", "cpu_ms")
+        return None
+
+    def close(self) -> None:
+        self._isolate.close()
+
+    def _called(self, request: str) -> None:
+        if request.startswith(SETTLED):
+            self._isolate.reply("")
+            self._done("value", request[len(SETTLED) :])
+        else:
+            self._tell("call", request, "")
+
+    def _evaluated(self, outcome: Outcome) -> None:
+        if outcome.kind != "value" or outcome.text != "~":
+            self._done(outcome.kind, outcome.text)
+
+    def _over(self, kind: str, text: str) -> None:
+        self._ended = (kind, text)
+        self._isolate.stop()
+        self._done(kind, text)
+
+    def _done(self, kind: str, text: str) -> None:
+        with self._lock:
+            told, self.busy = not self.busy, False
+        if not told:
+            self._tell("done", kind, text)

@@ -1,0 +1,108 @@
+"""The hook engine as the host sees it: `async with open_engine(…) as engine`.
+
+Two engines behind `host.ports.HookEngine`, which differ in where their isolates live: `WorkerEngine` in worker processes,
+`InProcessEngine` in the host's own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from functools import cache as once
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from hooks.calls import table
+from hooks.inprocess import InProcessSeats
+from hooks.pool import Pool
+from hooks.run import UNITS
+from hooks.script import Linker
+from hooks.seats import Seats
+from hooks.session import Session
+from host.ports import HookScript, HookSession, HookTurn
+from host.types.search import SearchRequest, SearchResult
+
+
+class _Engine:
+    """What both engines do with the seats they have."""
+
+    def __init__(self, linker: Linker, seats: Seats) -> None:
+        self._linker = linker
+        self._seats = seats
+
+    def open(self, turn: HookTurn, /) -> AbstractAsyncContextManager[HookSession]:
+        """A turn's session. Entering compiles the script if it has changed and raises HookSyntaxError; leaving stops what
+        runs and frees the isolate."""
+        return self._session(turn)
+
+    async def check(self, script: HookScript, /) -> None:
+        """Compile and link without running. Raises HookSyntaxError."""
+        turn = HookTurn(script=script, context={}, services=_NoServices())
+        async with self._session(turn) as session:
+            await session.check()
+
+    @asynccontextmanager
+    async def _session(self, turn: HookTurn) -> AsyncIterator[Session]:
+        session = Session(turn, await self._linker.link(turn.script), self._seats)
+        try:
+            yield session
+        finally:
+            with anyio.CancelScope(shield=True):
+                await session.close()
+
+
+class WorkerEngine(_Engine):
+    """Hooks run in worker processes."""
+
+
+class InProcessEngine(_Engine):
+    """Hooks run in the host's process."""
+
+
+@asynccontextmanager
+async def open_engine(*, workers: int | None = None, cache: Path) -> AsyncIterator[WorkerEngine | InProcessEngine]:
+    """The engine, until the block is left; no process, isolate or thread of it is there after that.
+
+    `workers`: how many processes at most, None for one a core, 0 for none. They start when the first hook runs. `cache`: the
+    folder for compiled files.
+    """
+    size = (os.cpu_count() or 1) if workers is None else workers
+    if size == 0:
+        seats = InProcessSeats(_prelude())
+        yield InProcessEngine(Linker(cache, seats.transpiling), seats)
+        return
+    async with anyio.create_task_group() as tasks:
+        pool = Pool(size, _prelude(), tasks)
+        try:
+            yield WorkerEngine(Linker(cache, pool.transpiling), pool)
+        finally:
+            pool.close()
+
+
+@once
+def _prelude() -> str:
+    """The prelude up to its last argument."""
+    package = files("hooks")
+    source = (package / "prelude.js").read_text(encoding="utf-8").rstrip()
+    encodings = (package / "encodings.js").read_text(encoding="utf-8")
+    return f"{source}({table(UNITS, encodings)},"
+
+
+@dataclass(frozen=True)
+class _NoServices:
+    """For a check, which runs nothing."""
+
+    async def search(self, request: SearchRequest, /) -> SearchResult:
+        raise NotImplementedError
+
+    async def search_many(self, requests: Any, mode: Any, /) -> list[SearchResult]:
+        raise NotImplementedError
+
+    async def log(self, level: str, message: str, /) -> None: ...
+
+    async def warn(self, code: str, message: str, /) -> None: ...

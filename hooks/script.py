@@ -1,0 +1,239 @@
+"""From a package's TypeScript to one program for an isolate.
+
+Owns reading the files, what may be imported (relative paths that stay inside the package, after symbolic links are
+followed), the on-disk cache of compiled files, and the way back from an emitted place to the source. Compiling itself is
+done by whoever is passed as `transpiling`; a start with a warm cache needs no compiler at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+
+from hooks.sourcemap import original
+from host.errors import HookSyntaxError, Place
+from host.ports import HookScript
+
+Transpile = Callable[[str, str], Awaitable[str]]  # file name, source → the JSON that transpile.js describes
+Transpiling = Callable[[], AbstractAsyncContextManager[Transpile]]
+
+VERSION = "1/typescript-5.7.3"  # of what is cached
+SUFFIXES = (".ts", ".js", ".json")
+MOST_FILES = 256
+BEFORE, AFTER = "(function (exports, require, module) {\n", "\n})\n//# sourceURL=hook:"
+PICK = "\nreturn {" + ", ".join(f'{n}: typeof {n} === "function" ? {n} : undefined' for n in ("Create", "Next")) + "};"
+
+
+@dataclass(frozen=True)
+class Module:
+    """One file of a program. `requires` maps what the emitted code asks for to positions in `Program.modules`."""
+
+    file: str
+    code: str
+    mappings: str
+    requires: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A package's hook, linked: the entry first. `text` is what the prelude's `compile` takes."""
+
+    modules: tuple[Module, ...]
+    text: str
+
+    def place(self, index: int, line: int, column: int) -> Place:
+        """Where a place in the script `hook:<index>` comes from; lines and columns from 1."""
+        module = self.modules[index]
+        found = original(module.mappings, line - 2, column - 1)  # the wrapper is a line of its own
+        return Place(module.file, found[0] + 1, found[1] + 1) if found else Place(module.file, max(line - 1, 1), column)
+
+
+@dataclass
+class _Compiled:
+    """A file as the compiler left it: `requires` are (name, emitted line, emitted column)."""
+
+    code: str
+    mappings: str = ""
+    requires: list[tuple[str, int, int]] = field(default_factory=list)
+
+
+class Linker:
+    """Links packages, remembering each until one of its files changes. `cache` is made when first written to."""
+
+    def __init__(self, cache: Path, transpiling: Transpiling) -> None:
+        self._cache = cache
+        self._transpiling = transpiling
+        self._linked: dict[HookScript, tuple[list[tuple[Path, object]], Program]] = {}
+
+    async def link(self, script: HookScript) -> Program:
+        """Raises HookSyntaxError, with the place in the source."""
+        known = self._linked.get(script)
+        if known is not None and all(_stamp(path) == stamp for path, stamp in known[0]):
+            return known[1]
+        async with AsyncExitStack() as stack:
+            linking = _Linking(script, self._cache, self._transpiling, stack)
+            program = await linking.run()
+        self._linked[script] = ([(path, _stamp(path)) for path in linking.seen], program)
+        return program
+
+
+class _Linking:
+    """One pass over a package, from the entry outwards."""
+
+    def __init__(self, script: HookScript, cache: Path, transpiling: Transpiling, stack: AsyncExitStack) -> None:
+        self.seen: list[Path] = []  # files that were read, and those that would have been taken if they had been there
+        self._script = script
+        self._root = script.root.resolve()
+        self._cache = cache
+        self._transpiling = transpiling
+        self._stack = stack
+        self._transpile: Transpile | None = None
+
+    async def run(self) -> Program:
+        self.seen.append(self._script.entry)
+        entry = self._script.entry.resolve()
+        if not entry.is_file() or not entry.is_relative_to(self._root):
+            raise HookSyntaxError(
+                "the hook is not a file of its package", place=Place(f"{self._script.shown}/{self._script.entry.name}")
+            )
+        paths, modules = [entry], list[Module]()
+        while len(modules) < len(paths):
+            path = paths[len(modules)]
+            compiled = await self._compiled(path)
+            requires = {}
+            for name, line, column in compiled.requires:
+                target = self._resolve(path, name, self._place(path, compiled, line, column))
+                if target not in paths:
+                    paths.append(target)
+                requires[name] = paths.index(target)
+            if len(paths) > MOST_FILES:
+                raise HookSyntaxError(f"the hook consists of more than {MOST_FILES} files", place=Place(self._shown(path)))
+            modules.append(Module(self._shown(path), compiled.code, compiled.mappings, requires))
+        return Program(tuple(modules), _text(modules))
+
+    async def _compiled(self, path: Path) -> _Compiled:
+        self.seen.append(path)
+        source = await anyio.to_thread.run_sync(self._read, path)
+        if path.suffix == ".json":
+            return _Compiled(_json_module(source, self._shown(path)))
+        key = hashlib.sha256(f"{VERSION}\n{path.suffix}\n{source}".encode()).hexdigest()
+        kept = self._cache / f"{key}.json"
+        found = await anyio.to_thread.run_sync(_load, kept)
+        if found is None:
+            found = await self._compile(path, source)
+            await anyio.to_thread.run_sync(_save, kept, found)
+        return found
+
+    async def _compile(self, path: Path, source: str) -> _Compiled:
+        if self._transpile is None:
+            self._transpile = await self._stack.enter_async_context(self._transpiling())
+        answer = json.loads(await self._transpile(path.name, source))
+        for error in answer["errors"]:
+            raise HookSyntaxError(error["message"], place=Place(self._shown(path), error["line"] + 1, error["column"] + 1))
+        requires = [(entry["name"], entry["line"], entry["column"]) for entry in answer["requires"]]
+        return _Compiled(answer["code"], answer["mappings"], requires)
+
+    def _read(self, path: Path) -> str:
+        try:
+            return path.read_text(encoding="utf-8-sig")
+        except OSError as exc:
+            raise HookSyntaxError(f"cannot be read: {exc.strerror}", place=Place(self._shown(path))) from exc
+        except UnicodeDecodeError as exc:
+            raise HookSyntaxError("is not UTF-8 text", place=Place(self._shown(path))) from exc
+
+    def _resolve(self, importer: Path, name: str, place: Place) -> Path:
+        if not name.startswith(("./", "../")) and name not in (".", ".."):
+            raise HookSyntaxError(f"cannot import {name!r}", place=place, hint=_instead(name))
+        base = importer.parent / name
+        for candidate in _candidates(base):
+            self.seen.append(candidate)
+            if not candidate.is_file():
+                continue
+            found = candidate.resolve()
+            if not found.is_relative_to(self._root):
+                hint = "imports must stay inside the package; copy the file into it"
+                raise HookSyntaxError(f"the import {name!r} leads outside {self._script.shown}", place=place, hint=hint)
+            if found.suffix not in SUFFIXES:
+                raise HookSyntaxError(
+                    f"the import {name!r} is no script", place=place, hint="only .ts, .js and .json can be imported"
+                )
+            return found
+        if not Path(os.path.normpath(base)).is_relative_to(self._root):
+            hint = "imports must stay inside the package"
+            raise HookSyntaxError(f"the import {name!r} leads outside {self._script.shown}", place=place, hint=hint)
+        raise HookSyntaxError(
+            f"the import {name!r} finds no file", place=place, hint="tried .ts, .js, .json, /index.ts and /index.js"
+        )
+
+    def _place(self, path: Path, compiled: _Compiled, line: int, column: int) -> Place:
+        found = original(compiled.mappings, line, column) or (0, 0)
+        return Place(self._shown(path), found[0] + 1, found[1] + 1)
+
+    def _shown(self, path: Path) -> str:
+        return f"{self._script.shown}/{path.relative_to(self._root).as_posix()}"
+
+
+def _text(modules: list[Module]) -> str:
+    entries = []
+    for index, module in enumerate(modules):
+        code = BEFORE + module.code + (PICK if index == 0 else "") + AFTER + str(index)
+        entries.append({"code": code, "requires": module.requires})
+    return json.dumps(entries)
+
+
+def _candidates(base: Path) -> Iterator[Path]:
+    """Files that an import may mean, best first; `./lib.js` may mean `lib.ts`, as TypeScript has it."""
+    yield base
+    if base.suffix == ".js":
+        yield base.with_suffix(".ts")
+    for suffix in SUFFIXES:
+        yield base.with_name(base.name + suffix) if base.name not in ("", "..") else base / f"index{suffix}"
+    yield base / "index.ts"
+    yield base / "index.js"
+
+
+def _instead(name: str) -> str:
+    if name.startswith("@yao/"):
+        return "it offers types only here: import nothing from it that is used as a value"
+    return "only files of the package can be imported, by a path that begins with ./ or ../"
+
+
+def _json_module(source: str, shown: str) -> str:
+    try:
+        value = json.loads(source)
+    except json.JSONDecodeError as exc:
+        raise HookSyntaxError(f"is not JSON: {exc.msg}", place=Place(shown, exc.lineno, exc.colno)) from exc
+    return f"module.exports = JSON.parse({json.dumps(json.dumps(value))});"
+
+
+def _stamp(path: Path) -> object:
+    """Changes when the file does; None while there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _load(path: Path) -> _Compiled | None:
+    try:
+        raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return _Compiled(raw["code"], raw["mappings"], [(name, line, column) for name, line, column in raw["requires"]])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # not there, or not whole: compiled again
+
+
+def _save(path: Path, compiled: _Compiled) -> None:
+    fresh = path.with_suffix(f".{os.getpid()}")
+    with suppress(OSError):  # a cache that cannot be written costs time, nothing else
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write_text(json.dumps(vars(compiled)), encoding="utf-8")
+        fresh.replace(path)

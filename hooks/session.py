@@ -1,0 +1,334 @@
+"""One turn's hooks, seen from the host: Create and Next over one isolate, host calls in between, limits on all of it.
+
+Owns the course of a run, what its outcome means, and what happens when its process dies: a run that did not cause that
+starts again elsewhere, with the answers it had already received, unless one of its calls had an effect outside. A host call
+runs in the task that awaits the hook, so it inherits the turn's trace and ends with it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import anyio
+from pydantic import BaseModel, ValidationError
+
+from hooks import faults
+from hooks.calls import BY_NAME, HostCall
+from hooks.script import Program
+from hooks.seats import Called, Done, Lost, Order, Seat, Seats
+from host.errors import HookCrashed, HookReturnInvalid, HostError, Place, UsageError
+from host.ports import HookTurn
+from host.types.base import read
+from host.types.turn import Client, CreateReturn, Identity, Message, NextPayload, NextReturn
+
+Returned = TypeVar("Returned", bound=BaseModel)
+
+FIELDS: dict[str, Any] = {
+    **dict.fromkeys(("chat_id", "assistant_id", "locale", "theme", "route", "referer", "accept"), ""),
+    "client": Client().model_dump(),
+    "metadata": {},
+    "authorized": Identity().model_dump(),
+}
+MOST_RESTARTS = 3
+LONGEST_JOURNAL = 16 * 1024 * 1024  # characters of answers kept for a restart
+
+
+class Session:
+    """Serves Create and Next of one turn. Close it."""
+
+    def __init__(self, turn: HookTurn, program: Program, seats: Seats) -> None:
+        self._turn = turn
+        self._limits = turn.limits
+        self._program = program
+        self._file = program.modules[0].file
+        self._seats = seats
+        self._seat: Seat | None = None
+        self._alone = False
+        self._loaded = False
+        self._restarts = self._calls = 0
+        self._past: list[tuple[str, str]] = []  # hooks that have run in this isolate: name, arguments
+        self._journal = _Journal()
+        self._hook = ""
+
+    async def create(self, messages: Sequence[Message], options: Mapping[str, Any], /) -> CreateReturn | None:
+        wire = [message.wire() for message in messages]
+        return await self._returned("Create", [wire, dict(options)], CreateReturn)
+
+    async def next(self, payload: NextPayload, options: Mapping[str, Any], /) -> NextReturn | None:
+        return await self._returned("Next", [payload.model_dump(mode="json"), dict(options)], NextReturn)
+
+    async def close(self) -> None:
+        seat, self._seat = self._seat, None
+        if seat is not None:
+            await seat.leave()
+
+    async def check(self) -> None:
+        """Compile every module in V8. Raises HookSyntaxError."""
+        seat = await self._take()
+        seat.invoke(f"__groundhook.compile({json.dumps(self._program.text)})")
+        await self._value(await self._finish(seat))
+
+    # ---- a hook from end to end
+
+    async def _returned(self, hook: str, arguments: list[Any], model: type[Returned]) -> Returned | None:
+        self._hook = hook
+        with anyio.move_on_after(self._limits.wall_ms / 1000) as scope:
+            raw = await self._value(await self._done(hook, _json(arguments)))
+        if scope.cancelled_caught:
+            await self._abandon()
+            raise faults.over("wall_ms", hook, self._limits, self._file)
+        return None if raw is None else await self._validated(raw, model)
+
+    async def _validated(self, raw: Any, model: type[Returned]) -> Returned:
+        if not isinstance(raw, dict):
+            said = f"{self._hook} must return an object or nothing, not {json.dumps(raw)[:40]}"
+            raise HookReturnInvalid(said, place=Place(self._file))
+        try:
+            value, unknown = read(model, raw)
+        except ValidationError as exc:
+            raise faults.wrong_return(self._hook, raw, model, exc, self._program) from exc
+        for key in unknown:
+            await self._turn.services.warn("unknown_option", f"{self._file}: what {self._hook} returned has an {key}")
+        return value
+
+    async def _done(self, hook: str, arguments: str) -> Done:
+        while True:
+            if self._seat is None:
+                self._seat = await self._take()
+                self._loaded = False
+                self._journal.rewind()
+                lost = await self._repeat(self._seat)
+            else:
+                lost = None
+            ended = lost or await self._drive(self._seat, hook, arguments)
+            if isinstance(ended, Done):
+                self._past.append((hook, arguments))
+                return ended
+            await self._recover(ended)
+
+    async def _repeat(self, seat: Seat) -> Lost | None:
+        """Bring a new isolate to where the lost one was."""
+        for hook, arguments in self._past:
+            ended = await self._drive(seat, hook, arguments)
+            if isinstance(ended, Lost):
+                return ended
+        return None
+
+    async def _drive(self, seat: Seat, hook: str, arguments: str) -> Done | Lost:
+        program = "" if self._loaded else f",{json.dumps(self._program.text)}"
+        self._loaded = True
+        seat.invoke(f"__groundhook.invoke({json.dumps(hook)},{json.dumps(arguments)}{program})")
+        return await self._until_ended(seat)
+
+    async def _until_ended(self, seat: Seat) -> Done | Lost:
+        while True:
+            event = await seat.event()
+            if not isinstance(event, Called):
+                return event
+            seat.reply(await self._answer(event.request))
+
+    async def _finish(self, seat: Seat) -> Done:
+        ended = await self._until_ended(seat)
+        if isinstance(ended, Lost):
+            self._seat = None
+            raise self._crashed(ended)
+        return ended
+
+    async def _take(self) -> Seat:
+        context = {**FIELDS, **self._turn.context}
+        limits = {"argument_kb": self._limits.argument_kb, "result_kb": self._limits.result_kb}
+        order = Order(
+            _json({"context": context, "limits": limits}), self._limits.heap_mb, self._limits.cpu_ms, self._limits.memory_mb
+        )
+        self._seat = await self._seats.take(order, alone=self._alone)
+        return self._seat
+
+    # ---- when the process is gone
+
+    async def _recover(self, lost: Lost) -> None:
+        await self._abandon(keep=True)
+        self._restarts += 1
+        if lost.role == "culprit" or not self._journal.complete or self._restarts > MOST_RESTARTS:
+            self._past.clear()
+            raise self._crashed(lost)
+        self._alone = self._alone or lost.role == "suspect"
+
+    def _crashed(self, lost: Lost) -> HostError:
+        hook, place = self._hook or "the hook", Place(self._file)
+        if lost.role == "culprit" and lost.limit:
+            return faults.over(lost.limit, hook, self._limits, self._file)
+        if lost.role == "culprit":
+            hint = "V8 gave up on something it did, such as an array or a text far too large"
+            return HookCrashed(f"{hook} ended the process it ran in ({lost.reason})", place=place, hint=hint)
+        hint = "what it had done outside cannot be done twice" if not self._journal.complete else "try again"
+        return HookCrashed(f"the process {hook} ran in was ended by another run ({lost.reason})", place=place, hint=hint)
+
+    async def _abandon(self, *, keep: bool = False) -> None:
+        """Give up the isolate; what it held is lost, unless it will be brought back."""
+        with anyio.CancelScope(shield=True):
+            await self.close()
+        if not keep:
+            self._past.clear()
+            self._journal = _Journal()
+
+    # ---- what came of it
+
+    async def _value(self, done: Done) -> Any:
+        """The JSON value a hook returned, None for nothing. Raises HookError."""
+        tag, rest = done.text[:1], done.text[1:]
+        if done.kind in ("limit", "heap"):
+            raise await self._over("heap_mb" if done.kind == "heap" else done.text)
+        if done.kind == "stopped":
+            raise HookCrashed(f"{self._hook} was stopped", place=Place(self._file))
+        if done.kind != "value":
+            raise faults.failed(self._hook, done.text, self._program)
+        match tag:
+            case "":
+                return None
+            case "=":
+                return self._loaded_json(rest)
+            case "?":
+                raise faults.no_json(self._hook, rest, self._program)
+            case "^":
+                raise await self._over(rest)
+            case "%":
+                raise await self._unparsed(json.loads(rest))
+            case _:
+                raise faults.threw(self._hook, rest, self._program)
+
+    def _loaded_json(self, text: str) -> Any:
+        try:
+            return _sound(json.loads(text), text)
+        except RecursionError:
+            message = f"what {self._hook} returned is nested too deeply"
+            raise HookReturnInvalid(message, place=Place(self._file)) from None
+
+    async def _over(self, limit: str) -> HostError:
+        await self._abandon()
+        return faults.over(limit, self._hook, self._limits, self._file)
+
+    async def _unparsed(self, refused: Mapping[str, Any]) -> HostError:
+        """V8 says where only when it is given the module by itself."""
+        index: int = refused["index"]
+        assert self._seat is not None
+        self._seat.invoke(json.loads(self._program.text)[index]["code"])
+        again = await self._finish(self._seat)
+        await self._abandon()
+        return faults.unparsed(index, str(refused["message"]), again.text, self._program)
+
+    # ---- host calls
+
+    async def _answer(self, request: str) -> str:
+        known = self._journal.answer(request)
+        if known is not None:
+            return known
+        name, _, text = request.partition("\n")
+        if name == "!limit":
+            raise await self._over(text)
+        self._calls += 1
+        if self._calls > self._limits.calls:
+            raise await self._over("calls")
+        call = BY_NAME[name]
+        answer = await self._dispatch(call, text)
+        if len(answer) > self._limits.result_kb * 1024:
+            raise await self._over("result_kb")
+        self._journal.add(request, answer, call.effect)
+        return answer
+
+    async def _dispatch(self, call: HostCall, text: str) -> str:
+        try:
+            arguments = self._arguments(call, text)
+            with anyio.move_on_after(self._limits.call_ms / 1000) as scope:
+                value = await call.run(call, self._turn.services, arguments)
+        except UsageError as exc:
+            return _thrown("TypeError", str(exc), exc.code)
+        except HostError as exc:
+            return _thrown("Error", str(exc), exc.code)
+        if scope.cancelled_caught:
+            if call.late is None:
+                raise await self._over("call_ms")
+            limit = faults.over("call_ms", self._hook, self._limits, self._file)
+            value = call.late(arguments, f"no answer in {self._limits.call_ms} ms ({limit.hint})")
+        return f"={value}" if value else ""
+
+    def _arguments(self, call: HostCall, text: str) -> list[Any]:
+        try:
+            arguments: list[Any] = _sound(json.loads(text), text)
+        except RecursionError:
+            raise UsageError(f"{call.js}: the arguments are nested too deeply") from None
+        if call.prints and "hook:" in text:
+            return [faults.mapped(value, self._program) if isinstance(value, str) else value for value in arguments]
+        return arguments
+
+
+class _Journal:
+    """The host calls of a run and their answers, for a run that starts again. Not `complete` once a call had an effect or
+    the answers have grown too long to keep."""
+
+    def __init__(self) -> None:
+        self.complete = True
+        self._entries: list[tuple[str, str]] = []
+        self._at = self._length = 0
+
+    def rewind(self) -> None:
+        self._at = 0
+
+    def answer(self, request: str) -> str | None:
+        """What was answered at this point before; None when there is nothing, or the run took another way."""
+        if self._at < len(self._entries):
+            known, answer = self._entries[self._at]
+            if known == request:
+                self._at += 1
+                return answer
+            del self._entries[self._at :]
+        return None
+
+    def add(self, request: str, answer: str, effect: bool) -> None:
+        self._length += len(request) + len(answer)
+        if effect or self._length > LONGEST_JOURNAL:
+            self.complete = False
+        if self.complete:
+            self._entries.append((request, answer))
+            self._at = len(self._entries)
+        else:
+            self._entries.clear()
+
+
+def _json(value: Any) -> str:
+    """JSON that V8 reads: NaN and infinities become null."""
+    try:
+        return json.dumps(value, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]
+    return value
+
+
+def _sound(value: Any, text: str) -> Any:
+    """JSON from JavaScript may hold half a surrogate pair, which no other part of the host can encode: U+FFFD instead."""
+    return _mended(value) if "\\ud" in text else value
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [_mended(entry) for entry in value]
+    if isinstance(value, dict):
+        return {_mended(key): _mended(entry) for key, entry in value.items()}
+    return value
+
+
+def _thrown(name: str, message: str, code: str) -> str:
+    return "!" + json.dumps({"name": name, "message": message, "code": code})

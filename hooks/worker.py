@@ -1,0 +1,163 @@
+"""A hook worker: the process that carries isolates, so that V8 can abort without taking the host along.
+
+`python -m hooks.worker FD`, FD a socket to the host; the frames are those of `host.workers`. One thread reads them and
+minds the clocks; each isolate has a thread of its own, on which host calls and outcomes are sent. It ends when the socket closes.
+
+    from the host   prelude text · open [run, setup, heap_mb, cpu_ms] · invoke [run, code] · reply [run, text] ·
+                    close run (answered) · compile [file, source] (answered)
+    to the host     ready · call [run, request] · done [run, kind, text]
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from typing import Any
+
+from hooks import engine
+from hooks.compiler import Compiler
+from hooks.engine import Outcome
+from hooks.run import Opening, Run
+from host.errors import HookCrashed, HostError
+from host.workers import ANSWER, HEADER, POST, REFUSAL, describe, pack, unpack
+
+
+class Worker:
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._sending = threading.Lock()
+        self._prelude = ""
+        self._runs: dict[int, Run] = {}
+        self._compiler: Compiler | None = None
+        self._look_at: float | None = None  # when a clock has to be looked at next
+
+    def serve(self) -> None:
+        """Until the host closes its end."""
+        engine.load()
+        self._send(POST, 0, "ready", None)
+        readable = select.poll()
+        readable.register(self._channel, select.POLLIN)
+        received = bytearray()
+        while True:
+            if readable.poll(self._patience()):
+                data = self._channel.recv(1 << 18)
+                if not data:
+                    return
+                received += data
+                self._dispatch(received)
+            if self._look_at is not None and time.monotonic() >= self._look_at:
+                self._look()
+
+    def _dispatch(self, received: bytearray) -> None:
+        """Handle the whole frames that `received` begins with, and take them off."""
+        start = 0
+        while len(received) - start >= HEADER.size:
+            (length,) = HEADER.unpack_from(received, start)
+            stop = start + HEADER.size + length
+            if stop > len(received):
+                break
+            _, id, operation, body = unpack(bytes(received[start + HEADER.size : stop]))
+            start = stop
+            self._handle(id, operation, body)
+        del received[:start]
+
+    def _handle(self, id: int, operation: str, body: Any) -> None:
+        match operation:
+            case "reply":
+                if body[0] in self._runs:
+                    self._runs[body[0]].reply(body[1])
+            case "invoke":
+                self._invoke(*body)
+            case "open":
+                self._open(*body)
+            case "close":
+                self._close(id, body)
+            case "compile":
+                self._compile(id, *body)
+            case "prelude":
+                self._prelude = body
+
+    def _open(self, run: int, setup: str, heap_mb: int, cpu_ms: int) -> None:
+        def tell(kind: str, first: str, second: str) -> None:
+            self._send(POST, 0, kind, [run, first] if kind == "call" else [run, first, second])
+
+        try:
+            self._runs[run] = Run(Opening(self._prelude, setup, heap_mb, cpu_ms), tell)
+        except HookCrashed as exc:
+            tell("done", "error", str(exc))
+
+    def _invoke(self, run: int, code: str) -> None:
+        if run in self._runs:
+            self._runs[run].invoke(code)
+            self._look()
+
+    def _close(self, id: int, run: int) -> None:
+        found = self._runs.pop(run, None)
+
+        def close() -> None:
+            if found is not None:
+                found.close()
+            self._send(ANSWER, id, "", None)
+
+        if found is not None and found.busy:
+            threading.Thread(target=close, daemon=True).start()  # V8 may be slow to stop: others must not wait for it
+        else:
+            close()
+
+    def _compile(self, id: int, file: str, source: str) -> None:
+        def done(outcome: Outcome) -> None:
+            if outcome.kind == "value":
+                self._send(ANSWER, id, "", outcome.text)
+            else:
+                self._send(REFUSAL, id, "", describe(HookCrashed(f"the TypeScript compiler failed on {file!r}: {outcome.text}")))
+
+        try:
+            if self._compiler is None:
+                self._compiler = Compiler()
+            self._compiler.transpile(file, source, done)
+        except HostError as exc:
+            self._send(REFUSAL, id, "", describe(exc))
+
+    def _look(self) -> None:
+        """Look at every clock."""
+        waits = [wait for run in self._runs.values() if (wait := run.watch()) is not None]
+        self._look_at = time.monotonic() + min(waits) if waits else None
+
+    def _patience(self) -> float | None:
+        """Milliseconds to wait for a frame."""
+        return None if self._look_at is None else max(self._look_at - time.monotonic(), 0) * 1000 + 1
+
+    def _send(self, kind: int, id: int, operation: str, body: Any) -> None:
+        frame = pack(kind, id, operation, body)
+        with self._sending:
+            try:
+                self._channel.sendall(frame)
+            except OSError:
+                os._exit(0)  # the host is gone; its end of the socket says so to the reading thread as well
+
+
+def main() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # writing a dump of V8's address space would delay the news of a crash
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the host decides what ends
+    _silence_v8()
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    Worker(channel).serve()
+    os._exit(0)  # a script that V8 cannot interrupt must not keep the process
+
+
+def _silence_v8() -> None:
+    """V8 writes its last words to file descriptor 2; the host says it better. Python keeps the real one."""
+    sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="replace")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+
+
+if __name__ == "__main__":
+    main()
