@@ -1,0 +1,53 @@
+"""From pages as a provider gave them to items: clean text, one item a page, best first. Pure."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Sequence
+
+from handlers.web.providers import Hit
+from handlers.web.urls import canonical, followable, within
+from host.types.search import Item
+
+_TAGS = re.compile(r"</?(?:b|i|em|strong|mark|br|p|span|a|u|sup|sub)(?:\s[^<>]*)?/?>", re.I)
+# Control characters, and invisible ones that reorder or hide text; joiners that scripts need are kept.
+_INVISIBLE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\U000e0000-\U000e007f]"
+)
+
+
+def items(hits: Sequence[Hit], *, limit: int, sites: Sequence[str] = ()) -> tuple[Item, ...]:
+    """At most `limit` items, best first. Pages outside `sites`, without an address that can be followed or without any
+    text are left out; of two results for one page the first stays."""
+    found: dict[str, Item] = {}
+    for position, hit in enumerate(hits, start=1):
+        url = followable(hit.url)
+        title, content = clean(hit.title).replace("\n", " "), clean(hit.content)
+        if not url or not (title or content) or (sites and not any(within(url, site) for site in sites)):
+            continue
+        key = f"web:{canonical(url)}"
+        if key not in found:
+            found[key] = Item(type="web", title=title or url, content=content, url=url, score=_score(hit, position), key=key)
+    return tuple(sorted(found.values(), key=lambda item: -item.score)[:limit])
+
+
+def position_score(position: int) -> float:
+    """A score for a result without one, by its position from 1: 0.9 / (1 + 0.1 · (position - 1)), so 0.9, 0.82, … 0.47
+    for the tenth. It says only that a search engine put it there."""
+    return 0.9 / (1 + 0.1 * (position - 1))
+
+
+def clean(text: str) -> str:
+    """Text as a reader sees it: entities decoded, markup of emphasis and invisible characters gone, white space
+    collapsed, line breaks kept."""
+    visible = _TAGS.sub("", html.unescape(text)).encode("utf-8", "ignore").decode("utf-8")
+    lines = [" ".join(line.split()) for line in _INVISIBLE.sub("", visible.replace("\r\n", "\n")).split("\n")]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+def _score(hit: Hit, position: int) -> float:
+    if hit.score is None or not math.isfinite(hit.score):
+        return position_score(position)
+    return min(1.0, max(0.0, hit.score))

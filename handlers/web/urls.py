@@ -1,0 +1,99 @@
+"""Addresses of web pages: which two are the same page, and which may be shown. Pure."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from urllib.parse import SplitResult, unquote, urlsplit
+
+PORTS = {"http": 80, "https": 443}
+
+# Parameters that say how a reader came to a page, not which page it is.
+_TRACKING = re.compile(
+    r"utm_\w+|mtm_\w+|pk_\w+|hsa_\w+|gclid|gclsrc|gbraid|wbraid|dclid|fbclid|msclkid|yclid|twclid|ttclid|igshid|igsh|"
+    r"mc_cid|mc_eid|mkt_tok|_hsenc|_hsmi|_ga|_gl|oly_enc_id|oly_anon_id|vero_id|wickedid|srsltid|ref_src|ref_url|spm|s_cid|cmpid",
+    re.I,
+)
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
+_WWW = re.compile(r"^(?:www\.+)+")
+_BLANKS = re.compile(r"[\x00-\x20\x7f]+")
+
+
+def canonical(url: str) -> str:
+    """The one spelling of a page's address, to tell whether two results are the same page; not for following.
+
+    Lower-case scheme and host, no user, no default port, no leading `www.`, no trailing slash, no tracking parameters, parameters
+    in the order of their names, no fragment (but one that is a route: `#!/page`, `#/page`), escapes in one form. What is no
+    address at all comes back without its white space. canonical(canonical(url)) == canonical(url).
+    """
+    text = _BLANKS.sub("", url)
+    parts = _split(text)
+    if parts is None:
+        return text
+    host = _host(parts)
+    path = _escapes(parts.path).rstrip("/")
+    query = "&".join(sorted(_kept(parts.query), key=lambda parameter: parameter.partition("=")[0]))
+    fragment = parts.fragment if parts.fragment.startswith(("!", "/")) and parts.fragment != "/" else ""
+    query_part = f"?{_escapes(query)}" if query else ""
+    return f"{parts.scheme.lower()}://{host}{path}{query_part}{f'#{fragment}' if fragment else ''}"
+
+
+def followable(url: str) -> str:
+    """The address as a reader may follow it: as given, without tracking parameters; "" when it is not http(s)."""
+    text = _BLANKS.sub("", url)
+    parts = _split(text)
+    if parts is None or not parts.hostname or parts.scheme.lower() not in PORTS:
+        return ""
+    return parts._replace(query="&".join(_kept(parts.query))).geturl()
+
+
+def within(url: str, site: str) -> bool:
+    """Whether a page belongs to a site: a domain with its subdomains (`example.com`), or a part of one (`example.com/docs`)."""
+    page, wanted = _split(canonical(url)), _split(canonical(f"https://{bare(site)}"))
+    if page is None or wanted is None:
+        return False
+    host, domain = page.netloc, wanted.netloc
+    below = page.path == wanted.path or page.path.startswith(f"{wanted.path}/")
+    return (host == domain or host.endswith(f".{domain}")) and below
+
+
+def bare(site: str) -> str:
+    """A site as search engines want it: `https://www.example.com/docs/` → `example.com/docs`."""
+    text = re.sub(r"^(?:site:)?(?:[a-z][a-z0-9+.-]*://)?(?:\*\.)?(?:www\.)?", "", _BLANKS.sub("", site), flags=re.I)
+    return text.partition("?")[0].partition("#")[0].rstrip("/")
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port, parts.hostname
+    except ValueError:
+        return None
+    return parts if parts.scheme and parts.netloc else None
+
+
+def _host(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    with suppress(UnicodeError):  # a name that cannot be encoded is still one name
+        host = host.encode("idna").decode("ascii").lower()
+    host = _WWW.sub("", host.strip("."))
+    if ":" in host:
+        host = f"[{host}]"
+    port = parts.port
+    return host if port is None or port == PORTS.get(parts.scheme.lower()) else f"{host}:{port}"
+
+
+def _kept(query: str) -> list[str]:
+    parameters = [parameter for parameter in query.split("&") if parameter]
+    return [parameter for parameter in parameters if not _TRACKING.fullmatch(unquote(parameter.partition("=")[0]))]
+
+
+def _escapes(text: str) -> str:
+    """Escapes in upper case, and none for characters that need none."""
+
+    def one_form(match: re.Match[str]) -> str:
+        character = chr(int(match[1], 16))
+        return character if character in _UNRESERVED else match[0].upper()
+
+    return _ESCAPE.sub(one_form, text)
