@@ -1,3 +1,5 @@
+"""What each format accepts, what it refuses, and the words and places of refusals."""
+
 from __future__ import annotations
 
 from pathlib import Path

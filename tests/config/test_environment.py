@@ -1,3 +1,5 @@
+"""Variables in the strings of files: put in, missing, and never shown."""
+
 from __future__ import annotations
 
 import os

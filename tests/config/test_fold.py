@@ -1,3 +1,5 @@
+"""The laws of folding layers."""
+
 from __future__ import annotations
 
 import copy

@@ -1,3 +1,5 @@
+"""Every key and value of a random document is found where it was written."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""The five layers: what wins, where it came from, and what is refused."""
+
 from __future__ import annotations
 
 import pytest

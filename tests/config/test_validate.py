@@ -1,3 +1,5 @@
+"""Spellings that mean the same, and every problem of a file with its place."""
+
 from __future__ import annotations
 
 from typing import Any

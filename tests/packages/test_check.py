@@ -1,3 +1,5 @@
+"""The check of an app: every finding with its place and the nearest name."""
+
 from __future__ import annotations
 
 from pathlib import Path

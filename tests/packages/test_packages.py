@@ -1,3 +1,5 @@
+"""Apps written into a folder: what is found, under which id, and what a broken file costs."""
+
 from __future__ import annotations
 
 from pathlib import Path
