@@ -1,0 +1,85 @@
+"""`groundhook search`, `db`, `check` and `config` from the shell."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from host.types.search import SearchResult
+from tests.cli.conftest import Groundhook
+
+
+def test_db_load_fills_empty_tables_once(groundhook: Groundhook) -> None:
+    first, again = groundhook("db", "load"), groundhook("db", "load", "--json")
+    assert (first.code, first.err) == (0, "")
+    assert re.search(r"^product +product +created +2 +0", first.out, re.MULTILINE)
+    assert [(line["model"], line["created"], line["rows"], line["had"]) for line in again.lines] == [("product", False, 0, 2)]
+
+
+@pytest.mark.usefixtures("loaded")
+def test_search_lists_what_was_found_with_scores(groundhook: Groundhook) -> None:
+    ran = groundhook("search", "db", "products cheaper than 10", "--model", "product")
+    assert (ran.code, ran.err) == (0, "")
+    assert re.match(r"1 result from the database in \d+ ms\n 1\. #ref:\w+  \d\.\d\d  .*Red pen", ran.out)
+    assert "product / 1\n" in ran.out
+
+
+@pytest.mark.usefixtures("loaded")
+def test_search_as_json_is_one_result_on_one_line(groundhook: Groundhook) -> None:
+    ran = groundhook("search", "db", "products", "--assistant", "shop", "--limit", "1", "--json")
+    (line,) = ran.lines
+    result = SearchResult.model_validate(line)
+    assert (ran.code, result.error, len(result.items)) == (0, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["search", "db", "pens", "--model", "prodct"], "did you mean 'product'?"),
+        (["search", "kb", "pens", "--collection", "notes"], "notes"),
+        (["search", "db", "pens", "--assistant", "shap"], "no assistant 'shap' (did you mean 'shop'?)"),
+        (["config", "explain", "shap"], "no assistant 'shap' (did you mean 'shop'?)"),
+        (["check", "shap"], "no assistant 'shap' (did you mean 'shop'?)"),
+        (["kb", "remove", "notes", "x"], "no collection 'notes'"),
+    ],
+)
+def test_unknown_names_end_with_1_and_the_nearest_name(groundhook: Groundhook, arguments: list[str], message: str) -> None:
+    ran = groundhook(*arguments)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("error: ")
+    assert message in ran.err
+
+
+def test_a_web_search_without_a_key_says_what_to_set(groundhook: Groundhook) -> None:
+    ran, told = groundhook("search", "web", "pens"), groundhook("search", "web", "pens", "--json")
+    assert (ran.code, told.code) == (1, 1)
+    assert "TAVILY_API_KEY" in ran.err
+    assert "TAVILY_API_KEY" in told.lines[0]["error"]
+
+
+def test_config_explain_names_layer_and_place(groundhook: Groundhook) -> None:
+    ran, told = groundhook("config", "explain", "shop"), groundhook("config", "explain", "shop", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert re.search(r"^connector +cites +\S+ +agent/agent\.yml:1:\d+ *$", ran.out, re.MULTILINE)
+    (models,) = [line for line in told.lines if line["key"] == "db.models"]
+    assert (models["value"], models["place"]) == (["product"], "assistants/shop/package.yao:3:11")
+    (limit,) = [line for line in told.lines if line["key"] == "search.db.max_results"]
+    assert (limit["layer"], limit["place"]) == ("defaults", "")
+
+
+def test_check_of_a_sound_app_finds_nothing(groundhook: Groundhook) -> None:
+    ran = groundhook("check")
+    assert (ran.code, ran.out, ran.err) == (0, "No mistakes found.\n", "")
+
+
+def test_check_names_every_mistake_with_its_place(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "assistants/shop/package.yao").write_text('{"name": "Shop", "db": {"models": ["prodct"]}}\n', encoding="utf-8")
+    (shop / "assistants/shop/index.ts").write_text("function Create( {\n  return 1 1;\n}\n", encoding="utf-8")
+    ran, told = groundhook("check", "shop"), groundhook("check", "shop", "--json")
+    assert (ran.code, told.code) == (1, 1)
+    assert re.search(r"^error: assistants/shop/package\.yao:1:\d+: .*'prodct'.*'product'", ran.err, re.MULTILINE)
+    assert re.search(r"^error: assistants/shop/index\.ts:\d+:\d+: ", ran.err, re.MULTILINE)
+    assert re.search(r"^\d errors", ran.out)
+    assert {line["type"] for line in told.lines} == {"error"}
