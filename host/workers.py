@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
+import signal
 import socket
 import struct
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,7 +148,9 @@ class Child:
     def kill(self) -> None:
         """End it at once; the link's callers get WorkerDied."""
         if self.process.returncode is None:
-            self.process.kill()
+            # Not `process.kill()`: that may bury the child itself, and then the event loop never learns how it ended.
+            with suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGKILL)
 
     async def stop(self, patience: float = 2.0) -> None:
         """Close the link, which asks it to end; kill it when it has not ended after `patience` seconds."""
