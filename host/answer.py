@@ -62,7 +62,7 @@ class Answer:
         messages = list(call.messages)
         for round in range(rounds + 1):
             last = round == rounds
-            draft = await self._round(connector, replace(call, messages=messages, tools=() if last else call.tools))
+            draft = await self._round(connector, replace(call, messages=tuple(messages), tools=() if last else call.tools))
             if not draft.calls or last:
                 return
             messages += await self._run_tools(draft, toolbox)

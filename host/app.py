@@ -18,7 +18,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from handlers.db.base import Database, open_database
+from handlers.kb import embed
 from handlers.kb.base import KnowledgeBase, open_kb
+from handlers.kb.embed import EmbedderFactory
 from handlers.web.base import open_web
 from hooks.runner import open_engine
 from host.check import check
@@ -40,6 +42,7 @@ from host.tools import Tool, Toolbox
 from host.types.base import dotted, problems, read
 from host.types.events import Event, Warned
 from host.types.search import SearchRequest, SearchResult, SearchType
+from host.types.specs import EmbeddingSpec
 from host.types.turn import Identity, Message, TurnOptions
 from rerankers.score import ScoreReranker
 
@@ -165,7 +168,9 @@ async def open_host(
     app.state.mkdir(parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(open_engine(workers=settings.hook_workers, cache=app.state / "hooks"))
-        kb = await stack.enter_async_context(open_kb(app.state, app.collections))
+        embedders = Registry[EmbedderFactory]("embedding provider")
+        embed.register(embedders)
+        kb = await stack.enter_async_context(open_kb(app.state, app.collections, embedders, settings.kb_storage))
         url = settings.database.url or f"sqlite:///{app.state.absolute() / 'data.sqlite'}"
         database = await stack.enter_async_context(open_database(url, settings.database.timeout_ms, app.models))
         web = await stack.enter_async_context(open_web(app.environment))
@@ -183,11 +188,11 @@ async def open_host(
             app=app,
             plugins=registries,
             documents=kb,
-            connectors=_Connectors(app, kb.embedder, dict(connectors or {})),
+            connectors=_Connectors(app, embedders.get("builtin")(EmbeddingSpec()), dict(connectors or {})),
             hooks=engine,
             toolbox=Toolbox(tools),
             now=_clock(now),
-            web_configured=web.configured,
+            web_configured=lambda settings: web.configured(settings.search.web),
         )
         yield Host(app=app, machinery=machinery, kb=kb, database=database, providers=web.providers)
 
@@ -202,13 +207,13 @@ def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple
 class _Connectors:
     """Connectors by id, each made when it is first asked for."""
 
-    def __init__(self, app: App, embedder: Callable[[], Embedder], made: dict[str, Connector]) -> None:
+    def __init__(self, app: App, embedder: Embedder, made: dict[str, Connector]) -> None:
         self._app, self._embedder, self._made = app, embedder, made
 
     def __call__(self, id: str) -> Connector:
         """Raises UnknownName; ConfigError when its file is broken or needs a variable that is not set."""
         if id not in self._made:
-            self._made[id] = build(self._app.connector(id), self._embedder())
+            self._made[id] = build(self._app.connector(id), self._embedder)
         return self._made[id]
 
 

@@ -18,7 +18,8 @@ from host.ports import Clock, Connector, Documents, HookEngine, HookTurn, Scope
 from host.search.searcher import Plugins, Searcher
 from host.tools import Toolbox
 from host.trace import span
-from host.types.events import Failed, Warned
+from host.types.base import UnknownKey
+from host.types.events import Failed, StreamStart, Warned
 from host.types.search import SearchRequest, SearchResult, SearchType
 from host.types.turn import CreateReturn, Identity, Message, TurnOptions
 
@@ -59,6 +60,7 @@ class Run:
     searcher: Searcher
     answer: Answer
     question: str
+    unknown: tuple[UnknownKey, ...]
     results: list[SearchResult] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
@@ -66,7 +68,8 @@ class Run:
     @staticmethod
     def begin(machinery: Machinery, request: Request, package: Package, channel: Channel) -> Run:
         """Resolve the layers that are known before the hook. Raises ConfigError."""
-        settings = machinery.app.settings_for(package, options=request.options).settings
+        resolved = machinery.app.settings_for(package, options=request.options)
+        settings = resolved.settings
         book = Book(settings.search.citation.format)
 
         async def warn(code: str, message: str) -> None:
@@ -88,12 +91,23 @@ class Run:
             book=book,
             channel=channel,
         )
-        return Run(machinery, request, package, channel, settings, searcher, Answer(channel, book), question_of(request.messages))
+        return Run(
+            machinery=machinery,
+            request=request,
+            package=package,
+            channel=channel,
+            settings=settings,
+            searcher=searcher,
+            answer=Answer(channel, book),
+            question=question_of(request.messages),
+            unknown=resolved.unknown,
+        )
 
     def adopt(self, created: CreateReturn) -> None:
         """Fold what Create returned between the assistant's layer and the request's. Raises ConfigError, HookReturnInvalid."""
         app, options = self.machinery.app, self.request.options
-        self.settings = app.settings_for(self.package, returned=created, options=options).settings
+        resolved = app.settings_for(self.package, returned=created, options=options)
+        self.settings, self.unknown = resolved.settings, resolved.unknown
         scope = replace(self.searcher.scope, settings=self.settings.search, uses=self.settings.uses)
         self.searcher = replace(self.searcher, settings=self.settings, scope=scope)
         self.metadata.update(created.metadata or {})
@@ -123,6 +137,9 @@ class Run:
             "authorized": self.request.identity.model_dump(),
         }
         return HookTurn(script=self.package.hook, context=context, services=_Services(self), limits=self.settings.hooks.limits)
+
+    def started(self) -> StreamStart:
+        return StreamStart(assistant_id=self.package.id, chat_id=self.request.options.chat_id, connector=self.settings.connector)
 
     @property
     def usable(self) -> frozenset[SearchType]:

@@ -17,7 +17,6 @@ from typing import TypeVar
 
 import anyio
 
-from host.config.layers import request_layer
 from host.content import user_data
 from host.errors import HookError, HostError, UsageError
 from host.output.channel import Channel
@@ -27,7 +26,7 @@ from host.retrieval import ranked_pool, search_automatically, search_user_data
 from host.run import Machinery, Request, Run, failures, hook_options
 from host.search.merge import Pool
 from host.trace import recording, span
-from host.types.events import Event, Failed, StreamEnd, StreamStart, Trace, Warned
+from host.types.events import Event, Failed, StreamEnd, Trace, Warned
 from host.types.turn import CreateReturn, Delegation, Message, NextPayload, NextReturn
 
 DEPTH = 5  # assistants that one turn may be handed through
@@ -57,6 +56,7 @@ async def _drive(run: Run) -> None:
     """The turn and those it is handed to, with every failure told to the client."""
     channel, data = run.channel, None
     try:
+        await channel.send(run.started())
         with recording(lambda node: channel.note(Trace(node=node))):
             try:
                 with anyio.fail_after(run.machinery.app.settings.turn_timeout_ms / 1000), span("turn", run.package.id):
@@ -91,13 +91,11 @@ async def _follow(run: Run) -> tuple[Run, NextReturn | None]:
             raise UsageError(f"the turn was handed on in a circle or too often: {' → '.join(chain)}")
         request = replace(run.request, assistant_id=delegation.agent_id, messages=delegation.messages or run.request.messages)
         run = Run.begin(run.machinery, request, run.machinery.app.package(delegation.agent_id), run.channel)
+        await run.channel.send(run.started())
 
 
 async def _turn(run: Run) -> tuple[Delegation | None, NextReturn | None]:
     """The steps of one turn, in order → whom it is handed to, what Next returned."""
-    await run.channel.send(
-        StreamStart(assistant_id=run.package.id, chat_id=run.request.options.chat_id, connector=run.settings.connector)
-    )
     await _say_warnings(run)
     async with _open_hooks(run) as hooks:
         created = await _create_and_user_data(run, hooks)
@@ -120,7 +118,7 @@ async def _say_warnings(run: Run) -> None:
     """What is odd about the package, and keys of the request that nothing reads."""
     for problem in run.package.warnings:
         await run.warn(problem)
-    for key in request_layer(run.request.options).unknown:
+    for key in run.unknown:
         await run.channel.send(Warned(code="unknown_key", message=f"the request has an {key}"))
 
 
@@ -138,7 +136,11 @@ async def _create_and_user_data(run: Run, hooks: HookSession | None) -> CreateRe
         tasks.start_soon(create)
         tasks.start_soon(search_user_data, run, user_data(run.request.messages))
     if created is not None:
+        told = run.unknown
         run.adopt(created)
+        for key in run.unknown:
+            if key not in told:
+                await run.channel.send(Warned(code="unknown_key", message=f"Create returned an {key}", file=run.package.shown))
     return created
 
 

@@ -15,8 +15,8 @@ from handlers.web.serper import SERPER
 from handlers.web.tavily import TAVILY
 from handlers.web.urls import bare, followable
 from host.config.schema import WebSettings
-from host.errors import NotSupported, SourceNotConfigured, UnknownName
-from host.ports import Found, Handler, Scope
+from host.errors import HostError, NotSupported, SourceNotConfigured, UnknownName
+from host.ports import Found, Scope
 from host.registry import Registry
 from host.trace import span
 from host.types.search import SearchRequest
@@ -33,18 +33,20 @@ def web_providers() -> Registry[ProviderType]:
 
 
 @asynccontextmanager
-async def open_web(environment: Mapping[str, str], providers: Registry[ProviderType] | None = None) -> AsyncIterator[Handler]:
+async def open_web(environment: Mapping[str, str], providers: Registry[ProviderType] | None = None) -> AsyncIterator[WebSearch]:
     """The source for `web`. Keys are looked up in `environment`; connections are opened by the first search that needs
     them and closed with the source."""
     stack = AsyncExitStack()
     try:
-        yield _Web(environment, providers or web_providers(), lambda close: stack.push_async_callback(close))
+        yield WebSearch(environment, providers or web_providers(), lambda close: stack.push_async_callback(close))
     finally:
         with anyio.move_on_after(CLOSING_TIME, shield=True):
             await stack.aclose()
 
 
-class _Web:
+class WebSearch:
+    """A `host.ports.Handler` for searches of type web."""
+
     def __init__(
         self,
         environment: Mapping[str, str],
@@ -55,6 +57,19 @@ class _Web:
         self._types = types
         self._closing = closing
         self._open: dict[tuple[str, Access], Provider] = {}
+
+    @property
+    def providers(self) -> list[str]:
+        """The names that `search.web.provider` may have beside `auto`."""
+        return self._types.names()
+
+    def configured(self, settings: WebSettings) -> bool:
+        """Whether there is a provider to ask under these settings."""
+        try:
+            choose(settings, self._environment, self._types, self._closing)
+        except HostError:
+            return False
+        return True
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         """Raises SourceError, NotSupported for a delegated search, UnknownName for a provider that is not there."""

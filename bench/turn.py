@@ -1,0 +1,141 @@
+"""A whole turn: from the request to the first text and to the end, with sources and a model that answer at once; and the
+command line from the start of its process to the first event.
+
+    make bench NAME=turn
+
+Prints JSON lines {"figure", "value", "unit", "floor", "floor_is", "ratio"} and nothing else on standard output.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+
+from bench.figures import figure
+from handlers.canned import CannedSource, canned_item
+from hooks.engine import Isolate
+from host.app import Host, open_host
+from host.llm.scripted import ScriptedConnector
+from host.types.events import StreamEnd
+from host.types.search import SearchType
+from host.types.specs import ConnectorOptions, ConnectorSpec
+
+ROUNDS = 200
+HOOK = """
+export function Create(ctx, messages) {
+  const query = messages[messages.length - 1].content;
+  const found = ctx.search.KB(query, { limit: 5 });
+  return { metadata: { found: found.items.length }, search: true };
+}
+export function Next(ctx, payload) {
+  return { data: { characters: payload.completion.content.length } };
+}
+"""
+FILES = {
+    "assistants/plain/package.yao": '{"connector": "script", "search": {"kb": true}, "kb": {"collections": ["docs"]}}',
+    "assistants/hooked/package.yao": '{"connector": "script", "search": {"kb": true}, "kb": {"collections": ["docs"]}}',
+    "assistants/hooked/index.ts": HOOK,
+    "kb/docs.kb.yao": "{}",
+}
+
+
+async def turns() -> None:
+    """Turns one after another, and a hundred at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in FILES.items():
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        sources: dict[SearchType, CannedSource] = {"kb": CannedSource({"*": [canned_item(f"k{n}") for n in range(10)]})}
+        spec = ConnectorSpec(id="script", type="scripted", options=ConnectorOptions(script=({"text": "Yes {ref:0}.", "times": 0},)))
+        async with open_host(folder, environment={}, sources=sources, connectors={"script": ScriptedConnector(spec)}) as host:
+            bare = await bare_isolate()
+            for assistant, what in (("plain", "without a hook"), ("hooked", "with a hook")):
+                first, whole = await one_after_another(host, assistant)
+                floor, floor_is = (bare, "bare isolate made and closed") if assistant == "hooked" else (None, "")
+                figure(f"turn {what}: request to first text, p50", first, "ms", floor, floor_is)
+                figure(f"turn {what}: whole, p50", whole, "ms", floor, floor_is)
+            began = time.perf_counter()
+            async with anyio.create_task_group() as tasks:
+                for _ in range(100):
+                    tasks.start_soon(one, host, "hooked")
+            all_at_once = (time.perf_counter() - began) * 1000
+            figure("100 turns with a hook at once: each", all_at_once / 100, "ms", whole, "one such turn alone")
+
+
+async def one_after_another(host: Host, assistant: str) -> tuple[float, float]:
+    """p50 of first text and of the whole turn, in milliseconds."""
+    for _ in range(20):
+        await one(host, assistant)
+    ended = [await one(host, assistant) for _ in range(ROUNDS)]
+    return (
+        statistics.median(end.timings["first_text"] for end in ended),
+        statistics.median(end.timings["total"] for end in ended),
+    )
+
+
+async def one(host: Host, assistant: str) -> StreamEnd:
+    async with host.stream(assistant, "question") as events:
+        last = [event async for event in events][-1]
+    if not isinstance(last, StreamEnd) or not last.content:
+        raise SystemExit(f"the turn failed: {last}")
+    return last
+
+
+async def bare_isolate() -> float:
+    """p50 of making and closing an isolate with nothing in it, in milliseconds."""
+    taken = []
+    for _ in range(50):
+        began = time.perf_counter()
+        Isolate.bare().close()
+        taken.append((time.perf_counter() - began) * 1000)
+    return statistics.median(taken)
+
+
+def command_line() -> None:
+    """`groundhook chat` on this repository, from the start of the process to its first event, and where the time goes."""
+    app = str(Path(__file__).parent.parent)
+    floor = timed(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
+    imports = timed(lambda: subprocess.run([sys.executable, "-c", "import host.cli.main, host.app"], check=True, cwd=app))
+    first = statistics.median(first_event(app) for _ in range(7))
+    figure("groundhook chat: start of process to first event", first, "ms", floor, "python -c pass")
+    figure("  of that, the interpreter", floor, "ms", floor, "python -c pass")
+    figure("  of that, imports", imports - floor, "ms", floor, "python -c pass")
+    figure("  of that, the rest: arguments, files, the turn's beginning", first - imports, "ms", floor, "python -c pass")
+
+
+def first_event(app: str) -> float:
+    """Milliseconds from starting the command to its first line."""
+    command = [sys.executable, "-m", "host.cli.main", "chat", "docs", "What is a hook?", "--no-search", "--json", "--app", app]
+    began = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=app) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        taken = (time.perf_counter() - began) * 1000
+        process.stdout.read()
+    if process.returncode != 0 or json.loads(line)["type"] != "stream_start":
+        raise SystemExit(f"the command failed with {process.returncode}: {line!r}")
+    return taken
+
+
+def timed(work: Callable[[], object]) -> float:
+    """p50 of seven runs, in milliseconds."""
+    taken = []
+    for _ in range(7):
+        began = time.perf_counter()
+        work()
+        taken.append((time.perf_counter() - began) * 1000)
+    return statistics.median(taken)
+
+
+if __name__ == "__main__":
+    anyio.run(turns)
+    command_line()
