@@ -38,6 +38,7 @@ _JOINING_WORDS = "of the de la le du von van der den and und y et for & al"
 _UNITS = frozenset(_UNIT_WORDS.split())
 _COMPARISONS = frozenset(_COMPARING_WORDS.split())
 _JOINING = frozenset(_JOINING_WORDS.split())
+_CAPITALS_SAY_NOTHING = ("de",)  # every noun has one, so no name is told by them
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def extract(text: str, *, most: int = 10, language: str = "auto") -> Keywords:
     phrases: list[_Phrase] = []
     for sentence in sentences:
         bonus = 0.5 if sentence.rstrip().endswith(("?", "？", "؟")) else 0.0
-        for phrase in _phrases(_polite_off(sentence, spoken), FUNCTION_WORDS[spoken], len(phrases)):
+        for phrase in _phrases(_polite_off(sentence, spoken), spoken, len(phrases)):
             phrases.append(_Phrase(phrase.text, phrase.place, phrase.weight + bonus))
     return _joined(_best(_distinct(phrases), most)) if phrases else _unchanged(text)
 
@@ -113,18 +114,18 @@ def _words(sentence: str) -> list[_Word]:
     return found
 
 
-def _phrases(sentence: str, function_words: frozenset[str], offset: int) -> Iterator[_Phrase]:
+def _phrases(sentence: str, language: str, offset: int) -> Iterator[_Phrase]:
     words = _words(sentence)
     at = 0
     while at < len(words):
-        end, weight = _phrase_at(words, at, function_words)
+        end, weight = _phrase_at(words, at, language)
         if weight:
             text = " ".join(word.text for word in words[at:end])
             yield _Phrase(f'"{text}"' if words[at].quoted else text, offset + at, weight)
         at = end
 
 
-def _phrase_at(words: Sequence[_Word], at: int, function_words: frozenset[str]) -> tuple[int, float]:
+def _phrase_at(words: Sequence[_Word], at: int, language: str) -> tuple[int, float]:
     """Where the phrase that begins at `at` ends, and its weight; 0 for what is dropped."""
     word = words[at]
     if word.breaks:
@@ -133,13 +134,14 @@ def _phrase_at(words: Sequence[_Word], at: int, function_words: frozenset[str]) 
         return at + 1, 3
     if end := _number_end(words, at):
         return end, 2
-    if (end := _name_end(words, at)) > at + 1:
+    capitals = language not in _CAPITALS_SAY_NOTHING
+    if capitals and (end := _name_end(words, at)) > at + 1:
         return end, 2.5
     quantity = " ".join(other.low for other in words[at : at + 2])
     if quantity in QUANTITIES:
         return at + 2, 1
-    name = word.capital and not word.starts and word.low not in CAPITAL_PRONOUNS
-    if word.low in function_words and not name:
+    name = capitals and word.capital and not word.starts and word.low not in CAPITAL_PRONOUNS
+    if word.low in FUNCTION_WORDS[language] and not name:
         return at + 1, 0
     return at + 1, 2 if name else 1 + min(len(word.text), 12) / 24
 

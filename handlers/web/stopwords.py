@@ -18,7 +18,7 @@ FUNCTION_WORDS: dict[str, frozenset[str]] = {
         """,
         "de": """
             der die das den dem des ein eine einen einem einer eines und oder aber wenn dann als von bei für
-            aus in im an am auf zu zum zur mit über ist sind war waren sein bin hat haben hatte habe kann
+            aus in im an am auf zu zum zur nach mit über ist sind war waren sein bin hat haben hatte habe kann
             können könnte könntest kannst muss soll sollte wird werden würde ich mir mich wir uns du dir dich
             er sie es ihr ihnen ihre ihren mein meine meinen dein deine dies diese dieser dieses diesen was
             welche welcher welches welchen wer wem wen wann wo warum wieso wie denn auch nur sehr bitte gibt
@@ -43,8 +43,8 @@ FUNCTION_WORDS: dict[str, frozenset[str]] = {
     }.items()
 }
 
-# Pronouns of courtesy have a capital anywhere and are no names.
-CAPITAL_PRONOUNS = frozenset(["i", "i'm", "i'd", "i've", "i'll", "sie", "ihr", "ihnen", "ihre", "ihren"])
+# Pronouns that have a capital anywhere and are no names.
+CAPITAL_PRONOUNS = frozenset(["i", "i'm", "i'd", "i've", "i'll"])
 
 # Two words that together ask for a number or a way; each alone would be dropped.
 QUANTITIES = frozenset(

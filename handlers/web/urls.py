@@ -17,7 +17,8 @@ _TRACKING = re.compile(
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
 _WWW = re.compile(r"^(?:www\.+)+")
-_BLANKS = re.compile(r"[\x00-\x20\x7f]+")
+_NAME = re.compile(r"(?:[^\s/?#@\\%:\[\]<>^|]+|\[[0-9a-f:.%a-z]+\])(?::\d+)?")
+_BLANKS = re.compile(r"[\x00-\x20\x7f\ud800-\udfff]+")
 
 
 def canonical(url: str) -> str:
@@ -25,25 +26,24 @@ def canonical(url: str) -> str:
 
     Lower-case scheme and host, no user, no default port, no leading `www.`, no trailing slash, no tracking parameters, parameters
     in the order of their names, no fragment (but one that is a route: `#!/page`, `#/page`), escapes in one form. What is no
-    address at all comes back without its white space. canonical(canonical(url)) == canonical(url).
+    http(s) address comes back without its white space. canonical(canonical(url)) == canonical(url).
     """
     text = _BLANKS.sub("", url)
     parts = _split(text)
     if parts is None:
         return text
-    host = _host(parts)
     path = _escapes(parts.path).rstrip("/")
     query = "&".join(sorted(_kept(parts.query), key=lambda parameter: parameter.partition("=")[0]))
     fragment = parts.fragment if parts.fragment.startswith(("!", "/")) and parts.fragment != "/" else ""
     query_part = f"?{_escapes(query)}" if query else ""
-    return f"{parts.scheme.lower()}://{host}{path}{query_part}{f'#{fragment}' if fragment else ''}"
+    return f"{parts.scheme}://{_host(parts)}{path}{query_part}{f'#{fragment}' if fragment else ''}"
 
 
 def followable(url: str) -> str:
     """The address as a reader may follow it: as given, without tracking parameters; "" when it is not http(s)."""
     text = _BLANKS.sub("", url)
     parts = _split(text)
-    if parts is None or not parts.hostname or parts.scheme.lower() not in PORTS:
+    if parts is None:
         return ""
     return parts._replace(query="&".join(_kept(parts.query))).geturl()
 
@@ -53,7 +53,7 @@ def within(url: str, site: str) -> bool:
     page, wanted = _split(canonical(url)), _split(canonical(f"https://{bare(site)}"))
     if page is None or wanted is None:
         return False
-    host, domain = page.netloc, wanted.netloc
+    host, domain = _host(page), _host(wanted)
     below = page.path == wanted.path or page.path.startswith(f"{wanted.path}/")
     return (host == domain or host.endswith(f".{domain}")) and below
 
@@ -65,23 +65,27 @@ def bare(site: str) -> str:
 
 
 def _split(url: str) -> SplitResult | None:
+    """The parts of an http(s) address with a possible host, None for anything else."""
     try:
         parts = urlsplit(url)
-        _ = parts.port, parts.hostname
+        possible = parts.scheme in PORTS and _NAME.fullmatch(_host(parts)) is not None
     except ValueError:
         return None
-    return parts if parts.scheme and parts.netloc else None
+    return parts if possible else None
 
 
 def _host(parts: SplitResult) -> str:
-    host = parts.hostname or ""
+    """Host and, unless it is the scheme's own, port. Raises ValueError for an impossible port."""
+    host = _bare_name(parts.hostname or "")
     with suppress(UnicodeError):  # a name that cannot be encoded is still one name
-        host = host.encode("idna").decode("ascii").lower()
-    host = _WWW.sub("", host.strip("."))
+        host = _bare_name(host.encode("idna").decode("ascii").lower())
     if ":" in host:
         host = f"[{host}]"
-    port = parts.port
-    return host if port is None or port == PORTS.get(parts.scheme.lower()) else f"{host}:{port}"
+    return host if parts.port in (None, PORTS[parts.scheme]) else f"{host}:{parts.port}"
+
+
+def _bare_name(host: str) -> str:
+    return _WWW.sub("", host.strip("."))
 
 
 def _kept(query: str) -> list[str]:

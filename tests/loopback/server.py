@@ -127,7 +127,7 @@ class Loopback:
         try:
             return await self._send(self._answer(path), reader, writer)
         finally:
-            if reader.at_eof():
+            if reader.at_eof() or reader.exception() is not None:
                 asked.left.set()
 
     async def _send(self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

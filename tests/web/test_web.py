@@ -1,0 +1,288 @@
+"""The web source through its own door, with the providers' real clients against a server that behaves as they do."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import pytest
+
+from handlers.web.base import open_web
+from host.config.schema import SearchSettings, UsesSettings
+from host.errors import (
+    NotSupported,
+    SourceError,
+    SourceMalformed,
+    SourceNotConfigured,
+    SourceRateLimited,
+    SourceRefused,
+    SourceTimeout,
+    UnknownName,
+)
+from host.ports import Found, Scope
+from host.trace import recording
+from host.types.events import TraceNode
+from host.types.search import SearchRequest
+from host.types.turn import Identity
+from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Trickle, serving
+
+PROVIDERS = ("tavily", "serper")
+KEYS = {"TAVILY_API_KEY": "tvly-test", "SERPER_API_KEY": "serper-test"}
+GOOD: dict[str, dict[str, Any]] = {
+    "tavily": {
+        "query": "x",
+        "results": [
+            {
+                "title": "Spree &amp; co",
+                "url": "https://www.berlin.example/?utm_source=t",
+                "content": "Berlin lies on the Spree.",
+                "score": 0.91,
+            },
+            {"title": "Museums", "url": "https://museum.example/a", "content": "Many.", "score": 0.4},
+        ],
+        "response_time": 0.3,
+    },
+    "serper": {
+        "organic": [
+            {
+                "title": "Spree &amp; co",
+                "link": "https://www.berlin.example/?utm_source=t",
+                "snippet": "Berlin lies on the Spree.",
+                "position": 1,
+            },
+            {"title": "Museums", "link": "https://museum.example/a", "snippet": "Many.", "position": 2},
+        ]
+    },
+}
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with serving() as server:
+        yield server
+
+
+class Asking:
+    """Searches as the host does, and keeps what was warned and traced."""
+
+    def __init__(
+        self, server: Loopback | None, provider: str = "auto", environment: Mapping[str, str] = KEYS, **settings: Any
+    ) -> None:
+        self.environment = environment
+        self.warned: list[str] = []
+        self.nodes: dict[str, TraceNode] = {}
+        web = {"provider": provider, "host": server.url if server else "", "timeout_ms": 5000, **settings}
+        self.uses: dict[str, str] = {}
+        self.settings = SearchSettings.model_validate({"web": web})
+
+    async def search(self, query: str = "rivers of Berlin", **options: Any) -> Found:
+        async def warn(code: str, message: str) -> None:
+            self.warned.append(f"{code}: {message}")
+
+        scope = Scope(
+            identity=Identity(),
+            assistant_id="a",
+            settings=self.settings,
+            uses=UsesSettings.model_validate(self.uses),
+            now=lambda: datetime(2026, 11, 1, tzinfo=UTC),
+            warn=warn,
+        )
+        request = SearchRequest.model_validate({"type": "web", "query": query, "limit": 10, **options})
+        with recording(lambda node: self.nodes.update({node.type: node})):
+            async with open_web(self.environment) as web:
+                return await web.search(request, scope)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_pages_come_back_clean_scored_and_with_a_key(server: Loopback, provider: str) -> None:
+    server.on("/search", Json(GOOD[provider]))
+    found = await Asking(server, provider).search()
+    first, second = found.items
+    assert (first.title, first.content) == ("Spree & co", "Berlin lies on the Spree.")
+    assert (first.url, first.key) == ("https://www.berlin.example/", "web:https://berlin.example")
+    assert first.score == (0.91 if provider == "tavily" else 0.9)
+    assert first.score > second.score
+    assert first.citation_id == ""
+
+
+async def test_sites_time_range_and_limit_reach_tavily(server: Loopback) -> None:
+    server.on("/search", Json({"results": []}))
+    await Asking(server, "tavily").search("rivers", sites=["https://www.berlin.example/", "b.example"], timeRange="week", limit=3)
+    asked = server.asked[0]
+    assert asked.headers["authorization"] == "Bearer tvly-test"
+    assert asked.json == {
+        "query": "rivers",
+        "max_results": 3,
+        "include_domains": ["berlin.example", "b.example"],
+        "time_range": "week",
+    }
+
+
+async def test_sites_time_range_and_limit_reach_serper(server: Loopback) -> None:
+    server.on("/search", Json({"organic": []}))
+    asking = Asking(server, "serper")
+    await asking.search("rivers", sites=["berlin.example", "b.example/docs"], time_range="day", limit=3)
+    await asking.search("rivers", sites=["berlin.example"])
+    assert server.asked[0].headers["x-api-key"] == "serper-test"
+    assert server.asked[0].json == {"q": "(site:berlin.example OR site:b.example/docs) rivers", "num": 3, "tbs": "qdr:d"}
+    assert server.asked[1].json == {"q": "site:berlin.example rivers", "num": 10}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_pages_outside_the_sites_and_beyond_the_limit_are_left_out(server: Loopback, provider: str) -> None:
+    server.on("/search", Json(GOOD[provider]))
+    assert [item.title for item in (await Asking(server, provider).search(sites=["museum.example"])).items] == ["Museums"]
+    assert [item.title for item in (await Asking(server, provider).search(limit=1)).items] == ["Spree & co"]
+
+
+async def test_a_box_with_the_answer_comes_first(server: Loopback) -> None:
+    box = {
+        "title": "Length of the Spree",
+        "answer": "400 km",
+        "snippet": "The Spree is 400 km long.",
+        "link": "https://spree.example",
+    }
+    server.on("/search", Json({**GOOD["serper"], "answerBox": box, "knowledgeGraph": {"title": "Spree"}}))
+    first, *others = (await Asking(server, "serper").search()).items
+    assert (first.url, first.content) == ("https://spree.example", "400 km\nThe Spree is 400 km long.")
+    assert len(others) == 2
+
+
+async def test_a_question_is_searched_as_keywords_and_the_trace_shows_both(server: Loopback) -> None:
+    server.on("/search", Json(GOOD["tavily"]))
+    asking = Asking(server)
+    await asking.search("Can you tell me which rivers flow through Berlin?")
+    assert server.asked[0].json["query"] == "rivers flow through Berlin"
+    assert asking.nodes["keywords"].data["query"] == "rivers flow through Berlin"
+    node = asking.nodes["web_search"]
+    assert (node.status, node.data["provider"], node.data["results"]) == ("completed", "tavily", 2)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_missing_key_names_the_variable_to_set(server: Loopback, provider: str) -> None:
+    with pytest.raises(SourceNotConfigured) as caught:
+        await Asking(server, provider, {}).search()
+    assert f"{provider.upper()}_API_KEY" in str(caught.value)
+    with pytest.raises(SourceNotConfigured, match="MY_KEY"):
+        await Asking(server, provider, {}, api_key_env="MY_KEY").search()
+    assert server.asked == []
+
+
+async def test_auto_takes_the_first_provider_that_has_a_key(server: Loopback) -> None:
+    server.on("/search", Json({**GOOD["tavily"], **GOOD["serper"]}))
+
+    async def taken(environment: Mapping[str, str], **settings: Any) -> str:
+        asking = Asking(server, "auto", environment, **settings)
+        await asking.search()
+        return asking.nodes["web_search"].label
+
+    assert await taken(KEYS) == "tavily"
+    assert await taken({"SERPER_API_KEY": "s", "TAVILY_API_KEY": ""}) == "serper"
+    assert await taken({"MY_SERPER_KEY": "s"}, api_key_env="MY_SERPER_KEY") == "serper"
+    assert await taken({"SEARCH_KEY": "s"}, api_key_env="SEARCH_KEY") == "tavily"
+    with pytest.raises(SourceNotConfigured, match="TAVILY_API_KEY or SERPER_API_KEY"):
+        await taken({})
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (Json({"detail": {"error": "invalid key"}}, 401), SourceRefused, "refused the key (401): invalid key"),
+        (Json({"message": "Unauthorized."}, 403), SourceRefused, "refused the key (403): Unauthorized."),
+        (Json({"detail": {"error": "slow down"}}, 429), SourceRateLimited, "too many requests (429): slow down"),
+        (Json({"detail": {"error": "plan limit"}}, 432), SourceRateLimited, "used up (432): plan limit"),
+        (Json({"detail": {"error": "paygo limit"}}, 433), SourceRateLimited, "used up (433): paygo limit"),
+        (Json({"message": "Not enough credits"}, 400), SourceRateLimited, "Not enough credits"),
+        (Json({"detail": {"error": "query missing"}}, 400), SourceRefused, "refused the request (400): query missing"),
+        (Json({}, 500), SourceError, "failed (500)"),
+        (Html(status=502), SourceError, "failed (502)"),
+        (Html(), SourceMalformed, "text/html that is not JSON"),
+        (Json({}), SourceMalformed, "without a list"),
+        (Json([]), SourceMalformed, "not an object"),
+        (Json({"results": [1], "organic": [1]}), SourceMalformed, "not objects"),
+        (Cut(b'{"results": ['), SourceError, "cannot be reached"),
+    ],
+)
+async def test_every_failure_is_an_error_of_its_own_kind(
+    server: Loopback, provider: str, answer: Answer, kind: type[SourceError], words: str
+) -> None:
+    server.on("/search", answer)
+    asking = Asking(server, provider)
+    with pytest.raises(kind) as caught:
+        await asking.search()
+    assert type(caught.value) is kind
+    assert words in caught.value.message
+    assert repr(provider) in caught.value.message
+    assert not any(key in str(caught.value) for key in KEYS.values())
+    assert asking.nodes["web_search"].status == "failed"
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("answer", [Hang(), Trickle(b'{"results": [], "organic": []}', pause=0.02)])
+async def test_an_answer_that_takes_too_long_is_a_timeout_even_if_every_byte_is_in_time(
+    server: Loopback, provider: str, answer: Answer
+) -> None:
+    server.on("/search", answer)
+    with pytest.raises(SourceTimeout, match=r"0\.08 s"):
+        await Asking(server, provider, timeout_ms=80).search()
+    assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_provider_that_cannot_be_reached_is_an_error_that_names_the_address(provider: str) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        host = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        with pytest.raises(SourceError, match=host) as caught:
+            await Asking(None, provider, host=host).search()
+    assert type(caught.value) is SourceError
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_cancelling_a_search_closes_its_connection(server: Loopback, provider: str) -> None:
+    server.on("/search", Hang())
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Asking(server, provider).search)
+        with anyio.fail_after(5):
+            while not server.asked:
+                await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_limit_beyond_the_providers_is_said(server: Loopback, provider: str) -> None:
+    server.on("/search", Json(GOOD[provider]))
+    asking = Asking(server, provider)
+    await asking.search(limit=500)
+    assert [warning.partition(":")[0] for warning in asking.warned] == ["web_limit"]
+
+
+async def test_delegated_searches_say_that_they_are_not_supported_yet(server: Loopback) -> None:
+    for provider in ("mcp:search", "workers.search"):
+        with pytest.raises(NotSupported, match=provider):
+            await Asking(server, provider).search()
+    asking = Asking(server)
+    asking.uses = {"web": "workers.search"}
+    with pytest.raises(NotSupported, match=r"workers\.search"):
+        await asking.search()
+    with pytest.raises(UnknownName, match="did you mean 'tavily'"):
+        await Asking(server, "tavilly").search()
+    with pytest.raises(SourceNotConfigured, match="http"):
+        await Asking(server, "tavily", host="not an address").search()
+
+
+async def test_a_keyword_extractor_that_is_not_there_does_not_stop_the_search(server: Loopback) -> None:
+    server.on("/search", Json(GOOD["tavily"]))
+    asking = Asking(server)
+    asking.uses = {"keyword": "workers.nlp.keyword"}
+    assert len((await asking.search("What are the rivers of Berlin?")).items) == 2
+    assert "workers.nlp.keyword" in asking.warned[0]
+    assert asking.nodes["keywords"].status == "failed"
+    assert server.asked[0].json["query"] == "rivers Berlin"
