@@ -116,14 +116,13 @@ class Collection:
         words = self._question.question(question.text) if fits else None
         pool = max(POOL, 4 * question.limit)
         ranked = self._shard.rank(vector, words, limit=pool, tenant=question.tenant, hidden=self._manifest.hidden)
-        by_words = fusion.settled(ranked.words, pool)
-        order = fusion.fuse([ranked.dense, by_words] if by_words else [ranked.dense])
+        order = fusion.fuse(ranked.dense, ranked.words, ranked.cosines, limit=pool)
         enough = [id for id in order if ranked.cosines[id] >= question.least_cosine]
         return Answer(
             hits=self._hits({id: ranked.cosines[id] for id in enough[: question.limit]}),
             candidates=len(order),
             below=len(order) - len(enough),
-            lexical="used" if by_words else "no match" if fits else "other script",
+            lexical="used" if ranked.words else "no match" if fits else "other script",
         )
 
     def passages(self, tenant: str, document: str) -> tuple[Hit, ...]:

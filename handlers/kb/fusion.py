@@ -1,43 +1,42 @@
 """Fuses the rankings of a search by vectors and a search by words. Pure, and the same for the same input.
 
-Distribution-based score fusion: each ranking's scores are put on one scale by their own mean and standard deviation
-(mean - 3σ → 0, mean + 3σ → 1), and a passage's places are added up. The engine can do this itself, but leaves the order of
-equal scores open and gives the fused score only; here equal ones keep the order of their ids.
+Distribution-based score fusion: scores of each kind are put on one scale by mean and standard deviation (mean - 3σ → 0,
+mean + 3σ → 1), and a passage's two are added up. The engine can do this itself, but takes a passage that one ranking does not
+list for a 0 there, although its cosine is known and its words may simply not match; it also leaves the order of equal scores
+open. Measured with the sets of `bench/calibrate.py`, nDCG@10 against the engine's way: XQuAD-en .974 (.973), SciFact .897
+(.896), XQuAD-ar .987 (.984), XQuAD-zh .984 (.981).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean, stdev
+import math
+from collections.abc import Collection, Mapping, Sequence
 
 _STEP = 1e-6  # least distance between the scores of two neighbours
 
 
-def scaled(scores: Mapping[int, float]) -> dict[int, float]:
-    """One ranking's scores on the common scale. A ranking whose scores are all equal says nothing: 0.5 for each."""
-    values = list(scores.values())
-    spread = stdev(values) if len(values) > 1 else 0.0
+def fuse(dense: Mapping[int, float], words: Mapping[int, float], cosines: Mapping[int, float], *, limit: int) -> list[int]:
+    """The ids of both rankings, best first; equal ones by id. Each ranking was cut at `limit`; `cosines` has every id. Without
+    words that tell passages apart, the order of `dense`."""
+    # In a ranking that was cut, those with the least score are there by chance: others as good were left out.
+    least = min(words.values()) if len(words) >= limit else 0.0
+    matches = {id: score for id, score in words.items() if score > least}
+    if not matches:
+        return sorted(dense, key=lambda id: (-dense[id], id))
+    candidates = dense.keys() | matches.keys()
+    near = scaled({id: cosines[id] for id in candidates}, among=dense.values())
+    matching = {id: matches.get(id, least) for id in candidates}
+    said = scaled(matching, among=matching.values())
+    return sorted(candidates, key=lambda id: (-near[id] - said[id], id))
+
+
+def scaled(scores: Mapping[int, float], *, among: Collection[float]) -> dict[int, float]:
+    """Scores on the scale that `among` spans. Where those are all equal nothing is told apart: 0.5 for each."""
+    mean = math.fsum(among) / max(1, len(among))
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in among) / max(1, len(among) - 1))
     if spread <= 1e-12:
         return dict.fromkeys(scores, 0.5)
-    low = fmean(values) - 3 * spread
-    return {id: (score - low) / (6 * spread) for id, score in scores.items()}
-
-
-def settled(ranking: Mapping[int, float], limit: int) -> dict[int, float]:
-    """A ranking cut at `limit` without those whose place at the cut is chance: others as good may have been left out."""
-    if len(ranking) < limit:
-        return dict(ranking)
-    least = min(ranking.values())
-    return {id: score for id, score in ranking.items() if score > least}
-
-
-def fuse(rankings: Iterable[Mapping[int, float]]) -> list[int]:
-    """The ids of all rankings, best first; equal ones by id. One ranking alone keeps its order."""
-    total: dict[int, float] = {}
-    for ranking in rankings:
-        for id, score in scaled(ranking).items():
-            total[id] = total.get(id, 0.0) + score
-    return sorted(total, key=lambda id: (-total[id], id))
+    return {id: (score - mean + 3 * spread) / (6 * spread) for id, score in scores.items()}
 
 
 def descending(similarities: Sequence[float]) -> list[float]:

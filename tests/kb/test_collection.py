@@ -1,0 +1,93 @@
+"""A collection on disk, stopped at every point of storing a document: opened again, it shows one version, whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from handlers.kb.collection import BATCH, Collection
+from handlers.kb.manifest import Manifest
+from handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed
+
+MADE = Made(provider="test", model="test", dimensions=2, language="english")
+PASSAGES = 3 * BATCH
+
+
+def document(version: str, passages: int = PASSAGES) -> Incoming:
+    made = [
+        Passage(passage=str(n), content=f"{version} {n}", text=f"pear {version} {n}", vector=packed([1.0, n / 100]))
+        for n in range(passages)
+    ]
+    return Incoming(document="a.md", title="A", fingerprint=version, passages=tuple(made))
+
+
+def opened(folder: Path) -> Collection:
+    found = Collection.open(folder, "docs")
+    assert found is not None
+    return found
+
+
+def ask(collection: Collection, text: str = "pear", limit: int = 1000) -> Answer:
+    return collection.search(Question(vector=packed([1.0, 0.5]), text=text, limit=limit))
+
+
+def seen(collection: Collection) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for hit in ask(collection).hits:
+        version = hit.content.split()[0]
+        counted[version] = counted.get(version, 0) + 1
+    return counted
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = Collection.create(tmp_path / "docs", "docs", MADE, document("old"))
+    list(made.put(document("old")))
+    made.close()
+    return tmp_path / "docs"
+
+
+@pytest.mark.parametrize("batches", [1, 2, 3])
+def test_stopped_while_passages_are_written_the_old_version_stays(folder: Path, batches: int) -> None:
+    collection = opened(folder)
+    writing = collection.put(document("new"))
+    for _ in range(batches):
+        next(writing)
+    assert seen(collection) == {"old": PASSAGES}
+    collection.close()
+    again = opened(folder)
+    assert seen(again) == {"old": PASSAGES}
+    list(again.put(document("new")))
+    assert seen(again) == {"new": PASSAGES}
+    again.close()
+
+
+def test_stopped_after_the_commit_the_new_version_is_there_and_the_old_one_is_removed(folder: Path) -> None:
+    collection = opened(folder)
+    collection.sweep = lambda: None  # type: ignore[method-assign] # as if killed before it
+    list(collection.put(document("new", 5)))
+    assert seen(collection) == {"new": 5}
+    collection.close()
+    again = opened(folder)
+    assert seen(again) == {"new": 5}
+    again.close()
+    manifest = Manifest(folder / "manifest.sqlite")
+    assert manifest.hidden == set()
+    manifest.close()
+
+
+def test_a_question_in_another_script_is_answered_by_meaning_alone(folder: Path) -> None:
+    collection = opened(folder)
+    answers = {text: ask(collection, text, 5).lexical for text in ("pear 17", "梨 17", "zebra")}
+    collection.close()
+    assert answers == {"pear 17": "used", "梨 17": "other script", "zebra": "no match"}
+
+
+def test_words_lift_a_passage_that_the_vector_alone_would_not_find_first(folder: Path) -> None:
+    collection = opened(folder)
+    by_meaning, by_words = ask(collection, "zebra", 1).hits[0], ask(collection, "77", 1).hits[0]
+    collection.close()
+    assert by_meaning.passage == "50"
+    assert by_words.passage == "77"
+    assert 0 < by_words.cosine < by_meaning.cosine

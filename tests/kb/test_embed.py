@@ -1,0 +1,88 @@
+"""Embedding models: one length, one direction for the same text, and a similarity that means the same for all."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from handlers.kb.embed import BuiltinEmbedder, CountsTokens, HashEmbedder, builtin, estimated_tokens, least_cosine
+from host.errors import ConfigError
+from host.ports import Embedder
+from host.types.specs import EmbeddingSpec
+from tests.kb.conftest import providers
+
+EMBEDDERS = ["builtin", "hash"]
+
+
+def embedder(name: str) -> Embedder:
+    return providers().get(name)(EmbeddingSpec(provider=name))
+
+
+def cosine(one: list[float], other: list[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("name", EMBEDDERS)
+async def test_vectors_have_the_length_that_was_said(name: str) -> None:
+    model = embedder(name)
+    vectors = [await model.embed_query("pear"), *await model.embed_documents(["pear", "", "\0", "x" * 3000])]
+    assert {len(vector) for vector in vectors} == {model.dimensions}
+    assert all(math.isclose(cosine(vector, vector), 1.0, abs_tol=1e-3) for vector in vectors)
+    assert await model.embed_documents([]) == []
+
+
+@pytest.mark.parametrize("name", EMBEDDERS)
+@given(st.text(max_size=40))
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_the_same_text_has_the_same_vector(name: str, text: str) -> None:
+    model = embedder(name)
+    assert await model.embed_query(text) == await model.embed_query(text)
+
+
+@pytest.mark.parametrize("name", EMBEDDERS)
+@given(st.floats(-1, 1), st.floats(-1, 1))
+def test_similarity_is_between_0_and_1_and_never_falls(name: str, one: float, other: float) -> None:
+    similarity = embedder(name).similarity
+    low, high = sorted([one, other])
+    assert 0 <= similarity(low) <= similarity(high) <= 1
+
+
+@pytest.mark.parametrize("name", EMBEDDERS)
+@given(st.floats(0, 1))
+def test_the_least_cosine_is_just_below_the_threshold(name: str, threshold: float) -> None:
+    similarity = embedder(name).similarity
+    least = least_cosine(similarity, threshold)
+    assert similarity(min(1.0, least + 2e-6)) >= threshold or least > 1 - 1e-5
+    assert least == -1 or similarity(least) < threshold
+
+
+async def test_a_related_passage_is_more_similar_than_half_and_an_unrelated_one_less_than_a_fifth() -> None:
+    model = BuiltinEmbedder()
+    question = await model.embed_query("How hot should the water for green tea be?")
+    texts = ["Green tea is brewed with water of eighty degrees.", "The chain of a bicycle is oiled after every ride."]
+    related, unrelated = [model.similarity(cosine(question, vector)) for vector in await model.embed_documents(texts)]
+    assert related > 0.5
+    assert unrelated < 0.2
+
+
+def test_a_model_or_size_that_is_not_there_is_refused() -> None:
+    for said in ({"model": "bert"}, {"dimensions": 768}):
+        with pytest.raises(ConfigError, match="multilingual-e5-small"):
+            builtin(EmbeddingSpec.model_validate(said))
+    with pytest.raises(ConfigError, match="hash"):
+        HashEmbedder(EmbeddingSpec(provider="hash", model="big"))
+
+
+@given(st.text(), st.text())
+def test_counted_tokens_of_two_texts_are_no_more_than_those_of_each(one: str, other: str) -> None:
+    assert estimated_tokens(one + other) <= estimated_tokens(one) + estimated_tokens(other)
+
+
+@given(st.lists(st.sampled_from(["pear", "installation", "the", "知识", "שלום", "E4012", "x.y"]), min_size=1, max_size=12))
+def test_the_model_counts_words_side_by_side_as_it_counts_them_alone(words: list[str]) -> None:
+    model = BuiltinEmbedder()
+    assert isinstance(model, CountsTokens)
+    assert model.count_tokens(" ".join(words)) <= sum(model.count_tokens(word) for word in words)

@@ -1,0 +1,341 @@
+"""The worker process: killed, raced, idle, gone. What was acknowledged stays, and nobody sees half a document."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+from handlers.kb.client import KBClient
+from handlers.kb.store import Incoming, Made, Passage, Question, Told, packed
+from host.errors import StorageError
+from tests.kb.conftest import Opens, Writes, scope, search
+
+MADE = Made(provider="test", model="test", dimensions=4, language="english")
+LONG = 400  # passages: seven batches
+
+
+def document(version: str, passages: int = LONG, name: str = "a.md") -> Incoming:
+    return Incoming(
+        document=name,
+        title="A",
+        fingerprint=version,
+        passages=tuple(
+            Passage(
+                passage=f"{n}", content=f"{version} {n}", text=f"pear {version} {n}", vector=packed([1.0, n / LONG, 0.0, 0.0])
+            )
+            for n in range(passages)
+        ),
+    )
+
+
+@asynccontextmanager
+async def client(state: Path, idle_s: float = 20) -> AsyncIterator[KBClient]:
+    opened = KBClient(state, idle_s=idle_s)
+    yield opened
+    await opened.aclose()
+
+
+def worker_of(state: Path) -> psutil.Process:
+    return psutil.Process(json.loads((state / "kb/worker.json").read_text())["pid"])
+
+
+def kill(state: Path) -> None:
+    process = worker_of(state)
+    process.kill()
+    process.wait(5)
+
+
+def there(path: str | Path) -> bool:
+    return Path(path).exists()
+
+
+def move_away(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+
+
+async def versions(kb: KBClient) -> set[str]:
+    """Which versions of the document a search sees; each must be whole."""
+    question = Question(vector=packed([1.0, 0.5, 0.0, 0.0]), text="pear", limit=2 * LONG)
+    hits = (await kb.search("docs", MADE, question)).hits
+    seen: dict[str, set[str]] = {}
+    for hit in hits:
+        seen.setdefault(hit.content.split()[0], set()).add(hit.passage)
+    assert all(len(passages) == LONG for passages in seen.values()), {version: len(found) for version, found in seen.items()}
+    return set(seen)
+
+
+@pytest.mark.parametrize("batch", [1, 4, 7])
+async def test_a_worker_killed_in_the_middle_of_a_document_shows_one_version_whole(state: Path, batch: int) -> None:
+    async with client(state) as kb:
+        await kb.put("docs", MADE, document("old"))
+
+        def told(done: int, _total: int) -> None:
+            if done >= min(LONG, batch * 64):
+                kill(state)
+                stopped.cancel()
+
+        with anyio.CancelScope() as stopped:
+            await kb.put("docs", MADE, document("new"), told=told)
+        assert await versions(kb) in ({"old"}, {"new"})
+        assert await kb.put("docs", MADE, document("new")) == "replaced"
+        assert await versions(kb) == {"new"}
+        assert [stored.chunks for stored in (await kb.usage("docs", None)).documents] == [LONG]
+
+
+async def test_a_put_whose_worker_is_killed_is_done_by_the_next(state: Path) -> None:
+    killed: list[int] = []
+
+    def told(_done: int, _total: int) -> None:
+        if not killed:
+            killed.append(worker_of(state).pid)
+            kill(state)
+
+    async with client(state) as kb:
+        assert await kb.put("docs", MADE, document("new"), told=told) == "added"
+        assert await versions(kb) == {"new"}
+        assert worker_of(state).pid not in killed
+
+
+async def test_a_worker_killed_after_an_answer_has_lost_nothing(state: Path) -> None:
+    async with client(state) as kb:
+        for version in ("one", "two"):
+            await kb.put("docs", MADE, document(version))
+            kill(state)
+            assert await versions(kb) == {version}
+        await kb.remove("docs", None, ["a.md"])
+        kill(state)
+        assert await kb.usage("docs", None) == await kb.usage("never", None)
+
+
+async def test_a_search_in_flight_when_the_worker_dies_is_asked_again(state: Path) -> None:
+    async with client(state) as kb:
+        await kb.put("docs", MADE, document("new"))
+        worker_of(state).suspend()
+        async with anyio.create_task_group() as tasks:
+            seen: list[set[str]] = []
+
+            async def ask() -> None:
+                seen.append(await versions(kb))
+
+            for _ in range(3):
+                tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            kill(state)
+    assert seen == [{"new"}] * 3
+
+
+async def test_searches_go_on_while_a_document_is_stored(state: Path) -> None:
+    async with client(state) as kb:
+        await kb.put("docs", MADE, document("old"))
+        during: list[set[str]] = []
+        async with anyio.create_task_group() as tasks, anyio.create_task_group() as inner:
+
+            async def ask() -> None:
+                during.append(await versions(kb))
+
+            def told(_done: int, _total: int) -> None:
+                tasks.start_soon(ask)
+
+            inner.start_soon(_put, kb, document("new"), told)
+        assert {"old"} in during
+        assert all(seen in ({"old"}, {"new"}) for seen in during)
+        assert await versions(kb) == {"new"}
+
+
+async def _put(kb: KBClient, incoming: Incoming, told: Told) -> None:
+    await kb.put("docs", MADE, incoming, told=told)
+
+
+async def test_what_a_killed_process_left_half_made_is_made_again(state: Path) -> None:
+    half = state / "kb" / "c-docs" / "shard"
+    half.mkdir(parents=True)
+    (half / "edge_config.json").write_text("{")
+    async with client(state) as kb:
+        assert not (await kb.search("docs", MADE, Question(vector=packed([1.0] * 4), text="x", limit=1))).exists
+        await kb.put("docs", MADE, document("new"))
+        assert await versions(kb) == {"new"}
+
+
+async def test_a_broken_collection_is_an_error_that_names_it_and_spares_the_others(state: Path) -> None:
+    async with client(state) as kb:
+        await kb.put("docs", MADE, document("new"))
+        await kb.put("other", MADE, document("new", 1))
+        kill(state)
+        (state / "kb/c-other/made.json").write_text("{")
+        with pytest.raises(StorageError, match="'other'"):
+            await kb.usage("other", None)
+        assert await versions(kb) == {"new"}
+
+
+async def test_stale_files_of_a_killed_worker_do_not_stop_the_next(state: Path) -> None:
+    async with client(state) as kb:
+        await kb.put("docs", MADE, document("new"))
+        address = json.loads((state / "kb/worker.json").read_text())
+        kill(state)
+        assert there(address["socket"])
+        (state / "kb/worker.json").write_text(json.dumps({**address, "pid": 1}))
+        assert await versions(kb) == {"new"}
+
+
+async def test_many_that_come_first_share_one_worker(state: Path) -> None:
+    clients = [KBClient(state, idle_s=20) for _ in range(6)]
+    async with anyio.create_task_group() as tasks:
+        for number, one in enumerate(clients):
+            tasks.start_soon(one.put, "docs", MADE, document("new", 3, name=f"{number}.md"))
+    assert len((await clients[0].usage("docs", None)).documents) == 6
+    assert len(_workers(state)) == 1
+    for one in clients:
+        await one.aclose()
+
+
+async def test_a_worker_ends_when_nobody_asks_and_the_next_question_starts_another(state: Path) -> None:
+    async with client(state, idle_s=0.2) as kb:
+        await kb.put("docs", MADE, document("new"))
+        first = worker_of(state)
+        await anyio.to_thread.run_sync(first.wait, 10)
+        assert _workers(state) == []
+        assert not (state / "kb/worker.json").exists()
+        assert await versions(kb) == {"new"}
+
+
+async def test_a_worker_ends_when_its_state_folder_is_gone(state: Path) -> None:
+    async with client(state) as kb:
+        await kb.put("docs", MADE, document("new", 1))
+        worker, socket = worker_of(state), json.loads((state / "kb/worker.json").read_text())["socket"]
+        move_away(state)
+        await anyio.to_thread.run_sync(worker.wait, 10)
+        assert not there(socket)
+
+
+async def test_a_long_state_path_has_a_worker_too(tmp_path: Path) -> None:
+    deep = tmp_path / ("long" * 30) / ("path" * 30)
+    async with client(deep) as kb:
+        await kb.put("docs", MADE, document("new", 1))
+        await kb.stop_worker()
+
+
+async def test_a_state_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    async with client(tmp_path / "file" / "state") as kb:
+        with pytest.raises(StorageError, match="cannot be started in"):
+            await kb.usage("docs", None)
+
+
+async def test_a_collection_whose_name_is_a_path_stays_inside_the_state_folder(state: Path) -> None:
+    async with client(state) as kb:
+        await kb.put("../../../tmp/x", MADE, document("new", 1))
+        assert [stored.document for stored in (await kb.usage("../../../tmp/x", None)).documents] == ["a.md"]
+    assert len([path for path in (state / "kb").iterdir() if path.is_dir()]) == 1
+
+
+async def test_closing_leaves_no_thread_no_file_and_no_process_of_ours(state: Path, opens: Opens, write: Writes) -> None:
+    folder = write({"a.md": "pear"})
+    async with opens() as kb:
+        await kb.add("docs", [folder])
+    me = psutil.Process()
+    files, threads = me.num_fds(), me.num_threads()
+    for _ in range(5):
+        async with opens() as kb:
+            await kb.add("docs", [folder])
+            await search(kb, "pear")
+    assert (me.num_fds(), me.num_threads()) == (files, threads)
+    assert me.children() == []
+
+
+async def test_opening_starts_nothing(state: Path, opens: Opens) -> None:
+    async with opens():
+        pass
+    assert not there(state)
+
+
+def _workers(state: Path) -> list[int]:
+    """Processes that have the state folder as argument."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if str(state) in process.cmdline():
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ whole processes
+
+ADDER = """
+import anyio, sys
+from pathlib import Path
+from handlers.kb.base import open_kb
+from tests.kb.conftest import providers, spec
+from host.config.schema import KBStorageSettings
+
+async def main(state, folder):
+    async with open_kb(Path(state), {"docs": spec("docs")}, providers(), KBStorageSettings(idle_s=20, reserve_mb=1)) as kb:
+        await kb.add("docs", [Path(folder)], progress=lambda done, total, current: print(done, current, flush=True))
+
+anyio.run(main, *sys.argv[1:])
+"""
+
+
+@contextmanager
+def adding(state: Path, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that adds a folder and says how far it is."""
+    process = subprocess.Popen([sys.executable, "-c", ADDER, str(state), str(folder)], stdout=subprocess.PIPE, text=True)
+    with process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize(("lines", "both"), [(1, False), (4, False), (4, True), (9, True)])
+async def test_an_adder_killed_in_the_middle_leaves_whole_documents_and_adding_again_completes(
+    opens: Opens, write: Writes, state: Path, lines: int, both: bool
+) -> None:
+    folder = write({f"{n}.txt": f"pear number {n}. " * 300 for n in range(4)})
+    with adding(state, folder) as process:
+        assert process.stdout is not None
+        for _ in range(lines):
+            process.stdout.readline()
+        process.kill()
+        if both and (state / "kb/worker.json").exists():
+            kill(state)
+    async with opens() as kb:
+        [listing] = await kb.list()
+        for stored in listing.documents:
+            assert len((await kb.fetch_document("docs", stored.document, scope())).items) == stored.chunks
+        report = await kb.add("docs", [folder])
+        assert {file.outcome for file in report.files} <= {"added", "unchanged"}
+        [listing] = await kb.list()
+        found = await search(kb, "pear", limit=1000)
+    assert [stored.document for stored in listing.documents] == ["0.txt", "1.txt", "2.txt", "3.txt"]
+    assert len(found.items) == listing.chunks == 4 * listing.documents[0].chunks
+
+
+async def test_two_processes_add_and_search_at_once(opens: Opens, write: Writes, state: Path) -> None:
+    ours = write({f"ours/{n}.txt": f"pear {n}" for n in range(10)}) / "ours"
+    theirs = write({f"theirs/t{n}.txt": f"pear {n}" for n in range(10)}) / "theirs"
+    async with opens() as kb:
+        with adding(state, theirs) as process:
+            await kb.add("docs", [ours])
+            await anyio.to_thread.run_sync(process.communicate)
+            assert process.returncode == 0
+        found = await search(kb, "pear", limit=50)
+    assert len(found.items) == 20
+
+
+async def test_a_terminal_that_interrupts_the_adder_does_not_end_the_worker(state: Path, write: Writes) -> None:
+    with adding(state, write({"a.txt": "pear " * 5000})) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.readline()
+        worker = worker_of(state)
+        assert os.getsid(worker.pid) != os.getsid(process.pid)
+    assert worker.is_running()
