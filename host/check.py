@@ -18,12 +18,12 @@ from host.errors import HostError, Place, UnknownName
 from host.packages import AGENT_FILE, PROMPTS_FILE, SEARCH_FILE, App, Package
 from host.references import References
 from host.types.base import Value
-from host.types.specs import DELETED, PERMISSION, TIMESTAMPS, CollectionSpec, ConnectorSpec, ModelSpec
+from host.types.specs import DELETED, PERMISSION, TIMESTAMPS, CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_SPECS: dict[str, type[Value]] = {"kb": CollectionSpec, "models": ModelSpec, "connectors": ConnectorSpec}
+_SPECS: dict[str, type[Value]] = {"kb": CollectionSpec, "models": ModelSpec, "connectors": ConnectorSpec, "mcps": ServerSpec}
 
 
 def check(app: App, assistant_id: str = "", *, providers: Collection[str] = ()) -> list[Problem]:
@@ -97,9 +97,6 @@ class _Check:
     def _declaration(self, kind: str, owner: str, place: tree.Found) -> None:
         document: Document | None = self._attempt(read_document, place.path, place.shown)
         if document is None:
-            return
-        if kind not in _SPECS:
-            self.found.extend(document.warnings)
             return
         checked = check_document(_SPECS[kind], document, self.app.environment)
         self.found.extend(checked.findings())

@@ -27,6 +27,13 @@
     │   ├── ModelStalled
     │   ├── ModelTruncated
     │   └── ModelGarbled
+    ├── ServerError            an MCP server cannot be used; the message names the server
+    │   ├── ServerNotConfigured   its command or its address leads nowhere
+    │   ├── ServerUnreachable     it cannot be started or connected to, or it ended before it answered
+    │   ├── ServerTimeout         it was not ready, or did not answer, in time
+    │   ├── ServerMalformed       it answers with something that is not MCP, or is larger than allowed
+    │   ├── ServerRefused         it answered with an error
+    │   └── ToolFailed            the tool ran and reported a failure
     ├── IngestError            a document cannot be added
     ├── StorageError           disk full, a store that cannot be opened or is in use
     └── WorkerDied             a child process of ours ended under a call
@@ -206,6 +213,34 @@ class ModelTruncated(ModelError):
 
 class ModelGarbled(ModelError):
     code = "model_garbled"
+
+
+class ServerError(HostError):
+    code = "server"
+
+
+class ServerNotConfigured(ServerError):
+    code = "server_not_configured"
+
+
+class ServerUnreachable(ServerError):
+    code = "server_unreachable"
+
+
+class ServerTimeout(ServerError):
+    code = "server_timeout"
+
+
+class ServerMalformed(ServerError):
+    code = "server_malformed"
+
+
+class ServerRefused(ServerError):
+    code = "server_refused"
+
+
+class ToolFailed(ServerError):
+    code = "tool_failed"
 
 
 class IngestError(HostError):

@@ -1,4 +1,4 @@
-"""The app: its assistants, collections, models and connectors, as its folder declares them.
+"""The app: its assistants, collections, models, connectors and MCP servers, as its folder declares them.
 
 Files are read when they are first needed, each once: a broken package stands beside good ones, and raises its errors for
 whoever asks for it. Knows nothing of what the declarations are used for.
@@ -25,7 +25,7 @@ from host.config.validate import Checked, check_document, read_value
 from host.errors import ConfigError, ConfigErrors, Place
 from host.ports import HookScript
 from host.types.base import Value
-from host.types.specs import CollectionSpec, ConnectorSpec, ModelSpec
+from host.types.specs import CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
 from host.types.turn import CreateReturn, TurnOptions
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class Package:
 
 @dataclass(frozen=True, kw_only=True)
 class App:
-    """A folder with an app in it. `servers` leads from an MCP server's id to its file."""
+    """A folder with an app in it. `servers` are MCP servers."""
 
     root: Path
     environment: Environment = field(repr=False)
@@ -70,7 +70,7 @@ class App:
     collections: Catalogue[CollectionSpec]
     models: Catalogue[ModelSpec]
     connectors: Catalogue[ConnectorSpec]
-    servers: Mapping[str, Path]
+    servers: Catalogue[ServerSpec]
 
     @cached_property
     def agent_file(self) -> Checked | None:
@@ -138,6 +138,10 @@ class App:
         """As `resolve_collection`, for models."""
         return _resolved(self.models, assistant_id, name, place)
 
+    def resolve_server(self, assistant_id: str, name: str, *, place: Place | None = None) -> ServerSpec:
+        """As `resolve_collection`, for MCP servers. ConfigError also for a variable that is not set."""
+        return _resolved(self.servers, assistant_id, name, place)
+
     def _file(self, shown: str, model: type[Value]) -> Checked | None:
         path = self.root / shown
         return check_document(model, read_document(path, shown), self.environment) if path.is_file() else None
@@ -158,7 +162,7 @@ def load_app(root: Path, environment: Environment) -> App:
         connectors=Catalogue(
             "connector", {_OFFLINE.id: lambda: _OFFLINE, **_specs("connectors", ConnectorSpec, (), root, environment)}
         ),
-        servers={each.id: each.path for each in _everywhere("mcps", found, root)},
+        servers=Catalogue("MCP server", _specs("mcps", ServerSpec, found, root, environment)),
     )
 
 

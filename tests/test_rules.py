@@ -25,6 +25,8 @@ DOORS = {
     "markdownify": ("handlers.kb",),
     "bs4": ("handlers.kb",),
     "openai": ("host.llm.openai",),
+    "mcp": ("host.mcp.client",),
+    "mcp_types": ("host.mcp.client",),
     "tavily": ("handlers.web",),
     "sqlalchemy": ("handlers.db",),
     "ruamel": ("host.config",),

@@ -1,6 +1,6 @@
-"""What the files of an app declare beside assistants: collections, models and connectors.
+"""What the files of an app declare beside assistants: collections, models, connectors and MCP servers.
 
-One pydantic model for each kind of file (`*.kb.yao`, `*.mod.yao`, `*.conn.yao`); `host.packages` reads and checks them, the
+One pydantic model for each kind of file (`*.kb.yao`, `*.mod.yao`, `*.conn.yao`, `*.mcp.yao`); `host.packages` reads and checks them, the
 handlers and the composition root receive them. `id` is given by the file's place: `docs`, or `agents.shop.product` for
 `assistants/shop/models/product.mod.yao`.
 """
@@ -8,8 +8,9 @@ handlers and the composition root receive them. `id` is given by the file's plac
 from __future__ import annotations
 
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from host.types.base import Value
 
@@ -188,3 +189,43 @@ class ConnectorSpec(Value):
     label: str = ""
     type: Literal["openai", "extractive", "scripted"]
     options: ConnectorOptions = ConnectorOptions()
+
+
+# ------------------------------------------------------------------------------------------------ *.mcp.yao
+
+
+class ServerSpec(Value):
+    """An MCP server: a program that speaks over its standard streams (`stdio`), or an address (`http`, streamable HTTP)."""
+
+    id: str = ""
+    label: str = ""
+    description: str = ""
+    transport: Literal["stdio", "http"] = "stdio"
+    command: str = Field(default="", validate_default=True, description="Program of a stdio server; runs in the app's folder")
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default={}, description="Variables for the program, beside HOME, LOGNAME, PATH, SHELL, TERM, USER")
+    url: str = Field(default="", validate_default=True, description="Address of an http server, such as https://host/mcp")
+    headers: dict[str, str] = Field(default={}, description="Sent with every request to an http server")
+    timeout: float = Field(default=30.0, gt=0, description="Seconds for one call")
+    start_timeout: float = Field(default=30.0, gt=0, description="Seconds for starting or connecting, which the first call waits for")
+    result_kb: int = Field(default=4096, ge=1, description="Largest answer, as JSON")
+    tools: tuple[str, ...] = Field(default=(), description="Tools that may be used; none named: all")
+    read_only: tuple[str, ...] = Field(
+        default=(), description="Tools that only read although the server does not say so; their calls may be tried again"
+    )
+
+    @field_validator("command")
+    @classmethod
+    def _program(cls, command: str, info: ValidationInfo) -> str:
+        if not command.strip() and info.data.get("transport") == "stdio":
+            raise ValueError("a stdio server needs the program to run (for an http server say transport: 'http')")
+        return command
+
+    @field_validator("url")
+    @classmethod
+    def _address(cls, url: str, info: ValidationInfo) -> str:
+        if info.data.get("transport") == "http":
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ValueError("an http server needs its address, such as 'https://host/mcp'")
+        return url

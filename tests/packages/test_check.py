@@ -30,7 +30,7 @@ def test_a_good_app_has_no_findings(make_app: MakeApp) -> None:
               "search": {"web": {"provider": "tavily"}, "kb": {"collections": ["agents.a.docs"]}, "rerank": {"agent": "b"}}
             }""",
             "assistants/a/kb/docs.kb.yao": "{}",
-            "assistants/a/mcps/own.mcp.yao": "{}",
+            "assistants/a/mcps/own.mcp.yao": '{"command": "x"}',
             "assistants/a/models/order.mod.yao": """{
               "table": {"name": "orders"},
               "columns": [{"name": "id", "type": "ID"}, {"name": "customer_id", "type": "integer"}],
@@ -42,7 +42,7 @@ def test_a_good_app_has_no_findings(make_app: MakeApp) -> None:
             "assistants/b/package.yao": "{}",
             "connectors/gpt.conn.yao": '{"type": "openai"}',
             "kb/faq.kb.yao": "{}",
-            "mcps/files.mcp.yao": "{}",
+            "mcps/files.mcp.yao": '{"command": "x"}',
             "models/customer.mod.yao": '{"table": {"name": "c"}, "columns": [{"name": "id", "type": "ID"}]}',
         }
     )
@@ -92,7 +92,7 @@ def test_names_that_lead_nowhere_are_placed_with_the_nearest_name(make_app: Make
             }""",
             "assistants/a/kb/docs.kb.yao": "{}",
             "assistants/a/models/order.mod.yao": '{"table": {"name": "o"}, "columns": [{"name": "id", "type": "ID"}]}',
-            "mcps/files.mcp.yao": "{}",
+            "mcps/files.mcp.yao": '{"command": "x"}',
         }
     )
     where = "assistants/a/package.yao"

@@ -92,7 +92,8 @@ def test_an_assistants_own_declarations_come_before_those_of_the_app(make_app: M
             "kb/docs.kb.yao": '{"name": "global"}',
             "kb/sub/faq.kb.yao": "{}",
             "models/customer.mod.yao": MODEL,
-            "mcps/files.mcp.yao": "{}",
+            "assistants/sales/bot/mcps/files.mcp.yao": '{"transport": "http", "url": "https://example.org/mcp"}',
+            "mcps/files.mcp.yao": '{"command": "files", "env": {"KEY": "$ENV.KEY"}}',
         }
     )
     app = load_app(root, {})
@@ -103,7 +104,12 @@ def test_an_assistants_own_declarations_come_before_those_of_the_app(make_app: M
     assert app.resolve_collection("other", "agents.sales.bot.docs").name == "own"
     assert app.resolve_model("sales.bot", "order").id == "agents.sales.bot.order"
     assert app.resolve_model("sales.bot", "customer").id == "customer"
-    assert app.servers == {"files": root / "mcps/files.mcp.yao"}
+    assert app.resolve_server("sales.bot", "files").id == "agents.sales.bot.files"
+    assert app.resolve_server("sales.bot", "files").url == "https://example.org/mcp"
+    with pytest.raises(ConfigError, match=r"^mcps/files\.mcp\.yao:1:\d+: 'env\.KEY' needs the environment variable 'KEY'"):
+        app.resolve_server("other", "files")
+    with pytest.raises(UnknownName, match=r"no MCP server 'fils' \(did you mean 'files'\?\)"):
+        app.resolve_server("other", "fils")
     with pytest.raises(UnknownName, match=r"no model 'custmer' \(did you mean 'customer'\?\)"):
         app.resolve_model("other", "custmer")
 
