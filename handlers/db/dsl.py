@@ -3,8 +3,8 @@
 `{"model", "select", "wheres": [{"field", "op", "value"}], "orders": [{"field", "order"}], "limit"}`; `column` may be said for
 `field`. Values are data for ever: nothing here or behind it turns one into the text of a statement.
 
-Two conditions look into every text field at once; their field is `*` and their value a list of words or phrases: `match`
-wants all of them, `match any` at least one.
+Three conditions look into every text field at once; their field is `*` and their value a list of words or phrases: `match`
+wants all of them, `match any` at least one, `match none` none.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from host.types.base import Value, dotted, problems, read
 from host.types.search import Order, Where
 
 EVERY_TEXT = "*"
-MATCH, MATCH_ANY = "match", "match any"
+MATCH, MATCH_ANY, MATCH_NONE = "match", "match any", "match none"
+MATCHES = frozenset({MATCH, MATCH_ANY, MATCH_NONE})
 MOST_VALUES = 1000
 
-OPERATORS = ("=", "!=", ">", ">=", "<", "<=", "like", "in", "not in", "between", "null", "not null", MATCH, MATCH_ANY)
+PLAIN = ("=", "!=", ">", ">=", "<", "<=", "like", "in", "not in", "between", "null", "not null")
+OPERATORS = (*PLAIN, MATCH, MATCH_ANY, MATCH_NONE)
 SYNONYMS = {
     "": "=",
     "==": "=",
@@ -47,7 +49,7 @@ SYNONYMS = {
     "is not null": "not null",
     "notnull": "not null",
 }
-LISTS = frozenset({"in", "not in", "between", MATCH, MATCH_ANY})
+LISTS = frozenset({"in", "not in", "between", *MATCHES})
 ORDERED = frozenset({">", ">=", "<", "<=", "between"})
 NOTHING = frozenset({"null", "not null"})
 
@@ -112,7 +114,7 @@ def _checked(where: Where, schema: Schema) -> Where:
     op, value = operator(where.op), where.value
     if op in ("is", "is not"):
         op = "=" if op == "is" else "!="
-    if op in (MATCH, MATCH_ANY):
+    if op in MATCHES:
         return _words(where.field, op, value, schema)
     field = known(schema, where.field)
     if value is None and op in ("=", "!=", *NOTHING):

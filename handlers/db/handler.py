@@ -13,6 +13,7 @@ from handlers.db.coerce import plain
 from handlers.db.dsl import MATCH, MATCH_ANY, QueryDSL, lint
 from handlers.db.items import items_of
 from handlers.db.permission import Permit, permit_for
+from handlers.db.question.lexicon import Lexicons
 from handlers.db.question.reading import Offer, Reading, read_question
 from handlers.db.question.vocabulary import vocabulary
 from handlers.db.store import Answer, Samples, Store
@@ -29,7 +30,7 @@ class DBHandler:
     """Searches the models of one database. Implements `host.ports.Handler`."""
 
     def __init__(self, store: Store, models: Mapping[str, ModelSpec]) -> None:
-        self._store, self._models = store, models
+        self._store, self._models, self._lexicons = store, models, Lexicons()
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         """Records of `request.models`, best first. `Found.dsl` is the query, or {"queries": […]} where several models
@@ -37,10 +38,13 @@ class DBHandler:
         permits = self._permits(request, scope)
         limit = request.limit or scope.settings.db.max_results
         with span("dsl_build", "query from the question", query=request.query) as node:
-            readings = await self._read(request, scope, permits)
+            readings = [one for one in await self._read(request, scope, permits) if one.asks or request.wheres or request.orders]
             queries = [self._merged(request, reading.dsl, limit) for reading in readings]
             queries = [lint_first(query, self._store) for query in await self._answerable(request, queries, scope)]
             node.data.update(dsl=[query.wire() for query in queries], unplaced=[list(one.unplaced) for one in readings])
+        if not readings:
+            await scope.warn("db_query_words", "the question asks for nothing that the models have; nothing was searched")
+            return Found(total=0)
         await self._tell(readings, queries, scope)
         items: list[Item] = []
         total, asked = 0, []
@@ -73,9 +77,11 @@ class DBHandler:
         if scope.uses.query != "builtin":
             raise SourceNotConfigured(f"uses.query is {scope.uses.query!r}: only 'builtin' writes queries to a database")
         words = vocabulary(scope.settings.query.language)
-        offers = [Offer(self._store.schema(model), await self._samples(model, permit, scope)) for model, permit in permits.items()]
+        offers = []
+        for model, permit in permits.items():
+            offers.append(Offer(self._store.schema(model), await self._samples(model, permit, scope)))
         others = [self._store.schema(model) for model in sorted(self._models) if model not in permits]
-        readings = read_question(request.query, offers, words, scope.now(), others)
+        readings = read_question(request.query, offers, words, scope.now(), others, self._lexicons)
         unplaced = list(dict.fromkeys(word for reading in readings for word in reading.unplaced))
         if unplaced and scope.settings.query.strict:
             raise SourceError(
@@ -107,7 +113,8 @@ class DBHandler:
 
     async def _answerable(self, request: SearchRequest, queries: list[QueryDSL], scope: Scope) -> list[QueryDSL]:
         """Without the models that lack a field which the caller named, as long as another has it."""
-        named = [part.field for part in (*(request.wheres or ()), *(request.orders or ()))] + list(request.select or ())
+        named = [where.field for where in request.wheres or ()] + [order.field for order in request.orders or ()]
+        named += request.select or ()
         left = []
         for query in queries:
             missing = [name for name in named if name not in self._store.schema(query.model).fields and name != "*"]
@@ -115,7 +122,7 @@ class DBHandler:
                 await scope.warn("db_model_skipped", f"{query.model!r} was not searched: it has no field {missing[0]!r}")
             else:
                 left.append(query)
-        return left or queries[:1]
+        return left or queries[:1]  # whose missing field becomes the error
 
     async def _tell(self, readings: list[Reading], queries: list[QueryDSL], scope: Scope) -> None:
         asked = {query.model for query in queries}

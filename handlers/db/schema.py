@@ -58,10 +58,11 @@ class Field:
 
 @dataclass(frozen=True)
 class Schema:
-    """A model's fields in the order of declaration, by name."""
+    """A model's fields in the order of declaration, by name. `names`: what people call the model."""
 
     id: str
     name: str
+    names: tuple[str, ...]
     fields: dict[str, Field]
     key: str
     title: str
@@ -86,8 +87,16 @@ def schema_of(spec: ModelSpec) -> Schema:
     if spec.option.permission:
         fields.update((name, Field(name, "text", hidden=True)) for name in PERMISSION)
     key = next(column.name for column in spec.columns if column.primary or column.type == "ID")
-    name = spec.name or spec.id.rpartition(".")[2].replace("_", " ").capitalize()
-    return Schema(spec.id, name, fields, key, _title(fields))
+    own = spec.id.rpartition(".")[2].replace("_", " ")
+    name = spec.name or own.capitalize()
+    names = (name, own, spec.table.name.replace("_", " "), *short_pieces(spec.table.comment))
+    return Schema(spec.id, name, names, fields, key, _title(fields))
+
+
+def short_pieces(comment: str) -> list[str]:
+    """The pieces of a comment, parted by commas, that are names rather than sentences: up to three words."""
+    pieces = (piece.strip() for piece in comment.replace(";", ",").split(","))
+    return [piece for piece in pieces if 0 < len(piece.split()) <= 3]
 
 
 def _declared(column: ColumnSpec) -> Field:

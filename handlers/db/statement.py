@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.sql import ColumnElement
 
-from handlers.db.dsl import EVERY_TEXT, MATCH_ANY, QueryDSL
+from handlers.db.dsl import EVERY_TEXT, MATCH_ANY, MATCH_NONE, MATCHES, QueryDSL
 from handlers.db.permission import Permit
 from handlers.db.schema import Field, Schema
 from host.types.search import Order, Where
@@ -60,7 +60,7 @@ class Compiler:
     # ---- conditions
 
     def _conditions(self, dsl: QueryDSL, permit: Permit | None) -> list[Clause]:
-        asked = [self._words(where) if where.op.startswith("match") else self._where(where) for where in dsl.wheres]
+        asked = [self._words(where) if where.op in MATCHES else self._where(where) for where in dsl.wheres]
         return [*asked, *self._always(permit)]
 
     def _always(self, permit: Permit | None) -> list[Clause]:
@@ -99,7 +99,9 @@ class Compiler:
     def _words(self, where: Where) -> Clause:
         fields = self._schema.texts if where.field == EVERY_TEXT else [self._schema.fields[where.field]]
         columns = [self._table.c[field.name] for field in fields]
-        found = [sa.or_(sa.false(), *(self._like(column, _containing(word)) for column in columns)) for word in where.value]
+        found = [sa.or_(sa.false(), *(self._has(column, word) for column in columns)) for word in where.value]
+        if where.op == MATCH_NONE:
+            return sa.not_(sa.or_(sa.false(), *found))
         return sa.or_(sa.false(), *found) if where.op == MATCH_ANY else sa.and_(sa.true(), *found)
 
     def _equal(self, field: Field, values: Sequence[Any]) -> Clause:
@@ -109,6 +111,10 @@ class Compiler:
         if self._dialect == "sqlite" and all(str(value).isascii() for value in values):
             return sa.collate(column, "NOCASE").in_(values)
         return self._folded(column).in_([fold(value) for value in values])
+
+    def _has(self, column: sa.Column[Any], word: str) -> Clause:
+        # Without a text there is nothing in it, rather than nothing known about it.
+        return sa.func.coalesce(self._like(column, _containing(word)), sa.false())
 
     def _like(self, column: sa.Column[Any], pattern: str) -> Clause:
         if self._dialect == "sqlite" and pattern.isascii():

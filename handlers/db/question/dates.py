@@ -1,0 +1,95 @@
+"""Spans of time: what "last month" or "March 2024" is on a given day. Pure; weeks begin on Monday."""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from handlers.db.question.meanings import DateUnitName
+
+FIRST_YEAR, LAST_YEAR = 1900, 2100
+LONGEST = 10_000  # units; further back there is nothing to find, and dates end
+
+
+@dataclass(frozen=True)
+class Span:
+    """From `start` (included) to `end` (not included), both with the time zone of `now`."""
+
+    start: datetime
+    end: datetime
+
+
+def midnight(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def day(moment: datetime) -> Span:
+    start = midnight(moment)
+    return Span(start, start + timedelta(days=1))
+
+
+def shifted(moment: datetime, unit: DateUnitName, count: int) -> datetime:
+    """`count` units later; a day that the month does not have becomes its last."""
+    count = max(-LONGEST, min(LONGEST, count))
+    if unit in ("hour", "day", "week"):
+        return moment + {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}[unit] * count
+    months = moment.year * 12 + moment.month - 1 + count * {"month": 1, "quarter": 3, "year": 12}[unit]
+    year, month = divmod(max(12, min(9998 * 12, months)), 12)
+    last = calendar.monthrange(year, month + 1)[1]
+    return moment.replace(year=year, month=month + 1, day=min(moment.day, last))
+
+
+def current(now: datetime, unit: DateUnitName) -> Span:
+    """The day, week, month, quarter or year that `now` is in."""
+    starts: dict[DateUnitName, Callable[[datetime], datetime]] = {
+        "hour": lambda at: at.replace(minute=0, second=0, microsecond=0),
+        "day": midnight,
+        "week": lambda at: midnight(at) - timedelta(days=at.weekday()),
+        "month": lambda at: midnight(at).replace(day=1),
+        "quarter": lambda at: midnight(at).replace(day=1, month=(at.month - 1) // 3 * 3 + 1),
+        "year": lambda at: midnight(at).replace(day=1, month=1),
+    }
+    start = starts[unit](now)
+    return Span(start, shifted(start, unit, 1))
+
+
+def previous(now: datetime, unit: DateUnitName) -> Span:
+    start = current(now, unit).start
+    return Span(shifted(start, unit, -1), start)
+
+
+def rolling(now: datetime, unit: DateUnitName, count: int) -> Span:
+    """The last `count` units up to the end of today."""
+    start = shifted(now, unit, -count)
+    return Span(start if unit == "hour" else midnight(start), day(now).end)
+
+
+def year(now: datetime, number: int) -> Span:
+    return current(midnight(now).replace(year=number, month=1, day=1), "year")
+
+
+def month(now: datetime, number: int, in_year: int | None) -> Span:
+    """That month of the year; without a year the latest that has begun."""
+    within = in_year or (now.year if number <= now.month else now.year - 1)
+    return current(midnight(now).replace(year=within, month=number, day=1), "month")
+
+
+def quarter(now: datetime, number: int, in_year: int | None) -> Span:
+    latest = now.year if number * 3 - 2 <= now.month else now.year - 1
+    return current(midnight(now).replace(year=in_year or latest, month=number * 3 - 2, day=1), "quarter")
+
+
+def weekday(now: datetime, number: int, *, before_today: bool) -> Span:
+    """The latest such day; today counts unless `before_today`."""
+    back = (now.weekday() - number) % 7
+    return day(now - timedelta(days=back or (7 if before_today else 0)))
+
+
+def stored(moment: datetime, kind: str) -> str:
+    """A moment as a condition has it: the day for a date, UTC to the second for a moment."""
+    if kind == "date":
+        return moment.date().isoformat()
+    utc = moment.astimezone(UTC) if moment.tzinfo else moment
+    return utc.replace(tzinfo=None).isoformat(sep=" ", timespec="seconds")

@@ -1,0 +1,194 @@
+"""What a phrase of a question can mean: by the language (`vocabulary`) or by the model (`lexicon`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from handlers.db.schema import Field
+
+Phrase = tuple[str, ...]
+Sorting = Literal["asc", "desc"]
+Relation = Literal["since", "after", "before", "until", "during"]
+DateUnitName = Literal["hour", "day", "week", "month", "quarter", "year"]
+
+
+class Meaning:
+    """The base of all meanings."""
+
+
+# ---- of the model
+
+
+@dataclass(frozen=True)
+class FieldRef(Meaning):
+    field: Field
+
+
+@dataclass(frozen=True)
+class ValueRef(Meaning):
+    """A value that the field has: an option, or one that was sampled."""
+
+    field: Field
+    value: str
+
+
+@dataclass(frozen=True)
+class ModelRef(Meaning):
+    """The model itself."""
+
+
+@dataclass(frozen=True)
+class OtherModel(Meaning):
+    """Another model of the app."""
+
+    id: str
+
+
+# ---- of the language
+
+
+@dataclass(frozen=True)
+class Compare(Meaning):
+    op: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Postfix(Meaning):
+    """A comparison said after its number."""
+
+    op: str
+
+
+@dataclass(frozen=True)
+class Unit(Meaning):
+    kind: str
+
+
+@dataclass(frozen=True)
+class Superlative(Meaning):
+    order: Sorting
+
+
+@dataclass(frozen=True)
+class OrderWord(Meaning):
+    kinds: tuple[str, ...]
+    order: Sorting
+
+
+@dataclass(frozen=True)
+class Direction(Meaning):
+    order: Sorting
+
+
+@dataclass(frozen=True)
+class Condition(Meaning):
+    kind: str
+    op: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Truth(Meaning):
+    value: bool
+
+
+@dataclass(frozen=True)
+class Numeral(Meaning):
+    number: int
+
+
+@dataclass(frozen=True)
+class Multiplier(Meaning):
+    factor: int
+
+
+@dataclass(frozen=True)
+class DateRelation(Meaning):
+    relation: str
+
+
+@dataclass(frozen=True)
+class Period(Meaning):
+    """`previous` (last month), `rolling` (the last 30 days), `this`."""
+
+    which: Literal["previous", "rolling", "this"]
+
+
+@dataclass(frozen=True)
+class DateUnit(Meaning):
+    unit: DateUnitName
+
+
+@dataclass(frozen=True)
+class Month(Meaning):
+    number: int
+    clear: bool
+
+
+@dataclass(frozen=True)
+class Weekday(Meaning):
+    number: int
+
+
+@dataclass(frozen=True)
+class DayWord(Meaning):
+    days: int
+
+
+class Between(Meaning): ...
+
+
+class BetweenAnd(Meaning): ...
+
+
+class SortBy(Meaning): ...
+
+
+class Top(Meaning): ...
+
+
+class First(Meaning): ...
+
+
+class Not(Meaning): ...
+
+
+class And(Meaning): ...
+
+
+class Or(Meaning): ...
+
+
+class Link(Meaning): ...
+
+
+class Equals(Meaning): ...
+
+
+class Single(Meaning): ...
+
+
+class BeforeYear(Meaning): ...
+
+
+class Contains(Meaning): ...
+
+
+class Called(Meaning): ...
+
+
+class Ago(Meaning): ...
+
+
+class Old(Meaning): ...
+
+
+class Definite(Meaning): ...
+
+
+class Filler(Meaning): ...
+
+
+class Everything(Filler): ...

@@ -1,0 +1,167 @@
+"""The rules of the grammar, in the order in which they are tried at each position of a question.
+
+A rule adds to the draft and returns the position after what it took, or returns None and adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from handlers.db.question.cursor import Cursor, Draft
+from handlers.db.question.meanings import (
+    And,
+    Called,
+    Condition,
+    Everything,
+    FieldRef,
+    Filler,
+    Link,
+    ModelRef,
+    Not,
+    Or,
+    ValueRef,
+)
+from handlers.db.question.rules_field import field_led, literal, values
+from handlers.db.question.rules_number import amount_led, between, compare, compared_date, date_led
+from handlers.db.question.rules_order import limit, order_words
+from handlers.db.question.tokens import phrase_of
+
+Rule = Callable[[Cursor, Draft, int], int | None]
+
+
+def identifier(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "SO-10744" that is no known value: one word to search for, not a word and a number."""
+    group, end = cursor.typed[i].group, i
+    while end < len(cursor.typed) and cursor.typed[end].group == group:
+        end += 1
+    mixed = cursor.typed[i].kind == "word" and any(cursor.typed[k].kind == "number" for k in range(i, end))
+    if not mixed or cursor.at(i)[1] >= end:
+        return None
+    draft.unplaced.extend(range(i, end))
+    return end
+
+
+def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "not from Apple", "except discontinued ones", "without a description", "not more than 50"."""
+    no = cursor.take(i, Not)
+    if no is None:
+        return None
+    direct, later = no[1], cursor.past(no[1], Filler, Link)
+    for at in dict.fromkeys((direct, later)):
+        for rule in (compare, field_led, values, condition):
+            end = rule(cursor, draft, at, True)
+            if end is not None:
+                return end
+    if later < len(cursor.tokens) and cursor.unknown(later) and cursor.tokens[later].kind == "word":
+        draft.excluded.append(later)
+        return later + 1
+    return None
+
+
+def condition(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> int | None:
+    """ "in stock", "sold out"."""
+    found = cursor.take(i, Condition)
+    field = cursor.field_of_kind(found[0].kind) if found else None
+    if found is None or field is None:
+        return None
+    opposite = {">": "=", "=": ">"}
+    draft.add(field.name, opposite[found[0].op] if negated else found[0].op, found[0].value)
+    return found[1]
+
+
+def called(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "called Magic Keyboard": the title contains it."""
+    word, title = cursor.take(i, Called), cursor.lexicon.schema.title
+    found = literal(cursor, word[1]) if word and title else None
+    if found is None:
+        return None
+    draft.add(title, "like", found[0])
+    return found[1]
+
+
+def quoted(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """A quoted text: a value if the model has it, else searched for as it is."""
+    if cursor.tokens[i].kind != "quoted":
+        return None
+    text = cursor.typed[i].text
+    known = cursor.lexicon.exact.get(phrase_of(text), []) if text else []
+    value = next((meaning for meaning in known if isinstance(meaning, ValueRef)), None)
+    if value is not None:
+        draft.add(value.field.name, "=", value.value)
+    elif text:
+        draft.phrases.append(text)
+    return i + 1
+
+
+def named(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """The model's name; with a number behind it in the singular, one record: "order 1042"."""
+    model = cursor.take(i, ModelRef)
+    if model is None or _corrected(cursor, i, model[1]):
+        return None
+    if draft.named_at is None:
+        draft.named_at = i
+    last, schema = cursor.tokens[model[1] - 1].norm, cursor.lexicon.schema
+    number = cursor.whole(model[1], 10**12)
+    singular = cursor.lexicon.vocabulary.stem(last) == last
+    if not (number and singular and cursor.tokens[model[1]].kind == "number" and schema.fields[schema.key].kind == "integer"):
+        return model[1]
+    if not (cursor.ended(number[1]) or cursor.is_(number[1], Filler, And, Or, Link)):
+        return model[1]
+    draft.add(schema.key, "=", number[0])
+    return number[1]
+
+
+def mentioned(cursor: Cursor, _: Draft, i: int) -> int | None:
+    """A field that nothing is said about: "the price of …"."""
+    field = cursor.take(i, FieldRef)
+    return field[1] if field and not _corrected(cursor, i, field[1]) else None
+
+
+def nothing(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """Words that carry no condition, and punctuation."""
+    if cursor.ended(i):
+        return i + 1
+    draft.listing = draft.listing or cursor.is_(i, Everything)
+    return cursor.at(i)[1] if cursor.is_(i, Filler, And, Or, Link) else None
+
+
+def _corrected(cursor: Cursor, start: int, end: int) -> bool:
+    """A misspelt word that would change nothing is better searched for than dropped."""
+    return any(cursor.tokens[i].norm != cursor.typed[i].norm for i in range(start, end))
+
+
+def _values(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    return values(cursor, draft, i, False)
+
+
+def _compare(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    return compare(cursor, draft, i, False)
+
+
+def _field_led(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    return field_led(cursor, draft, i, False)
+
+
+def _condition(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    return condition(cursor, draft, i)
+
+
+RULES: tuple[Rule, ...] = (
+    identifier,
+    negation,
+    between,
+    date_led,
+    compared_date,
+    limit,
+    _compare,
+    amount_led,
+    _field_led,
+    _values,
+    _condition,
+    order_words,
+    called,
+    quoted,
+    named,
+    mentioned,
+    nothing,
+)

@@ -1,0 +1,127 @@
+"""Rules for fields that are named, and for values that the model is known to have."""
+
+from __future__ import annotations
+
+from handlers.db.question.cursor import Cursor, Draft
+from handlers.db.question.meanings import (
+    And,
+    Contains,
+    Direction,
+    Equals,
+    FieldRef,
+    Filler,
+    Link,
+    Not,
+    Or,
+    Truth,
+    ValueRef,
+)
+from handlers.db.question.rules_number import NUMBERS, TIMES, between, compare, compared_date, date_led, postfixed
+from handlers.db.schema import Field
+
+LONGEST_LITERAL = 5  # words of a value that is not known
+
+
+def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool) -> int | None:
+    """ "price under 100", "rating of at least 4", "category: books", "released since March", "not featured"."""
+    for reference in cursor.all(i, FieldRef):
+        field, after = reference.field, cursor.at(i)[1]
+        at = cursor.past(after, Link, Filler) if not cursor.is_(after, Contains) else after
+        no = cursor.take(at, Not)
+        against = negated != (no is not None)
+        end = _said(cursor, draft, field, after, against) if no is None else None
+        end = end or _said(cursor, draft, field, no[1] if no else at, against)
+        end = end or _alone(cursor, draft, field, after, no[1] if no else at, against)
+        if end is not None:
+            return end
+    return None
+
+
+def values(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | None = None) -> int | None:
+    """ "Apple", "Apple or Samsung", "electronics category", "delivered, shipped and paid"."""
+    found = [meaning for meaning in cursor.all(i, ValueRef) if of is None or meaning.field.name == of.name]
+    if not found:
+        return None
+    end = cursor.at(i)[1]
+    behind = {reference.field.name: reference.field for reference in cursor.all(end, FieldRef)}
+    named = [meaning for meaning in found if meaning.field.name in behind]
+    chosen = next(iter(named or [meaning for meaning in found if meaning.field.options] or found))
+    listed = [chosen.value]
+    while (more := _next_value(cursor, end, chosen.field)) is not None:
+        listed.append(more[0])
+        end = more[1]
+    if any(reference.field.name == chosen.field.name for reference in cursor.all(end, FieldRef)):
+        end = cursor.at(end)[1]
+    if cursor.is_(end, Or) and cursor.is_(cursor.at(end)[1], ValueRef):
+        draft.notes.append("'or' between different fields cannot be asked for: both conditions were required")
+    many = len(listed) > 1
+    op = ("not in" if many else "!=") if negated else ("in" if many else "=")
+    draft.add(chosen.field.name, op, listed if many else listed[0])
+    return end
+
+
+def literal(cursor: Cursor, i: int) -> tuple[str, int] | None:
+    """A quoted text, or words that are not known, as they were typed."""
+    if i < len(cursor.tokens) and cursor.tokens[i].kind == "quoted" and cursor.typed[i].text:
+        return cursor.typed[i].text, i + 1
+    end = i
+    while end - i < LONGEST_LITERAL and cursor.unknown(end):
+        end += 1
+    return (cursor.text(i, end), end) if end > i else None
+
+
+def _said(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) -> int | None:
+    """What is said about the field at this position."""
+    if field.kind in NUMBERS:
+        end = compare(cursor, draft, at, negated, field)
+        return end if end is not None or negated else between(cursor, draft, at, field) or _number(cursor, draft, field, at)
+    if field.kind in TIMES and not negated:
+        return between(cursor, draft, at, field) or date_led(cursor, draft, at, field) or compared_date(cursor, draft, at, field)
+    if field.kind == "text":
+        return values(cursor, draft, at, negated, field) or _contains(cursor, draft, field, at, negated)
+    return None
+
+
+def _alone(cursor: Cursor, draft: Draft, field: Field, after: int, at: int, negated: bool) -> int | None:
+    """A field with nothing but a link behind it: a flag, a sort order, a value not seen before, or the lack of one."""
+    if direction := cursor.take(after, Direction):
+        draft.sort(field.name, direction[0].order)
+        return direction[1]
+    if field.kind == "boolean":
+        truth = cursor.take(at, Truth) if cursor.is_(after, Link) else None
+        value = truth[0].value if truth else True
+        draft.add(field.name, "=", value != negated)
+        return truth[1] if truth else after
+    if field.kind == "text" and not field.options and cursor.is_(after, Equals) and (found := literal(cursor, at)):
+        draft.add(field.name, "!=" if negated else "=", found[0])
+        return found[1]
+    if negated and field.nullable and not cursor.is_(after, Link, Equals):
+        draft.add(field.name, "null")
+        return after
+    return None
+
+
+def _number(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:
+    amount = cursor.amount(at)
+    if amount is None:
+        return None
+    postfix = postfixed(cursor, amount.end)
+    draft.add(field.name, postfix[0] if postfix else "=", amount.value)
+    return postfix[1] if postfix else amount.end
+
+
+def _contains(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) -> int | None:
+    word = cursor.take(at, Contains)
+    found = literal(cursor, word[1]) if word and not negated else None
+    if found is None:
+        return None
+    draft.add(field.name, "like", found[0])
+    return found[1]
+
+
+def _next_value(cursor: Cursor, i: int, field: Field) -> tuple[str, int] | None:
+    at, joined = i, False
+    while cursor.is_mark(at, ",") or cursor.is_(at, And, Or):
+        at, joined = max(cursor.at(at)[1], at + 1), True
+    value = next((meaning for meaning in cursor.all(at, ValueRef) if meaning.field.name == field.name), None)
+    return (value.value, cursor.at(at)[1]) if value and joined else None

@@ -1,0 +1,197 @@
+"""Rules for numbers and times: comparisons, ranges, dates, ages."""
+
+from __future__ import annotations
+
+from handlers.db.question import dates
+from handlers.db.question.cursor import Amount, Cursor, Draft
+from handlers.db.question.dates import Span
+from handlers.db.question.meanings import (
+    And,
+    Between,
+    BetweenAnd,
+    Compare,
+    Condition,
+    DateUnit,
+    FieldRef,
+    Filler,
+    Link,
+    Meaning,
+    ModelRef,
+    Multiplier,
+    Old,
+    Or,
+    OtherModel,
+    Postfix,
+    Superlative,
+    Unit,
+)
+from handlers.db.schema import Field
+
+OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}
+NUMBERS = ("integer", "number")
+TIMES = ("date", "moment")
+SAYS_MORE: tuple[type[Meaning], ...] = (Compare, Link, Between, Superlative)  # of the field before it
+COUNTED: tuple[type[Meaning], ...] = (OtherModel, DateUnit, Unit, Multiplier)  # of which we have no number
+
+
+def compare(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | None = None) -> int | None:
+    """ "under $100", "at least 4 stars", "more than 50 in stock", "minimum rating 4"; `of`: the field, where it was said."""
+    word = cursor.take(i, Compare)
+    if word is None:
+        return None
+    at = word[1]
+    between = cursor.take(at, FieldRef) if of is None else None
+    if between is not None and between[0].field.kind in NUMBERS:
+        of, at = between[0].field, cursor.past(between[1], Link)
+    amount = cursor.amount(at)
+    if amount is None or cursor.is_(amount.end, DateUnit):
+        return None
+    found = (of, amount.end) if of else number_field(cursor, amount, word[0].kind)
+    if found is None or found[0] is None:
+        return None
+    draft.add(found[0].name, OPPOSITE[word[0].op] if negated else word[0].op, amount.value)
+    more = postfixed(cursor, found[1])
+    return more[1] if more else found[1]
+
+
+def amount_led(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "$50-$100", "100 or less", "4+ stars", "$100" alone (exactly that), "4 stars" (at least)."""
+    amount = cursor.amount(i)
+    if amount is None or cursor.is_(amount.end, DateUnit):
+        return None
+    until = cursor.take(amount.end, BetweenAnd)
+    upper = cursor.amount(until[1]) if until else None
+    if upper is not None and (amount.kind or upper.kind):
+        field = cursor.field_of_kind(amount.kind or upper.kind)
+        return _range(draft, field, amount, upper, upper.end) if field else None
+    postfix = postfixed(cursor, amount.end)
+    if postfix is not None:
+        unit = cursor.take(postfix[1], Unit)
+        end = unit[1] if unit else postfix[1]
+        found = number_field(cursor, Amount(amount.value, amount.kind or (unit[0].kind if unit else ""), end), "")
+        if found is None:
+            return None
+        draft.add(found[0].name, postfix[0], amount.value)
+        return found[1]
+    field = cursor.field_of_kind(amount.kind) if amount.kind in ("money", "rating") else None
+    if field is None:
+        return None
+    draft.add(field.name, ">=" if amount.kind == "rating" else "=", amount.value)
+    return amount.end
+
+
+def between(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> int | None:
+    """ "between $50 and $100", "from March to May", "between 4 and 5 stars"."""
+    word = cursor.take(i, Between)
+    if word is None:
+        return None
+    return _between_dates(cursor, draft, word[1], of) or _between_numbers(cursor, draft, word[1], of)
+
+
+def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> int | None:
+    """ "last month", "since March", "before 2024", "in the last 7 days"."""
+    found, field = cursor.dated(i, year=of is not None), of or cursor.lexicon.day_field
+    if found is None or field is None:
+        return None
+    relation, span, end = found
+    _within(draft, field, relation, span)
+    return end
+
+
+def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> int | None:
+    """ "older than 3 months", "less than a week old"."""
+    word, field = cursor.take(i, Compare), of or cursor.lexicon.day_field
+    length = cursor.duration(word[1]) if word else None
+    if word is None or length is None or field is None:
+        return None
+    count, unit, end = length
+    old = cursor.take(end, Old)
+    if word[0].kind != "date" and not old:
+        return None
+    # More than three months old is before a day, newer than three months after it.
+    op = OPPOSITE[word[0].op] if old and word[0].kind != "date" else word[0].op
+    moment = dates.midnight(dates.shifted(cursor.now, unit, -count))
+    draft.add(field.name, "<" if op.startswith("<") else ">=", dates.stored(moment, field.kind))
+    return old[1] if old else end
+
+
+def postfixed(cursor: Cursor, i: int) -> tuple[str, int] | None:
+    """A comparison behind its number: "4 or more", "$100 and above". Before another number it is that one's."""
+    if postfix := cursor.take(i, Postfix):
+        return (postfix[0].op, postfix[1]) if cursor.number(postfix[1]) is None else None
+    word = cursor.take(cursor.at(i)[1], Compare) if cursor.is_(i, And, Or) else None
+    if word is None or word[0].kind or cursor.number(word[1]) is not None:
+        return None
+    return word[0].op[0] + "=", word[1]
+
+
+def number_field(cursor: Cursor, amount: Amount, kind: str) -> tuple[Field, int] | None:
+    """The field that a number is about: the one named behind it, that of its unit, that of the comparison, or a price.
+    None where the word behind it says that it counts something else."""
+    end = amount.end
+    if stock := cursor.take(end, Condition):
+        field = cursor.field_of_kind(stock[0].kind)
+        return (field, stock[1]) if field and amount.kind in ("", "quantity") else None
+    behind = cursor.take(end, FieldRef) or cursor.take(cursor.past(end, Filler, most=1), FieldRef)
+    if behind is not None and behind[0].field.kind in NUMBERS and not amount.kind and not _says_more(cursor, behind[1]):
+        return behind[0].field, behind[1]
+    if amount.kind or kind:
+        field = cursor.field_of_kind(amount.kind or kind)
+        return (field, end) if field else None
+    if cursor.unknown(end) or cursor.is_(end, *COUNTED) or cursor.is_(end, ModelRef):
+        return None
+    field = cursor.field_of_kind("money") or _only_number(cursor)
+    return (field, end) if field else None
+
+
+def _says_more(cursor: Cursor, i: int) -> bool:
+    return cursor.number(i) is not None or cursor.is_(i, *SAYS_MORE)
+
+
+def _only_number(cursor: Cursor) -> Field | None:
+    schema = cursor.lexicon.schema
+    numbers = [
+        field for field in schema.visible if field.kind in NUMBERS and field.name != schema.key and not field.name.endswith("_id")
+    ]
+    return numbers[0] if len(numbers) == 1 else None
+
+
+def _between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> int | None:
+    field = of or cursor.lexicon.day_field
+    first = cursor.span(i, said=True, year=True)
+    until = cursor.take(first[1], BetweenAnd) if first else None
+    last = cursor.span(until[1], said=True, year=True) if until else None
+    if not (first and last and field and field.kind in TIMES):
+        return None
+    start, end = sorted((first[0], last[0]), key=lambda span: span.start)
+    _within(draft, field, "during", Span(start.start, end.end))
+    return last[1]
+
+
+def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> int | None:
+    lower = cursor.amount(i)
+    until = cursor.take(lower.end, BetweenAnd) if lower else None
+    upper = cursor.amount(until[1]) if until else None
+    if lower is None or upper is None:
+        return None
+    found = (of, upper.end) if of else number_field(cursor, Amount(upper.value, upper.kind or lower.kind, upper.end), "")
+    return _range(draft, found[0], lower, upper, found[1]) if found and found[0] and found[0].kind in NUMBERS else None
+
+
+def _range(draft: Draft, field: Field, one: Amount, other: Amount, end: int) -> int:
+    draft.add(field.name, "between", sorted((one.value, other.value)))
+    return end
+
+
+def _within(draft: Draft, field: Field, relation: str, span: Span) -> None:
+    start, end = dates.stored(span.start, field.kind), dates.stored(span.end, field.kind)
+    if relation == "before":
+        draft.add(field.name, "<", start)
+    elif relation == "until":
+        draft.add(field.name, "<", end)
+    elif relation == "after":
+        draft.add(field.name, ">=", end)
+    else:
+        draft.add(field.name, ">=", start)
+        if relation == "during":
+            draft.add(field.name, "<", end)

@@ -1,0 +1,118 @@
+"""Rules for sort orders and limits."""
+
+from __future__ import annotations
+
+from handlers.db.question.cursor import Cursor, Draft
+from handlers.db.question.meanings import (
+    Compare,
+    Direction,
+    FieldRef,
+    Filler,
+    First,
+    ModelRef,
+    OrderWord,
+    Period,
+    SortBy,
+    Superlative,
+    Top,
+    ValueRef,
+)
+from handlers.db.schema import Field
+
+MOST = 1000
+
+
+def limit(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "top 5", "first 3 orders", "the last 10 orders", "5 cheapest", "newest 5", "10 active products"."""
+    lead = cursor.at(i)[1]
+    number = cursor.whole(lead, MOST)
+    if number is not None and cursor.is_(i, Top, First):
+        draft.limit = number[0]
+        if cursor.is_(i, Top) and not _orders(cursor):
+            _sort_by_kind(cursor, draft, ("popularity", "rating"), "desc")
+        return number[1]
+    if number is not None and cursor.is_(i, OrderWord) and order_words(cursor, draft, i) is not None:
+        draft.limit = number[0]
+        return number[1]
+    if cursor.is_(i, Period) and _last_records(cursor, draft, lead):
+        return number[1] if number else lead
+    count = cursor.whole(i, MOST)
+    compared = bool(draft.unplaced) and cursor.is_(draft.unplaced[-1], Compare) and cursor.at(draft.unplaced[-1])[1] >= i
+    if count is None or compared or not _counts_records(cursor, count[1]):
+        return None
+    draft.limit = count[0]
+    return count[1]
+
+
+def order_words(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "cheapest", "highest rating", "sorted by price descending", "top products"."""
+    if word := cursor.take(i, OrderWord):
+        return word[1] if _sort_by_kind(cursor, draft, word[0].kinds, word[0].order) else None
+    if superlative := cursor.take(i, Superlative):
+        field = cursor.take(cursor.past(superlative[1], Filler, most=1), FieldRef)
+        if field and field[0].field.kind in ("integer", "number", "date", "moment"):
+            draft.sort(field[0].field.name, superlative[0].order)
+            return field[1]
+        return None
+    if cursor.is_(i, SortBy):
+        return _sorted_by(cursor, draft, cursor.at(i)[1])
+    if cursor.is_(i, Top) and cursor.is_(cursor.at(i)[1], ModelRef, ValueRef):
+        return cursor.at(i)[1] if _sort_by_kind(cursor, draft, ("popularity", "rating"), "desc") else None
+    return None
+
+
+def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    at = cursor.past(i, Filler, most=1)
+    if word := cursor.take(at, OrderWord):
+        return word[1] if _sort_by_kind(cursor, draft, word[0].kinds, word[0].order) else None
+    field = cursor.take(at, FieldRef)
+    if field is None:
+        return None
+    direction = cursor.take(field[1], Direction) or cursor.take(cursor.past(field[1], Filler, most=1), Direction)
+    if direction is None and not (cursor.ended(field[1]) or cursor.is_(field[1], Filler)):
+        return None  # "by brand Apple" sorts nothing
+    draft.sort(field[0].field.name, direction[0].order if direction else _usual(cursor, field[0].field))
+    return direction[1] if direction else field[1]
+
+
+def _usual(cursor: Cursor, field: Field) -> str:
+    """Dates and ratings are read from the newest and the best on."""
+    best_first = [cursor.field_of_kind("rating"), cursor.field_of_kind("popularity")]
+    return "desc" if field.kind in ("date", "moment") or field in best_first else "asc"
+
+
+def _sort_by_kind(cursor: Cursor, draft: Draft, kinds: tuple[str, ...], order: str) -> bool:
+    for kind in kinds:
+        field = cursor.lexicon.day_field if kind == "date" else cursor.field_of_kind(kind)
+        if field is not None:
+            draft.sort(field.name, order)
+            return True
+    return False
+
+
+def _orders(cursor: Cursor) -> bool:
+    """Whether the question says an order anywhere: then "top 5" is only a number."""
+    return any(cursor.is_(i, OrderWord, SortBy, Superlative) for i in range(len(cursor.tokens)))
+
+
+def _last_records(cursor: Cursor, draft: Draft, at: int) -> bool:
+    """ "the last 5 orders", "my last order"."""
+    period = cursor.whole(at, MOST)
+    day, model = cursor.lexicon.day_field, cursor.take(period[1] if period else at, ModelRef)
+    if day is None or model is None:
+        return False
+    last = cursor.tokens[model[1] - 1].norm
+    singular = cursor.lexicon.vocabulary.stem(last) == last
+    draft.sort(day.name, "desc")
+    draft.limit = period[0] if period else 1 if singular else draft.limit
+    return True
+
+
+def _counts_records(cursor: Cursor, i: int) -> bool:
+    """Whether a number before this position counts records: "5 cheapest", "10 active products", "3 laptops"."""
+    at, seen = i, False
+    while cursor.is_(at, ValueRef, OrderWord):
+        category = any(cursor.lexicon.is_category(value.field) for value in cursor.all(at, ValueRef))
+        seen = seen or category or cursor.is_(at, OrderWord)
+        at = cursor.at(at)[1]
+    return seen or cursor.is_(at, ModelRef)

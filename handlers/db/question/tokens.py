@@ -1,0 +1,108 @@
+"""A question's words, numbers, dates, quoted texts and marks. Pure.
+
+Words are folded (case, compatibility forms); compounds with hyphens are several tokens of one `group`, so that "in-stock" reads
+as "in stock" and an unknown "usb-c" can still be put together again.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import Literal
+
+TokenKind = Literal["word", "number", "date", "quoted", "mark"]
+LONGEST_QUESTION = 2000  # characters read; nobody asks a table longer questions
+LONGEST_NUMBER = 15  # digits; longer ones are identifiers, and more than a float holds
+CURRENCY = "$€£₪¥₹"
+
+_SCAN = re.compile(
+    rf"""
+    (?P<quoted> "[^"]+" | “[^”]+” | «[^»]+» | (?<!\w)'[^']+'(?!\w) )
+  | (?P<date> \d{{4}}-\d{{2}}-\d{{2}} (?!\w) )
+  | (?P<number> (?P<before>[{CURRENCY}]\s?)? (?P<digits>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)
+      (?P<factor>[kKmM](?![\w]))? (?P<after>\s?[{CURRENCY}])? (?![\w]) )
+  | (?P<word> \w+(?:['’.&]\w+)*(?:-\w+(?:['’.&]\w+)*)* )
+  | (?P<mark> <=|>=|<>|!=|==|[<>=≤≥:;,+&?!.–-] )
+""",
+    re.VERBOSE,
+)
+_SPLIT = re.compile(r"^(\d+(?:\.\d+)?)([^\W\d_]+)$")
+
+
+@dataclass(frozen=True)
+class Token:
+    """One piece of a question. `norm` is what is looked up, `text` what was typed; `group` the word it is a piece of."""
+
+    kind: TokenKind
+    text: str
+    norm: str
+    group: int
+    number: float = 0.0
+    money: bool = False
+    day: date | None = None
+
+
+def tokens_of(question: str) -> list[Token]:
+    """The tokens of a question, in order."""
+    tokens: list[Token] = []
+    for match in _SCAN.finditer(question[:LONGEST_QUESTION]):
+        tokens += _tokens(match)
+    return tokens
+
+
+@lru_cache(maxsize=4096)
+def phrase_of(text: str) -> tuple[str, ...]:
+    """The words of a phrase as a question would have them."""
+    return tuple(token.norm for token in tokens_of(text))
+
+
+def folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).replace("’", "'").casefold()
+
+
+def _tokens(match: re.Match[str]) -> list[Token]:
+    kind, text, at = match.lastgroup, match.group(), match.start()
+    if match["quoted"]:
+        return [Token("quoted", text[1:-1].strip(), folded(text[1:-1].strip()), at)]
+    if match["date"]:
+        try:
+            return [Token("date", text, text, at, day=date.fromisoformat(text))]
+        except ValueError:
+            return [Token("word", text, text, at)]
+    if match["number"]:
+        return [_number(match)]
+    if match["word"]:
+        return _words(text, at)
+    assert kind == "mark"
+    return [Token("mark", text, text, at)]
+
+
+def _number(match: re.Match[str]) -> Token:
+    text, digits = match.group(), match["digits"].replace(",", "")
+    if len(digits) > LONGEST_NUMBER:
+        return Token("word", text, folded(text), match.start())
+    value = float(digits) * {"": 1, "k": 1_000, "m": 1_000_000}[(match["factor"] or "").lower()]
+    money = bool(match["before"] or match["after"])
+    return Token("number", text, folded(text).replace(" ", ""), match.start(), number=value, money=money)
+
+
+def _words(text: str, at: int) -> list[Token]:
+    found = []
+    for part in text.split("-"):
+        norm = folded(part)
+        for ending in ("'s", "s'"):
+            if norm.endswith(ending) and len(norm) > 3:
+                norm = norm[: -len(ending)] + ("s" if ending == "s'" else "")
+        joined = _SPLIT.match(norm)
+        if joined and part == text and len(joined[1]) <= LONGEST_NUMBER:
+            # "100usd" and "5th" are a number and a word; the parser puts unknown ones together again.
+            found.append(Token("number", joined[1], joined[1], at, number=float(joined[1])))
+            found.append(Token("word", joined[2], joined[2], at))
+        elif norm.isdecimal() and len(norm) <= LONGEST_NUMBER:
+            found.append(Token("number", part, norm, at, number=float(norm)))
+        else:
+            found.append(Token("word", part, norm, at))
+    return found
