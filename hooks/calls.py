@@ -228,12 +228,12 @@ MISSING_OBJECTS = {
     "process": "what a hook may know is in ctx; it sees no environment",
     "fs": "put data into a JSON file of the package and import it",
 }
-ENCODINGS = ("atob", "btoa", "TextEncoder", "TextDecoder")
+LATE = ("Exception", "atob", "btoa", "TextEncoder", "TextDecoder")
 
 
-def table(units: int, encodings: str) -> str:
-    """The prelude's first argument, as JavaScript. `units` is the size of the bridge's buffer in UTF-16 units, `encodings` the
-    script that makes `ENCODINGS`."""
+def table(units: int, seldom: str) -> str:
+    """The prelude's first argument, as JavaScript. `units` is the size of the bridge's buffer in UTF-16 units, `seldom` the
+    text of seldom.js."""
     groups: dict[str, dict[str, Any]] = {}
     for call in CALLS:
         path = call.group
@@ -253,7 +253,8 @@ def table(units: int, encodings: str) -> str:
         "longest_log": 4096,
         "most_log": 32,
         "groups": list(groups.values()),
-        "encodings": {"names": ENCODINGS, "source": encodings},
+        "seldom": seldom,
+        "late": [*LATE, *MISSING_FUNCTIONS, *MISSING_OBJECTS],
         "missing_on_ctx": MISSING_ON_CTX,
         "missing_functions": MISSING_FUNCTIONS,
         "missing_objects": MISSING_OBJECTS,

@@ -87,10 +87,16 @@ class Isolate:
         if heap_bytes:
             self._dll.mr_set_hard_memory_limit(self._context, heap_bytes)
         try:
-            self._connect(bridge)
+            if bridge:
+                self._connect(bridge)
         except HookCrashed:
             self.close()
             raise
+
+    @classmethod
+    def bare(cls) -> Isolate:
+        """An isolate with nothing in it, not even the bridge: what one costs at least."""
+        return cls("", lambda _: None)
 
     @property
     def has_cpu_clock(self) -> bool:
@@ -204,15 +210,19 @@ class Isolate:
     # ---- setting up
 
     def _connect(self, bridge: str) -> None:
-        raw = self._evaluate_and_wait(bridge)
+        found, ready = self._evaluate_first(bridge)
+        native = self._dll.mr_make_js_callback(self._context, _NATIVE)  # waits for the bridge to be evaluated, too
+        ready.acquire()
+        self._on_raw, raw = self._evaluated, found[0]
         if raw.contents.type != Kind.shared_array_buffer:
             raise HookCrashed(f"the JavaScript engine did not start: {_outcome(raw).text or 'the bridge made no buffer'}")
         self._memory, self._head = _memory_of(raw)  # `raw` is not freed: it keeps the memory alive
-        name, native = self._string("native"), self._dll.mr_make_js_callback(self._context, _NATIVE)
+        name = self._string("native")
         for handle in (self._dll.mr_set_object_item(self._context, raw, name, native), name, native):
             self._dll.mr_free_value(self._context, handle)
 
-    def _evaluate_and_wait(self, code: str) -> Any:
+    def _evaluate_first(self, code: str) -> tuple[list[Any], threading.Lock]:
+        """Starts the evaluation; its raw value is in the list once the lock is free."""
         found: list[Any] = []
         ready = threading.Lock()
         ready.acquire()
@@ -225,9 +235,7 @@ class Isolate:
 
         self._on_raw, self._not_working = first, time.monotonic()
         self._evaluate(code)
-        ready.acquire()
-        self._on_raw = self._evaluated
-        return found[0]
+        return found, ready
 
     def _evaluate(self, code: str) -> int:
         source = self._string(code)

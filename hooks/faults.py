@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -108,9 +109,16 @@ def _walked(path: tuple[str | int, ...], raw: Any) -> tuple[str | int, ...]:
     steps: list[str | int] = []
     here = raw
     for step in path:
-        if (isinstance(here, dict) and step in here) or (isinstance(here, list) and isinstance(step, int) and step < len(here)):
+        if step in _steps(here):
             here = here[step]
         elif step is not path[-1] or not isinstance(here, dict) or "[" in str(step) or str(step) in ("bool", "str"):
             continue
         steps.append(step)
     return tuple(steps)
+
+
+def _steps(value: Any) -> Collection[str | int]:
+    """The keys or positions that lead on from a JSON value."""
+    if isinstance(value, dict):
+        return value.keys()
+    return range(len(value)) if isinstance(value, list) else ()

@@ -34,7 +34,7 @@ class WorkerSeat:
         self._run = run
         self._mailbox = Mailbox()
         self.allowed = memory_mb * MEGABYTE
-        self.baseline = worker.resident()
+        self.baseline = worker.last_resident
         self.working = False  # in JavaScript, as opposed to waiting for the host
 
     def invoke(self, code: str, /) -> None:
@@ -67,6 +67,7 @@ class Worker:
         self.killed_for = ""
         self.busy = anyio.Event()
         self.seats: dict[int, WorkerSeat] = {}
+        self.last_resident = 0  # bytes, when the process was looked at last
         self._child: Child | None = None
         self._process: psutil.Process | None = None
 
@@ -87,11 +88,11 @@ class Worker:
         self.child.link.post(operation, body)
 
     def resident(self) -> int:
-        """Bytes of memory the process occupies; 0 when it is gone."""
-        try:
-            return int(self._process.memory_info().rss) if self._process is not None else 0
-        except psutil.NoSuchProcess:
-            return 0
+        """Bytes of memory the process occupies."""
+        with suppress(psutil.NoSuchProcess):
+            if self._process is not None:
+                self.last_resident = int(self._process.memory_info().rss)
+        return self.last_resident
 
     def carry(self, run: int, order: Order) -> WorkerSeat:
         seat = self.seats[run] = WorkerSeat(self, run, order.memory_mb)
@@ -131,8 +132,9 @@ class Worker:
     def _incoming(self, _link: Link, _id: int | None, operation: str, body: Any) -> None:
         if operation == "ready":
             self.ready = True
+            now = self.resident()
             for seat in self.seats.values():
-                seat.baseline = self.resident()
+                seat.baseline = now
             return
         found = self.seats.get(body[0])  # none: the run was left while this was under way
         if found is not None:

@@ -89,8 +89,8 @@ def _prelude() -> str:
     """The prelude up to its last argument."""
     package = files("hooks")
     source = (package / "prelude.js").read_text(encoding="utf-8").rstrip()
-    encodings = (package / "encodings.js").read_text(encoding="utf-8")
-    return f"{source}({table(UNITS, encodings)},"
+    seldom = (package / "seldom.js").read_text(encoding="utf-8")
+    return f"{source}({table(UNITS, seldom)},"
 
 
 @dataclass(frozen=True)

@@ -44,10 +44,12 @@ class Module:
 
 @dataclass(frozen=True)
 class Program:
-    """A package's hook, linked: the entry first. `text` is what the prelude's `compile` takes."""
+    """A package's hook, linked: the entry first. `text` is what the prelude's `compile` takes, `literal` the same as a
+    JavaScript literal."""
 
     modules: tuple[Module, ...]
     text: str
+    literal: str
 
     def place(self, index: int, line: int, column: int) -> Place:
         """Where a place in the script `hook:<index>` comes from; lines and columns from 1."""
@@ -117,7 +119,8 @@ class _Linking:
             if len(paths) > MOST_FILES:
                 raise HookSyntaxError(f"the hook consists of more than {MOST_FILES} files", place=Place(self._shown(path)))
             modules.append(Module(self._shown(path), compiled.code, compiled.mappings, requires))
-        return Program(tuple(modules), _text(modules))
+        text = _text(modules)
+        return Program(tuple(modules), text, json.dumps(text))
 
     async def _compiled(self, path: Path) -> _Compiled:
         self.seen.append(path)

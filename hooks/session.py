@@ -68,7 +68,7 @@ class Session:
     async def check(self) -> None:
         """Compile every module in V8. Raises HookSyntaxError."""
         seat = await self._take()
-        seat.invoke(f"__groundhook.compile({json.dumps(self._program.text)})")
+        seat.invoke(f"__groundhook.compile({self._program.literal})")
         await self._value(await self._finish(seat))
 
     # ---- a hook from end to end
@@ -118,7 +118,7 @@ class Session:
         return None
 
     async def _drive(self, seat: Seat, hook: str, arguments: str) -> Done | Lost:
-        program = "" if self._loaded else f",{json.dumps(self._program.text)}"
+        program = "" if self._loaded else f",{self._program.literal}"
         self._loaded = True
         seat.invoke(f"__groundhook.invoke({json.dumps(hook)},{json.dumps(arguments)}{program})")
         return await self._until_ended(seat)

@@ -1,0 +1,185 @@
+"""The hook engine: a whole run, a host call, three searches at once, and the memory of a thousand runs.
+
+    make bench NAME=hooks
+
+Prints JSON lines {"figure", "value", "unit", "floor", "floor_is", "ratio"} and nothing else on standard output.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import anyio
+import psutil
+
+from bench.figures import figure
+from hooks.engine import Isolate
+from hooks.runner import open_engine
+from host.ports import HookEngine, HookScript, HookTurn
+from host.types.search import SearchRequest, SearchResult
+from host.types.turn import Completion, Message, NextPayload
+
+ROUNDS, WARM_UP, MANY, CALLS = 200, 20, 1000, 500
+SLOW_MS = {"web": 50, "kb": 100, "db": 150}
+MEGABYTE = 1024 * 1024
+
+RUN = """
+function Create(ctx, messages, options) {
+  const found = ctx.search.KB(messages[messages.length - 1].content, { limit: 5 });
+  return { metadata: { found: found.items.length, steps: step0(1) } };
+}
+function Next(ctx, payload, options) {
+  return { data: { characters: payload.completion.content.length } };
+}
+"""
+CALLING = """
+function Create(ctx, messages, options) {
+  const count = options.count;
+  for (let i = 0; i < count; i++) ctx.search.KB("question");
+}
+"""
+TOGETHER = """
+function Create(ctx) {
+  const began = Date.now();
+  const results = ctx.search.Parallel([{ type: "web", query: "a" }, { type: "kb", query: "b" }, { type: "db", query: "c" }]);
+  return { metadata: { ms: Date.now() - began, results: results.length } };
+}
+"""
+
+
+@dataclass
+class Services:
+    """Searches that answer at once, or after a while when several are asked for."""
+
+    took: list[float] = field(default_factory=list)
+
+    async def search(self, request: SearchRequest, /) -> SearchResult:
+        return SearchResult(type=request.type, query=request.query)
+
+    async def search_many(self, requests: Sequence[SearchRequest], _mode: Literal["all", "any", "race"], /) -> list[SearchResult]:
+        async with anyio.create_task_group() as tasks:
+            for request in requests:
+                tasks.start_soon(anyio.sleep, SLOW_MS[request.type] / 1000)
+        return [await self.search(request) for request in requests]
+
+    async def log(self, level: str, message: str, /) -> None: ...
+
+    async def warn(self, code: str, message: str, /) -> None: ...
+
+
+def written(folder: Path, name: str, text: str) -> HookScript:
+    root = folder / name
+    root.mkdir()
+    (root / "index.ts").write_text(text, encoding="utf-8")
+    return HookScript(entry=root / "index.ts", root=root, shown=f"assistants/{name}")
+
+
+def of_200_lines(text: str) -> str:
+    """`text`, filled up with functions that a hook of that size would have."""
+    count = (200 - text.count("\n")) // 3
+    filler = "".join(
+        f"function step{n}(value: number): number {{\n  return value > {n} ? value * {n + 1} : value + {n};\n}}\n"
+        for n in range(count)
+    )
+    return text + filler
+
+
+def bare_ms() -> float:
+    began = time.perf_counter()
+    Isolate.bare().close()
+    return (time.perf_counter() - began) * 1000
+
+
+async def one_run(engine: HookEngine, script: HookScript) -> float:
+    """Milliseconds of a fresh isolate, Create with one search, Next, and the isolate's end."""
+    began = time.perf_counter()
+    async with engine.open(HookTurn(script=script, context={"chat_id": "1"}, services=Services())) as session:
+        await session.create([Message(role="user", content="question")], {})
+        await session.next(NextPayload(completion=Completion(content="answer")), {})
+    return (time.perf_counter() - began) * 1000
+
+
+async def call_us(engine: HookEngine, script: HookScript) -> float:
+    """Microseconds of a host call that answers at once, from the time of a hook that makes many and of one that makes none."""
+    taken = []
+    for count in (0, CALLS):
+        async with engine.open(HookTurn(script=script, context={}, services=Services())) as session:
+            await session.create([], {"count": 0})
+            began = time.perf_counter()
+            await session.create([], {"count": count})
+            taken.append(time.perf_counter() - began)
+    return (taken[1] - taken[0]) / CALLS * 1e6
+
+
+async def through_workers(folder: Path, cache: Path) -> None:
+    run, calling, together = (
+        written(folder, name, text) for name, text in (("run", of_200_lines(RUN)), ("calling", CALLING), ("together", TOGETHER))
+    )
+    async with open_engine(workers=1, cache=cache) as engine:
+        for _ in range(WARM_UP):
+            await one_run(engine, run)
+            bare_ms()
+        runs, bares = [], []
+        for _ in range(ROUNDS):
+            bares.append(bare_ms())
+            runs.append(await one_run(engine, run))
+        what = "fresh isolate, 200-line hook, Create with one search, Next, close, through a worker"
+        figure(f"{what}: p50", statistics.median(runs), "ms", statistics.median(bares), "bare isolate made and closed")
+        await memory(engine, run)
+        calls = [await call_us(engine, calling) for _ in range(9)]
+        figure("host call that answers at once, through a worker: p50", statistics.median(calls), "us")
+        figure("Parallel over sources of 50, 100 and 150 ms", await parallel_ms(engine, together), "ms", 150, "slowest source")
+    async with open_engine(workers=0, cache=cache) as engine:
+        runs = [await one_run(engine, run) for _ in range(ROUNDS)]
+        figure(
+            "the same run in process: p50",
+            statistics.median(runs),
+            "ms",
+            statistics.median(bares),
+            "bare isolate made and closed",
+        )
+        calls = [await call_us(engine, calling) for _ in range(9)]
+        figure("host call that answers at once, in process: p50", statistics.median(calls), "us")
+
+
+async def memory(engine: HookEngine, script: HookScript) -> None:
+    """Growth of this process and its workers over many runs, one after another."""
+    for _ in range(WARM_UP):
+        await one_run(engine, script)
+    before = resident_mb()
+    for _ in range(MANY):
+        await one_run(engine, script)
+    figure(f"{MANY} runs in a row, through a worker: growth of memory", resident_mb() - before, "MB", before, "memory before")
+
+
+def resident_mb() -> float:
+    gc.collect()
+    here = psutil.Process()
+    return sum(process.memory_info().rss for process in [here, *here.children()]) / MEGABYTE
+
+
+async def parallel_ms(engine: HookEngine, script: HookScript) -> float:
+    taken = []
+    for _ in range(9):
+        async with engine.open(HookTurn(script=script, context={}, services=Services())) as session:
+            returned = await session.create([], {})
+        assert returned is not None
+        assert returned.metadata is not None
+        taken.append(float(returned.metadata["ms"]))
+    return statistics.median(taken)
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        await through_workers(Path(folder), Path(folder, "cache"))
+
+
+if __name__ == "__main__":
+    anyio.run(main)

@@ -1,0 +1,175 @@
+// What few runs need: errors in words, the log, the globals that the bare engine lacks, and what is said about those that are
+// not offered. A function of what prelude.js took from the language before any hook ran; evaluated when first asked for.
+(function (taken) {
+  "use strict";
+  const { Error, TypeError, String, stringify, slice, defineProperty, keys, table, call } = taken;
+
+  // ------------------------------------------------------------------------------------------------ values as text
+  function text(read) {
+    try {
+      const value = read();
+      return value === undefined || value === null ? "" : String(value);
+    } catch {
+      return "";
+    }
+  }
+
+  const told = (value, property) => text(() => value[property]);
+
+  function describe(error) {
+    if ((typeof error !== "object" || error === null) && typeof error !== "function") {
+      return stringify({ name: "", message: text(() => error), stack: "", code: "" });
+    }
+    const message = told(error, "message") || text(() => stringify(error));
+    return stringify({ name: told(error, "name"), message, stack: told(error, "stack"), code: told(error, "code") });
+  }
+
+  // A value for the log: a primitive, or the text that stands for it.
+  function shown(value) {
+    if (typeof value === "string") return value.length > table.longest_log ? slice(value, 0, table.longest_log) + "..." : value;
+    if (typeof value === "boolean" || value === null) return value;
+    if (typeof value === "number") return value - value === 0 ? value : String(value);
+    if (typeof value === "function") return "[Function " + told(value, "name") + "]";
+    if (typeof value !== "object") return String(value);
+    return shown(told(value, "stack") || text(() => stringify(value)) || "[object]");
+  }
+
+  function print(name, args) {
+    const texts = [];
+    for (let i = 0; i < args.length && i < table.most_log; i++) {
+      defineProperty(texts, i, { __proto__: null, value: shown(args[i]), enumerable: true, writable: true, configurable: true });
+    }
+    call(name, texts);
+  }
+
+  function failure({ name, message, code }) {
+    const error = name === "TypeError" ? new TypeError(message) : new Error(message);
+    if (code) error.code = code;
+    return error;
+  }
+
+  // ------------------------------------------------------------------------------------------------ what is not there
+  const absent = (name, instead) => new Error(name + " is not offered by this host: " + instead);
+  const { missing_on_ctx, missing_functions, missing_objects } = table;
+
+  function missing(of, path, key) {
+    const instead = path === "ctx" ? missing_on_ctx[key] : undefined;
+    let known = "";
+    const names = keys(of);
+    for (let i = 0; i < names.length; i++) known += (known === "" ? "" : ", ") + names[i];
+    throw absent(path + "." + key, typeof instead === "string" ? instead : "there are " + known);
+  }
+
+  function cannotImport(name) {
+    throw new Error("cannot import " + text(() => name) + ": only files of the package, named by a literal, can be imported");
+  }
+
+  function Exception(message, code) {
+    const error = new Error(text(() => message));
+    error.name = "Exception";
+    error.code = code;
+    return error;
+  }
+
+  function late(name) {
+    const there = offered[name];
+    if (there !== undefined) return there;
+    const instead = missing_functions[name];
+    if (instead !== undefined) return function () { throw absent(name, instead); };
+    return new Proxy({}, {
+      __proto__: null,
+      get(_, key) {
+        if (typeof key === "symbol") return undefined;
+        throw absent(name + "." + key, missing_objects[name]);
+      },
+    });
+  }
+
+  // ------------------------------------------------------------------------------------------------ text encodings, UTF-8 only
+  const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+  function btoa(data) {
+    const text = String(data);
+    let out = "";
+    for (let i = 0; i < text.length; i += 3) {
+      let bits = 0;
+      for (let j = i; j < i + 3; j++) {
+        const code = j < text.length ? text.charCodeAt(j) : 0;
+        if (code > 255) throw new TypeError("btoa: only characters up to U+00FF can be encoded");
+        bits = (bits << 8) | code;
+      }
+      out += ALPHABET[bits >> 18] + ALPHABET[(bits >> 12) & 63];
+      out += (i + 1 < text.length ? ALPHABET[(bits >> 6) & 63] : "=") + (i + 2 < text.length ? ALPHABET[bits & 63] : "=");
+    }
+    return out;
+  }
+
+  function atob(data) {
+    let text = String(data).replace(/[ \t\n\f\r]/g, "");
+    if (text.length % 4 === 0) text = text.replace(/==?$/, "");
+    let out = "", bits = 0;
+    for (let i = 0; i < text.length; i++) {
+      const digit = ALPHABET.indexOf(text[i]);
+      if (digit < 0) throw new TypeError("atob: this is not base64");
+      bits = ((bits << 6) | digit) & 0xffffff;
+      if (i % 4 !== 0) out += String.fromCharCode((bits >> (6 - 2 * (i % 4))) & 255);
+    }
+    if (text.length % 4 === 1) throw new TypeError("atob: this is not base64");
+    return out;
+  }
+
+  class TextEncoder {
+    get encoding() { return "utf-8"; }
+    encode(data) {
+      const text = (data === undefined ? "" : String(data)).toWellFormed();
+      const bytes = [];
+      for (const char of text) {
+        const code = char.codePointAt(0);
+        if (code < 0x80) {
+          bytes.push(code);
+          continue;
+        }
+        const more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+        bytes.push(((0xff00 >> (more + 1)) & 0xff) | (code >> (6 * more)));
+        for (let shift = 6 * (more - 1); shift >= 0; shift -= 6) bytes.push(0x80 | ((code >> shift) & 63));
+      }
+      return new Uint8Array(bytes);
+    }
+  }
+
+  class TextDecoder {
+    constructor(label) {
+      const name = label === undefined ? "utf-8" : String(label).toLowerCase();
+      if (name !== "utf-8" && name !== "utf8") throw new TypeError("TextDecoder: only utf-8 is offered, not " + name);
+    }
+    get encoding() { return "utf-8"; }
+    decode(data) {
+      if (data === undefined) return "";
+      const bytes = ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data);
+      let out = "", i = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
+      while (i < bytes.length) {
+        const first = bytes[i++];
+        if (first < 0x80) {
+          out += String.fromCharCode(first);
+          continue;
+        }
+        const more = first >= 0xc2 && first < 0xe0 ? 1 : first >= 0xe0 && first < 0xf0 ? 2 : first >= 0xf0 && first < 0xf5 ? 3 : 0;
+        // The second byte's range keeps out overlong forms, surrogates and what lies beyond U+10FFFF.
+        let least = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80;
+        let most = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf;
+        let code = first & (0x3f >> more), read = 0;
+        while (read < more && bytes[i] >= least && bytes[i] <= most) {
+          code = (code << 6) | (bytes[i++] & 63);
+          read++;
+          least = 0x80;
+          most = 0xbf;
+        }
+        out += more === 0 || read < more ? "\ufffd" : String.fromCodePoint(code);
+      }
+      return out;
+    }
+  }
+
+  const offered = { __proto__: null, Exception, btoa, atob, TextEncoder, TextDecoder };
+  return { __proto__: null, told, describe, print, failure, missing, cannotImport, late };
+})
