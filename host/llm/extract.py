@@ -4,10 +4,10 @@ Every sentence of the answer stands in the item that is cited behind it. Candida
 the question (weighted by rarity among the candidates), by the nearness of meaning where an embedding model was
 asked, and by the score of their item; the best that say something new are shown source by source.
 
-    score = (0.60 · words + 0.40 · meaning) · shape · (0.75 + 0.25 · item)      with an embedding model
-    score = words · shape · (0.75 + 0.25 · item)                                without
+    score = (0.5 · words + 0.5 · meaning) · shape · (0.5 + 0.5 · item)      with an embedding model
+    score = words · shape · (0.5 + 0.5 · item)                              without
 
-`words` is the share of the question's rarity that the sentence has (a term only in the heading or title counts a third),
+`words` is the share of the question's rarity that the sentence has (a term only in the heading or title counts half),
 `meaning` is the similarity set against the lowest and the highest of the shortlist, `item` is the item's score × weight
 over the best item's, `shape` lowers fragments, code, questions and sentences that announce a list, and raises a sentence
 with a number when a number is asked for.
@@ -32,6 +32,9 @@ MOST_QUOTES_UNSURE = 2  # when nothing answers the question directly
 MOST_SOURCES = 3
 MOST_ROWS = 8
 LEAST_OF_BEST = 0.5  # a quotation is worth at least this share of the best one's score
+AROUND = 0.5  # of a term that is only in the heading or title
+OF_ITEM = 0.5
+OF_MEANING = 0.5
 LONG_WINDED = 30  # a sentence of more words than this has some of the question's by chance
 DIRECT_WORDS = 0.3  # a best sentence with less of the question's words …
 DIRECT_MEANING = 0.5  # … and less similarity does not answer it
@@ -107,7 +110,7 @@ def words(question: str, found: Sequence[Candidate], references: Sequence[Item])
     scores: list[float] = []
     for candidate, body in zip(found, bodies, strict=True):
         around = set(terms(f"{references[candidate.item].title} {candidate.sentence.heading}")) & wanted - body
-        have = sum(rarity[term] for term in body & wanted) + sum(rarity[term] for term in around) / 3
+        have = sum(rarity[term] for term in body & wanted) + sum(rarity[term] for term in around) * AROUND
         scores.append(min(1.0, have / whole))
     return scores
 
@@ -167,10 +170,10 @@ def _scores(
     scores: dict[int, float] = {}
     for at in spread if spread is not None else range(len(found)):
         item = references[found[at].item]
-        base = lexical[at] if spread is None else 0.6 * lexical[at] + 0.4 * spread[at]
+        base = lexical[at] if spread is None else (1 - OF_MEANING) * lexical[at] + OF_MEANING * spread[at]
         if spread is None and not any(lexical):
             base = 1 / (1 + found[at].place)  # a question without words of its own: what stands first
-        scores[at] = base * _shape(found[at].sentence) * (0.75 + 0.25 * item.score * item.weight / best)
+        scores[at] = base * _shape(found[at].sentence) * (1 - OF_ITEM + OF_ITEM * item.score * item.weight / best)
     return scores
 
 
@@ -194,6 +197,8 @@ def _shape(sentence: Sentence) -> float:
         value *= 0.5
     if text[:1].islower() and sentence.kind == "prose":
         value *= 0.75
+    if sum(map(str.isalpha, prose)) < 0.5 * len(prose):
+        value *= 0.6
     length = len(terms(text))
     if length > LONG_WINDED:
         value *= (LONG_WINDED / length) ** 0.3

@@ -22,6 +22,7 @@ _RULE = re.compile(r"^\s{0,3}([-*_=])(\s*\1){2,}\s*$")
 _TABLE_RULE = re.compile(r"^\s*\|\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$")
 _ENTRY = re.compile(r"^\s*(?:[-*+•‣▪–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][)])\s+(?:\[[ xX]\]\s+)?(?P<text>.*)$")
 _QUOTE = re.compile(r"^\s{0,3}(?:>\s?)+")
+_DRAWN = re.compile(r"[\u2500-\u259f]|\S\s{3,}\S.*\S\s{3,}\S")  # a diagram or columns of plain text
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _TAG = re.compile(
     r"</?(?:p|br|hr|div|span|b|i|em|strong|a|ul|ol|li|h[1-6]|table|thead|tbody|tr|td|th|img|sup|sub|pre|details|summary)"
@@ -117,7 +118,7 @@ def _blocks(content: str) -> Iterator[_Block]:
         entry = _ENTRY.match(line)
         row = line.lstrip().startswith("|")
         below_names = row and _TABLE_RULE.match(line) is not None
-        blank = not line.strip() or _RULE.match(line) is not None or below_names
+        blank = not line.strip() or _DRAWN.search(line) is not None or _RULE.match(line) is not None or below_names
         if below_names and block is not None and block.kind == "row":
             block = None  # names of columns say nothing by themselves
         if block is not None and (opened or blank or title or entry or row or block.kind == "row"):

@@ -62,6 +62,10 @@ rm -rf everything. Really.
 
 > Quoted wisdom.
 ---
+┌─────┐
+│ box │
+└─────┘
+left      middle     right
 ## Limits
 **Memory**
 
