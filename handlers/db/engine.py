@@ -47,6 +47,7 @@ class Engines:
         self._url = _parsed(url)
         self._timeout = timeout_ms / 1000
         self._reading: Engine | None = None
+        self._dialect = self._url.get_dialect()()
 
     @property
     def dialect(self) -> str:
@@ -87,8 +88,7 @@ class Engines:
 
     def render(self, statement: sa.Select[Any]) -> tuple[str, dict[str, Any]]:
         """A statement's text and its bound values, for the trace."""
-        dialect = self._url.get_dialect()()
-        compiled = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
+        compiled = statement.compile(dialect=self._dialect, compile_kwargs={"render_postcompile": True})
         return str(compiled), dict(compiled.params)
 
     # ---- opening

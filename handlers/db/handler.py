@@ -40,22 +40,20 @@ class DBHandler:
         with span("dsl_build", "query from the question", query=request.query) as node:
             readings = [one for one in await self._read(request, scope, permits) if one.asks or request.wheres or request.orders]
             queries = [self._merged(request, reading.dsl, limit) for reading in readings]
-            queries = [lint_first(query, self._store) for query in await self._answerable(request, queries, scope)]
+            queries = await self._answerable(request, queries, scope)
+            for query in queries:
+                lint(query, self._store.schema(query.model))
             node.data.update(dsl=[query.wire() for query in queries], unplaced=[list(one.unplaced) for one in readings])
         if not readings:
             await scope.warn("db_query_words", "the question asks for nothing that the models have; nothing was searched")
             return Found(total=0)
         await self._tell(readings, queries, scope)
-        items: list[Item] = []
-        total, asked = 0, []
-        for query in await self._permitted(queries, permits, scope):
-            ran, answer = await self._run(query, permits[query.model], limit, scope)
-            items += items_of(answer.rows, self._store.schema(query.model), ran, limit)
-            total += answer.total
-            asked.append(ran.wire())
-        items.sort(key=lambda item: -item.score)
-        dsl = asked[0] if len(asked) == 1 else {"queries": asked}
-        return Found(items=tuple(items[:limit]), total=total, dsl=dsl)
+        queries = await self._permitted(queries, permits, scope)
+        found = await self._ask(queries, permits, limit)
+        if not found.items and (looser := [one for query in queries if (one := _looser(query)) is not None]):
+            await scope.warn("db_query_words", "no record has all of these words; those with any of them are shown")
+            found = await self._ask(looser, permits, limit)
+        return found
 
     # ---- what is asked
 
@@ -144,17 +142,18 @@ class DBHandler:
             await scope.warn(refusal.code, refusal.message)
         return [query for query in queries if not isinstance(permits[query.model], NotPermitted)]
 
-    async def _run(
-        self, query: QueryDSL, permit: Permit | NotPermitted | None, limit: int, scope: Scope
-    ) -> tuple[QueryDSL, Answer]:
-        """The answer, and the query that gave it: where no record has all words that were searched for, those with any."""
-        assert not isinstance(permit, NotPermitted)
-        answer = await self._once(query, permit, limit)
-        looser = _looser(query)
-        if answer.rows or looser is None:
-            return query, answer
-        await scope.warn("db_query_words", f"no record of {query.model!r} has all of these words; those with any are shown")
-        return looser, await self._once(looser, permit, limit)
+    async def _ask(self, queries: list[QueryDSL], permits: Permits, limit: int) -> Found:
+        items: list[Item] = []
+        total = 0
+        for query in queries:
+            permit = permits[query.model]
+            assert not isinstance(permit, NotPermitted)
+            answer = await self._once(query, permit, limit)
+            items += items_of(answer.rows, self._store.schema(query.model), query, limit)
+            total += answer.total
+        items.sort(key=lambda item: -item.score)
+        asked = [query.wire() for query in queries]
+        return Found(items=tuple(items[:limit]), total=total, dsl=asked[0] if len(asked) == 1 else {"queries": asked})
 
     async def _once(self, query: QueryDSL, permit: Permit | None, limit: int) -> Answer:
         checked, most = lint(query, self._store.schema(query.model)), query.limit or limit
@@ -165,12 +164,6 @@ class DBHandler:
             node.data.update(rows=len(answer.rows), total=answer.total)
         # A limit of the question's own ("top 5") is all that was asked for.
         return replace(answer, total=min(answer.total, query.limit)) if query.limit and query.limit < limit else answer
-
-
-def lint_first(query: QueryDSL, store: Store) -> QueryDSL:
-    """The query as it is, once it was found to be sound: what is shown keeps the values as they were given."""
-    lint(query, store.schema(query.model))
-    return query
 
 
 def _looser(query: QueryDSL) -> QueryDSL | None:

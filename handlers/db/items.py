@@ -54,7 +54,7 @@ def _content(data: Mapping[str, Any], schema: Schema) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    text = str(value)
+    text = f"{value:g}" if isinstance(value, float) and value == int(value) and abs(value) < 1e6 else str(value)
     return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
 
 

@@ -44,7 +44,7 @@ class Compiler:
         chosen = [self._schema.fields[name].name for name in dsl.select] or [field.name for field in self._schema.visible]
         names = dict.fromkeys([self._schema.key, *([self._schema.title] if self._schema.title else []), *chosen])
         columns = [self._table.c[name] for name in names]
-        orders = [part for order in dsl.orders for part in self._order(order)]
+        orders = [*self._best(dsl), *(part for order in dsl.orders for part in self._order(order))]
         return sa.select(*columns).where(*self._conditions(dsl, permit)).order_by(*orders, self._key()).limit(limit)
 
     def count(self, dsl: QueryDSL, permit: Permit | None) -> sa.Select[Any]:
@@ -97,12 +97,16 @@ class Compiler:
                 return column <= self._parameter(column, value)
 
     def _words(self, where: Where) -> Clause:
-        fields = self._schema.texts if where.field == EVERY_TEXT else [self._schema.fields[where.field]]
-        columns = [self._table.c[field.name] for field in fields]
-        found = [sa.or_(sa.false(), *(self._has(column, word) for column in columns)) for word in where.value]
+        found = self._found(where)
         if where.op == MATCH_NONE:
             return sa.not_(sa.or_(sa.false(), *found))
         return sa.or_(sa.false(), *found) if where.op == MATCH_ANY else sa.and_(sa.true(), *found)
+
+    def _found(self, where: Where) -> list[Clause]:
+        """For each word, whether one of the fields has it."""
+        fields = self._schema.texts if where.field == EVERY_TEXT else [self._schema.fields[where.field]]
+        columns = [self._table.c[field.name] for field in fields]
+        return [sa.or_(sa.false(), *(self._has(column, word) for column in columns)) for word in where.value]
 
     def _equal(self, field: Field, values: Sequence[Any]) -> Clause:
         column = self._table.c[field.name]
@@ -138,6 +142,15 @@ class Compiler:
 
     def _key(self) -> Clause:
         return self._table.c[self._schema.key].asc()
+
+    def _best(self, dsl: QueryDSL) -> list[Clause]:
+        """Of records that have any of some words, those with most of them first."""
+        counts = [
+            sum((sa.case((has, 1), else_=0) for has in self._found(where)), sa.literal(0)).desc()
+            for where in dsl.wheres
+            if where.op == MATCH_ANY
+        ]
+        return list(counts)
 
     def _order(self, order: Order) -> list[Clause]:
         field, column = self._schema.fields[order.field], self._table.c[order.field]

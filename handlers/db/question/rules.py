@@ -119,7 +119,7 @@ def mentioned(cursor: Cursor, _: Draft, i: int) -> int | None:
 
 def nothing(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """Words that carry no condition, and punctuation."""
-    if cursor.ended(i):
+    if cursor.tokens[i].kind == "mark":
         return i + 1
     draft.listing = draft.listing or cursor.is_(i, Everything)
     return cursor.at(i)[1] if cursor.is_(i, Filler, And, Or, Link) else None
