@@ -55,7 +55,9 @@ async def turns() -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         sources: dict[SearchType, CannedSource] = {"kb": CannedSource({"*": [canned_item(f"k{n}") for n in range(10)]})}
-        spec = ConnectorSpec(id="script", type="scripted", options=ConnectorOptions(script=({"text": "Yes {ref:0}.", "times": 0},)))
+        spec = ConnectorSpec(
+            id="script", type="scripted", options=ConnectorOptions(script=({"text": "Yes {ref:0}.", "times": 0},))
+        )
         async with open_host(folder, environment={}, sources=sources, connectors={"script": ScriptedConnector(spec)}) as host:
             bare = await bare_isolate()
             for assistant, what in (("plain", "without a hook"), ("hooked", "with a hook")):
@@ -114,7 +116,8 @@ def command_line() -> None:
 
 def first_event(app: str) -> float:
     """Milliseconds from starting the command to its first line."""
-    command = [sys.executable, "-m", "host.cli.main", "chat", "docs", "What is a hook?", "--no-search", "--json", "--app", app]
+    groundhook = str(Path(sys.executable).parent / "groundhook")
+    command = [groundhook, "chat", "docs", "What is a hook?", "--no-search", "--json", "--app", app]
     began = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=app) as process:
         assert process.stdout is not None

@@ -1,0 +1,69 @@
+"""Many turns at once, and turns that are left in the middle: nothing stays behind."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from pathlib import Path
+
+import anyio
+import psutil
+
+from handlers.canned import CannedSource, canned_item
+from host.app import Host, open_host
+from host.llm.scripted import ScriptedConnector
+from host.types.specs import ConnectorOptions, ConnectorSpec
+from tests.conftest import MakeApp
+
+HOOK = """
+export function Create(ctx, messages) {
+  const found = ctx.search.KB(messages[0].content);
+  return { search: true, metadata: { found: found.items.length } };
+}
+export function Next(ctx, payload) { return { data: payload.completion.content.length }; }
+"""
+PACKAGE = '{"connector": "script", "search": {"kb": true}, "kb": {"collections": ["docs"]}}'
+
+
+def app_of(make_app: MakeApp) -> Path:
+    return make_app({"assistants/a/package.yao": PACKAGE, "assistants/a/index.ts": HOOK, "kb/docs.kb.yao": "{}"})
+
+
+async def test_a_hundred_turns_at_once_half_of_them_left_leave_nothing_behind(make_app: MakeApp) -> None:
+    spec = ConnectorSpec(id="script", type="scripted", options=ConnectorOptions(script=({"text": "Yes {ref:0}.", "times": 0},)))
+    source = CannedSource({"*": [canned_item("k")]})
+    app = app_of(make_app)
+    before = _held()
+    ended: list[str] = []
+
+    async def whole(host: Host) -> None:
+        async with host.stream("a", "question") as events:
+            ended.append([event async for event in events][-1].type)
+
+    async def left(host: Host, after: int) -> None:
+        async with host.stream("a", "question") as events:
+            seen = 0
+            async for _ in events:
+                seen += 1
+                if seen > after:
+                    break
+
+    with anyio.fail_after(50):
+        async with open_host(app, environment={}, sources={"kb": source}, connectors={"script": ScriptedConnector(spec)}) as host:
+            await whole(host)
+            async with anyio.create_task_group() as tasks:
+                for n in range(50):
+                    tasks.start_soon(whole, host)
+                    tasks.start_soon(left, host, n % 12)
+            assert ended == ["stream_end"] * 51
+            async with host.stream("a", "still alive?") as events:
+                assert [event async for event in events][-1].type == "stream_end"
+    assert _held() == before
+
+
+def _held() -> tuple[set[str], int, list[int]]:
+    """Threads of ours, open files and sockets, and child processes."""
+    gc.collect()
+    process = psutil.Process()
+    threads = {thread.name for thread in threading.enumerate() if "AnyIO worker" not in thread.name}
+    return threads, process.num_fds(), [child.pid for child in process.children(recursive=True)]
