@@ -194,12 +194,22 @@ class KBStorageSettings(Value):
     reserve_mb: int = Field(default=128, ge=0, description="Disk space that adding documents must leave free")
 
 
+class MemorySettings(Value):
+    """What assistants may remember (`ctx.memory`)."""
+
+    key_length: int = Field(default=256, ge=1, le=4096, description="Characters of a key")
+    value_kb: int = Field(default=256, ge=1, description="One value, as JSON")
+    keys: int = Field(default=1000, ge=1, description="Keys in one namespace of one user, team or chat")
+    busy_ms: int = Field(default=5000, ge=0, description="How long to wait while another process writes")
+
+
 class AppKeys(Value):
     """Keys of `agent/agent.yml` that hold for the whole app: a new one goes here."""
 
     database: DatabaseSettings = DatabaseSettings()
     qdrant: QdrantSettings = QdrantSettings()
     kb_storage: KBStorageSettings = KBStorageSettings()
+    memory: MemorySettings = MemorySettings()
     state: str = Field(default=".groundhook", description="Folder for shards, SQLite files and compiled hooks")
     turn_timeout_ms: int = Field(default=120000, ge=1, description="Longest turn")
 
