@@ -1,0 +1,28 @@
+"""A process of its own that counts: `python -m tests.memory.counting FILE TIMES`. It says when it is ready and begins when
+told."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+
+from host.config.schema import MemorySettings
+from host.memory.memory import open_memory
+from host.types.turn import Identity
+
+
+async def count(path: Path, times: int) -> None:
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    async with open_memory(path, lambda: datetime.now(UTC), MemorySettings(busy_ms=20_000)) as memory:
+        kept = memory.of(Identity(user_id="ada")).namespace("user")
+        for n in range(times):
+            await kept.incr("n")
+            await kept.set(f"mine-{n % 7}", n, ttl_ms=1)
+
+
+anyio.run(count, Path(sys.argv[1]), int(sys.argv[2]))
