@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -90,12 +92,21 @@ class KBClient:
             body = {**body, "ticket": next(self._tickets)}
             self._told[body["ticket"]] = told
         try:
-            return await (await self._linked()).call(operation, body)
-        except WorkerDied:
-            return await (await self._linked()).call(operation, body)
+            return await self._twice(operation, body)
         finally:
             if told is not None:
                 del self._told[body["ticket"]]
+
+    async def _twice(self, operation: str, body: Any) -> Any:
+        for _ in range(2):
+            with suppress(WorkerDied):
+                return await (await self._linked()).call(operation, body)
+        # The engine maps its files into memory: writing to them on a full disk ends the process.
+        free = shutil.disk_usage(self._folder).free >> 20
+        raise StorageError(
+            f"{_NAME} ended twice under the same request in {str(self._folder)!r} ({free} MB of disk are free)",
+            hint=f"what was added before is intact; free some disk, and see {str(self._folder / 'worker.log')!r}",
+        )
 
     def _incoming(self, _link: Link, _id: int | None, operation: str, body: Any) -> None:
         if operation == "stored" and (told := self._told.get(body["ticket"])) is not None:

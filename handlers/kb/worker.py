@@ -33,7 +33,7 @@ import anyio.lowlevel
 import portalocker
 
 from handlers.kb.collection import Collection
-from handlers.kb.store import Incoming, Made, Passage, Question, Stored
+from handlers.kb.store import Incoming, Made, Passage, Question, Stored, plain
 from host.errors import HostError, StorageError
 from host.workers import Link
 
@@ -84,7 +84,7 @@ class Worker:
                 link.answer(id, self._search(collection, body))
             elif operation == "passages":
                 hits = collection.passages(body["tenant"] or "", body["document"]) if collection else ()
-                link.answer(id, [asdict(hit) for hit in hits])
+                link.answer(id, [plain(hit) for hit in hits])
             elif operation == "usage":
                 link.answer(id, self._usage(collection, body))
             elif operation == "relocate":
@@ -98,7 +98,8 @@ class Worker:
         if collection is None:
             return None
         collection.check(Made(**body["made"]))
-        return asdict(collection.search(Question(**body["question"])))
+        answer = collection.search(Question(**body["question"]))
+        return {**plain(answer), "hits": [plain(hit) for hit in answer.hits]}
 
     def _usage(self, collection: Collection | None, body: Any) -> Any:
         if collection is None:
@@ -248,9 +249,21 @@ def _listen(folder: Path) -> socket.socket:
     listener.bind(str(path))
     listener.listen(128)
     address = folder / "worker.json.new"
-    address.write_text(json.dumps({"socket": str(path), "pid": os.getpid()}), encoding="utf-8")
-    address.replace(folder / "worker.json")
+    try:
+        address.write_text(json.dumps({"socket": str(path), "pid": os.getpid()}), encoding="utf-8")
+        address.replace(folder / "worker.json")
+    except OSError:
+        # On a full disk the address that the last worker left serves as well: it is always the same.
+        if not _says(folder / "worker.json", str(path)):
+            raise
     return listener
+
+
+def _says(address: Path, socket_path: str) -> bool:
+    try:
+        return bool(json.loads(address.read_text(encoding="utf-8"))["socket"] == socket_path)
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def main(state: str, idle_s: str) -> int:

@@ -1,0 +1,150 @@
+"""Reading files: what they say, where it stands, and clear words for those that cannot be read."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pypdf import PdfReader, PdfWriter
+from reportlab.pdfgen.canvas import Canvas
+
+from handlers.kb.read import Document, read
+from host.errors import IngestError
+
+
+def pdf(*pages: str, title: str = "") -> bytes:
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer)
+    if title:
+        canvas.setTitle(title)
+    for page in pages:
+        for line, text in enumerate(page.split("\n")):
+            canvas.drawString(72, 720 - 20 * line, text)
+        canvas.showPage()
+    canvas.save()
+    return buffer.getvalue()
+
+
+def encrypted(password: str) -> bytes:
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf("secret"))))
+    writer.encrypt(user_password=password, owner_password="owner", algorithm="RC4-128")
+    buffer = io.BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
+
+
+def parts(document: Document) -> list[tuple[str, str]]:
+    return [(block.kind, document.text[block.start : block.end].strip()) for block in document.blocks]
+
+
+def test_markdown_is_its_blocks() -> None:
+    text = "# Top *one*\n\nA para\nof two lines.\n\n- a\n- b\n\n```py\nx = 1\n```\n\n| a |\n|---|\n| 1 |\n\n"
+    text += "[ref]: https://e.com\n\n> said\n"
+    document = read(text.encode(), "a.md")
+    assert document.title == "Top one"
+    assert parts(document) == [
+        ("heading", "# Top *one*"),
+        ("paragraph", "A para\nof two lines."),
+        ("list", "- a\n- b"),
+        ("code", "```py\nx = 1\n```"),
+        ("table", "| a |\n|---|\n| 1 |"),
+        ("paragraph", "[ref]: https://e.com"),
+        ("paragraph", "> said"),
+    ]
+
+
+def test_markdown_may_say_its_title_and_address() -> None:
+    document = read(b'---\ntitle: "The guide"\nurl: https://example.com/guide\ntags: [x]\n---\n# Other\n\nText.\n', "a.md")
+    assert (document.title, document.url) == ("The guide", "https://example.com/guide")
+    assert "tags" not in "".join(text for _, text in parts(document))
+
+
+def test_a_document_without_a_title_is_called_by_its_file() -> None:
+    assert read(b"just text", "folder/my_notes.txt").title == "my notes"
+
+
+def test_text_is_its_paragraphs_whatever_the_line_ends() -> None:
+    assert parts(read("one\r\ntwo\r\n\r\nthree".encode("utf-16"), "a.txt")) == [("paragraph", "one\ntwo"), ("paragraph", "three")]
+
+
+def test_html_is_read_without_what_is_not_text() -> None:
+    page = """<!doctype html><html><head><title>The page</title><link rel="canonical" href="https://example.com/p">
+        <style>p {color: red}</style></head><body><nav><a href="/">Home</a></nav><h1>Top</h1><p>One <b>bold</b> word.</p>
+        <table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table><script>alert(1)</script></body></html>"""
+    document = read(page.encode(), "a.html")
+    assert (document.title, document.url) == ("The page", "https://example.com/p")
+    assert [kind for kind, _ in parts(document)] == ["heading", "paragraph", "table"]
+    assert "One **bold** word." in document.text
+    assert not any(word in document.text for word in ("alert", "color", "Home"))
+
+
+def test_an_address_that_is_no_web_address_is_not_taken() -> None:
+    page = '<link rel="canonical" href="javascript:alert(1)"><p>x</p>'
+    assert read(page.encode(), "a.html").url == ""
+
+
+def test_html_in_another_encoding_is_read() -> None:
+    assert "Müller" in read('<meta charset="iso-8859-1"><p>Müller</p>'.encode("latin-1"), "a.html").text
+
+
+def test_a_pdf_knows_its_pages() -> None:
+    document = read(pdf("First page here", "Second page there", title="The paper"), "a.pdf")
+    assert document.title == "The paper"
+    assert [(block.page, document.text[block.start : block.end]) for block in document.blocks] == [
+        (1, "First page here"),
+        (2, "Second page there"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "says"),
+    [
+        ("a.pdf", encrypted("password"), "encrypted.*password"),
+        ("a.pdf", pdf(""), "only images.*OCR"),
+        ("a.pdf", b"%PDF-1.4 rubbish", "not a PDF"),
+        ("a.pdf", pdf("text")[:400], "not a PDF"),
+        ("a.pdf", b"", "not a PDF"),
+        ("a.md", b"", "empty"),
+        ("a.md", b" \n\n \t", "empty"),
+        ("a.md", b"---\ntitle: only\n---\n", "empty"),
+        ("a.html", b"<html><script>x</script></html>", "empty"),
+        ("a.txt", b"text \0 more", "binary"),
+        ("a.txt", b"caf\xe9", "byte 3 is not UTF-8"),
+        ("a.docx", b"PK", r"'\.docx'.*these can: .*\.md"),
+        ("Makefile", b"all:", "these can"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_and_says_what_to_do(name: str, data: bytes, says: str) -> None:
+    with pytest.raises(IngestError, match=says) as raised:
+        read(data, name)
+    assert repr(name) in str(raised.value)
+    assert raised.value.hint
+
+
+def test_a_pdf_locked_with_an_empty_password_is_read() -> None:
+    assert "secret" in read(encrypted(""), "a.pdf").text
+
+
+@given(st.sampled_from(["a.md", "a.html", "a.txt", "a.pdf"]), st.binary(max_size=200))
+def test_any_bytes_are_a_document_or_an_error_of_ours(name: str, data: bytes) -> None:
+    try:
+        document = read(data, name)
+    except IngestError:
+        return
+    ends = [(block.start, block.end) for block in document.blocks]
+    assert ends == sorted(ends)
+    assert all(0 <= start < end <= len(document.text) for start, end in ends)
+
+
+@given(st.text(alphabet=st.sampled_from("#-*> `|\n\tab1.[]():<>=_~\\"), max_size=120))
+def test_any_markdown_keeps_every_character_in_one_block(text: str) -> None:
+    try:
+        document = read(text.encode(), "a.md")
+    except IngestError:
+        return
+    if text.startswith("---"):
+        return
+    covered = "".join(document.text[block.start : block.end] for block in document.blocks)
+    assert "".join(covered.split()) == "".join(document.text.split())
