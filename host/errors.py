@@ -46,7 +46,7 @@ are never caught on their behalf.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 
@@ -224,7 +224,13 @@ class ServerNotConfigured(ServerError):
 
 
 class ServerUnreachable(ServerError):
+    """`delivered`: whether the request may have reached the server before the connection was gone."""
+
     code = "server_unreachable"
+
+    def __init__(self, message: str, *, delivered: bool = True, place: Place | None = None, hint: str = "") -> None:
+        super().__init__(message, place=place, hint=hint)
+        self.delivered = delivered
 
 
 class ServerTimeout(ServerError):
@@ -253,6 +259,15 @@ class StorageError(HostError):
 
 class WorkerDied(HostError):
     code = "worker_died"
+
+
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """What really happened, out of the groups that task groups make of it."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from leaves(inner)
+    else:
+        yield error
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:

@@ -8,18 +8,19 @@ from typing import Any, Literal
 
 from host.answer import Answer
 from host.citations import Book
-from host.config.problems import Problem, problems_of
+from host.config.problems import Problem
 from host.config.schema import Settings
 from host.content import question_of
-from host.errors import HostError, Place
+from host.errors import HostError
 from host.output.channel import Channel
+from host.output.findings import warning
 from host.packages import App, Package
 from host.ports import Clock, Connector, Documents, HookEngine, HookTurn, Scope
 from host.search.searcher import Plugins, Searcher
 from host.tools import Toolbox
 from host.trace import span
 from host.types.base import UnknownKey
-from host.types.events import Failed, StreamStart, Warned
+from host.types.events import StreamStart, Warned
 from host.types.search import SearchRequest, SearchResult, SearchType
 from host.types.turn import CreateReturn, Identity, Message, TurnOptions
 
@@ -151,24 +152,7 @@ class Run:
 
     async def warn(self, finding: HostError | Problem) -> None:
         """Tell the client of something that the turn goes on in spite of."""
-        await self.channel.send(Warned(**_told(finding)))
-
-
-def failures(error: HostError) -> list[Failed]:
-    """An error as the events that tell the client: one for each that it carries."""
-    return [Failed(**_told(problem)) for problem in problems_of(error)]
-
-
-def _told(finding: HostError | Problem) -> dict[str, Any]:
-    place = finding.place or Place("")
-    return {
-        "code": finding.code,
-        "message": finding.message,
-        "hint": finding.hint,
-        "file": place.file,
-        "line": place.line,
-        "column": place.column,
-    }
+        await self.channel.send(warning(finding))
 
 
 @dataclass(frozen=True)

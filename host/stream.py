@@ -18,12 +18,13 @@ from typing import TypeVar
 import anyio
 
 from host.content import user_data
-from host.errors import HookError, HostError, UsageError
+from host.errors import HookError, HostError, UsageError, leaves
 from host.output.channel import Channel
+from host.output.findings import failures
 from host.ports import HookSession, ModelCall
 from host.prompt import quotable, with_references
 from host.retrieval import ranked_pool, search_automatically, search_user_data
-from host.run import Machinery, Request, Run, failures, hook_options
+from host.run import Machinery, Request, Run, hook_options
 from host.search.merge import Pool
 from host.trace import recording, span
 from host.types.events import Event, Failed, StreamEnd, Trace, Warned
@@ -32,7 +33,6 @@ from host.types.turn import CreateReturn, Delegation, Message, NextPayload, Next
 DEPTH = 5  # assistants that one turn may be handed through
 
 T = TypeVar("T")
-E = TypeVar("E", bound=BaseException)
 
 log = logging.getLogger("groundhook")
 
@@ -65,12 +65,13 @@ async def _drive(run: Run) -> None:
                 limit = run.machinery.app.settings.turn_timeout_ms
                 await channel.send(Failed(code="turn_timeout", message=f"the turn took longer than {limit} ms"))
             except* HostError as errors:
-                for error in _leaves(errors):
+                for error in leaves(errors):
+                    assert isinstance(error, HostError)
                     for event in failures(error):
                         await channel.send(event)
             except* Exception as bugs:  # the outermost edge: a bug ends its own turn, loudly, and no other
                 log.exception("a bug in Groundhook or a plug-in ended the turn %s", channel.turn_id)
-                message = "; ".join(repr(bug) for bug in _leaves(bugs))
+                message = "; ".join(repr(bug) for bug in leaves(bugs))
                 await channel.send(
                     Failed(code="internal", message=f"internal error: {message}", hint="the log has the traceback")
                 )
@@ -246,10 +247,3 @@ def _end(run: Run, returned: NextReturn | None) -> StreamEnd:
         usage=answer.usage,
         timings=run.timings,
     )
-
-
-def _leaves(group: BaseExceptionGroup[E]) -> list[E]:
-    leaves: list[E] = []
-    for exc in group.exceptions:
-        leaves += _leaves(exc) if isinstance(exc, BaseExceptionGroup) else [exc]
-    return leaves

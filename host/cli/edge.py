@@ -9,13 +9,13 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 
 import anyio
 
 from host.cli.report import Report
-from host.errors import ConfigErrors, HostError
-from host.output.lines import failure
+from host.errors import HostError, leaves
+from host.output.findings import failures
 from host.types.events import Failed
 
 FAILED = 1
@@ -34,7 +34,7 @@ def execute(work: Work, report: Report, *, debug: bool = False) -> int:
         code = anyio.run(work)
         sys.stdout.flush()
     except BaseException as exc:  # noqa: BLE001 - the outermost edge: nothing is above it
-        return _told(list(_leaves(exc)), report, debug=debug)
+        return _told(list(leaves(exc)), report, debug=debug)
     return code
 
 
@@ -47,24 +47,14 @@ def _told(errors: list[BaseException], report: Report, *, debug: bool) -> int:
         return READER_GONE
     for error in errors:
         if isinstance(error, HostError):
-            report.failed(failure(error))
+            for event in failures(error):
+                report.failed(event)
         else:
             if debug:
                 traceback.print_exception(error)
             message = f"internal error: {error.__class__.__name__}: {error}"
             report.failed(Failed(code="internal", message=message, hint=DEBUG_HINT))
     return FAILED
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    """What really happened, out of the groups that task groups and files with several mistakes make of it."""
-    if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _leaves(inner)
-    elif isinstance(error, ConfigErrors):
-        yield from error.errors
-    else:
-        yield error
 
 
 def _discard_output() -> None:

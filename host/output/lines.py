@@ -14,9 +14,6 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_json
 
-from host.errors import HostError
-from host.types.events import Failed
-
 # Line ends to str.splitlines() and to JavaScript before 2019; JSON itself lets them stand.
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
@@ -29,19 +26,6 @@ def line(value: BaseModel | Mapping[str, Any]) -> str:
         plain = value.model_dump() if isinstance(value, BaseModel) else value
         written = to_json(_writable(plain), fallback=str, inf_nan_mode="null")
     return written.decode("utf-8").translate(_LINE_ENDS) + "\n"
-
-
-def failure(error: HostError) -> Failed:
-    """An error that ended a command before or beside its events, as the event that says so."""
-    place = error.place
-    return Failed(
-        code=error.code,
-        message=error.message,
-        file=place.file if place else "",
-        line=place.line if place else 0,
-        column=place.column if place else 0,
-        hint=error.hint,
-    )
 
 
 def _writable(value: Any) -> Any:

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from host.errors import ConfigError, Place
-from host.output.lines import failure, line
+from host.output.findings import failures
+from host.output.lines import line
 from host.types.events import EVENT, StreamEnd, Text
 from host.types.search import Item
 
@@ -57,5 +58,5 @@ def test_the_key_of_an_item_does_not_go_over_the_wire() -> None:
 
 
 def test_an_error_keeps_its_place_and_hint() -> None:
-    event = failure(ConfigError("no such key", place=Place("a.yao", 3, 4), hint="did you mean 'b'?"))
+    (event,) = failures(ConfigError("no such key", place=Place("a.yao", 3, 4), hint="did you mean 'b'?"))
     assert (event.code, event.file, event.line, event.column, event.hint) == ("config", "a.yao", 3, 4, "did you mean 'b'?")
