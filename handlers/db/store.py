@@ -15,6 +15,7 @@ from threading import Event
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -151,6 +152,7 @@ async def _stoppable(work: Callable[[Event], Any]) -> Any:
                 failed = exc  # raised outside: a task group would wrap it
         tasks.cancel_scope.cancel()
     if failed is not None:
+        await anyio.lowlevel.checkpoint_if_cancelled()  # it failed because it was stopped
         raise failed
     return answer
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from handlers.db.question.cursor import Cursor, Draft
 from handlers.db.question.meanings import (
-    Compare,
     Direction,
     FieldRef,
     Filler,
@@ -37,8 +36,7 @@ def limit(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if cursor.is_(i, Period) and _last_records(cursor, draft, lead):
         return number[1] if number else lead
     count = cursor.whole(i, MOST)
-    compared = bool(draft.unplaced) and cursor.is_(draft.unplaced[-1], Compare) and cursor.at(draft.unplaced[-1])[1] >= i
-    if count is None or compared or not _counts_records(cursor, count[1]):
+    if count is None or i - 1 in draft.idle or not _counts_records(cursor, count[1]):
         return None
     draft.limit = count[0]
     return count[1]

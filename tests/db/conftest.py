@@ -1,0 +1,112 @@
+"""The shop's models in a real SQLite file, and what a search needs beside its request."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from shutil import copyfile
+from typing import Any
+
+import pytest
+
+from handlers.db.base import Database, open_database
+from host.config.documents import read_document
+from host.config.schema import QuerySettings, SearchSettings, UsesSettings
+from host.ports import Found, Scope
+from host.types.search import SearchRequest
+from host.types.specs import ModelSpec
+from host.types.turn import Identity
+
+NOW = datetime(2026, 11, 12, 10, 0, tzinfo=UTC)  # a Thursday
+SHOP = Path(__file__).parents[2] / "assistants/shop/models"
+
+
+def shop_models() -> dict[str, ModelSpec]:
+    """The sample assistant's models, by their file names."""
+    models = {}
+    for name in ("product", "order", "customer"):
+        path = SHOP / f"{name}.mod.yao"
+        models[name] = ModelSpec.model_validate({**read_document(path, path.name).data, "id": name})
+    return models
+
+
+@dataclass
+class Shop:
+    """A database and the warnings of its searches."""
+
+    database: Database
+    url: str
+    warnings: list[tuple[str, str]] = field(default_factory=list)
+
+    async def search(
+        self, query: str, *models: str, identity: Identity | None = None, strict: bool = False, **request: Any
+    ) -> Found:
+        """Search these models, or all three of the shop."""
+        raw = {"type": "db", "query": query, "models": models or ("product", "order", "customer"), "limit": 10, **request}
+        return await self.database.search(SearchRequest.model_validate(raw), self.scope(identity, strict))
+
+    def scope(self, identity: Identity | None = None, strict: bool = False) -> Scope:
+        async def warn(code: str, message: str) -> None:
+            self.warnings.append((code, message))
+
+        return Scope(
+            identity=identity or Identity(),
+            assistant_id="shop",
+            settings=SearchSettings(query=QuerySettings(strict=strict)),
+            uses=UsesSettings(),
+            now=lambda: NOW,
+            warn=warn,
+        )
+
+
+@pytest.fixture(scope="session")
+def shop_specs() -> dict[str, ModelSpec]:
+    return shop_models()
+
+
+@pytest.fixture(scope="session")
+async def loaded(tmp_path_factory: pytest.TempPathFactory, shop_specs: dict[str, ModelSpec]) -> Path:
+    """The shop's database as loading leaves it."""
+    path = tmp_path_factory.mktemp("shop") / "shop.db"
+    async with open_database(f"sqlite:///{path}", 5000, shop_specs) as database:
+        await database.load()
+    return path
+
+
+@pytest.fixture
+async def shop(tmp_path: Path, loaded: Path, shop_specs: dict[str, ModelSpec]) -> AsyncIterator[Shop]:
+    """A copy of the shop's database, of this test alone."""
+    path = tmp_path / "state/shop.db"
+    path.parent.mkdir()
+    copyfile(loaded, path)
+    async with open_database(f"sqlite:///{path}", 5000, shop_specs) as database:
+        yield Shop(database, f"sqlite:///{path}")
+
+
+@pytest.fixture
+def spec() -> Callable[..., ModelSpec]:
+    """A small model: `spec(values=[…], option={…})`."""
+
+    def make(**raw: Any) -> ModelSpec:
+        whole: dict[str, Any] = {
+            "id": "note",
+            "name": "Note",
+            "table": {"name": "note"},
+            "columns": [
+                {"name": "id", "type": "ID"},
+                {"name": "title", "type": "string", "label": "Title"},
+                {"name": "body", "type": "text", "nullable": True},
+                {"name": "pages", "type": "integer", "nullable": True},
+                {"name": "price", "type": "decimal", "precision": 12, "scale": 4, "nullable": True},
+                {"name": "kind", "type": "enum", "option": ["memo", "letter"], "default": "memo"},
+                {"name": "done", "type": "boolean", "default": False},
+                {"name": "due", "type": "date", "nullable": True},
+                {"name": "seen", "type": "datetime", "nullable": True},
+                {"name": "extra", "type": "json", "nullable": True},
+            ],
+        }
+        return ModelSpec.model_validate({**whole, **raw})
+
+    return make

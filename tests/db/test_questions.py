@@ -1,0 +1,238 @@
+"""Questions over the shop's schema and the queries they become; and questions that must not become any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.db.dsl import EVERY_TEXT, lint
+from handlers.db.question.lexicon import Lexicons
+from handlers.db.question.reading import Offer, Reading, read_question
+from handlers.db.question.vocabulary import made, vocabulary
+from handlers.db.schema import schema_of
+from host.errors import ConfigError, SourceNotConfigured
+from host.types.specs import ModelSpec
+from tests.db.conftest import NOW, shop_models
+
+LEXICONS = Lexicons()
+
+
+def offer(spec: ModelSpec) -> Offer:
+    schema = schema_of(spec)
+    texts = [field.name for field in schema.texts if not field.long and not field.options]
+    return Offer(schema, {name: tuple(sorted({row[name] for row in spec.values if row.get(name)})) for name in texts})
+
+
+OFFERS = {name: offer(spec) for name, spec in shop_models().items()}
+
+
+def readings(question: str, *models: str) -> list[Reading]:
+    offers = [OFFERS[name] for name in models or OFFERS]
+    return read_question(question, offers, vocabulary("en"), NOW, [], LEXICONS)
+
+
+def said(question: str, *models: str) -> tuple[str, list[str], list[str]]:
+    """(model, conditions as text, words left over) of a question with one reading."""
+    (reading,) = readings(question, *models)
+    wheres = [f"{where.field} {where.op} {where.value}".removesuffix(" None") for where in reading.dsl.wheres]
+    return reading.dsl.model, sorted(wheres), list(reading.unplaced)
+
+
+OCTOBER = ["ordered_at < 2026-11-01 00:00:00", "ordered_at >= 2026-10-01 00:00:00"]
+
+PLACED: dict[str, tuple[str, list[str]]] = {
+    "Products cheaper than $100 from Apple": ("product", ["brand = Apple", "price < 100"]),
+    "find all active products under $100 in electronics category": (
+        "product",
+        ["category = Electronics", "price < 100", "status = active"],
+    ),
+    "Show me products under $100": ("product", ["price < 100"]),
+    "products under $100": ("product", ["price < 100"]),
+    "products over $1k": ("product", ["price > 1000"]),
+    "products under 1,500 dollars": ("product", ["price < 1500"]),
+    "products priced at $99.99": ("product", ["price = 99.99"]),
+    "products not more than $30": ("product", ["price <= 30"]),
+    "products between $50 and $100": ("product", ["price between [50, 100]"]),
+    "laptops from 500 to 900 dollars": ("product", ["category = Laptops", "price between [500, 900]"]),
+    "audio $50-$100": ("product", ["category = Audio", "price between [50, 100]"]),
+    "rating of at least 4.7 and price under 50": ("product", ["price < 50", "rating >= 4.7"]),
+    "laptops with rating above 4.5 and under $1000": ("product", ["category = Laptops", "price < 1000", "rating > 4.5"]),
+    "products with at least 4.5 stars": ("product", ["rating >= 4.5"]),
+    "books with 4.8+ stars": ("product", ["category = Books", "rating >= 4.8"]),
+    "books 4.8 stars and above": ("product", ["category = Books", "rating >= 4.8"]),
+    "books with no less than 4.8 stars": ("product", ["category = Books", "rating >= 4.8"]),
+    "Apple or Samsung phones": ("product", ["brand in ['Apple', 'Samsung']", "category = Phones"]),
+    "laptop or phone under $700": ("product", ["category in ['Laptops', 'Phones']", "price < 700"]),
+    "products not from Apple": ("product", ["brand != Apple"]),
+    "non-Apple phones": ("product", ["brand != Apple", "category = Phones"]),
+    "active products except Apple and Sony": ("product", ["brand not in ['Apple', 'Sony']", "status = active"]),
+    "featured products": ("product", ["featured = True"]),
+    "products that are not featured": ("product", ["featured = False"]),
+    "products in stock": ("product", ["stock > 0"]),
+    "out of stock laptops": ("product", ["category = Laptops", "stock = 0"]),
+    "more than 100 in stock": ("product", ["stock > 100"]),
+    "products with fewer than 10 units": ("product", ["stock < 10"]),
+    "products without a description": ("product", ["description null"]),
+    "products called Magic": ("product", ["name like Magic"]),
+    "brand is Acme": ("product", ["brand = Acme"]),
+    "category: electronics": ("product", ["category = Electronics"]),
+    "What is the price of the iPad mini?": ("product", ["name = iPad mini"]),
+    "products newer than 2025": ("product", ["released_at >= 2026-01-01"]),
+    "products released before 2020": ("product", ["released_at < 2020-01-01"]),
+    "products released in the last 90 days": ("product", ["released_at < 2026-11-13", "released_at >= 2026-08-14"]),
+    "electroncs under $50": ("product", ["category = Electronics", "price < 50"]),
+    "orders last month": ("order", OCTOBER),
+    "cancelled orders in October": ("order", [*OCTOBER, "status = cancelled"]),
+    "orders since March": ("order", ["ordered_at >= 2026-03-01 00:00:00"]),
+    "orders before 2026": ("order", ["ordered_at < 2026-01-01 00:00:00"]),
+    "orders this week": ("order", ["ordered_at < 2026-11-16 00:00:00", "ordered_at >= 2026-11-09 00:00:00"]),
+    "orders from yesterday": ("order", ["ordered_at < 2026-11-12 00:00:00", "ordered_at >= 2026-11-11 00:00:00"]),
+    "orders today": ("order", ["ordered_at < 2026-11-13 00:00:00", "ordered_at >= 2026-11-12 00:00:00"]),
+    "orders from 2 days ago": ("order", ["ordered_at < 2026-11-11 00:00:00", "ordered_at >= 2026-11-10 00:00:00"]),
+    "orders on March 5th, 2026": ("order", ["ordered_at < 2026-03-06 00:00:00", "ordered_at >= 2026-03-05 00:00:00"]),
+    "orders between March and May 2026": ("order", ["ordered_at < 2026-06-01 00:00:00", "ordered_at >= 2026-03-01 00:00:00"]),
+    "orders in Q1 2026": ("order", ["ordered_at < 2026-04-01 00:00:00", "ordered_at >= 2026-01-01 00:00:00"]),
+    "orders older than 6 months": ("order", ["ordered_at < 2026-05-12 00:00:00"]),
+    "orders less than a week old": ("order", ["ordered_at >= 2026-11-05 00:00:00"]),
+    "orders shipped last week": ("order", ["shipped_at < 2026-11-09", "shipped_at >= 2026-11-02"]),
+    "pending or paid orders over $500": ("order", ["status in ['pending', 'paid']", "total > 500"]),
+    "refunded orders with total between 100 and 200": ("order", ["status = refunded", "total between [100, 200]"]),
+    "customer orders over $500": ("order", ["total > 500"]),
+    "orders over 2000": ("order", ["total > 2000"]),
+    "order 42": ("order", ["id = 42"]),
+    "status of order SO-10744": ("order", ["number = SO-10744"]),
+    "Show me Alice Martin's orders for AirPods Pro": ("order", ["customer = Alice Martin", "product = AirPods Pro"]),
+    "orders that are not gifts": ("order", ["gift = False"]),
+    "customers from Germany": ("customer", ["country = Germany"]),
+    "gold customers who joined before 2025": ("customer", ["joined_at < 2025-01-01", "tier = gold"]),
+    "customers who joined in the last year": ("customer", ["joined_at < 2026-11-13", "joined_at >= 2025-11-12"]),
+    "customers in Berlin not subscribed to the newsletter": ("customer", ["city = Berlin", "newsletter = False"]),
+    "customers in Lisbon or London": ("customer", ["city in ['Lisbon', 'London']"]),
+}
+
+ORDERED: dict[str, tuple[list[str], int | None]] = {
+    "top 5 newest phones": (["released_at desc"], 5),
+    "the cheapest laptop": (["price asc"], None),
+    "10 cheapest active toys": (["price asc"], 10),
+    "most expensive orders of 2025": (["total desc"], None),
+    "least expensive audio": (["price asc"], None),
+    "highest rated books": (["rating desc"], None),
+    "best rated kitchen products sorted by price": (["rating desc", "price asc"], None),
+    "sort products by price descending": (["price desc"], None),
+    "what are the 3 oldest orders": (["ordered_at asc"], 3),
+    "last 5 orders": (["ordered_at desc"], 5),
+    "my last order": (["ordered_at desc"], 1),
+    "top 3 products": (["rating desc"], 3),
+}
+
+TRAPS: dict[str, str] = {
+    "at least you tried": "'at least' with nothing to compare, and no 'least'",
+    "last but not least": "an order that orders nothing",
+    "over the moon": "a preposition",
+    "products under the sea": "a preposition before no number",
+    "between a rock and a hard place": "no range",
+    "more than words": "no number",
+    "march of the penguins": "no month",
+    "may the force be with you": "no month",
+    "newer is not always better": "no date",
+    "older than the hills": "no date",
+    "up to you": "no limit",
+    "the price of freedom is high": "a field without a value",
+    "How do I grow apples at home?": "neither the brand nor the category",
+    "products with more than 5 hamsters": "a number of what no field counts",
+    "products with at least 3 reviews": "a number of what no field counts",
+    "customers with more than 5 orders": "another model would have to be counted",
+    "top secret documents": "no limit",
+    "I may order later": "no order by anything",
+    "applet": "near to a brand, and not the brand",
+    "customers from Atlantis": "no country that is known",
+    "thank you": "nothing at all",
+}
+
+
+@pytest.mark.parametrize("question", PLACED)
+def test_every_word_of_the_question_becomes_its_condition(question: str) -> None:
+    model, wheres = PLACED[question]
+    assert said(question) == (model, sorted(wheres), [])
+
+
+@pytest.mark.parametrize("question", ORDERED)
+def test_sort_orders_and_limits_are_read(question: str) -> None:
+    (reading,) = readings(question)
+    assert ([f"{order.field} {order.order}" for order in reading.dsl.orders], reading.dsl.limit) == ORDERED[question]
+    assert reading.unplaced == ()
+
+
+@pytest.mark.parametrize("question", TRAPS)
+def test_words_that_only_look_like_conditions_yield_no_filter(question: str) -> None:
+    for name in OFFERS:
+        for reading in readings(question, name):
+            assert [where for where in reading.dsl.wheres if where.field != EVERY_TEXT] == [], TRAPS[question]
+            assert reading.dsl.limit is None
+
+
+def test_words_that_could_not_be_placed_are_reported_and_searched_for() -> None:
+    (reading,) = readings("wireless purple headphones under $200", "product")
+    assert reading.unplaced == ("wireless", "purple", "headphones")
+    assert [(where.field, where.op, where.value) for where in reading.dsl.wheres] == [
+        ("price", "<", 200),
+        ("*", "match", ["wireless", "purple", "headphone"]),
+    ]
+
+
+def test_a_negated_unknown_word_is_kept_out_of_what_is_found() -> None:
+    assert said("headphones not waterproof", "product")[1] == ["* match ['headphone']", "* match none ['waterproof']"]
+
+
+def test_a_quoted_text_is_searched_for_as_it_is_and_counts_as_placed() -> None:
+    assert said('products with "noise cancelling"') == ("product", ["* match ['noise cancelling']"], [])
+
+
+def test_a_misspelt_value_is_corrected_and_said() -> None:
+    (reading,) = readings("samsng phones")
+    assert [where.value for where in reading.dsl.wheres] == ["Samsung", "Phones"]
+    assert reading.notes == ("'samsng' was read as 'samsung'",)
+
+
+def test_a_field_is_never_guessed_from_a_misspelt_word_that_changes_nothing() -> None:
+    (reading,) = readings("statue of liberty", "product")
+    assert reading.unplaced == ("statue", "liberty")
+
+
+def test_what_fits_two_models_equally_is_asked_of_both() -> None:
+    assert [reading.dsl.model for reading in readings("under $100")] == ["product", "order"]
+
+
+def test_a_question_that_says_nothing_about_the_models_asks_for_nothing() -> None:
+    assert [reading.asks for reading in readings("thank you")] == [False, False, False]
+    assert [reading.asks for reading in readings("how many products do we have")] == [True]
+    assert all(reading.asks for reading in readings("show me everything"))
+
+
+@given(st.lists(st.sampled_from(sorted({word for q in [*PLACED, *ORDERED, *TRAPS] for word in q.split()})), max_size=12))
+def test_any_words_in_any_order_give_a_sound_query_and_the_same_one_again(words: list[str]) -> None:
+    question = " ".join(words) or "x"
+    first = readings(question)
+    assert first == readings(question)
+    for reading in first:
+        lint(reading.dsl, OFFERS[reading.dsl.model].schema)
+
+
+@given(st.text(max_size=60))
+def test_any_text_can_be_read(text: str) -> None:
+    for reading in readings(text or "x"):
+        lint(reading.dsl, OFFERS[reading.dsl.model].schema)
+
+
+def test_another_language_is_a_file_and_an_unknown_one_names_those_there_are() -> None:
+    with pytest.raises(SourceNotConfigured, match="en"):
+        vocabulary("xx")
+
+
+def test_a_wrong_key_in_the_file_of_a_language_is_named() -> None:
+    raw: dict[str, Any] = {**vocabulary("en").file.model_dump(), "and": ["and"], "or": ["or"], "fillerz": ["the"]}
+    with pytest.raises(ConfigError, match="fillerz"):
+        made("en", raw)

@@ -1,0 +1,228 @@
+"""Searches of the shop through the handler, on real SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handlers.db.base import open_database
+from host.errors import SourceError, SourceNotConfigured
+from host.trace import recording
+from host.types.events import TraceNode
+from host.types.search import SearchRequest
+from host.types.specs import ModelSpec
+from tests.db.conftest import Shop, shop_models
+
+
+async def test_a_question_finds_its_records_in_order_with_all_that_an_item_needs(shop: Shop) -> None:
+    found = await shop.search("Products cheaper than $100 from Apple")
+    assert found.dsl == {
+        "model": "product",
+        "wheres": [{"field": "price", "op": "<", "value": 100}, {"field": "brand", "op": "=", "value": "Apple"}],
+        "orders": [{"field": "price", "order": "asc"}],
+        "limit": 10,
+    }
+    rows = [row for row in shop_models()["product"].values if row["brand"] == "Apple" and row["price"] < 100]
+    assert sorted(item.record_id for item in found.items) == sorted(row["id"] for row in rows)
+    assert found.total == len(rows)
+    first = found.items[0]
+    assert (first.title, first.model, first.key) == ("EarPods USB-C", "product", f"db:product/{first.record_id}")
+    assert first.data is not None
+    assert (first.data["price"], first.data["released_at"]) == (18.99, "2023-09-22")
+    assert "Brand: Apple\nCategory: Audio\nPrice: 18.99" in first.content
+    assert [item.score for item in found.items] == sorted((item.score for item in found.items), reverse=True)
+    assert 0.85 <= found.items[-1].score <= first.score == 0.9
+    assert shop.warnings == []
+
+
+async def test_the_same_question_gives_the_same_answer_again(shop: Shop) -> None:
+    assert await shop.search("active products in stock") == await shop.search("active products in stock")
+
+
+async def test_total_counts_all_that_match_and_not_only_those_returned(shop: Shop) -> None:
+    found = await shop.search("delivered orders", limit=3)
+    delivered = [row for row in shop_models()["order"].values if row["status"] == "delivered"]
+    assert (len(found.items), found.total) == (3, len(delivered))
+
+
+async def test_the_callers_conditions_are_required_beside_those_of_the_question(shop: Shop) -> None:
+    wheres = [{"column": "status", "value": "discontinued"}, {"field": "price", "op": ">", "value": 20}]
+    found = await shop.search("products from Apple", "product", wheres=wheres)
+    assert found.items
+    for item in found.items:
+        assert item.data is not None
+        assert (item.data["brand"], item.data["status"]) == ("Apple", "discontinued")
+
+
+async def test_the_callers_orders_come_first_and_its_fields_alone_are_returned(shop: Shop) -> None:
+    found = await shop.search(
+        "cheapest phones", "product", orders=[{"field": "rating"}, {"field": "name", "order": "asc"}], select=["name", "price"]
+    )
+    assert found.dsl is not None
+    assert [order["field"] for order in found.dsl["orders"]] == ["rating", "name", "price"]
+    assert all(item.data is not None and set(item.data) == {"id", "name", "price"} for item in found.items)
+
+
+@pytest.mark.parametrize(
+    ("op", "value", "expected"),
+    [
+        ("=", "APPLE", {"Apple"}),
+        ("in", ["apple", "SONY"], {"Apple", "Sony"}),
+        ("like", "app", {"Apple"}),
+        ("like", "%ony", {"Sony"}),
+        ("like", "%", None),
+        ("like", "_pple", set()),
+        ("in", [], set()),
+    ],
+)
+async def test_text_is_compared_without_case_and_like_means_contains(
+    shop: Shop, op: str, value: object, expected: set[str] | None
+) -> None:
+    found = await shop.search("products", "product", wheres=[{"field": "brand", "op": op, "value": value}], limit=200)
+    brands = {item.data["brand"] for item in found.items if item.data}
+    assert brands == (expected if expected is not None else {row["brand"] for row in shop_models()["product"].values})
+
+
+@pytest.mark.parametrize(
+    ("op", "value"), [("=", "KRAKÓW"), ("=", "zürich"), ("like", "RICH"), ("like", "ÜRICH"), ("in", ["ZÜRICH"])]
+)
+async def test_letters_beyond_ascii_have_no_case_either(shop: Shop, op: str, value: object) -> None:
+    found = await shop.search("customers", "customer", wheres=[{"field": "city", "op": op, "value": value}])
+    assert [item.data["city"] for item in found.items if item.data] in (["Kraków"], ["Zürich"])
+
+
+async def test_words_without_a_place_are_searched_as_text_with_a_lower_score_and_said(shop: Shop) -> None:
+    found = await shop.search("noise cancelling headphones under $200", "product")
+    assert [item.title for item in found.items] == ["Soundcore Q30"]
+    assert found.items[0].score == 0.7
+    assert shop.warnings == [
+        ("db_query_words", "words that are no condition were searched for as text: 'noise', 'cancelling', 'headphones'")
+    ]
+
+
+async def test_where_no_record_has_all_words_those_with_most_come_first(shop: Shop) -> None:
+    found = await shop.search("wireless purple headphones", "product")
+    assert found.dsl is not None
+    assert found.dsl["wheres"][0]["op"] == "match any"
+    best = [item for item in found.items if "wireless" in item.content.lower() and "headphone" in item.content.lower()]
+    assert best
+    assert list(found.items[: len(best)]) == best
+    assert all(item.score <= 0.55 for item in found.items)
+    assert "no record has all" in shop.warnings[-1][1]
+
+
+async def test_what_is_negated_is_not_found(shop: Shop) -> None:
+    found = await shop.search("audio not wireless", "product", limit=50)
+    assert found.items
+    assert not any("wireless" in item.content.lower() for item in found.items)
+
+
+async def test_strict_refuses_words_without_a_place_and_names_them(shop: Shop) -> None:
+    with pytest.raises(SourceError, match="'wireless', 'purple'"):
+        await shop.search("wireless purple products", strict=True)
+    assert (await shop.search("products under $100", strict=True)).items
+
+
+async def test_a_greeting_searches_nothing_and_conditions_of_the_caller_still_do(shop: Shop) -> None:
+    assert (await shop.search("thank you")).items == ()
+    assert shop.warnings
+    found = await shop.search("thank you", "product", wheres=[{"field": "brand", "value": "Brio"}])
+    assert [item.title for item in found.items] == ["Wooden Train Set"]
+
+
+async def test_several_models_are_asked_at_once_where_both_fit(shop: Shop) -> None:
+    found = await shop.search("under $15")
+    assert {item.model for item in found.items} == {"product", "order"}
+    assert found.dsl is not None
+    assert [query["model"] for query in found.dsl["queries"]] == ["product", "order"]
+
+
+async def test_a_model_without_the_callers_field_is_left_out_and_said(shop: Shop) -> None:
+    found = await shop.search("under $15", "product", "order", wheres=[{"field": "brand", "value": "mattel"}])
+    assert {item.model for item in found.items} == {"product"}
+    assert shop.warnings[0] == ("db_model_skipped", "'order' was not searched: it has no field 'brand'")
+
+
+@pytest.mark.parametrize("part", ["wheres", "orders", "select"])
+async def test_an_unknown_field_of_the_caller_names_the_known_ones(shop: Shop, part: str) -> None:
+    asked: dict[str, Any] = {"wheres": [{"field": "prise", "value": 1}], "orders": [{"field": "prise"}], "select": ["prise"]}
+    with pytest.raises(SourceError, match=r"no field 'prise'.*did you mean 'price'"):
+        await shop.search("products", "product", **{part: asked[part]})
+
+
+async def test_an_unknown_model_names_the_nearest(shop: Shop) -> None:
+    with pytest.raises(SourceNotConfigured, match="did you mean 'product'"):
+        await shop.search("anything", "prodct")
+    with pytest.raises(SourceNotConfigured, match=r"db\.models"):
+        await shop.database.search(SearchRequest(type="db", query="x", models=(), limit=5), shop.scope())
+
+
+async def test_before_loading_the_error_says_how_to_load(tmp_path: Path) -> None:
+    async with open_database(f"sqlite:///{tmp_path}/none.db", 5000, shop_models()) as database:
+        with pytest.raises(SourceNotConfigured, match="groundhook db load"):
+            await Shop(database, "").search("products")
+        (tmp_path / "none.db").touch()
+        with pytest.raises(SourceNotConfigured, match=r"shop_product.*groundhook db load"):
+            await Shop(database, "").search("products", "product")
+
+
+async def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "bad.db").write_bytes(b"this is no database at all" * 100)
+    async with open_database(f"sqlite:///{tmp_path}/bad.db", 5000, shop_models()) as database:
+        with pytest.raises(SourceError, match="not a database"):
+            await Shop(database, "").search("products")
+
+
+async def test_the_trace_shows_the_query_its_sql_and_its_values(shop: Shop) -> None:
+    nodes: list[TraceNode] = []
+    with recording(nodes.append):
+        await shop.search("products under $15 from Mattel")
+    done = {node.type: node for node in nodes if node.status == "completed"}
+    assert list(done) == ["dsl_build", "db_query"]
+    assert done["dsl_build"].data["dsl"][0]["model"] == "product"
+    query = done["db_query"].data
+    assert "WHERE" in query["sql"]
+    assert "Mattel" not in query["sql"]
+    assert {"Mattel", 15} <= set(query["parameters"].values())
+    assert (query["rows"], query["total"]) == (1, 1)
+
+
+async def test_deleted_rows_are_never_found(tmp_path: Path, spec: Callable[..., ModelSpec]) -> None:
+    model = spec(
+        values=[{"title": "here"}, {"title": "gone", "deleted_at": "2026-01-01T00:00:00Z"}], option={"soft_deletes": True}
+    )
+    async with open_database(f"sqlite:///{tmp_path}/n.db", 5000, {"note": model}) as database:
+        await database.load()
+        found = await Shop(database, "").search("notes", "note")
+    assert [item.title for item in found.items] == ["here"]
+
+
+async def test_every_type_comes_back_as_json_has_it(tmp_path: Path, spec: Callable[..., ModelSpec]) -> None:
+    row = {"title": "x", "pages": 3, "price": "12.3400", "due": "2026-02-03", "seen": "2026-02-03T10:00:00+02:00"}
+    model = spec(values=[{**row, "extra": {"a": [1]}, "done": True}])
+    async with open_database(f"sqlite:///{tmp_path}/n.db", 5000, {"note": model}) as database:
+        await database.load()
+        found = await Shop(database, "").search("notes due on 2026-02-03", "note")
+    assert found.items[0].data == {
+        "id": 1,
+        "title": "x",
+        "body": None,
+        "pages": 3,
+        "price": 12.34,
+        "kind": "memo",
+        "done": True,
+        "due": "2026-02-03",
+        "seen": "2026-02-03 08:00:00",
+        "extra": {"a": [1]},
+    }
+
+
+async def test_rows_without_a_value_are_not_lost_to_a_negation(tmp_path: Path, spec: Callable[..., ModelSpec]) -> None:
+    model = spec(values=[{"title": "a", "pages": 1}, {"title": "b"}])
+    async with open_database(f"sqlite:///{tmp_path}/n.db", 5000, {"note": model}) as database:
+        await database.load()
+        found = await Shop(database, "").search("notes", "note", wheres=[{"field": "pages", "op": "!=", "value": 1}])
+    assert [item.title for item in found.items] == ["b"]
