@@ -64,6 +64,11 @@ class Reader:
     def whole(self) -> bool:
         return bool(self._reason)
 
+    @property
+    def counted(self) -> bool:
+        """Whether the count of tokens has arrived."""
+        return self._usage.total_tokens > 0
+
     def read(self, raw: object) -> Iterator[Delta]:
         """Raises pydantic.ValidationError for what is no chunk."""
         chunk = _Chunk.model_validate(raw)

@@ -193,7 +193,7 @@ def _shape(sentence: Sentence) -> float:
         value = 0.5
     elif sentence.kind == "row" or (sentence.kind == "prose" and not text.rstrip("\"'”’)*_`]").endswith(_STOPS)):
         value = 0.85
-    if len(_SYMBOL.findall(prose)) > 0.06 * len(prose):
+    if text.startswith(("{", "[{", "<")) or len(_SYMBOL.findall(prose)) > 0.06 * len(prose):
         value *= 0.5
     if text[:1].islower() and sentence.kind == "prose":
         value *= 0.75

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ipaddress
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import anyio
 from pydantic import ValidationError
 
 from host.errors import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
 
 OPENAI = "https://api.openai.com/v1"
+AFTERWORD = 1.0  # seconds that an endpoint gets to count tokens after the last word
 NO_KEY = "none"  # sent to endpoints that ask for none; the SDK insists on something
 
 
@@ -60,14 +62,13 @@ class OpenAIConnector:
         with _speaking_to(self._name, self._spec) as answer:
             async with self._client() as client, await self._open(client, call) as stream:
                 reader = Reader()
-                try:
-                    async for chunk in stream:
-                        for delta in reader.read(chunk):
-                            answer.begun = True
-                            yield delta
-                except _failures():
-                    if not reader.whole:
-                        raise
+                async for chunk in stream:
+                    for delta in reader.read(chunk):
+                        answer.begun = True
+                        yield delta
+                    if reader.whole:
+                        await _afterword(stream, reader)
+                        break
                 content_type = stream.response.headers.get("content-type", "")
             if not reader.whole:
                 raise _not_whole(self._name, reader.begun, content_type)
@@ -155,6 +156,14 @@ def _wire(message: Message) -> dict[str, Any]:
     if isinstance(content, list):
         wire["content"] = [part for part in content if part.get("type") != "data"]
     return wire
+
+
+async def _afterword(stream: AsyncStream[object], reader: Reader) -> None:
+    """Read on for the count of tokens, which comes behind the reason; the answer is whole whether it comes or not."""
+    with anyio.move_on_after(AFTERWORD), suppress(StopAsyncIteration, *_failures()):
+        while not reader.counted:
+            for _ in reader.read(await anext(stream)):
+                pass
 
 
 async def _create(client: AsyncOpenAI, body: Mapping[str, Any]) -> AsyncStream[object]:
