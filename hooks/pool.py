@@ -22,6 +22,7 @@ from host.workers import Child, Link, start_child
 
 MODULE = "hooks.worker"
 LEAVING_SECONDS = 2.0  # a worker that has not freed an isolate by then is stuck
+COMPILER_SECONDS = 10.0  # the compiler's process is kept that long after its last use
 BUSY_LOOK_SECONDS, IDLE_LOOK_SECONDS = 0.02, 0.25
 MEGABYTE = 1024 * 1024
 
@@ -152,6 +153,8 @@ class Pool:
         self._runs = itertools.count(1)
         self._names = itertools.count(1)
         self._starting = anyio.Lock()
+        self._compiler: Worker | None = None
+        self._compiling = self._compiled = 0
         self._closing = False
 
     async def take(self, order: Order, /, *, alone: bool = False) -> Seat:
@@ -160,8 +163,13 @@ class Pool:
 
     @asynccontextmanager
     async def transpiling(self) -> AsyncIterator[Transpile]:
-        """The TypeScript compiler, in a process of its own that ends with the block."""
-        worker = await self._start(alone=True)
+        """The TypeScript compiler, in a process of its own that is kept for a while: whoever edits a hook compiles again."""
+        async with self._starting:
+            worker = self._compiler
+            if worker is None or worker.child.link.closed.is_set():
+                worker = self._compiler = await self._start(alone=True)
+        self._compiling += 1
+        self._compiled += 1
 
         async def transpile(file: str, source: str) -> str:
             try:
@@ -173,11 +181,18 @@ class Pool:
         try:
             yield transpile
         finally:
+            self._compiling -= 1
+            self._tasks.start_soon(self._end_compiler, worker, self._compiled)
+
+    async def _end_compiler(self, worker: Worker, use: int) -> None:
+        await anyio.sleep(COMPILER_SECONDS)
+        if not self._compiling and self._compiled == use:
             worker.child.kill()
 
     def close(self) -> None:
-        """Kill every worker; the tasks that tend them end."""
+        """Kill every worker. The tasks that tend them end when all are buried; what else goes on in the group is stopped."""
         self._closing = True
+        self._tasks.cancel_scope.cancel()
         for worker in self._workers:
             worker.child.kill()
 
@@ -198,9 +213,12 @@ class Pool:
 
     async def _start(self, *, alone: bool) -> Worker:
         worker = Worker(f"hook worker {next(self._names)}", alone=alone)
-        await worker.start(self._prelude)
+        with anyio.CancelScope(shield=True):  # a process that was started must be tended
+            await worker.start(self._prelude)
         self._workers.append(worker)
         self._tasks.start_soon(self._tend, worker)
+        if self._closing:
+            worker.child.kill()
         return worker
 
     async def _tend(self, worker: Worker) -> None:

@@ -153,7 +153,7 @@
     } catch (error) {
       return "?" + seldom().describe(error);
     }
-    if (json === undefined) return "=null";
+    if (json === undefined) return "?" + stringify({ message: "a " + typeof value + " has no JSON form" });
     return json.length > limits.result_kb * 1024 ? "^result_kb" : "=" + json;
   }
 

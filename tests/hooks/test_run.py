@@ -1,0 +1,193 @@
+"""What a hook receives, what it may return, and what becomes of both; in worker processes and in this process."""
+
+from __future__ import annotations
+
+import pytest
+
+from host.errors import HookReturnInvalid, HookThrew
+from host.types.turn import Completion, Message, NextPayload
+from tests.hooks.conftest import Hooks, Services
+
+
+async def test_create_and_next_share_one_isolate(hooks: Hooks) -> None:
+    source = """
+        let seen = 0;
+        function Create(ctx: any, messages: { content: string }[]) { seen = messages.length; return null; }
+        function Next(ctx: any, payload: any) { return { data: { seen, text: payload.completion.content } }; }
+    """
+    async with hooks.engine.open(hooks.turn(source)) as session:
+        assert await session.create([Message(role="user", content="a"), Message(role="user", content="b")], {}) is None
+        returned = await session.next(NextPayload(completion=Completion(content="done")), {})
+    assert returned is not None
+    assert returned.data == {"seen": 2, "text": "done"}
+
+
+async def test_nothing_is_left_for_the_next_turn(hooks: Hooks) -> None:
+    source = "function Create() { globalThis.kept = (globalThis.kept || 0) + 1; return { metadata: { kept: globalThis.kept } }; }"
+    turn = hooks.turn(source)
+    for _ in range(3):
+        async with hooks.engine.open(turn) as session:
+            returned = await session.create([], {})
+        assert returned is not None
+        assert returned.metadata == {"kept": 1}
+
+
+async def test_a_package_without_the_function_returns_nothing(hooks: Hooks) -> None:
+    assert await hooks.create("export const answer = 42;") is None
+    assert await hooks.next("function Create() { return {}; }", NextPayload()) is None
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "function Create() { return { locale: 'fr' }; }",
+        "export function Create() { return { locale: 'fr' }; }",
+        "export const Create = () => ({ locale: 'fr' });",
+        "const Create = () => ({ locale: 'fr' });",
+        "export default { Create: () => ({ locale: 'fr' }) };",
+        "async function Create() { await null; return { locale: 'fr' }; }",
+        "function Create() { return { then: (done) => done({ locale: 'fr' }) }; }",
+    ],
+)
+async def test_create_is_found_however_it_is_written(hooks: Hooks, source: str) -> None:
+    returned = await hooks.create(source)
+    assert returned is not None
+    assert returned.locale == "fr"
+
+
+async def test_ctx_has_every_field_even_when_the_turn_said_nothing(hooks: Hooks) -> None:
+    fields = await hooks.value("JSON.parse(JSON.stringify(ctx))")
+    assert fields["chat_id"] == "c1"
+    assert fields["theme"] == ""
+    assert fields["client"] == {"type": "", "user_agent": "", "ip": ""}
+    assert fields["authorized"]["constraints"]["owner_only"] is False
+    assert fields["metadata"] == {}
+
+
+async def test_options_reach_the_hook(hooks: Hooks) -> None:
+    returned = await hooks.create(
+        "function Create(c, m, o) { return { metadata: o }; }", options={"search": False, "deep": [1, {"a": None}]}
+    )
+    assert returned is not None
+    assert returned.metadata == {"search": False, "deep": [1, {"a": None}]}
+
+
+async def test_numbers_that_json_lacks_arrive_as_null(hooks: Hooks) -> None:
+    returned = await hooks.create(
+        "function Create(c, m, o) { return { metadata: o }; }", options={"a": [float("nan"), float("inf"), 1.5]}
+    )
+    assert returned is not None
+    assert returned.metadata == {"a": [None, None, 1.5]}
+
+
+@pytest.mark.parametrize(
+    ("returned", "path"),
+    [
+        ("{ messages: [{ role: 'user', content: 'a' }, { role: 'user' }, { role: 'boss' }] }", "messages[2].role"),
+        ("{ messages: 'hello' }", "messages"),
+        ("{ temperature: 'hot' }", "temperature"),
+        ("{ search: { search_types: ['web', 'cd'] } }", "search.search_types[1]"),
+        ("{ citation: { format: 1 } }", "citation.format"),
+        ("{ delegate: { messages: [] } }", "delegate.agent_id"),
+    ],
+)
+async def test_a_wrong_type_is_named_with_its_path_and_file(hooks: Hooks, returned: str, path: str) -> None:
+    with pytest.raises(HookReturnInvalid) as caught:
+        await hooks.create(f"function Create() {{ return {returned}; }}")
+    assert f"at {path}: " in caught.value.message
+    assert str(caught.value).startswith("assistants/x/index.ts: what Create returned is wrong")
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("5", "must return an object or nothing, not 5"),
+        ("[1]", "must return an object or nothing, not [1]"),
+        ("() => 1", "a function has no JSON form"),
+        ("(() => { const a: any = {}; a.a = a; return a; })()", "cannot be made JSON: Converting circular structure"),
+        ("{ metadata: { big: 10n } }", "cannot be made JSON"),
+        ("JSON.parse('['.repeat(3000) + ']'.repeat(3000))", "nested too deeply"),
+    ],
+)
+async def test_what_is_no_object_is_refused(hooks: Hooks, returned: str, said: str) -> None:
+    with pytest.raises(HookReturnInvalid, match=r"Create") as caught:
+        await hooks.create(f"function Create() {{ return {returned} as any; }}")
+    assert said in caught.value.message
+
+
+async def test_an_unknown_key_of_the_return_is_a_warning_with_the_nearest_name(hooks: Hooks) -> None:
+    services = Services()
+    returned = await hooks.create("function Create() { return { temprature: 1, locale: 'fr' }; }", services)
+    assert returned is not None
+    assert returned.locale == "fr"
+    assert services.warnings == [
+        (
+            "unknown_option",
+            "assistants/x/index.ts: what Create returned has an unknown key 'temprature' (did you mean 'temperature'?)",
+        )
+    ]
+
+
+async def test_a_throw_names_the_line_of_the_second_file_and_who_called_it(hooks: Hooks) -> None:
+    files = {
+        "index.ts": """\
+            import { check } from "./lib/check";
+
+            interface Wide { a: number; b: string }
+
+            function Create(ctx: any) {
+              check({ a: 1 } as any);
+            }
+            """,
+        "lib/check.ts": """\
+            type Strict = { a: number };
+            enum Level { Low, High }
+
+            export function check(value: Strict): void {
+              if (value.a === Level.High) {
+                throw new RangeError("too high");
+              }
+            }
+            """,
+    }
+    with pytest.raises(HookThrew) as caught:
+        await hooks.create(files)
+    assert str(caught.value) == (
+        "assistants/x/lib/check.ts:6:11: Create threw RangeError: too high (called from assistants/x/index.ts:6:8 in Create)"
+    )
+
+
+async def test_a_rejected_promise_names_its_line(hooks: Hooks) -> None:
+    with pytest.raises(HookThrew) as caught:
+        await hooks.create("\n\nasync function Create(): Promise<void> {\n  await null;\n  throw new Exception('no', 404);\n}")
+    assert str(caught.value) == "assistants/x/index.ts:5:9: Create threw no (code 404)"
+
+
+@pytest.mark.parametrize("thrown", ["'plain'", "{ message: 'plain' }", "{ why: 'plain' }"])
+async def test_a_throw_of_anything_says_what_was_thrown(hooks: Hooks, thrown: str) -> None:
+    with pytest.raises(HookThrew, match=r"assistants/x/index.ts.*Create threw .*plain"):
+        await hooks.create(f"function Create() {{ throw {thrown}; }}")
+
+
+async def test_a_throw_while_the_module_loads_names_its_line(hooks: Hooks) -> None:
+    with pytest.raises(HookThrew, match=r"^assistants/x/index.ts:2:9: Create threw TypeError"):
+        await hooks.create("const nothing: any = null;\nnothing.at;\nfunction Create() {}")
+
+
+async def test_a_hook_can_be_called_again_after_it_threw(hooks: Hooks) -> None:
+    source = "function Create() { throw new Error('first'); }\nfunction Next() { return { data: 'well' }; }"
+    async with hooks.engine.open(hooks.turn(source)) as session:
+        with pytest.raises(HookThrew):
+            await session.create([], {})
+        returned = await session.next(NextPayload(error="none"), {})
+    assert returned is not None
+    assert returned.data == "well"
+
+
+async def test_places_in_a_logged_stack_are_those_of_the_source(hooks: Hooks) -> None:
+    services = Services()
+    await hooks.create("interface A {}\nfunction Create() {\n  console.log(new Error('here'));\n}", services)
+    ((level, line),) = services.lines
+    assert level == "info"
+    assert "at Create (assistants/x/index.ts:3:15)" in line
+    assert "hook:" not in line
