@@ -78,8 +78,7 @@ class DBHandler:
         offers = []
         for model, permit in permits.items():
             offers.append(Offer(self._store.schema(model), await self._samples(model, permit, scope)))
-        others = [self._store.schema(model) for model in sorted(self._models) if model not in permits]
-        readings = read_question(request.query, offers, words, scope.now(), others, self._lexicons)
+        readings = read_question(request.query, offers, words, scope.now(), self._lexicons)
         unplaced = list(dict.fromkeys(word for reading in readings for word in reading.unplaced))
         if unplaced and scope.settings.query.strict:
             raise SourceError(

@@ -31,7 +31,7 @@ OFFERS = {name: offer(spec) for name, spec in shop_models().items()}
 
 def readings(question: str, *models: str) -> list[Reading]:
     offers = [OFFERS[name] for name in models or OFFERS]
-    return read_question(question, offers, vocabulary("en"), NOW, [], LEXICONS)
+    return read_question(question, offers, vocabulary("en"), NOW, LEXICONS)
 
 
 def said(question: str, *models: str) -> tuple[str, list[str], list[str]]:

@@ -73,17 +73,14 @@ def read_question(
     offers: Sequence[Offer],
     words: Vocabulary,
     now: datetime,
-    others: Sequence[Schema] = (),
     lexicons: Lexicons | None = None,
 ) -> list[Reading]:
-    """The readings of a question: one for the model that it names or fits best; several where models fit equally well.
-    `others`: models that are not offered, so that their names are not taken for values."""
+    """The readings of a question: one for the model that it names or fits best; several where models fit equally well."""
     tokens, made = tokens_of(question), lexicons or Lexicons()
     moment = now if now.tzinfo else now.replace(tzinfo=UTC)
-    every = [*(offer.schema for offer in offers), *others]
     readings = []
     for offer in offers:
-        rest = [schema for schema in every if schema.id != offer.schema.id]
+        rest = [other.schema for other in offers if other.schema.id != offer.schema.id]
         readings.append(read_for(tokens, made.get(offer.schema, offer.samples, words, rest), moment))
     return _meant(readings)
 
