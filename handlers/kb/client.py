@@ -122,7 +122,9 @@ class KBClient:
         link = await self._connect()
         with anyio.move_on_after(_PATIENCE_S):
             while link is None:
-                if await self._start() == _BUSY:
+                with anyio.CancelScope(shield=True):  # a moment; half started it would be nobody's child
+                    code = await self._start()
+                if code == _BUSY:
                     # Somebody else's worker is about to listen, or about to end.
                     await anyio.sleep(0.02)
                 link = await self._connect()

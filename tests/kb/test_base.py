@@ -16,6 +16,7 @@ from host.errors import ConfigError, NotPermitted, SourceNotConfigured, StorageE
 from host.types.search import SearchRequest
 from host.types.specs import AnalyserSpec, ChunkSpec, CollectionSpec, EmbeddingSpec
 from tests.kb.conftest import Counting, Opens, Warnings, Writes, scope, search, spec
+from tests.kb.test_read import pdf
 
 GUIDE = "# Guide\n\nAll about it.\n\n## Install\n\nRun the installer with pip.\n\n## Remove\n\nDelete the folder.\n"
 
@@ -31,6 +32,15 @@ async def test_a_passage_says_where_it_comes_from(opens: Opens, write: Writes) -
     assert (item.collection, item.document_id) == ("docs", "guide.md")
     assert item.url == (folder / "guide.md").as_uri()
     assert item.key.startswith("kb:docs/guide.md#")
+
+
+async def test_a_passage_of_a_pdf_opens_at_its_page(opens: Opens, write: Writes) -> None:
+    folder = write({"paper.pdf": pdf("about the pear " * 5, "about the plum " * 5, title="Fruit")})
+    async with opens(spec("docs", chunk=ChunkSpec(size=32, overlap=0))) as kb:
+        await kb.add("docs", [folder])
+        found = await search(kb, "plum", limit=1)
+    assert found.items[0].title == "Fruit"
+    assert found.items[0].url == (folder / "paper.pdf").as_uri() + "#page=2"
 
 
 async def test_a_passage_keeps_its_key_when_another_one_changes(opens: Opens, write: Writes) -> None:
