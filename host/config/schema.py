@@ -9,11 +9,12 @@ The first name of a field that has several is the field's own: messages and `hos
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field, field_validator
+from pydantic import AfterValidator, AliasChoices, Field, field_validator
 
 from host.types.base import Value
+from host.types.hosts import parse_declared
 from host.types.search import RerankOptions
 
 # Keys that published packages carry and that nothing here acts on; `groundhook check` says so.
@@ -161,6 +162,23 @@ class AvailableServers(Listed):
     )
 
 
+def _declarable(text: str) -> str:
+    parse_declared(text)
+    return text
+
+
+class HttpSettings(Listed):
+    """Hosts of the web that hooks may speak to, and within which bounds."""
+
+    hosts: tuple[Annotated[str, AfterValidator(_declarable)], ...] = Field(
+        default=(),
+        description="`api.example.org`, `*.example.org`, `10.1.2.3`, `10.0.0.0/8`, with `:port` if wanted; `*`: any public host",
+    )
+    timeout_ms: int = Field(default=10000, ge=1, description="One request in all, with its redirects")
+    max_kb: int = Field(default=4096, ge=1, description="Body of an answer, after decompression")
+    redirects: int = Field(default=5, ge=0, description="Redirects to follow; 0: the redirect itself is the answer")
+
+
 class Settings(Value):
     """Everything that one run of an assistant obeys."""
 
@@ -175,6 +193,7 @@ class Settings(Value):
     kb: AvailableCollections = AvailableCollections()
     db: AvailableModels = AvailableModels()
     mcp: AvailableServers = AvailableServers()
+    http: HttpSettings = HttpSettings()
 
 
 class DatabaseSettings(Value):

@@ -1,0 +1,179 @@
+"""One request to a host of the web, before it is sent, and the one that a redirect asks for. Pure.
+
+A request is checked in full when it is made, so that what is judged later is what is sent: scheme, host, port, method and
+headers, each in the one spelling that goes over the wire.
+"""
+
+from __future__ import annotations
+
+import json as json_format
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import httpcore2
+import httpx2
+
+from host.errors import SourceMalformed, UsageError
+from host.types.hosts import Host, parse_host
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+# Who a request is for and how it is framed is for this side to say.
+RESERVED = frozenset(
+    {
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "keep-alive",
+        "upgrade",
+        "te",
+        "trailer",
+        "expect",
+        "accept-encoding",
+        "proxy-authorization",
+        "proxy-connection",
+    }
+)
+# Headers that say nothing about the caller and go along to another host.
+HARMLESS = frozenset({"accept", "accept-language", "user-agent", "content-type"})
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
+_FIELD = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outgoing:
+    """A request. `url` has the host as `host` spells it; names of `headers` are in lower case."""
+
+    method: str
+    url: httpx2.URL
+    host: Host
+    headers: Mapping[str, str]
+    content: bytes | None
+
+    @classmethod
+    def made(
+        cls,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None,
+        query: Mapping[str, Any] | None,
+        body: str | bytes | None,
+        json: Any,
+    ) -> Outgoing:
+        """Raises UsageError for what is no request to a host."""
+        try:
+            parsed, host = _parsed(url)
+            if query:
+                parsed = parsed.copy_merge_params(_query(query))
+        except (ValueError, httpx2.InvalidURL) as exc:
+            raise UsageError(f"{url!r} cannot be requested: {exc}"[:500]) from exc
+        said = _headers(headers or {})
+        content = _content(body, json, said)
+        return cls(method=_method(method), url=parsed, host=host, headers=said, content=content)
+
+    @property
+    def port(self) -> int:
+        return self.url.port or DEFAULT_PORTS[self.url.scheme]
+
+    @property
+    def declaration(self) -> str:
+        """The entry of a list of hosts that would allow this request and no other."""
+        return self.url.netloc.decode("ascii")
+
+    def request(self) -> httpcore2.Request:
+        defaults = {"accept": "*/*", "accept-encoding": "gzip, deflate", "user-agent": "groundhook"}
+        made = httpx2.Request(self.method, self.url, headers=_raw({**defaults, **self.headers}), content=self.content)
+        target = httpcore2.URL(scheme=self.url.raw_scheme, host=self.url.raw_host, port=self.url.port, target=self.url.raw_path)
+        return httpcore2.Request(self.method, target, headers=made.headers.raw, content=made.content)
+
+
+def redirected(before: Outgoing, response: httpx2.Response) -> Outgoing | None:
+    """The request that an answer redirects to, or None when it does not. Which method and body it has follows the Fetch standard
+    (https://fetch.spec.whatwg.org/#http-redirect-fetch, steps 12-14). Raises SourceMalformed."""
+    location = response.headers.get("location")
+    if response.status_code not in REDIRECTS or location is None:
+        return None
+    try:
+        url, host = _parsed(str(before.url.join(location)))
+    except (ValueError, httpx2.InvalidURL) as exc:
+        raise SourceMalformed(f"{str(before.host)!r} redirects to {location[:200]!r}, which cannot be requested: {exc}") from exc
+    onward = replace(before, url=url, host=host)
+    if _loses_body(before.method, response.status_code):
+        kept = {name: value for name, value in onward.headers.items() if not name.startswith("content-")}
+        onward = replace(onward, method="GET", headers=kept, content=None)
+    if (url.scheme, host, onward.port) != (before.url.scheme, before.host, before.port):
+        onward = replace(onward, headers={name: value for name, value in onward.headers.items() if name in HARMLESS})
+    return onward
+
+
+def _loses_body(method: str, status: int) -> bool:
+    return (status in (301, 302) and method == "POST") or (status == 303 and method not in ("GET", "HEAD"))
+
+
+def _parsed(text: str) -> tuple[httpx2.URL, Host]:
+    """A URL whose host is spelled in the usual way. Raises ValueError or InvalidURL."""
+    if not isinstance(text, str):
+        raise ValueError("a URL is text")
+    url = httpx2.URL(text)
+    if url.scheme not in DEFAULT_PORTS:
+        raise ValueError("only http:// and https:// URLs can be")
+    if url.userinfo:
+        raise ValueError("it names a user; send credentials in the 'Authorization' header")
+    if url.port is not None and not 0 < url.port < 65536:
+        raise ValueError("a port is between 1 and 65535")
+    host = parse_host(url.raw_host.decode("ascii"))
+    return url.copy_with(host=str(host), fragment=None), host
+
+
+def _method(method: str) -> str:
+    if not isinstance(method, str) or not _TOKEN.fullmatch(method) or method.upper() in ("CONNECT", "TRACE"):
+        raise UsageError(f"{method!r} is no method of a request", hint="GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS")
+    return method.upper()
+
+
+def _headers(headers: Mapping[str, str]) -> dict[str, str]:
+    said: dict[str, str] = {}
+    for name, value in headers.items():
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            raise UsageError(f"{name!r} is no name of a header")
+        if name.lower() in RESERVED:
+            raise UsageError(f"the header {name!r} cannot be set: the host sets it where it is needed")
+        if not isinstance(value, str) or not _FIELD.fullmatch(value):
+            raise UsageError(f"the header {name!r} must be text on one line, of characters up to U+00FF")
+        said[name.lower()] = value.strip()
+    return said
+
+
+def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+def _query(query: Mapping[str, Any]) -> dict[str, Any]:
+    for name, value in query.items():
+        for each in value if isinstance(value, list | tuple) else [value]:
+            if each is not None and not isinstance(each, str | int | float | bool):
+                raise ValueError(f"the query's {name!r} is neither text nor a number nor a list of them")
+    return dict(query)
+
+
+def _content(body: str | bytes | None, json: Any, headers: dict[str, str]) -> bytes | None:
+    """The body's bytes; a JSON body names its type unless the caller did."""
+    if body is not None and json is not None:
+        raise UsageError("a request has a 'body' or a 'json', not both")
+    if json is not None:
+        headers.setdefault("content-type", "application/json")
+        try:
+            return json_format.dumps(json, allow_nan=False).encode("ascii")
+        except (TypeError, ValueError, RecursionError) as exc:
+            raise UsageError(f"the request's 'json' is not JSON: {exc}") from exc
+    if isinstance(body, str):
+        headers.setdefault("content-type", "text/plain; charset=utf-8")
+        return body.encode("utf-8", "replace")
+    if body is not None and not isinstance(body, bytes):
+        raise UsageError("a request's 'body' is text or bytes; send other values as 'json'")
+    return body
