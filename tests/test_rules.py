@@ -29,7 +29,7 @@ DOORS = {
     "mcp_types": ("host.mcp.client",),
     "tavily": ("handlers.web",),
     "sqlalchemy": ("handlers.db",),
-    "ruamel": ("host.config",),
+    "ruamel": ("host.config", "handlers.db.question"),
     "msgpack": ("host.workers",),
     "click": ("host.cli",),
     "rich": ("host.cli", "host.output.terminal"),

@@ -45,8 +45,7 @@ def found(result: SearchResult) -> Iterator[Text]:
 def _item(number: int, item: Item) -> Iterator[Text]:
     marker = (one_line(item.citation_id), marker_style("ok", item.url))
     yield Text.assemble(f"{number:>2}. ", marker, (f"  {item.score:.2f}  ", "green"), (title_of(item), "bold"))
-    place = one_line(item.url) or place_of(item)
-    if place:
+    if place := place_of(item):
         yield Text(f"    {place}", "dim")
     content = one_line(item.content)
     if content and content != one_line(item.title):

@@ -59,7 +59,7 @@ class Flow:
                 self._column, self._space = 0, ""
             elif part.isspace():
                 out += self._place()
-                self._space += part.expandtabs(4)
+                self._space = (self._space + part).expandtabs(4)
             else:
                 out += self._lengthen(part, style)
         return out

@@ -218,7 +218,7 @@ class Terminal:
             self._print(trace_tree(self._nodes.values()))
 
     def _cited(self, citation: Cited) -> None:
-        place = one_line(citation.url) or place_of(citation)
+        place = place_of(citation)
         title = one_line(citation.title) or place
         marker = visible(citation.marker)
         self._line(Styled.assemble("  ", (marker, marker_style("ok", citation.url)), f"  {title}"))
@@ -276,9 +276,11 @@ def title_of(item: Item) -> str:
 
 
 def place_of(source: Item | Cited) -> str:
-    """Where a source without an address is: `collection / document`, `model / record`."""
+    """Where a source is: its address on the web, `collection / document`, or `model / record`."""
+    if source.url.startswith(("http://", "https://")):
+        return one_line(source.url)
     parts = (source.collection, source.document_id) if source.type == "kb" else (source.model, source.record_id)
-    return one_line(" / ".join(str(part) for part in parts if part not in ("", None)))
+    return one_line(" / ".join(str(part) for part in parts if part not in ("", None)) or source.url)
 
 
 def marker_style(verdict: Verdict, url: str) -> Style:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
 
-from tests.conftest import MakeApp
+from host.cli.main import run
 
 COMMAND = Path(sys.executable).with_name("groundhook")
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "xterm-256color"}
@@ -77,31 +80,49 @@ class Ran:
 Groundhook = Callable[..., Ran]
 
 
+def run_in(app: Path, *arguments: str, environment: dict[str, str] | None = None) -> Ran:
+    """The command as a child process in the app's folder. `TERM` and the like are fixed; `environment` adds to them."""
+    done = subprocess.run(
+        [COMMAND, *arguments],
+        cwd=app,
+        env={**ENVIRONMENT, "HOME": str(app), **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=50,
+        check=False,
+    )
+    return Ran(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+
+
+@pytest.fixture(scope="session")
+def filled_shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shop with its table filled, to be copied."""
+    app = tmp_path_factory.mktemp("shop")
+    for name, text in SHOP.items():
+        (app / name).parent.mkdir(parents=True, exist_ok=True)
+        (app / name).write_text(dedent(text), encoding="utf-8")
+    assert run_in(app, "db", "load").code == 0
+    return app
+
+
 @pytest.fixture
-def shop(make_app: MakeApp) -> Path:
-    return make_app(SHOP)
+def shop(filled_shop: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(filled_shop, tmp_path / "app")
 
 
 @pytest.fixture
 def groundhook(shop: Path) -> Groundhook:
-    """Runs the command in the shop's folder. `TERM` and the like are fixed; `environment` adds to them."""
-
-    def run(*arguments: str, environment: dict[str, str] | None = None) -> Ran:
-        done = subprocess.run(
-            [COMMAND, *arguments],
-            cwd=shop,
-            env={**ENVIRONMENT, "HOME": str(shop), **(environment or {})},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=50,
-            check=False,
-        )
-        return Ran(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
-
-    return run
+    """Runs the command in the shop's folder."""
+    return partial(run_in, shop)
 
 
 @pytest.fixture
-def loaded(groundhook: Groundhook) -> None:
-    """The shop's table is filled."""
-    assert groundhook("db", "load").code == 0
+def here(shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Groundhook:
+    """Runs the command line in this process: for what ends before an app is opened."""
+    monkeypatch.chdir(shop)
+
+    def run_here(*arguments: str) -> Ran:
+        code = run(arguments)
+        return Ran(code, *capsys.readouterr())
+
+    return run_here

@@ -16,7 +16,6 @@ from host.types.events import EVENT
 from tests.cli.conftest import COMMAND, ENVIRONMENT, Groundhook
 
 
-@pytest.mark.usefixtures("loaded")
 def test_a_turn_shows_search_answer_and_cited_sources(groundhook: Groundhook) -> None:
     ran = groundhook("chat", "shop", "products cheaper than 10")
     assert (ran.code, ran.err) == (0, "")
@@ -28,7 +27,6 @@ def test_a_turn_shows_search_answer_and_cited_sources(groundhook: Groundhook) ->
     assert "Not among the sources: #ref:zz9z\n" in ran.out
 
 
-@pytest.mark.usefixtures("loaded")
 def test_json_is_one_event_to_a_line_and_nothing_else(groundhook: Groundhook) -> None:
     ran = groundhook("chat", "shop", "products cheaper than 10", "--json")
     events = [EVENT.validate_python(line) for line in ran.lines]
@@ -39,7 +37,6 @@ def test_json_is_one_event_to_a_line_and_nothing_else(groundhook: Groundhook) ->
     assert [cited["verdict"] for cited in ran.lines[-1]["citations"]] == ["ok", "unknown"]
 
 
-@pytest.mark.usefixtures("loaded")
 def test_two_turns_with_the_same_question_cite_the_same_ids(groundhook: Groundhook) -> None:
     first, second = (groundhook("chat", "shop", "products cheaper than 10", "--json") for _ in range(2))
     assert first.lines[-1]["citations"] == second.lines[-1]["citations"]
@@ -50,7 +47,6 @@ def test_no_search_means_no_search(groundhook: Groundhook) -> None:
     assert (ran.code, ran.out) == (0, "Hello there.\n")
 
 
-@pytest.mark.usefixtures("loaded")
 def test_trace_adds_the_steps_as_a_tree(groundhook: Groundhook) -> None:
     ran = groundhook("chat", "shop", "products cheaper than 10", "--trace")
     tree = ran.out.partition("\nTrace\n")[2]
@@ -122,24 +118,20 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-@pytest.mark.usefixtures("loaded")
 def test_a_terminal_shows_markers_in_colour(shop: Path) -> None:
     shown = on_terminal(shop, "chat", "shop", "products cheaper than 10")
     assert re.search(r"\x1b\[36m#ref:\w{4}\x1b\[0m", shown)
     assert "\x1b[9;31m#ref:zz9z\x1b[0m" in shown
 
 
-@pytest.mark.usefixtures("loaded")
 def test_no_color_means_no_colour(shop: Path) -> None:
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]", on_terminal(shop, "chat", "shop", "products cheaper than 10", NO_COLOR="1"))
 
 
-@pytest.mark.usefixtures("loaded")
 def test_a_dumb_terminal_gets_no_control_codes(shop: Path) -> None:
     assert "\x1b" not in on_terminal(shop, "chat", "shop", "products cheaper than 10", TERM="dumb")
 
 
-@pytest.mark.usefixtures("loaded")
 def test_output_that_is_not_unicode_still_comes(groundhook: Groundhook) -> None:
     ran = groundhook("chat", "shop", "products cheaper than 10", environment={"PYTHONIOENCODING": "ascii"})
     assert (ran.code, ran.err) == (0, "")
@@ -164,7 +156,6 @@ def test_a_reader_that_goes_away_ends_the_turn_quietly(shop: Path, flags: list[s
     assert child.wait(10) == 141
 
 
-@pytest.mark.usefixtures("loaded")
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 def test_ctrl_c_in_the_middle_of_a_turn_ends_it_at_once_without_a_traceback(
     groundhook: Groundhook, shop: Path, flags: list[str]

@@ -33,7 +33,7 @@ def test_documents_are_added_listed_found_and_removed(groundhook: Groundhook, sh
     assert added.out.startswith("Added 2 documents to notes (2 chunks), 1 skipped (of a kind that cannot be read) in ")
 
     listed = groundhook("kb", "list")
-    assert [word for word in listed.out.splitlines()[-1].split()][:4] == ["notes", "Notes", "2", "2"]
+    assert listed.out.splitlines()[-1].split()[:4] == ["notes", "Notes", "2", "2"]
     assert {line["document"] for line in groundhook("kb", "list", "--json").lines[0]["documents"]} == {"pens.md", "paper.txt"}
     assert "pens.md" in groundhook("kb", "list", "notes").out
 

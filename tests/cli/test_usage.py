@@ -26,29 +26,29 @@ from tests.cli.conftest import Groundhook
         (["kb", "add", "docs"], "Missing argument 'PATH"),
     ],
 )
-def test_wrong_usage_is_one_line_and_ends_with_2(groundhook: Groundhook, arguments: list[str], message: str) -> None:
-    ran = groundhook(*arguments)
+def test_wrong_usage_is_one_line_and_ends_with_2(here: Groundhook, arguments: list[str], message: str) -> None:
+    ran = here(*arguments)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("error: ")
     assert ran.err.count("\n") == 1
     assert message in ran.err
 
 
-def test_wrong_usage_is_an_event_with_json(groundhook: Groundhook) -> None:
-    ran = groundhook("chat", "shop", "--json")
+def test_wrong_usage_is_an_event_with_json(here: Groundhook) -> None:
+    ran = here("chat", "shop", "--json")
     assert ran.code == 2
     assert [(event["type"], event["code"]) for event in ran.lines] == [("error", "usage")]
 
 
-def test_without_a_command_the_help_is_shown(groundhook: Groundhook) -> None:
-    ran = groundhook()
+def test_without_a_command_the_help_is_shown(here: Groundhook) -> None:
+    ran = here()
     assert ran.code == 2
     assert "Commands:" in ran.err
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS), ["kb", "add"], ["db", "load"], ["config", "explain"]])
-def test_every_command_has_help(groundhook: Groundhook, command: list[str]) -> None:
-    ran = groundhook(*command, "--help")
+def test_every_command_has_help(here: Groundhook, command: list[str]) -> None:
+    ran = here(*command, "--help")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("Usage: groundhook")
 
