@@ -19,7 +19,7 @@ from host.types.base import dotted, problems
 
 _FRAME = re.compile(r"^\s*at (?:(?P<name>.*?) \()?hook:(?P<index>\d+):(?P<line>\d+):(?P<column>\d+)\)?$", re.MULTILINE)
 _MENTION = re.compile(r"hook:(\d+):(\d+):(\d+)")
-_PARSE = re.compile(r"hook:\d+:(\d+): (.*)\n(.*)\n( *)\^")
+_PARSE = re.compile(r"^[^\n]*?:(\d+): (.*)\n(.*)\n( *)\^")
 
 MEANING = {
     "cpu_ms": "computed for more than {value} ms",

@@ -7,6 +7,7 @@ requests on without reading them.
 from __future__ import annotations
 
 import itertools
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -16,7 +17,7 @@ import psutil
 from anyio.abc import TaskGroup
 
 from hooks.script import Transpile
-from hooks.seats import Called, Done, Lost, Mailbox, Order, Seat, SeatEvent
+from hooks.seats import Called, Done, Lost, Mailbox, Order, Role, Seat, SeatEvent
 from host.errors import HookCrashed, WorkerDied
 from host.workers import Child, Link, start_child
 
@@ -124,11 +125,11 @@ class Worker:
         self.seats.clear()
         suspects = [seat for seat in seats if seat.working or self.killed_for]
         reason = "it took too much memory" if self.killed_for else _ending(code)
+        killed_from_outside = code == -signal.SIGKILL and not self.killed_for  # V8 ends itself by other signals
+        guilty = self.alone or (len(suspects) == 1 and not killed_from_outside)
         for seat in seats:
-            if seat not in suspects:
-                seat.put(Lost("bystander", reason, self.killed_for))
-            else:
-                seat.put(Lost("culprit" if len(suspects) == 1 else "suspect", reason, self.killed_for))
+            role: Role = "bystander" if seat not in suspects else "culprit" if guilty else "suspect"
+            seat.put(Lost(role, reason, self.killed_for))
 
     def _incoming(self, _link: Link, _id: int | None, operation: str, body: Any) -> None:
         if operation == "ready":
@@ -164,30 +165,34 @@ class Pool:
     @asynccontextmanager
     async def transpiling(self) -> AsyncIterator[Transpile]:
         """The TypeScript compiler, in a process of its own that is kept for a while: whoever edits a hook compiles again."""
-        async with self._starting:
-            worker = self._compiler
-            if worker is None or worker.child.link.closed.is_set():
-                worker = self._compiler = await self._start(alone=True)
         self._compiling += 1
         self._compiled += 1
+        try:
+            yield self._transpile
+        finally:
+            self._compiling -= 1
+            self._tasks.start_soon(self._end_compiler, self._compiled)
 
-        async def transpile(file: str, source: str) -> str:
+    async def _transpile(self, file: str, source: str) -> str:
+        """Asks a second compiler when the first is gone: it may have been killed by somebody else."""
+        for last in (False, True):
+            async with self._starting:
+                worker = self._compiler
+                if worker is None or worker.child.link.closed.is_set():
+                    worker = self._compiler = await self._start(alone=True)
             try:
                 answer: str = await worker.child.link.call("compile", [file, source])
             except WorkerDied as exc:
-                raise HookCrashed(f"the TypeScript compiler ended while it compiled {file!r}") from exc
-            return answer
+                if last:
+                    raise HookCrashed(f"the TypeScript compiler ended while it compiled {file!r}") from exc
+            else:
+                return answer
+        raise AssertionError
 
-        try:
-            yield transpile
-        finally:
-            self._compiling -= 1
-            self._tasks.start_soon(self._end_compiler, worker, self._compiled)
-
-    async def _end_compiler(self, worker: Worker, use: int) -> None:
+    async def _end_compiler(self, use: int) -> None:
         await anyio.sleep(COMPILER_SECONDS)
-        if not self._compiling and self._compiled == use:
-            worker.child.kill()
+        if self._compiler is not None and not self._compiling and self._compiled == use:
+            self._compiler.child.kill()
 
     def close(self) -> None:
         """Kill every worker. The tasks that tend them end when all are buried; what else goes on in the group is stopped."""

@@ -27,12 +27,15 @@ class Done:
     text: str
 
 
+Role = Literal["culprit", "suspect", "bystander"]
+
+
 @dataclass(frozen=True)
 class Lost:
     """The isolate is gone with its process. `culprit`: this run did it. `suspect`: it or another of the same process.
     `bystander`: it was waiting when another did it. `limit` is set when the host ended the process for that reason."""
 
-    role: Literal["culprit", "suspect", "bystander"]
+    role: Role
     reason: str
     limit: str = ""
 

@@ -1,0 +1,223 @@
+"""A worker that dies: who is told what, who starts again, and what is left behind."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import psutil
+import pytest
+
+from hooks.engine import isolate_count
+from hooks.runner import open_engine
+from host.errors import HookCrashed, HookLimit, HostError
+from host.types.search import SearchRequest, SearchResult
+from host.types.turn import NextPayload
+from tests.hooks.conftest import Hooks, Services
+
+ABORTING = "function Create() { return { metadata: { v: 'ab'.repeat(2 ** 27).split('').length } }; }"
+
+
+async def test_a_script_that_makes_v8_abort_costs_its_own_turn(in_workers: Hooks) -> None:
+    for _ in range(2):
+        with anyio.fail_after(30), pytest.raises(HookCrashed) as caught:
+            await in_workers.create(ABORTING, None, None, heap_mb=2048, memory_mb=4096, cpu_ms=20000)
+        assert "Create ended the process it ran in (signal " in str(caught.value)
+        assert caught.value.place is not None
+        assert caught.value.place.file == "assistants/x/index.ts"
+    assert await in_workers.value("'unharmed'") == "unharmed"
+
+
+class Held:
+    """Searches that wait until they are let go."""
+
+    def __init__(self) -> None:
+        self.began = anyio.Event()
+        self.gate = anyio.Event()
+        self.count = 0
+
+    async def __call__(self, request: SearchRequest) -> SearchResult:
+        self.count += 1
+        self.began.set()
+        await self.gate.wait()
+        return SearchResult(type=request.type, query=request.query)
+
+
+async def crash(hooks: Hooks) -> None:
+    with pytest.raises(HookCrashed):
+        await hooks.create(ABORTING, None, None, heap_mb=2048, memory_mb=4096, cpu_ms=20000)
+
+
+async def test_a_run_that_was_waiting_starts_again_with_the_answers_it_had(cache: Path, tmp_path: Path) -> None:
+    held, services, values = Held(), Services(), list[object]()
+    services.answer = held
+
+    async with open_engine(workers=1, cache=cache) as engine:
+        hooks = Hooks(engine, tmp_path)
+
+        async def bystander() -> None:
+            values.append(await hooks.value("[ctx.search.Web('q').query, log.Info('once'), ctx.search.KB('p').query]", services))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bystander)
+            await held.began.wait()
+            await crash(hooks)
+            held.gate.set()
+    assert values == [["q", None, "p"]]
+    assert [request.query for request in services.asked] == ["q", "p"]
+    assert services.lines == [("info", "once")]
+
+
+async def test_a_session_between_create_and_next_is_brought_back(cache: Path, tmp_path: Path) -> None:
+    source = """
+        let kept = "";
+        function Create(ctx) { kept = ctx.search.Web("q").query; }
+        function Next() { return { data: kept }; }
+    """
+    services = Services()
+    async with open_engine(workers=1, cache=cache) as engine:
+        hooks = Hooks(engine, tmp_path)
+        async with engine.open(hooks.turn(source, services)) as session:
+            await session.create([], {})
+            await crash(hooks)
+            returned = await session.next(NextPayload(), {})
+    assert returned is not None
+    assert returned.data == "q"
+    assert len(services.asked) == 1
+
+
+async def test_of_two_suspects_only_the_guilty_one_fails(cache: Path, tmp_path: Path) -> None:
+    source = """
+        function Create(ctx) {
+          ctx.search.Web("q");
+          const end = Date.now() + 1500;
+          while (Date.now() < end) {}
+          return { locale: "fr" };
+        }
+    """
+    held, locales = Held(), list[str | None]()
+    async with open_engine(workers=1, cache=cache) as engine:
+        hooks = Hooks(engine, tmp_path)
+
+        async def innocent() -> None:
+            returned = await hooks.create(source, Services(answer=held), None, cpu_ms=20000)
+            assert returned is not None
+            locales.append(returned.locale)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(innocent)
+            await held.began.wait()
+            held.gate.set()
+            await crash(hooks)
+    assert locales == ["fr"]
+    assert held.count == 1
+
+
+async def test_a_run_that_fills_memory_beside_others_is_found_out(cache: Path, tmp_path: Path) -> None:
+    held, values = Held(), list[object]()
+    async with open_engine(workers=1, cache=cache) as engine:
+        hooks = Hooks(engine, tmp_path)
+
+        async def innocent() -> None:
+            values.append(await hooks.value("ctx.search.Web('q').query", Services(answer=held)))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(innocent)
+            await held.began.wait()
+            filling = "function Create() { const a = []; while (true) a.push(new Uint8Array(1 << 24).fill(1)); }"
+            with pytest.raises(HookLimit):
+                await hooks.create(filling, None, None, memory_mb=128)
+            held.gate.set()
+    assert values == ["q"]
+
+
+async def test_a_worker_that_is_killed_from_outside_is_replaced(cache: Path, tmp_path: Path) -> None:
+    async with open_engine(workers=1, cache=cache) as engine:
+        hooks = Hooks(engine, tmp_path)
+        assert await hooks.value("1") == 1
+        for child in children():
+            child.kill()
+        assert await hooks.value("2") == 2
+
+
+def children() -> Sequence[psutil.Process]:
+    return psutil.Process().children()
+
+
+def handles() -> tuple[int, int]:
+    return psutil.Process().num_fds(), len(children())
+
+
+@pytest.mark.parametrize("workers", [1, 0])
+async def test_nothing_is_left_when_the_engine_is_left(cache: Path, tmp_path: Path, workers: int) -> None:
+    before = handles(), isolate_count()
+    async with open_engine(workers=workers, cache=cache) as engine:
+        hooks = Hooks(engine, tmp_path)
+        await hooks.value("1")
+        async with anyio.create_task_group() as tasks:
+            for _ in range(8):
+                tasks.start_soon(attempt, hooks, "function Create(ctx) { ctx.search.Web('q'); while (true) {} }")
+            await anyio.sleep(0.1)
+            tasks.cancel_scope.cancel()
+    assert (handles(), isolate_count()) == before
+
+
+async def attempt(hooks: Hooks, source: str) -> None:
+    try:
+        await hooks.create(source)
+    except HostError:
+        return
+
+
+async def test_a_worker_ends_when_its_host_dies(cache: Path, tmp_path: Path) -> None:
+    script = f"""
+import anyio, os, pathlib
+from hooks.runner import open_engine
+from tests.hooks.conftest import Hooks
+async def main():
+    async with open_engine(workers=1, cache=pathlib.Path({str(cache)!r})) as engine:
+        hooks = Hooks(engine, pathlib.Path({str(tmp_path)!r}))
+        await hooks.value("1")
+        import psutil
+        print(*(child.pid for child in psutil.Process().children()), flush=True)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(hooks.create, "function Create() {{ while (true) {{}} }}")
+            await anyio.sleep(0.2)
+            os.kill(os.getpid(), 9)
+anyio.run(main)
+"""
+    ended = await anyio.run_process([sys.executable, "-c", script], check=False, cwd=Path(__file__).parents[2])
+    assert ended.returncode == -9, ended.stderr
+    pids = [int(pid) for pid in ended.stdout.split()]
+    assert pids
+    _, left = await anyio.to_thread.run_sync(
+        psutil.wait_procs, [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], 5
+    )
+    assert left == []
+
+
+@pytest.mark.parametrize(("workers", "runs"), [(1, 300), (0, 1000)])
+async def test_many_runs_leave_no_isolate_and_no_memory(cache: Path, tmp_path: Path, workers: int, runs: int) -> None:
+    before = isolate_count()
+    async with open_engine(workers=workers, cache=cache) as engine:
+        turn = Hooks(engine, tmp_path).turn(
+            "function Create(ctx) { return { metadata: { v: ctx.search.Web('q').items.length } }; }"
+        )
+
+        async def run(count: int) -> None:
+            for _ in range(count):
+                async with engine.open(turn) as session:
+                    await session.create([], {})
+
+        await run(50)
+        resident = total_resident()
+        await run(runs)
+        assert isolate_count() == before
+        assert total_resident() - resident < 5 * 1024 * 1024
+
+
+def total_resident() -> int:
+    return sum(process.memory_info().rss for process in [psutil.Process(), *children()])

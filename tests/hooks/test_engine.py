@@ -1,0 +1,180 @@
+"""The isolate and its bridge; and what of the pinned V8 package they lean on."""
+
+from __future__ import annotations
+
+import queue
+import subprocess
+import sys
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from hooks.engine import Isolate, Outcome, close_all, isolate_count
+from host.errors import HookCrashed
+
+ROOT = Path(__file__).parents[2]
+ECHO = """(() => {
+  const memory = new SharedArrayBuffer(16 + 2 * 8);
+  let native;
+  Object.defineProperty(memory, "native", { set(made) { native = made; } });
+  const head = new Int32Array(memory, 0, 4), units = new Uint16Array(memory, 16, 8);
+  globalThis.ask = (text) => {
+    for (let at = 0; at < text.length; at += 8) {
+      const piece = text.slice(at, at + 8);
+      for (let i = 0; i < piece.length; i++) units[i] = piece.charCodeAt(i);
+      head[0] = at + 8 < text.length ? 1 : 2; head[1] = piece.length;
+      native();
+      if (head[0] !== 0) return "stopped";
+    }
+    let reply = "";
+    for (;;) {
+      reply += String.fromCharCode(...units.slice(0, head[1]));
+      if (head[2] === 0) return reply;
+      head[0] = 3; native();
+    }
+  };
+  return memory;
+})()"""
+
+NAMES = {
+    "py_mini_racer._dll": ["init_mini_racer", "mr_callback_func"],
+    "py_mini_racer._objects": ["_MiniRacerTypes"],
+}
+FUNCTIONS = """
+    mr_init_context mr_free_context mr_eval mr_cancel_task mr_alloc_string_val mr_free_value mr_make_js_callback
+    mr_set_object_item mr_set_hard_memory_limit mr_hard_memory_limit_reached mr_context_count
+"""
+KINDS = """
+    str_utf8 shared_array_buffer execute_exception parse_exception oom_exception timeout_exception terminated_exception
+    value_exception key_exception
+"""
+
+
+def test_the_private_names_are_those_of_the_pinned_version() -> None:
+    """When this fails after an upgrade: read the new version's source, adapt hooks/engine.py, then change the pin."""
+    assert version("mini-racer") == "0.14.1"
+    assert "mini-racer==0.14.1" in (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
+    for module, names in NAMES.items():
+        assert [name for name in names if not hasattr(import_module(module), name)] == []
+    dll = import_module("py_mini_racer._dll").init_mini_racer(ignore_duplicate_init=True)
+    assert [name for name in FUNCTIONS.split() if not hasattr(dll, name)] == []
+    kinds = import_module("py_mini_racer._objects")._MiniRacerTypes
+    assert [name for name in KINDS.split() if not hasattr(kinds, name)] == []
+
+
+def evaluate(isolate: Isolate, code: str) -> Outcome:
+    done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+    isolate.evaluate(code, done.put)
+    return done.get(timeout=10)
+
+
+def echoing() -> Isolate:
+    isolate = Isolate(ECHO, lambda text: isolate.reply(text.upper()))
+    return isolate
+
+
+@pytest.mark.parametrize("text", ["a", "abcdefgh", "abcdefghi", "x" * 100, "ß\0é", "a😀b" * 9])
+def test_texts_of_any_length_cross_the_bridge_in_pieces(text: str) -> None:
+    isolate = echoing()
+    try:
+        code = "ask(" + "+".join(f"String.fromCodePoint({ord(char)})" for char in text) + ")"
+        assert evaluate(isolate, code) == Outcome("value", text.upper())
+    finally:
+        isolate.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "text"),
+    [
+        ("'a' + 1", "value", "a1"),
+        ("42", "value", ""),
+        ("undefined", "value", ""),
+        ("throw new Error('no')", "error", "Error: no"),
+        ("let = ;", "syntax", "SyntaxError"),
+    ],
+)
+def test_outcomes(code: str, kind: str, text: str) -> None:
+    isolate = echoing()
+    try:
+        outcome = evaluate(isolate, code)
+        assert outcome.kind == kind
+        assert text in outcome.text
+    finally:
+        isolate.close()
+
+
+def test_a_full_heap_is_an_outcome() -> None:
+    isolate = Isolate(ECHO, lambda _: None, heap_bytes=16 * 1024 * 1024)
+    try:
+        assert evaluate(isolate, "const a = []; while (true) a.push(new Array(1000).fill(1))").kind == "heap"
+        assert isolate.heap_is_full()
+    finally:
+        isolate.close()
+
+
+def test_stopping_ends_a_loop_and_a_call_in_flight() -> None:
+    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+    for code in ("for (;;);", "ask('never answered')"):
+        isolate = Isolate(ECHO, asked.put)
+        done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+        isolate.evaluate(code, done.put)
+        if "ask" in code:
+            assert asked.get(timeout=10) == "never answered"
+        isolate.stop()
+        assert done.get(timeout=10).kind == "stopped"
+        isolate.close()
+        isolate.close()
+
+
+def test_closing_ends_a_call_in_flight_and_microtasks_without_end() -> None:
+    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+    before = isolate_count()
+    for code in ("ask('never answered')", "const again = () => Promise.resolve().then(again); again(); ask('x')"):
+        isolate = Isolate(ECHO, asked.put)
+        isolate.evaluate(code, lambda _: None)
+        asked.get(timeout=10)
+        isolate.close()
+    assert isolate_count() == before
+
+
+def test_the_cpu_clock_stands_still_in_a_call() -> None:
+    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+    done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+    isolate = Isolate(ECHO, asked.put)
+    try:
+        isolate.evaluate("ask('x')", done.put)
+        asked.get(timeout=10)
+        first = isolate.cpu_seconds()
+        with pytest.raises(queue.Empty):
+            done.get(timeout=0.1)
+        assert isolate.cpu_seconds() - first < 0.02
+        isolate.reply("")
+        done.get(timeout=10)
+        isolate.evaluate("const end = Date.now() + 100; while (Date.now() < end);", done.put)
+        done.get(timeout=10)
+        assert isolate.cpu_seconds() - first > 0.02
+    finally:
+        isolate.close()
+
+
+def test_a_bridge_that_makes_no_buffer_is_refused_and_leaves_nothing() -> None:
+    before = isolate_count()
+    for bridge in ("1", "throw new Error('broken')", "}"):
+        with pytest.raises(HookCrashed, match="the JavaScript engine did not start"):
+            Isolate(bridge, lambda _: None)
+    assert isolate_count() == before
+
+
+def test_every_isolate_is_closed_at_exit_and_the_interpreter_ends() -> None:
+    code = "from hooks.engine import Isolate as I; a = I.bare(); b = I.bare(); b.evaluate('for(;;);', print); print('end')"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=20, check=False)
+    assert (ended.returncode, ended.stdout.splitlines()[0]) == (0, "end")
+
+
+def test_closing_all_closes_all() -> None:
+    kept = [Isolate.bare() for _ in range(3)]
+    close_all()
+    assert isolate_count() == 0
+    assert kept
