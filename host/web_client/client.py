@@ -32,6 +32,7 @@ from host.web_client.guard import FAILURES, Guard, Resolve, look_up
 from host.web_client.request import Outgoing, redirected
 
 CONNECTIONS = 16
+CODINGS = frozenset({"identity", "gzip", "deflate"})
 # Codecs that are none of text on the web; some take quadratic time.
 _NOT_ON_THE_WEB = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "undefined"})
 
@@ -171,6 +172,9 @@ class GuardedClient:
                 await response.aclose()
 
     async def _read(self, outgoing: Outgoing, response: httpx2.Response) -> WebAnswer:
+        coding = response.headers.get("content-encoding", "identity")
+        if not {each.strip().lower() for each in coding.split(",")} <= CODINGS:
+            raise SourceMalformed(f"{str(outgoing.host)!r} answered compressed as {coding[:40]!r}, which was not asked for")
         most = self._settings.max_kb * 1024
         body = bytearray()
         async with aclosing(response.aiter_bytes()) as chunks:
