@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.table import Column
 
 from host.app import open_host
 from host.cli import options
@@ -23,7 +24,7 @@ from host.output.flow import one_line
 from host.output.terminal import duration
 from host.types.events import Failed
 
-SHOWN_NAME = 32  # characters of a document's id beside the progress bar
+SHOWN_NAME = 24  # characters of a document's id beside the progress bar
 
 Told = Callable[[int, int, str], None]  # bytes done, bytes in all, document under way
 
@@ -138,13 +139,13 @@ def progress_bar(err: Console) -> Iterator[Told | None]:
         yield None
         return
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
+        TextColumn("{task.description}", markup=False, table_column=Column(width=SHOWN_NAME, no_wrap=True)),
+        BarColumn(bar_width=None),
         DownloadColumn(),
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=err, transient=True) as bar:
+    with Progress(*columns, console=err, transient=True, expand=True) as bar:
         task = bar.add_task("", total=None)
 
         def told(done: int, total: int, document: str) -> None:

@@ -1,0 +1,66 @@
+"""Whatever ends a command is one line and an exit code; only a bug that is asked about shows a traceback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from host.cli.edge import execute
+from host.cli.report import Report
+from host.errors import ConfigError, ConfigErrors, HookThrew, HostError, Place
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def ended_by(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Ends a command with an exception → exit code, standard output, standard error."""
+
+    def run(error: BaseException, *, json: bool = False, debug: bool = False) -> tuple[int, str, str]:
+        async def work() -> int:
+            raise error
+
+        code = execute(work, Report(json=json), debug=debug)
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+def test_an_error_is_one_line_with_place_and_hint(ended_by: Run) -> None:
+    error = HookThrew("no such\nshelf", place=Place("assistants/x/index.ts", 35, 11), hint="build one")
+    assert ended_by(error) == (1, "", "error: assistants/x/index.ts:35:11: no such shelf (build one)\n")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConfigErrors([ConfigError("one"), ConfigError("two")]),
+        ExceptionGroup("tasks", [HostError("one"), ExceptionGroup("more", [HostError("two")])]),
+    ],
+)
+def test_several_errors_are_a_line_each(ended_by: Run, error: Exception) -> None:
+    assert ended_by(error) == (1, "", "error: one\nerror: two\n")
+
+
+def test_an_error_with_json_is_an_event_as_well(ended_by: Run) -> None:
+    code, out, err = ended_by(ConfigError("odd"), json=True)
+    assert (code, json.loads(out)["type"], json.loads(out)["code"]) == (1, "error", "config")
+    assert err == "error: odd\n"
+
+
+def test_a_bug_is_one_line_that_says_how_to_see_more(ended_by: Run) -> None:
+    code, out, err = ended_by(KeyError("shelf"))
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("error: internal error: KeyError: 'shelf' (")
+    assert "--debug" in err
+
+
+def test_debug_shows_the_traceback_of_a_bug_and_not_of_an_error(ended_by: Run) -> None:
+    assert "Traceback (most recent call last)" in ended_by(KeyError("shelf"), debug=True)[2]
+    assert "Traceback" not in ended_by(HostError("odd"), debug=True)[2]
+
+
+def test_an_interruption_outranks_what_it_caused(ended_by: Run) -> None:
+    assert ended_by(BaseExceptionGroup("tasks", [KeyError("x"), KeyboardInterrupt()])) == (130, "", "error: interrupted\n")
