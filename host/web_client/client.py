@@ -89,7 +89,7 @@ class GuardedClient:
         self._settings = settings
         self._rules = tuple(parse_declared(entry) for entry in settings.hosts)
         self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=trust or _authorities(),
+            ssl_context=trust or authorities(),
             max_connections=CONNECTIONS,
             max_keepalive_connections=CONNECTIONS,
             keepalive_expiry=5.0,
@@ -216,7 +216,7 @@ def _speaking_to(host: Host) -> Iterator[None]:
 
 
 @cache
-def _authorities() -> ssl.SSLContext:
+def authorities() -> ssl.SSLContext:
     """The machine's own, read once (20 ms); those that the environment names are left aside."""
     return httpx2.create_ssl_context(trust_env=False)
 

@@ -12,7 +12,7 @@ import trustme
 
 from host.config.schema import HttpSettings
 from host.errors import SourceError
-from host.web_client.client import GuardedClient
+from host.web_client.client import GuardedClient, authorities
 from tests.web_client.conftest import Names
 
 
@@ -78,6 +78,7 @@ async def test_an_authority_that_only_the_environment_trusts_is_not_trusted(
     names.leads["api.example.org"] = [["127.0.0.1"]]
     with encrypted.authority.cert_pem.tempfile() as file:
         monkeypatch.setenv("SSL_CERT_FILE", file)
+        authorities.cache_clear()  # read anew, now that the environment names others
         async with names.client("api.example.org", "127.0.0.1") as client:
             with pytest.raises(SourceError, match=r"CERTIFICATE_VERIFY_FAILED|certificate verify failed"):
                 await client.request("GET", f"https://api.example.org:{encrypted.port}/")
