@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from host.answer import Answer
 from host.citations import Book
@@ -15,13 +15,12 @@ from host.errors import HostError
 from host.output.channel import Channel
 from host.output.findings import warning
 from host.packages import App, Package
-from host.ports import Clock, Connector, Documents, HookEngine, HookTurn, Scope
+from host.ports import Clock, Connector, Documents, HookEngine, Scope
 from host.search.searcher import Plugins, Searcher
 from host.tools import Toolbox
-from host.trace import span
 from host.types.base import UnknownKey
 from host.types.events import StreamStart, Warned
-from host.types.search import SearchRequest, SearchResult, SearchType
+from host.types.search import SearchResult, SearchType
 from host.types.turn import CreateReturn, Identity, Message, TurnOptions
 
 
@@ -120,25 +119,6 @@ class Run:
                 result.model_copy(update={"items": tuple(book.cite(item) for item in result.items)}) for result in self.results
             ]
 
-    def hook_turn(self) -> HookTurn | None:
-        """The turn as the hook engine takes it; None when the package has no hook."""
-        if self.package.hook is None:
-            return None
-        options = self.request.options
-        context = {
-            "chat_id": options.chat_id,
-            "assistant_id": self.package.id,
-            "locale": options.locale or self.settings.locale,
-            "theme": options.theme,
-            "route": options.route,
-            "referer": options.referer,
-            "accept": options.accept,
-            "client": options.client.model_dump(),
-            "metadata": {**options.metadata, **self.metadata},
-            "authorized": self.request.identity.model_dump(),
-        }
-        return HookTurn(script=self.package.hook, context=context, services=_Services(self), limits=self.settings.hooks.limits)
-
     def started(self) -> StreamStart:
         return StreamStart(assistant_id=self.package.id, chat_id=self.request.options.chat_id, connector=self.settings.connector)
 
@@ -167,32 +147,3 @@ class Names:
 
     def model(self, name: str, /) -> str:
         return self.app.resolve_model(self.assistant_id, name).id
-
-
-@dataclass(frozen=True)
-class _Services:
-    """`host.ports.HookServices` for one run: searches of its hooks join the turn's pool."""
-
-    run: Run
-
-    async def search(self, request: SearchRequest, /) -> SearchResult:
-        result = await self.run.searcher.search(request, "hook")
-        self.run.results.append(result)
-        return result
-
-    async def search_many(self, requests: Sequence[SearchRequest], mode: Literal["all", "any", "race"], /) -> list[SearchResult]:
-        results = await self.run.searcher.search_many(requests, mode, "hook")
-        self.run.results += results
-        return results
-
-    async def log(self, level: str, message: str, /) -> None:
-        with span("log", message, level=level):
-            pass
-
-    async def warn(self, code: str, message: str, /) -> None:
-        await self.run.channel.send(Warned(code=code, message=message, file=self.run.package.shown))
-
-
-def hook_options(options: TurnOptions) -> Mapping[str, Any]:
-    """The request's options as hooks see them: what was said, nothing more."""
-    return options.model_dump(mode="json", exclude_defaults=True)

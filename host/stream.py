@@ -24,8 +24,9 @@ from host.output.findings import failures
 from host.ports import HookSession, ModelCall
 from host.prompt import quotable, with_references
 from host.retrieval import ranked_pool, search_automatically, search_user_data
-from host.run import Machinery, Request, Run, hook_options
+from host.run import Machinery, Request, Run
 from host.search.merge import Pool
+from host.services.turn import hook_options, hook_turn
 from host.trace import recording, span
 from host.types.events import Event, Failed, StreamEnd, Trace, Warned
 from host.types.turn import CreateReturn, Delegation, Message, NextPayload, NextReturn
@@ -216,7 +217,7 @@ async def _governed(run: Run, name: str, hook: Awaitable[T]) -> T | None:
 
 @asynccontextmanager
 async def _open_hooks(run: Run) -> AsyncIterator[HookSession | None]:
-    turn = run.hook_turn()
+    turn = hook_turn(run)
     if turn is None:
         yield None
     else:
