@@ -1,0 +1,187 @@
+"""The MCP servers of an app, by id: what they offer, and calls to them.
+
+    async with open_servers(app.servers, app.environment, folder=app.root) as servers:
+        await servers.call_tool("files", "read", {"path": "README.md"})
+
+Nothing starts before it is first used; everything that started ends with the block. Results are plain data with the names
+of the protocol. Everything raises UnknownName for a server that is not declared, ConfigError for one whose file cannot be used,
+and ServerError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from host.config.catalogue import Catalogue
+from host.errors import HostError, ServerUnreachable, UnknownName, UsageError
+from host.mcp.owner import Job, Owner
+from host.mcp.shapes import function, only_reads, prompt_arguments, unique_names, value_of, with_error
+from host.types.specs import ServerSpec
+
+if TYPE_CHECKING:
+    from host.mcp.client import Session
+
+
+@dataclass(frozen=True)
+class ToolName:
+    """A tool of a server."""
+
+    server: str
+    tool: str
+
+
+@dataclass(frozen=True)
+class Toolset:
+    """Tools for a language model: `schemas` as OpenAI's chat completions API takes them, `names` from the function's name there
+    to the tool, `failed` the servers that could not be asked."""
+
+    schemas: tuple[Mapping[str, Any], ...] = ()
+    names: Mapping[str, ToolName] = field(default_factory=dict)
+    failed: Mapping[str, HostError] = field(default_factory=dict)
+
+
+class Servers:
+    """Calls from any task of the loop; `server` is a full id (`App.resolve_server(assistant, name).id`)."""
+
+    def __init__(self, catalogue: Catalogue[ServerSpec], environment: Mapping[str, str], folder: Path, tasks: TaskGroup) -> None:
+        self._catalogue, self._environment, self._folder, self._tasks = catalogue, environment, folder, tasks
+        self._owners: dict[str, Owner] = {}
+        self._closed = False
+
+    async def list_tools(self, server: str) -> dict[str, Any]:
+        """{tools: [{name, description?, title?, inputSchema, outputSchema?, annotations?}]}: those that its file allows."""
+        spec = self._catalogue.named(server)
+
+        async def work(session: Session, job: Job) -> list[dict[str, Any]]:
+            return await session.list_tools()
+
+        tools = await self._owner(spec).ask("tools/list", work)
+        return {"tools": [tool for tool in tools if not spec.tools or tool["name"] in spec.tools]}
+
+    async def call_tool(self, server: str, tool: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """{content: [{type: "text", text} | {type: "image", data, mimeType} | …], structuredContent?}. A tool that reports a
+        failure is a value as well: {content, isError: true, error: its text}. `host.mcp.shapes.value_of` makes one value of
+        either. Raises UnknownName for a tool that the server does not have, UsageError for one that its file does not allow."""
+        spec = self._catalogue.named(server)
+        if spec.tools and tool not in spec.tools:
+            raise _not_allowed(spec, tool)
+
+        async def work(session: Session, job: Job) -> dict[str, Any]:
+            known = await session.tool(tool)
+            if known is None:
+                allowed = [name for name in session.tool_names() if not spec.tools or name in spec.tools]
+                raise UnknownName("MCP tool", f"{server}.{tool}", [f"{server}.{name}" for name in allowed])
+            job.repeatable = tool in spec.read_only or only_reads(known)
+            return with_error(await session.call_tool(tool, arguments or {}))
+
+        result: dict[str, Any] = await self._owner(spec).ask(f"tools/call {tool!r}", work)
+        return result
+
+    async def tool_value(self, server: str, tool: str, arguments: Mapping[str, Any] | None = None) -> Any:
+        """As `call_tool`, as one value: structured content, else the JSON in its text, else its text. Raises ToolFailed for a
+        tool that reports a failure."""
+        return value_of(server, tool, await self.call_tool(server, tool, arguments))
+
+    async def list_resources(self, server: str) -> dict[str, Any]:
+        """{resources: [{uri, name, title?, description?, mimeType?, size?}]}"""
+
+        async def work(session: Session, job: Job) -> list[dict[str, Any]]:
+            return await session.list_resources()
+
+        return {"resources": await self._owner(self._catalogue.named(server)).ask("resources/list", work)}
+
+    async def read_resource(self, server: str, uri: str) -> dict[str, Any]:
+        """{contents: [{uri, mimeType?, text | blob (base64)}]}"""
+
+        async def work(session: Session, job: Job) -> dict[str, Any]:
+            return await session.read_resource(uri)
+
+        read = await self._owner(self._catalogue.named(server)).ask(f"resources/read {uri!r}", work)
+        return {"contents": read["contents"]}
+
+    async def list_prompts(self, server: str) -> dict[str, Any]:
+        """{prompts: [{name, title?, description?, arguments?: [{name, description?, required?}]}]}"""
+
+        async def work(session: Session, job: Job) -> list[dict[str, Any]]:
+            return await session.list_prompts()
+
+        return {"prompts": await self._owner(self._catalogue.named(server)).ask("prompts/list", work)}
+
+    async def get_prompt(self, server: str, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """{messages: [{role, content: {type, …}}], description?}. Arguments that are no text are sent as JSON."""
+
+        async def work(session: Session, job: Job) -> dict[str, Any]:
+            return await session.get_prompt(name, prompt_arguments(arguments or {}))
+
+        prompt = await self._owner(self._catalogue.named(server)).ask(f"prompts/get {name!r}", work)
+        return {key: prompt[key] for key in ("description", "messages") if key in prompt}
+
+    async def schemas(self, wanted: Iterable[str] | Mapping[str, Collection[str]]) -> Toolset:
+        """The tools of these servers, asked for at the same time; a mapping names the tools that are wanted of each (none
+        named: all). A server that fails is in `failed`, and the others' tools are there."""
+        chosen = dict(wanted) if isinstance(wanted, Mapping) else dict.fromkeys(wanted, ())
+        found: dict[str, list[dict[str, Any]]] = {}
+        failed: dict[str, HostError] = {}
+
+        async def ask(server: str, only: Collection[str]) -> None:
+            try:
+                tools = (await self.list_tools(server))["tools"]
+                found[server] = [tool for tool in tools if not only or tool["name"] in only]
+            except HostError as exc:
+                failed[server] = exc
+
+        async with anyio.create_task_group() as tasks:
+            for server, only in chosen.items():
+                tasks.start_soon(ask, server, only)
+        offered = [(server, tool) for server in chosen for tool in found.get(server, ())]
+        names = unique_names((server, tool["name"]) for server, tool in offered)
+        return Toolset(
+            schemas=tuple(function(names[server, tool["name"]], tool) for server, tool in offered),
+            names={name: ToolName(*pair) for pair, name in names.items()},
+            failed=failed,
+        )
+
+    def close(self) -> None:
+        """End all servers; called by `open_servers`, which waits for them."""
+        self._closed = True
+        for owner in self._owners.values():
+            owner.close()
+
+    def _owner(self, spec: ServerSpec) -> Owner:
+        if self._closed:
+            raise ServerUnreachable(f"MCP server {spec.id!r} was closed", delivered=False)
+        if spec.id not in self._owners:
+            self._owners[spec.id] = Owner(spec, self._environment, self._folder)
+            self._tasks.start_soon(self._owners[spec.id].run)
+        return self._owners[spec.id]
+
+
+@asynccontextmanager
+async def open_servers(
+    catalogue: Catalogue[ServerSpec], environment: Mapping[str, str], *, folder: Path = Path()
+) -> AsyncIterator[Servers]:
+    """The servers of a catalogue. Programs run in `folder`, with HOME, LOGNAME, PATH, SHELL, TERM and USER of `environment` and
+    what their files name. Leaving ends them: at most two seconds for each to go by itself, all at the same time."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            servers = Servers(catalogue, environment, folder, tasks)
+            try:
+                yield servers
+            finally:
+                servers.close()
+    except BaseExceptionGroup as group:
+        if len(group.exceptions) > 1:
+            raise
+        raise group.exceptions[0] from group.exceptions[0].__cause__  # the block's own, as it was
+
+
+def _not_allowed(spec: ServerSpec, tool: str) -> UsageError:
+    allowed = ", ".join(sorted(spec.tools))
+    return UsageError(f"tool {tool!r} of MCP server {spec.id!r} is not allowed", hint=f"'tools' in its file allows {allowed}")

@@ -1,0 +1,147 @@
+"""An MCP server for tests, over stdio or HTTP: `python server.py [--http PORT] [--slow SECONDS]`.
+
+Its tools do what servers do on good days and on bad ones. A line is appended to the file $DIARY for each call that acts.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp.server import MCPServer
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+
+server = MCPServer("tests", log_level="ERROR")
+READS = ToolAnnotations(read_only_hint=True)
+
+
+def diary(line: str) -> None:
+    if path := os.environ.get("DIARY"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+
+@server.tool(annotations=READS)
+def echo(text: str) -> str:
+    """Say it again."""
+    return text
+
+
+@server.tool(annotations=READS)
+def search(query: str) -> dict[str, Any]:
+    """Find something."""
+    return {"results": [{"title": query, "score": None}]}
+
+
+@server.tool(structured_output=False)
+def plain(text: str) -> str:
+    """Text without structure."""
+    return text
+
+
+@server.tool()
+def fail(why: str) -> str:
+    """Fail."""
+    raise ValueError(why)
+
+
+@server.tool(annotations=READS)
+def environment() -> dict[str, str]:
+    """The variables of this process."""
+    return dict(os.environ)
+
+
+@server.tool(annotations=READS)
+def pid() -> int:
+    """The number of this process."""
+    return os.getpid()
+
+
+@server.tool(annotations=READS)
+async def wait(seconds: float) -> str:
+    """Answer later."""
+    diary("wait")
+    await anyio.sleep(seconds)
+    return "waited"
+
+
+@server.tool()
+async def act(seconds: float = 0) -> str:
+    """Do something that shows."""
+    diary("act")
+    await anyio.sleep(seconds)
+    return "done"
+
+
+@server.tool(annotations=READS)
+async def look(seconds: float = 0) -> str:
+    """Look at something; the first look takes a moment."""
+    diary("look")
+    first = len(Path(os.environ["DIARY"]).read_text(encoding="utf-8").splitlines()) == 1
+    await anyio.sleep(seconds if first else 0)
+    return "seen"
+
+
+@server.tool()
+def hang(seconds: float) -> str:
+    """Stop listening altogether."""
+    diary("hang")
+    time.sleep(seconds)
+    return "awake"
+
+
+@server.tool(annotations=READS, structured_output=False)
+def large(megabytes: float) -> str:
+    """Answer at length."""
+    return "x" * int(megabytes * 1024 * 1024)
+
+
+@server.tool(structured_output=False)
+def die(code: int) -> str:
+    """End at once."""
+    diary("die")
+    print("out of order", file=sys.stderr, flush=True)
+    os._exit(code)
+
+
+@server.tool(structured_output=False)
+def garbage() -> str:
+    """Write to standard output what is no message."""
+    os.write(1, b"Welcome to the server!\n")
+    return "done"
+
+
+@server.tool(structured_output=False)
+def picture() -> CallToolResult:
+    """A result that describes itself as failed."""
+    return CallToolResult(content=[TextContent(type="text", text="no film")], is_error=True)
+
+
+@server.resource("memo://today", mime_type="text/plain")
+def memo() -> str:
+    """What is on today."""
+    return "nothing"
+
+
+@server.prompt()
+def greet(name: str) -> str:
+    """Greet somebody."""
+    return f"Say hello to {name}."
+
+
+def main(arguments: list[str]) -> None:
+    options = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    time.sleep(float(options.get("--slow", 0)))
+    if "--http" in options:
+        json_response = options.get("--answers") == "json"
+        server.run("streamable-http", host="127.0.0.1", port=int(options["--http"]), json_response=json_response)
+    else:
+        server.run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
