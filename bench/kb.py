@@ -141,8 +141,7 @@ async def adding(state: Path) -> None:
     model = BuiltinEmbedder()
     await model.embed_query("load it")
     began = time.perf_counter()
-    for said in texts:
-        await model.embed_documents([said])
+    await model.embed_documents(texts)
     alone = DOCUMENTS / (time.perf_counter() - began)
     async with open_kb(state, {"docs": CollectionSpec(id="docs")}, embedders, KBStorageSettings()) as kb:
         began = time.perf_counter()

@@ -84,7 +84,7 @@ class Collection:
             there, now = f"analyser language {self.made.language!r}", f"{asked.language!r}"
         raise ConfigError(
             f"collection {self.id!r} was made with {there}, and is declared with {now}",
-            hint=f"declare it as it was made, or remove all its documents (`groundhook kb remove {self.id} ID…`) and add them again",
+            hint=f"declare it as it was, or remove all its documents (`groundhook kb remove {self.id} ID…`) and add them again",
         )
 
     def put(self, document: Incoming) -> Generator[int, None, Literal["added", "replaced"]]:

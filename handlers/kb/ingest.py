@@ -11,18 +11,21 @@ from __future__ import annotations
 import hashlib
 import os
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
+import anyio
 import anyio.to_thread
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from handlers.kb.chunk import Chunk, chunks
 from handlers.kb.embed import CountsTokens, estimated_tokens
 from handlers.kb.read import Document, read, readable
-from handlers.kb.store import Incoming, Made, Passage, VectorStore, packed
-from host.errors import IngestError, UsageError
+from handlers.kb.store import Incoming, Made, Passage, Stored, VectorStore, packed
+from host.errors import HostError, IngestError, UsageError
 from host.ports import Embedder
 from host.types.specs import CollectionSpec
 
@@ -110,65 +113,123 @@ class Ingestion:
     ) -> AddReport:
         """Raises UsageError, ConfigError for a collection made with something else, and StorageError."""
         tenant = tenant_of(spec, tenant)
-        there = {stored.document: stored for stored in (await self._store.usage(spec.id, tenant, made=made)).documents}
+        there = (await self._store.usage(spec.id, tenant, made=made)).documents
         files, skipped = await anyio.to_thread.run_sync(_found, paths)
-        one = _Adding(self._store, spec, embedder, made, tenant, self._reserve_bytes)
-        meter = _Meter(progress, sum(file.size for file in files))
-        reports: list[FileReport] = []
-        moved: dict[str, str] = {}
-        for file in files:
-            meter.begin(file)
+        adding = _Add(
+            put=partial(self._store.put, spec.id, made, reserve_bytes=self._reserve_bytes),
+            documents=_Documents(spec, embedder, tenant),
+            files=files,
+            there={stored.document: stored for stored in there},
+            meter=_Meter(progress, sum(file.size for file in files)),
+        )
+        await adding.run()
+        if adding.moved:
+            await self._store.relocate(spec.id, tenant, adding.moved)
+        return AddReport(collection=spec.id, files=tuple(adding.reports[index] for index in range(len(files))), skipped=skipped)
+
+
+Put = Callable[[Incoming], Awaitable[Literal["added", "replaced"]]]
+Ready = tuple[int, Incoming]  # a document, and which file it is of
+
+
+@dataclass(kw_only=True)
+class _Add:
+    """One add under way: documents are made on every core, and while one is written to the disk, the next are embedded."""
+
+    put: Put
+    documents: _Documents
+    files: Sequence[_File]
+    there: Mapping[str, Stored]
+    meter: _Meter
+    reports: dict[int, FileReport] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        send, receive = anyio.create_memory_object_stream[Ready](0)
+        waiting = iter(enumerate(self.files))
+        with send:
+            makers = [partial(self._make, waiting, send.clone()) for _ in range(os.cpu_count() or 1)]
+        await _together(partial(self._store, receive), *makers)
+
+    async def _make(self, waiting: Iterator[tuple[int, _File]], ready: MemoryObjectSendStream[Ready]) -> None:
+        async with ready:
+            for index, file in waiting:
+                self.meter.part(file, 0)
+                try:
+                    data, fingerprint = await anyio.to_thread.run_sync(_loaded, file, self.documents.spec)
+                    known = self.there.get(file.document)
+                    if known is None or known.fingerprint != fingerprint:
+                        await ready.send((index, await self.documents.made(file, data, fingerprint, self.meter)))
+                    else:
+                        self._leave(index, file, known)
+                except IngestError as exc:
+                    self.reports[index] = _report(file, "failed", error=str(exc))
+                self.meter.part(file, 1)
+
+    async def _store(self, ready: MemoryObjectReceiveStream[Ready]) -> None:
+        async with ready:
+            async for index, document in ready:
+                outcome = await self.put(document)
+                self.reports[index] = _report(self.files[index], outcome, chunks=len(document.passages))
+
+    def _leave(self, index: int, file: _File, known: Stored) -> None:
+        self.reports[index] = _report(file, "unchanged")
+        if known.url.startswith("file:") and known.url != _url(file):
+            self.moved[file.document] = _url(file)
+
+
+async def _together(*jobs: Callable[[], Awaitable[None]]) -> None:
+    """Run the jobs at the same time; the first that fails ends the others, and its error is raised as it is."""
+    failed: list[HostError] = []
+    async with anyio.create_task_group() as tasks:
+
+        async def run(job: Callable[[], Awaitable[None]]) -> None:
             try:
-                data, fingerprint = await anyio.to_thread.run_sync(_loaded, file, spec)
-                known = there.get(file.document)
-                if known is not None and known.fingerprint == fingerprint:
-                    reports.append(FileReport(path=str(file.path), document=file.document, outcome="unchanged"))
-                    if known.url.startswith("file:") and known.url != file.path.absolute().as_uri():
-                        moved[file.document] = file.path.absolute().as_uri()
-                else:
-                    reports.append(await one.file(file, data, fingerprint, meter))
-            except IngestError as exc:
-                reports.append(FileReport(path=str(file.path), document=file.document, outcome="failed", error=str(exc)))
-            meter.end(file)
-        if moved:
-            await self._store.relocate(spec.id, tenant, moved)
-        return AddReport(collection=spec.id, files=tuple(reports), skipped=skipped)
+                await job()
+            except HostError as exc:
+                failed.append(exc)
+                tasks.cancel_scope.cancel()
+
+        for job in jobs:
+            tasks.start_soon(run, job)
+    if failed:
+        raise failed[0]
 
 
-class _Adding:
-    """One add: what is the same for all its files."""
+def _report(file: _File, outcome: Outcome, *, chunks: int = 0, error: str = "") -> FileReport:
+    return FileReport(path=str(file.path), document=file.document, outcome=outcome, chunks=chunks, error=error)
 
-    def __init__(
-        self, store: VectorStore, spec: CollectionSpec, embedder: Embedder, made: Made, tenant: str, reserve_bytes: int
-    ) -> None:
-        self._store = store
-        self._spec = spec
+
+def _url(file: _File) -> str:
+    return file.path.absolute().as_uri()
+
+
+class _Documents:
+    """Files to documents that can be stored: what is the same for all files of one add."""
+
+    def __init__(self, spec: CollectionSpec, embedder: Embedder, tenant: str) -> None:
+        self.spec = spec
         self._embedder = embedder
-        self._made = made
         self._tenant = tenant
-        self._reserve_bytes = reserve_bytes
         self._count = embedder.count_tokens if isinstance(embedder, CountsTokens) else estimated_tokens
 
-    async def file(self, file: _File, data: bytes, fingerprint: str, meter: _Meter) -> FileReport:
+    async def made(self, file: _File, data: bytes, fingerprint: str, meter: _Meter) -> Incoming:
         document, parts = await anyio.to_thread.run_sync(self._cut, file, data)
-        passages = await self._embedded(document, parts, meter)
-        incoming = Incoming(
+        return Incoming(
             document=file.document,
             title=document.title,
             fingerprint=fingerprint,
-            passages=passages,
+            passages=await self._embedded(document, parts, partial(meter.part, file)),
             tenant=self._tenant,
-            url=document.url or file.path.absolute().as_uri(),
+            url=document.url or _url(file),
             bytes=len(data),
         )
-        outcome = await self._store.put(self._spec.id, self._made, incoming, reserve_bytes=self._reserve_bytes)
-        return FileReport(path=str(file.path), document=file.document, outcome=outcome, chunks=len(passages))
 
     def _cut(self, file: _File, data: bytes) -> tuple[Document, list[Chunk]]:
         document = read(data, str(file.path))
-        return document, chunks(document, size=self._spec.chunk.size, overlap=self._spec.chunk.overlap, count=self._count)
+        return document, chunks(document, size=self.spec.chunk.size, overlap=self.spec.chunk.overlap, count=self._count)
 
-    async def _embedded(self, document: Document, parts: Sequence[Chunk], meter: _Meter) -> tuple[Passage, ...]:
+    async def _embedded(self, document: Document, parts: Sequence[Chunk], done: Callable[[float], None]) -> tuple[Passage, ...]:
         passages: list[Passage] = []
         seen: dict[str, int] = {}
         for start in range(0, len(parts), _TOGETHER):
@@ -192,7 +253,7 @@ class _Adding:
                         end=chunk.end,
                     )
                 )
-            meter.part(len(passages) / len(parts))
+            done(len(passages) / len(parts))
         return tuple(passages)
 
 
@@ -202,21 +263,12 @@ class _Meter:
     def __init__(self, progress: Progress | None, total: int) -> None:
         self._progress = progress
         self._total = total
-        self._done = 0
-        self._file = _File(Path(), "", 0)
+        self._done: dict[str, int] = {}
 
-    def begin(self, file: _File) -> None:
-        self._file = file
-        self.part(0)
-
-    def part(self, share: float) -> None:
-        if self._progress is not None:
-            self._progress(self._done + int(self._file.size * share), self._total, self._file.document)
-
-    def end(self, file: _File) -> None:
-        self._done += file.size
-        self._file = replace(file, size=0)
-        self.part(0)
+    def part(self, file: _File, share: float) -> None:
+        if self._progress is not None and not file.error:
+            self._done[file.document] = int(file.size * share)
+            self._progress(sum(self._done.values()), self._total, file.document)
 
 
 def _heading(title: str, chunk: Chunk) -> str:

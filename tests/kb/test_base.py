@@ -164,8 +164,9 @@ async def test_an_add_that_is_cancelled_leaves_whole_documents_only(opens: Opens
             await kb.add("docs", [folder], progress=watch)
         [listing] = await kb.list()
         again = await kb.add("docs", [folder])
-    assert [document.document for document in listing.documents] == ["a.md"]
-    assert [file.outcome for file in again.files] == ["unchanged", "added", "added"]
+    there = {document.document: document.chunks for document in listing.documents}
+    assert there in ({}, {"a.md": 2})
+    assert [file.outcome for file in again.files] == ["unchanged" if "a.md" in there else "added", "added", "added"]
 
 
 async def test_a_full_disk_keeps_the_old_version(opens: Opens, write: Writes) -> None:
