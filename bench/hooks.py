@@ -27,6 +27,7 @@ from host.types.search import SearchRequest, SearchResult
 from host.types.turn import Completion, Message, NextPayload
 
 ROUNDS, WARM_UP, MANY, CALLS = 200, 20, 1000, 500
+PAUSE_SECONDS = 0.02
 SLOW_MS = {"web": 50, "kb": 100, "db": 150}
 MEGABYTE = 1024 * 1024
 
@@ -118,41 +119,44 @@ async def call_us(engine: HookEngine, script: HookScript) -> float:
     return (taken[1] - taken[0]) / CALLS * 1e6
 
 
-async def through_workers(folder: Path, cache: Path) -> None:
-    run, calling, together = (
-        written(folder, name, text) for name, text in (("run", of_200_lines(RUN)), ("calling", CALLING), ("together", TOGETHER))
-    )
+async def measured(folder: Path, cache: Path) -> None:
+    texts = {"run": of_200_lines(RUN), "calling": CALLING, "together": TOGETHER}
+    run, calling, together = (written(folder, name, text) for name, text in texts.items())
     async with open_engine(workers=1, cache=cache) as engine:
-        for _ in range(WARM_UP):
-            await one_run(engine, run)
-            bare_ms()
-        runs, bares = [], []
-        for _ in range(ROUNDS):
-            bares.append(bare_ms())
-            runs.append(await one_run(engine, run))
-        what = "fresh isolate, 200-line hook, Create with one search, Next, close, through a worker"
-        figure(f"{what}: p50", statistics.median(runs), "ms", statistics.median(bares), "bare isolate made and closed")
-        await memory(engine, run)
-        calls = [await call_us(engine, calling) for _ in range(9)]
-        figure("host call that answers at once, through a worker: p50", statistics.median(calls), "us")
-        figure("Parallel over sources of 50, 100 and 150 ms", await parallel_ms(engine, together), "ms", 150, "slowest source")
-    async with open_engine(workers=0, cache=cache) as engine:
-        runs = [await one_run(engine, run) for _ in range(ROUNDS)]
-        figure(
-            "the same run in process: p50",
-            statistics.median(runs),
-            "ms",
-            statistics.median(bares),
-            "bare isolate made and closed",
-        )
-        calls = [await call_us(engine, calling) for _ in range(9)]
-        figure("host call that answers at once, in process: p50", statistics.median(calls), "us")
+        for script in (run, calling, together):
+            await engine.check(script)
+    bare = statistics.median(bare_ms() for _ in range(ROUNDS))
+    for workers, where in ((1, "through a worker"), (0, "in process")):
+        async with open_engine(workers=workers, cache=cache) as engine:
+            await whole_runs(engine, run, where, bare)
+            calls = [await call_us(engine, calling) for _ in range(9)]
+            figure(f"host call that answers at once, {where}: p50", statistics.median(calls), "us")
+            if workers:
+                await memory(engine, run)
+                figure(
+                    "Parallel over sources of 50, 100 and 150 ms",
+                    await parallel_ms(engine, together),
+                    "ms",
+                    150,
+                    "slowest source",
+                )
+
+
+async def whole_runs(engine: HookEngine, script: HookScript, where: str, bare: float) -> None:
+    """Without a pause, and as turns come: with a moment between them, in which a worker makes the next isolate."""
+    for pause, when in ((0.0, "without a pause"), (PAUSE_SECONDS, f"every {PAUSE_SECONDS * 1000:.0f} ms")):
+        taken = []
+        for round in range(WARM_UP + ROUNDS):
+            await anyio.sleep(pause)
+            ms = await one_run(engine, script)
+            if round >= WARM_UP:
+                taken.append(ms)
+        what = f"fresh isolate, 200-line hook, Create with one search, Next, close, {where}, {when}: p50"
+        figure(what, statistics.median(taken), "ms", bare, "bare isolate made and closed")
 
 
 async def memory(engine: HookEngine, script: HookScript) -> None:
     """Growth of this process and its workers over many runs, one after another."""
-    for _ in range(WARM_UP):
-        await one_run(engine, script)
     before = resident_mb()
     for _ in range(MANY):
         await one_run(engine, script)
@@ -178,7 +182,7 @@ async def parallel_ms(engine: HookEngine, script: HookScript) -> float:
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        await through_workers(Path(folder), Path(folder, "cache"))
+        await measured(Path(folder), Path(folder, "cache"))
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class Isolate:
         with _open_lock:
             _open.add(self)
         if heap_bytes:
-            self._dll.mr_set_hard_memory_limit(self._context, heap_bytes)
+            self.limit_heap(heap_bytes)
         try:
             if bridge:
                 self._connect(bridge)
@@ -112,6 +112,12 @@ class Isolate:
             if self._clock is not None:
                 return time.clock_gettime(self._clock)
             return (self._call_began if self._waiting else time.monotonic()) - self._not_working
+
+    def limit_heap(self, size: int) -> None:
+        """End what is being evaluated once V8's heap holds more than `size` bytes."""
+        with self._gate:
+            if not self._freed:
+                self._dll.mr_set_hard_memory_limit(self._context, size)
 
     def heap_is_full(self) -> bool:
         """Whether the heap limit was reached; also when it happened in a microtask, which has no outcome of its own."""

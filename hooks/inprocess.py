@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from hooks.compiler import Compiler
 from hooks.engine import Outcome
-from hooks.run import Opening, Run
+from hooks.run import Run
 from hooks.script import Transpile
 from hooks.seats import Called, Done, Mailbox, Order, Seat, SeatEvent
 from host.errors import HookCrashed
@@ -29,8 +29,9 @@ class InProcessSeat:
         self._timer: asyncio.TimerHandle | None = None
         self._run: Run | None = None
 
-    async def start(self, opening: Opening) -> None:
-        self._run = await anyio.to_thread.run_sync(Run, opening, self._tell)
+    async def start(self, prelude: str, order: Order) -> None:
+        self._run = await anyio.to_thread.run_sync(Run, prelude)
+        self._run.begin(order.setup, order.heap_mb, order.cpu_ms, self._tell)
 
     def invoke(self, code: str, /) -> None:
         self._started.invoke(code)
@@ -70,7 +71,7 @@ class InProcessSeats:
 
     async def take(self, order: Order, /, *, alone: bool = False) -> Seat:
         seat = InProcessSeat()
-        await seat.start(Opening(self._prelude, order.setup, order.heap_mb, order.cpu_ms))
+        await seat.start(self._prelude, order)
         return seat
 
     @asynccontextmanager

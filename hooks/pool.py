@@ -31,18 +31,23 @@ MEGABYTE = 1024 * 1024
 class WorkerSeat:
     """An isolate in a worker."""
 
-    def __init__(self, worker: Worker, run: int, memory_mb: int) -> None:
+    def __init__(self, worker: Worker, run: int, order: Order) -> None:
         self._worker = worker
         self._run = run
+        self._order: Order | None = order  # until it has gone out, together with the first code
         self._mailbox = Mailbox()
-        self.allowed = memory_mb * MEGABYTE
+        self.allowed = order.memory_mb * MEGABYTE
         self.baseline = worker.last_resident
         self.working = False  # in JavaScript, as opposed to waiting for the host
 
     def invoke(self, code: str, /) -> None:
         self.working = True
         self._worker.busy.set()
-        self._worker.post("invoke", [self._run, code])
+        order, self._order = self._order, None
+        if order is None:
+            self._worker.post("invoke", [self._run, code])
+        else:
+            self._worker.post("open", [self._run, order.setup, order.heap_mb, order.cpu_ms, code])
 
     def reply(self, text: str, /) -> None:
         self.working = True
@@ -97,8 +102,7 @@ class Worker:
         return self.last_resident
 
     def carry(self, run: int, order: Order) -> WorkerSeat:
-        seat = self.seats[run] = WorkerSeat(self, run, order.memory_mb)
-        self.post("open", [run, order.setup, order.heap_mb, order.cpu_ms])
+        seat = self.seats[run] = WorkerSeat(self, run, order)
         return seat
 
     async def dismiss(self, run: int) -> None:

@@ -1,13 +1,13 @@
 // The JavaScript side of a hook's run: the bridge to the host, `ctx`, the module loader and the call of a hook.
 //
-// A function of `table` (what there is to call; the same for every run) and `run` (JSON: context, limits). Its value is the
-// bridge's buffer, which only the host sees. What it needs of the language is taken before any hook runs, so that a hook
+// A function of `table` (what there is to call), the same for every run: an isolate may be made before its run is known, which
+// `begin` then tells it. Its value is the bridge's buffer, which only the host sees. What it needs of the language is taken before any hook runs, so that a hook
 // that replaces a builtin breaks only itself: code that runs later looks up no property of a builtin, spreads nothing,
 // iterates over nothing, and gives property descriptors no prototype.
 //
 // Every isolate compiles this file anew, which is most of what a run costs beside the isolate; what few runs need is in
 // seldom.js, compiled when it is first asked for.
-(function (table, run) {
+(function (table) {
   "use strict";
   const { apply, construct, defineProperty, setPrototypeOf } = Reflect;
   const { parse, stringify } = JSON;
@@ -19,7 +19,6 @@
   const resolved = Promise.resolve.bind(Promise);
   const { fromCharCode } = String;
   const evaluate = eval;
-  const { context, limits } = parse(run);
   const taken = { __proto__: null, Error, TypeError, String, stringify, slice, defineProperty, keys: Object.keys, table, call };
   let seldomMade;
   const seldom = () => (seldomMade ??= evaluate(table.seldom)(taken));
@@ -87,19 +86,29 @@
   });
   const global = (name, value) => defineProperty(globalThis, name, { value, writable: true, configurable: true });
 
+  const onCtx = {};
   for (const { path, name, names, on_ctx, prints } of table.groups) {
     const group = {};
     for (const own of names) {
       const full = path + "." + own;
       group[own] = prints ? (...args) => seldom().print(full, args) : (...args) => call(full, args);
     }
-    if (on_ctx) context[name] = guard(group, path);
+    if (on_ctx) onCtx[name] = guard(group, path);
     else global(name, guard(group, path));
   }
-  const ctx = guard(context, "ctx");
   for (const name of table.late) {
     const set = (value) => defineProperty(globalThis, name, { __proto__: null, value, writable: true, configurable: true });
     defineProperty(globalThis, name, { get: () => seldom().late(name), set, configurable: true });
+  }
+
+  let ctx, limits;
+
+  // Called once, before any code of the hook; `run` is JSON {context, limits}.
+  function begin(run) {
+    if (ctx !== undefined) return;
+    const { context, limits: given } = parse(run);
+    limits = given;
+    ctx = guard(Object.assign(context, onCtx), "ctx");
   }
 
   // ------------------------------------------------------------------------------------------------ modules
@@ -176,6 +185,6 @@
     }
   }
 
-  defineProperty(globalThis, "__groundhook", { value: Object.freeze({ __proto__: null, invoke, compile }) });
+  defineProperty(globalThis, "__groundhook", { value: Object.freeze({ __proto__: null, begin, invoke, compile }) });
   return memory;
 })

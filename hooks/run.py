@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from hooks.engine import Isolate, Outcome
 
@@ -19,35 +18,39 @@ SETTLED = "!settled\n"
 Tell = Callable[[str, str, str], None]  # ("call", request, "") or ("done", kind of outcome or "limit", text)
 
 
-@dataclass(frozen=True)
-class Opening:
-    """What a run starts with. `prelude` is the same for all runs, `setup` is this run's JSON (context, limits)."""
-
-    prelude: str
-    setup: str
-    heap_mb: int
-    cpu_ms: int
+def _nobody(_kind: str, _first: str, _second: str) -> None:
+    """Hears what an isolate says that is nobody's yet: nothing."""
 
 
 class Run:
-    """`tell` is called from V8's thread or from `watch`, must not wait, and hears one "done" for each `invoke`."""
+    """Made with the prelude only, so that it may be made ahead; `begin` makes it the run of somebody."""
 
-    def __init__(self, opening: Opening, tell: Tell) -> None:
-        self._tell = tell
-        self._cpu_seconds = opening.cpu_ms / 1000
+    def __init__(self, prelude: str) -> None:
+        """Raises HookCrashed when the engine does not start."""
+        self._tell: Tell = _nobody
+        self._cpu_seconds = 0.0
+        self._setup = ""
         self._began = 0.0
         self.busy = False  # between `invoke` and its "done"
         self._ended: tuple[str, str] | None = None
         self._lock = threading.Lock()
-        bridge = f"{opening.prelude}{json.dumps(opening.setup)})"
-        self._isolate = Isolate(bridge, self._called, heap_bytes=opening.heap_mb * 1024 * 1024)
+        self._isolate = Isolate(prelude, self._called)
+
+    def begin(self, setup: str, heap_mb: int, cpu_ms: int, tell: Tell) -> None:
+        """`setup` is the prelude's JSON {context, limits}. `tell` is called from V8's thread or from `watch`, must not wait, and
+        hears one "done" for each `invoke`."""
+        self._tell = tell
+        self._cpu_seconds = cpu_ms / 1000
+        self._setup = f"__groundhook.begin({json.dumps(setup)});"
+        self._isolate.limit_heap(heap_mb * 1024 * 1024)
 
     def invoke(self, code: str) -> None:
         self._began = self._isolate.cpu_seconds()
         self.busy = True
         if self._ended is not None:
             self._done(*self._ended)
-        self._isolate.evaluate(code, self._evaluated)
+        setup, self._setup = self._setup, ""
+        self._isolate.evaluate(setup + code, self._evaluated)
 
     def reply(self, text: str) -> None:
         self._isolate.reply(text)

@@ -86,11 +86,11 @@ async def open_engine(*, workers: int | None = None, cache: Path) -> AsyncIterat
 
 @once
 def _prelude() -> str:
-    """The prelude up to its last argument."""
+    """The script that every isolate begins with."""
     package = files("hooks")
     source = (package / "prelude.js").read_text(encoding="utf-8").rstrip()
     seldom = (package / "seldom.js").read_text(encoding="utf-8")
-    return f"{source}({table(UNITS, seldom)},"
+    return f"{source}({table(UNITS, seldom)})"
 
 
 @dataclass(frozen=True)

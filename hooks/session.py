@@ -16,7 +16,8 @@ import anyio
 from pydantic import BaseModel, ValidationError
 
 from hooks import faults
-from hooks.calls import BY_NAME, HostCall
+from hooks.calls import BY_NAME
+from hooks.row import HostCall
 from hooks.script import Program
 from hooks.seats import Called, Done, Lost, Order, Seat, Seats
 from host.errors import HookCrashed, HookReturnInvalid, HostError, Place, UsageError

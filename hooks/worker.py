@@ -3,7 +3,7 @@
 `python -m hooks.worker FD`, FD a socket to the host; the frames are those of `host.workers`. One thread reads them and
 minds the clocks; each isolate has a thread of its own, on which host calls and outcomes are sent. It ends when the socket closes.
 
-    from the host   prelude text · open [run, setup, heap_mb, cpu_ms] · invoke [run, code] · reply [run, text] ·
+    from the host   prelude text · open [run, setup, heap_mb, cpu_ms, code] · invoke [run, code] · reply [run, text] ·
                     close run (answered) · compile [file, source] (answered)
     to the host     ready · call [run, request] · done [run, kind, text]
 """
@@ -18,12 +18,13 @@ import socket
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 from hooks import engine
 from hooks.compiler import Compiler
 from hooks.engine import Outcome
-from hooks.run import Opening, Run
+from hooks.run import Run
 from host.errors import HookCrashed, HostError
 from host.workers import ANSWER, HEADER, POST, REFUSAL, describe, pack, unpack
 
@@ -35,6 +36,7 @@ class Worker:
         self._prelude = ""
         self._runs: dict[int, Run] = {}
         self._compiler: Compiler | None = None
+        self._spare = Spare()
         self._look_at: float | None = None  # when a clock has to be looked at next
 
     def serve(self) -> None:
@@ -83,14 +85,17 @@ class Worker:
             case "prelude":
                 self._prelude = body
 
-    def _open(self, run: int, setup: str, heap_mb: int, cpu_ms: int) -> None:
+    def _open(self, run: int, setup: str, heap_mb: int, cpu_ms: int, code: str) -> None:
         def tell(kind: str, first: str, second: str) -> None:
             self._send(POST, 0, kind, [run, first] if kind == "call" else [run, first, second])
 
         try:
-            self._runs[run] = Run(Opening(self._prelude, setup, heap_mb, cpu_ms), tell)
+            made = self._runs[run] = self._spare.take() or Run(self._prelude)
         except HookCrashed as exc:
             tell("done", "error", str(exc))
+            return
+        made.begin(setup, heap_mb, cpu_ms, tell)
+        self._invoke(run, code)
 
     def _invoke(self, run: int, code: str) -> None:
         if run in self._runs:
@@ -104,6 +109,7 @@ class Worker:
             if found is not None:
                 found.close()
             self._send(ANSWER, id, "", None)
+            self._spare.make(self._prelude)
 
         if found is not None and found.busy:
             threading.Thread(target=close, daemon=True).start()  # V8 may be slow to stop: others must not wait for it
@@ -140,6 +146,36 @@ class Worker:
                 self._channel.sendall(frame)
             except OSError:
                 os._exit(0)  # the host is gone; its end of the socket says so to the reading thread as well
+
+
+class Spare:
+    """An isolate that is made while there is nothing else to do, for the next run: it has run nothing but the prelude. That
+    spares a turn the time of making one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._run: Run | None = None
+
+    def make(self, prelude: str) -> None:
+        """Begin to make one, if there is none."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._make, args=(prelude,), daemon=True)
+                self._thread.start()
+
+    def take(self) -> Run | None:
+        """The one there is, or that is being made; None when there is none."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+            if thread is not None:
+                thread.join()
+            run, self._run = self._run, None
+        return run
+
+    def _make(self, prelude: str) -> None:
+        with suppress(HookCrashed):  # whoever wants one makes it then, and hears why not
+            self._run = Run(prelude)
 
 
 def main() -> None:
