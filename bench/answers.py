@@ -1,0 +1,116 @@
+"""Measures answers without a language model: questions about this repository's documents, asked of the sample assistant `docs`.
+
+    python -m bench.answers [--show]
+
+The questions are in `docs_questions.jsonl`: {"question", "document", "section", "answer"}. A section counts as found when a passage
+under that heading is among the first results; an answer counts as right when it holds the phrase `answer`, white space and case
+aside. Every third question is held out: do not look at those while tuning. The documents are added to a knowledge base
+in a temporary folder. `--show` writes every answer to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from bench.figures import figure
+from host.app import Host, open_host
+from host.types.events import SearchFound, StreamEnd
+from host.types.search import Item
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = ("README.md", "ARCHITECTURE.md", "docs")
+APP = ("agent", "assistants/docs", *DOCUMENTS)
+COLLECTION = "agents.docs.docs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    question: str
+    document: str
+    section: str
+    answer: str
+
+    def place(self, found: list[Item]) -> int:
+        """Where the section stands among the results, from 1; 0 when it does not."""
+        for place, item in enumerate(found, 1):
+            if item.document_id == self.document and item.title.split(" › ")[-1] == self.section:
+                return place
+        return 0
+
+    def answered(self, text: str) -> bool:
+        return _plain(self.answer) in _plain(text)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    question: Question
+    place: int
+    answered: bool
+    milliseconds: float
+
+
+def questions() -> list[Question]:
+    text = Path(__file__).with_name("docs_questions.jsonl").read_text(encoding="utf-8")
+    return [Question(**json.loads(line)) for line in text.splitlines()]
+
+
+async def ask(host: Host, question: Question, *, show: bool) -> Outcome:
+    found: list[Item] = []
+    end: StreamEnd | None = None
+    async with host.stream("docs", question.question) as events:
+        async for event in events:
+            if isinstance(event, SearchFound):
+                found.append(event.item)
+            elif isinstance(event, StreamEnd):
+                end = event
+    if end is None or not end.content:
+        raise SystemExit(f"the turn for {question.question!r} failed")
+    outcome = Outcome(question, question.place(found), question.answered(end.content), end.timings["model"])
+    if show:
+        verdict = f"[{'right' if outcome.answered else 'wrong'}, section at {outcome.place}, {outcome.milliseconds:.0f} ms]"
+        print(f"\n=== {question.question} {verdict}\n{end.content}", file=sys.stderr, flush=True)
+    return outcome
+
+
+def report(name: str, outcomes: list[Outcome]) -> None:
+    of = f"of {len(outcomes)}"
+    figure(f"{name}: section first", sum(outcome.place == 1 for outcome in outcomes), of)
+    figure(f"{name}: section in the first three", sum(1 <= outcome.place <= 3 for outcome in outcomes), of)
+    figure(f"{name}: answer holds the phrase", sum(outcome.answered for outcome in outcomes), of)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+async def main(*, show: bool) -> None:
+    with tempfile.TemporaryDirectory(prefix="groundhook-bench-") as folder:
+        for name in APP:
+            target = Path(folder, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, target)
+            else:
+                shutil.copy(ROOT / name, target)
+        async with open_host(folder, environment={}) as host:
+            added = await host.kb.add(COLLECTION, [Path(folder, name) for name in DOCUMENTS])
+            if added.failed:
+                raise SystemExit(f"some documents could not be added: {added.failed}")
+            asked = questions()
+            await ask(host, asked[0], show=False)  # loads the model
+            outcomes = [await ask(host, question, show=show) for question in asked]
+    report("tuned", [outcome for at, outcome in enumerate(outcomes) if at % 3 != 2])
+    report("held out", [outcome for at, outcome in enumerate(outcomes) if at % 3 == 2])
+    figure("the extractive connector, p50", statistics.median(outcome.milliseconds for outcome in outcomes), "ms")
+
+
+if __name__ == "__main__":
+    anyio.run(lambda: main(show="--show" in sys.argv[1:]))
