@@ -34,12 +34,7 @@ TENANTS = 50  # a filter lets 2 % pass
 TOGETHER = 200  # passages in a document
 ROUNDS = 300
 DOCUMENTS = 40
-WORDS = [
-    f"{start}{middle}{end}"
-    for start in "bdfglmprst"
-    for middle in ("ala", "ero", "ino", "uma", "osi")
-    for end in ("n", "r", "x", "t")
-]
+VOCABULARY, COMMONEST = 20_000, 30  # words by rank, without the commonest (stop words)
 
 
 def vector(chance: random.Random) -> list[float]:
@@ -47,8 +42,9 @@ def vector(chance: random.Random) -> list[float]:
 
 
 def text(chance: random.Random, words: int = 60) -> str:
-    """Words of which some are common and most are rare, as in any language."""
-    return " ".join(WORDS[min(len(WORDS) - 1, int(chance.paretovariate(0.6)) - 1)] for _ in range(words))
+    """Words by Zipf's law: the commonest stands in a quarter of all passages, most in hardly any."""
+    ratio = VOCABULARY / COMMONEST + 1
+    return " ".join(f"word{int(COMMONEST * ratio ** chance.random()) - COMMONEST}" for _ in range(words))
 
 
 async def filled(client: KBClient, passages: int, chance: random.Random) -> None:
