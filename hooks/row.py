@@ -18,7 +18,11 @@ Late = Callable[[Sequence[Any], str], str]
 class HostCall:
     """One call. `run` receives the arguments as JSON values and answers with JSON text, empty for undefined; it raises
     UsageError for wrong arguments, which throws a TypeError in JavaScript. `late` makes the answer for a call that found no
-    end in time; without it the run ends. A call with an `effect` outside is never made a second time."""
+    end in time; without it the run ends. A call with an `effect` outside is never made a second time.
+
+    For authors: `ts` is the signature in TypeScript, `(message: Message | string, blockId?: string): string`; without it, one
+    that takes anything and returns `result`. It may name the models of `host.types` and what `types` declares
+    (`interface Node { … }`; rows may share the same text)."""
 
     js: str
     doc: str
@@ -28,6 +32,8 @@ class HostCall:
     late: Late | None = None
     effect: bool = False
     prints: bool = False
+    ts: str = ""
+    types: str = ""
 
     @property
     def group(self) -> str:
