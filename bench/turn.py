@@ -24,7 +24,8 @@ from handlers.canned import CannedSource, canned_item
 from hooks.engine import Isolate
 from host.app import Host, open_host
 from host.llm.scripted import ScriptedConnector
-from host.types.events import StreamEnd
+from host.output.channel import Channel
+from host.types.events import Event, StreamEnd
 from host.types.search import SearchType
 from host.types.specs import ConnectorOptions, ConnectorSpec
 
@@ -59,10 +60,12 @@ async def turns() -> None:
             id="script", type="scripted", options=ConnectorOptions(script=({"text": "Yes {ref:0}.", "times": 0},))
         )
         async with open_host(folder, environment={}, sources=sources, connectors={"script": ScriptedConnector(spec)}) as host:
-            bare = await bare_isolate()
+            bare, channel = bare_isolate(), await channel_alone(host)
             for assistant, what in (("plain", "without a hook"), ("hooked", "with a hook")):
                 first, whole = await one_after_another(host, assistant)
-                floor, floor_is = (bare, "bare isolate made and closed") if assistant == "hooked" else (None, "")
+                floor, floor_is = (
+                    (bare, "bare isolate made and closed") if assistant == "hooked" else (channel, "its events sent and read")
+                )
                 figure(f"turn {what}: request to first text, p50", first, "ms", floor, floor_is)
                 figure(f"turn {what}: whole, p50", whole, "ms", floor, floor_is)
             began = time.perf_counter()
@@ -92,7 +95,29 @@ async def one(host: Host, assistant: str) -> StreamEnd:
     return last
 
 
-async def bare_isolate() -> float:
+async def channel_alone(host: Host) -> float:
+    """p50 of sending and reading the events of a turn without a hook, in milliseconds."""
+    async with host.stream("plain", "question") as stream:
+        events = [event async for event in stream]
+    taken = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        channel = Channel("bench")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_send, channel, events)
+            async for _event in channel:
+                pass
+        taken.append((time.perf_counter() - began) * 1000)
+    return statistics.median(taken)
+
+
+async def _send(channel: Channel, events: list[Event]) -> None:
+    for event in events:
+        await channel.send(event)
+    channel.close()
+
+
+def bare_isolate() -> float:
     """p50 of making and closing an isolate with nothing in it, in milliseconds."""
     taken = []
     for _ in range(50):
@@ -106,7 +131,8 @@ def command_line() -> None:
     """`groundhook chat` on this repository, from the start of the process to its first event, and where the time goes."""
     app = str(Path(__file__).parent.parent)
     floor = timed(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
-    imports = timed(lambda: subprocess.run([sys.executable, "-c", "import host.cli.main, host.app"], check=True, cwd=app))
+    load = "import gc; gc.disable(); import host.cli.main, host.cli.chat"  # as the command does it
+    imports = timed(lambda: subprocess.run([sys.executable, "-c", load], check=True, cwd=app))
     first = statistics.median(first_event(app) for _ in range(7))
     figure("groundhook chat: start of process to first event", first, "ms", floor, "python -c pass")
     figure("  of that, the interpreter", floor, "ms", floor, "python -c pass")
