@@ -8,6 +8,8 @@ may be imported is `hooks/script.py`'s business.
 from __future__ import annotations
 
 import json
+import threading
+from collections import deque
 from collections.abc import Callable
 from importlib.resources import files
 from importlib.util import find_spec
@@ -16,6 +18,7 @@ from pathlib import Path
 from hooks.engine import Isolate, Outcome
 from host.errors import HookCrashed
 
+Done = Callable[[Outcome], None]
 HEAP_BYTES = 1024 * 1024 * 1024
 
 
@@ -26,11 +29,26 @@ class Compiler:
         """Raises HookCrashed when the compiler cannot be found or loaded."""
         wrapper = (files("hooks") / "transpile.js").read_text(encoding="utf-8")
         source = _services().read_text(encoding="utf-8")
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[str, Done]] = deque()  # the first of them is under way
         self._isolate = Isolate(f"{source}\n{wrapper}", lambda _: None, heap_bytes=HEAP_BYTES)
 
-    def transpile(self, file: str, source: str, done: Callable[[Outcome], None]) -> None:
-        """`done` gets the JSON that transpile.js describes, on V8's thread. One file at a time."""
-        self._isolate.evaluate(f"__transpile({json.dumps(file)},{json.dumps(source)})", done)
+    def transpile(self, file: str, source: str, done: Done) -> None:
+        """`done` gets the JSON that transpile.js describes, on V8's thread; files wait for each other."""
+        code = f"__transpile({json.dumps(file)},{json.dumps(source)})"
+        with self._lock:
+            self._waiting.append((code, done))
+            idle = len(self._waiting) == 1
+        if idle:
+            self._isolate.evaluate(code, self._ended)
+
+    def _ended(self, outcome: Outcome) -> None:
+        with self._lock:
+            _, done = self._waiting.popleft()
+            following = self._waiting[0][0] if self._waiting else None
+        if following is not None:
+            self._isolate.evaluate(following, self._ended)
+        done(outcome)
 
     def close(self) -> None:
         self._isolate.close()

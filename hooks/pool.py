@@ -130,10 +130,10 @@ class Worker:
         suspects = [seat for seat in seats if seat.working or self.killed_for]
         reason = "it took too much memory" if self.killed_for else _ending(code)
         killed_from_outside = code == -signal.SIGKILL and not self.killed_for  # V8 ends itself by other signals
-        guilty = self.alone or (len(suspects) == 1 and not killed_from_outside)
+        guilty = self.alone or not self.ready or (len(suspects) == 1 and not killed_from_outside)
         for seat in seats:
             role: Role = "bystander" if seat not in suspects else "culprit" if guilty else "suspect"
-            seat.put(Lost(role, reason, self.killed_for))
+            seat.put(Lost(role, reason, self.killed_for, self.ready))
 
     def _incoming(self, _link: Link, _id: int | None, operation: str, body: Any) -> None:
         if operation == "ready":

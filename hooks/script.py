@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import anyio
 import anyio.to_thread
 
 from hooks.sourcemap import original
@@ -73,18 +74,26 @@ class Linker:
     def __init__(self, cache: Path, transpiling: Transpiling) -> None:
         self._cache = cache
         self._transpiling = transpiling
+        self._linking = anyio.Lock()
         self._linked: dict[HookScript, tuple[list[tuple[Path, object]], Program]] = {}
 
     async def link(self, script: HookScript) -> Program:
         """Raises HookSyntaxError, with the place in the source."""
-        known = self._linked.get(script)
-        if known is not None and all(_stamp(path) == stamp for path, stamp in known[0]):
-            return known[1]
-        async with AsyncExitStack() as stack:
+        known = self._known(script)
+        if known is not None:
+            return known
+        async with self._linking, AsyncExitStack() as stack:  # turns that come at once compile once
+            known = self._known(script)
+            if known is not None:
+                return known
             linking = _Linking(script, self._cache, self._transpiling, stack)
             program = await linking.run()
-        self._linked[script] = ([(path, _stamp(path)) for path in linking.seen], program)
+            self._linked[script] = ([(path, _stamp(path)) for path in linking.seen], program)
         return program
+
+    def _known(self, script: HookScript) -> Program | None:
+        stamps, program = self._linked.get(script, ([], None))
+        return program if all(_stamp(path) == stamp for path, stamp in stamps) else None
 
 
 class _Linking:

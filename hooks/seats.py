@@ -33,11 +33,13 @@ Role = Literal["culprit", "suspect", "bystander"]
 @dataclass(frozen=True)
 class Lost:
     """The isolate is gone with its process. `culprit`: this run did it. `suspect`: it or another of the same process.
-    `bystander`: it was waiting when another did it. `limit` is set when the host ended the process for that reason."""
+    `bystander`: it was waiting when another did it. `limit` is set when the host ended the process for that reason,
+    `started` is false when it never was ready for work."""
 
     role: Role
     reason: str
     limit: str = ""
+    started: bool = True
 
 
 SeatEvent = Called | Done | Lost

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 import anyio
 from pydantic import BaseModel, ValidationError
 
 from hooks import faults
-from hooks.calls import BY_NAME
 from hooks.row import HostCall
 from hooks.script import Program
 from hooks.seats import Called, Done, Lost, Order, Seat, Seats
@@ -40,8 +40,9 @@ LONGEST_JOURNAL = 16 * 1024 * 1024  # characters of answers kept for a restart
 class Session:
     """Serves Create and Next of one turn. Close it."""
 
-    def __init__(self, turn: HookTurn, program: Program, seats: Seats) -> None:
+    def __init__(self, turn: HookTurn, program: Program, seats: Seats, calls: Mapping[str, HostCall]) -> None:
         self._turn = turn
+        self._known = calls
         self._limits = turn.limits
         self._program = program
         self._file = program.modules[0].file
@@ -74,13 +75,18 @@ class Session:
 
     # ---- a hook from end to end
 
-    async def _returned(self, hook: str, arguments: list[Any], model: type[Returned]) -> Returned | None:
+    async def invoke(self, hook: str, arguments: Sequence[Any]) -> Any:
+        """Call a function of the script → the JSON value it returned, None when there is no such function. Raises HookError."""
         self._hook = hook
         with anyio.move_on_after(self._limits.wall_ms / 1000) as scope:
             raw = await self._value(await self._done(hook, _json(arguments)))
         if scope.cancelled_caught:
             await self._abandon()
             raise faults.over("wall_ms", hook, self._limits, self._file)
+        return raw
+
+    async def _returned(self, hook: str, arguments: list[Any], model: type[Returned]) -> Returned | None:
+        raw = await self.invoke(hook, arguments)
         return None if raw is None else await self._validated(raw, model)
 
     async def _validated(self, raw: Any, model: type[Returned]) -> Returned:
@@ -141,8 +147,9 @@ class Session:
     async def _take(self) -> Seat:
         context = {**FIELDS, **self._turn.context}
         limits = {"argument_kb": self._limits.argument_kb, "result_kb": self._limits.result_kb}
+        fixed = {"now": _milliseconds(self._turn.now), "seed": self._turn.seed}
         order = Order(
-            _json({"context": context, "limits": limits}), self._limits.heap_mb, self._limits.cpu_ms, self._limits.memory_mb
+            _json({"context": context, "limits": limits, "fixed": fixed}), self._limits.heap_mb, self._limits.cpu_ms, self._limits.memory_mb
         )
         self._seat = await self._seats.take(order, alone=self._alone)
         return self._seat
@@ -159,6 +166,9 @@ class Session:
 
     def _crashed(self, lost: Lost) -> HostError:
         hook, place = self._hook or "the hook", Place(self._file)
+        if not lost.started:
+            hint = "`python -m hooks.worker 0` in a terminal says why"
+            return HookCrashed(f"the process for hooks did not start ({lost.reason})", place=place, hint=hint)
         if lost.role == "culprit" and lost.limit:
             return faults.over(lost.limit, hook, self._limits, self._file)
         if lost.role == "culprit":
@@ -232,7 +242,7 @@ class Session:
         self._calls += 1
         if self._calls > self._limits.calls:
             raise await self._over("calls")
-        call = BY_NAME[name]
+        call = self._known[name]
         answer = await self._dispatch(call, text)
         if len(answer) > self._limits.result_kb * 1024:
             raise await self._over("result_kb")
@@ -296,6 +306,11 @@ class _Journal:
             self._at = len(self._entries)
         else:
             self._entries.clear()
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    """A moment as JavaScript counts time."""
+    return None if moment is None else round(moment.timestamp() * 1000)
 
 
 def _json(value: Any) -> str:

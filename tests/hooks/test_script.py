@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+import queue
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 
+from hooks.compiler import Compiler
+from hooks.engine import Outcome
 from hooks.runner import open_engine
-from hooks.script import Linker
+from hooks.script import Linker, Transpile
 from host.errors import HookSyntaxError
 from host.ports import HookScript
 from tests.hooks.conftest import Hooks
@@ -199,6 +207,39 @@ async def test_a_broken_cache_entry_and_a_cache_that_cannot_be_written_cost_only
     blocked.write_text("")
     async with open_engine(workers=1, cache=blocked / "cache") as engine:
         await engine.check(script)
+
+
+async def test_turns_that_come_at_once_compile_once(in_workers: Hooks, tmp_path: Path) -> None:
+    compiled: list[str] = []
+
+    @asynccontextmanager
+    async def counting() -> AsyncIterator[Transpile]:
+        async def transpile(file: str, _source: str) -> str:
+            compiled.append(file)
+            await anyio.lowlevel.checkpoint()
+            return json.dumps({"code": "", "mappings": "", "errors": [], "requires": []})
+
+        yield transpile
+
+    linker = Linker(tmp_path / "cache", counting)
+    script = in_workers.script("export {};")
+    async with anyio.create_task_group() as tasks:
+        for _ in range(10):
+            tasks.start_soon(linker.link, script)
+    assert compiled == ["index.ts"]
+
+
+def test_files_given_to_one_compiler_at_once_get_their_own_answers() -> None:
+    answers: queue.SimpleQueue[tuple[int, Outcome]] = queue.SimpleQueue()
+    compiler = Compiler()
+    try:
+        for n in range(5):
+            compiler.transpile("a.ts", f"const a: number = {n};", lambda outcome, n=n: answers.put((n, outcome)))  # type: ignore[misc]
+        for _ in range(5):
+            n, outcome = answers.get(timeout=20)
+            assert json.loads(outcome.text)["code"].strip() == f"const a = {n};"
+    finally:
+        compiler.close()
 
 
 def _no_compiler() -> Any:
