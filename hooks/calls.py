@@ -7,6 +7,7 @@ reach for that is not offered, with what to use instead. It knows nothing of iso
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from hooks.row import HostCall
@@ -45,12 +46,26 @@ MISSING_OBJECTS = {
 LATE = ("Exception", "atob", "btoa", "TextEncoder", "TextDecoder")
 
 
-def table(units: int, seldom: str) -> str:
+@dataclass(frozen=True)
+class Dialect:
+    """What scripts of one kind may call. `script` is JavaScript that is evaluated in every isolate before them: a function of
+    what the prelude took from the language, whose value holds functions that are called as hooks are."""
+
+    calls: tuple[HostCall, ...]
+    script: str = ""
+
+
+HOOKS = Dialect(CALLS)
+
+
+def table(units: int, seldom: str, dialect: Dialect = HOOKS) -> str:
     """The prelude's first argument, as JavaScript. `units` is the size of the bridge's buffer in UTF-16 units, `seldom` the
-    text of seldom.js."""
+    text of seldom.js. Calls without a group are left to the dialect's script."""
     groups: dict[str, dict[str, Any]] = {}
-    for call in CALLS:
+    for call in dialect.calls:
         path = call.group
+        if not path:
+            continue
         group = groups.setdefault(
             path,
             {
@@ -68,6 +83,7 @@ def table(units: int, seldom: str) -> str:
         "most_log": 32,
         "groups": list(groups.values()),
         "seldom": seldom,
+        "added": dialect.script,
         "late": [*LATE, *MISSING_FUNCTIONS, *MISSING_OBJECTS],
         "missing_on_ctx": MISSING_ON_CTX,
         "missing_functions": MISSING_FUNCTIONS,

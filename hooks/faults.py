@@ -46,7 +46,7 @@ def threw(hook: str, described: str, program: Program) -> HookError:
     """The hook threw. `described` is the prelude's JSON {name, message, stack, code}. The place is the innermost frame of the
     package, the hint names the callers."""
     error: dict[str, str] = json.loads(described)
-    frames = _frames(error["stack"], program)
+    frames = frames_of(error["stack"], program)
     name = error["name"] if error["name"] not in ("", "Error", "Exception") else ""
     code = f" (code {error['code']})" if error["code"] else ""
     said = f"{name}: {error['message']}" if name else error["message"]
@@ -95,7 +95,8 @@ def mapped(text: str, program: Program) -> str:
     return _MENTION.sub(replace, text)
 
 
-def _frames(stack: str, program: Program) -> list[tuple[str, Place]]:
+def frames_of(stack: str, program: Program) -> list[tuple[str, Place]]:
+    """The frames of a stack trace that are the package's own, innermost first: the function's name, its place in the source."""
     frames = []
     for found in _FRAME.finditer(stack):
         index = int(found["index"])

@@ -17,7 +17,7 @@ from typing import Any
 
 import anyio
 
-from hooks.calls import table
+from hooks.calls import HOOKS, Dialect, table
 from hooks.inprocess import InProcessSeats
 from hooks.pool import Pool
 from hooks.run import UNITS
@@ -31,24 +31,26 @@ from host.types.search import SearchRequest, SearchResult
 class _Engine:
     """What both engines do with the seats they have."""
 
-    def __init__(self, linker: Linker, seats: Seats) -> None:
+    def __init__(self, linker: Linker, seats: Seats, dialect: Dialect) -> None:
         self._linker = linker
         self._seats = seats
+        self._calls = {call.js: call for call in dialect.calls}
 
     def open(self, turn: HookTurn, /) -> AbstractAsyncContextManager[HookSession]:
         """A turn's session. Entering compiles the script if it has changed and raises HookSyntaxError; leaving stops what
         runs and frees the isolate."""
-        return self._session(turn)
+        return self.session(turn)
 
     async def check(self, script: HookScript, /) -> None:
         """Compile and link without running. Raises HookSyntaxError."""
         turn = HookTurn(script=script, context={}, services=_NoServices())
-        async with self._session(turn) as session:
+        async with self.session(turn) as session:
             await session.check()
 
     @asynccontextmanager
-    async def _session(self, turn: HookTurn) -> AsyncIterator[Session]:
-        session = Session(turn, await self._linker.link(turn.script), self._seats)
+    async def session(self, turn: HookTurn) -> AsyncIterator[Session]:
+        """As `open`, with all that a session can do."""
+        session = Session(turn, await self._linker.link(turn.script), self._seats, self._calls)
         try:
             yield session
         finally:
@@ -65,32 +67,34 @@ class InProcessEngine(_Engine):
 
 
 @asynccontextmanager
-async def open_engine(*, workers: int | None = None, cache: Path) -> AsyncIterator[WorkerEngine | InProcessEngine]:
+async def open_engine(
+    *, workers: int | None = None, cache: Path, dialect: Dialect = HOOKS
+) -> AsyncIterator[WorkerEngine | InProcessEngine]:
     """The engine, until the block is left; no process, isolate or thread of it is there after that.
 
     `workers`: how many processes at most, None for one a core, 0 for none. They start when the first hook runs. `cache`: the
-    folder for compiled files.
+    folder for compiled files. `dialect`: what the scripts may call.
     """
     size = (os.cpu_count() or 1) if workers is None else workers
     if size == 0:
-        seats = InProcessSeats(_prelude())
-        yield InProcessEngine(Linker(cache, seats.transpiling), seats)
+        seats = InProcessSeats(_prelude(dialect))
+        yield InProcessEngine(Linker(cache, seats.transpiling), seats, dialect)
         return
     async with anyio.create_task_group() as tasks:
-        pool = Pool(size, _prelude(), tasks)
+        pool = Pool(size, _prelude(dialect), tasks)
         try:
-            yield WorkerEngine(Linker(cache, pool.transpiling), pool)
+            yield WorkerEngine(Linker(cache, pool.transpiling), pool, dialect)
         finally:
             pool.close()
 
 
 @once
-def _prelude() -> str:
+def _prelude(dialect: Dialect) -> str:
     """The script that every isolate begins with."""
     package = files("hooks")
     source = (package / "prelude.js").read_text(encoding="utf-8").rstrip()
     seldom = (package / "seldom.js").read_text(encoding="utf-8")
-    return f"{source}({table(UNITS, seldom)})"
+    return f"{source}({table(UNITS, seldom, dialect)})"
 
 
 @dataclass(frozen=True)

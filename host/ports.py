@@ -185,12 +185,15 @@ class HookScript:
 
 @dataclass(frozen=True, kw_only=True)
 class HookTurn:
-    """One turn's hooks: which script, the scalar fields of `ctx`, the host behind it, and the limits."""
+    """One turn's hooks: which script, the scalar fields of `ctx`, the host behind it, and the limits. `now` and `seed` fix what
+    JavaScript takes for the time of day and where its random numbers begin."""
 
     script: HookScript
     context: Mapping[str, Any]
     services: HookServices
     limits: HookLimits = field(default_factory=HookLimits)
+    now: datetime | None = None
+    seed: int | None = None
 
 
 class HookSession(Protocol):
