@@ -68,8 +68,7 @@ async def _drive(run: Run) -> None:
             except* HostError as errors:
                 for error in leaves(errors):
                     assert isinstance(error, HostError)
-                    for event in failures(error):
-                        await channel.send(event)
+                    await _fail(run, error)
             except* Exception as bugs:  # the outermost edge: a bug ends its own turn, loudly, and no other
                 log.exception("a bug in Groundhook or a plug-in ended the turn %s", channel.turn_id)
                 message = "; ".join(repr(bug) for bug in leaves(bugs))
@@ -111,9 +110,15 @@ async def _turn(run: Run) -> tuple[Delegation | None, NextReturn | None]:
             error = await _answer(run, messages, pooled)
         with _timed(run, "next"):
             returned = await _next(run, hooks, messages, error)
-    if error is not None and (returned is None or returned.delegate is None):
-        raise error
-    return (returned.delegate if returned else None), returned
+    delegation = returned.delegate if returned else None
+    if error is not None and delegation is None:
+        await _fail(run, error)
+    return delegation, returned
+
+
+async def _fail(run: Run, error: HostError) -> None:
+    for event in failures(error):
+        await run.channel.send(event)
 
 
 async def _say_warnings(run: Run) -> None:
@@ -164,7 +169,7 @@ def _messages(run: Run, created: CreateReturn | None, pooled: Pool) -> list[Mess
     items = [entry.item for entry in pooled.entries if not (own and entry.source == "hook")]
     shared = () if run.settings.disable_global_prompts else run.machinery.app.prompts
     own_prompts = run.package.prompts_for(run.settings.prompt_preset)
-    return with_references([*shared, *own_prompts, *conversation], items, citation, secrets.token_hex(8))
+    return with_references([*shared, *own_prompts, *conversation], items, citation, run.machinery.fixed.token(8))
 
 
 async def _answer(run: Run, messages: Sequence[Message], pooled: Pool) -> HostError | None:

@@ -15,6 +15,7 @@ from handlers.canned import CannedSource, canned_item
 from host.app import open_host
 from host.errors import SourceError, UnknownName
 from host.llm.scripted import ScriptedConnector
+from host.ports import Handler
 from host.tools import Tool
 from host.types.events import Event, StreamEnd
 from host.types.search import Item, SearchType
@@ -39,13 +40,13 @@ async def run(
     messages: Any = "question",
     *,
     script: Sequence[Any] = ("Fine.",),
-    sources: Mapping[SearchType, CannedSource] | None = None,
+    sources: Mapping[SearchType, Handler] | None = None,
     tools: Sequence[Tool] = (),
     connector: ScriptedConnector | None = None,
     **asked: Any,
 ) -> list[Event]:
     model = connector or scripted(*script)
-    found = sources if sources is not None else {"kb": kb(), "web": web(), "db": CannedSource({})}
+    found: Mapping[SearchType, Handler] = sources or {"kb": kb(), "web": web(), "db": CannedSource({})}
     with anyio.fail_after(20):
         async with (
             open_host(app, environment={}, sources=found, connectors={"script": model}, tools=tools) as host,

@@ -1,0 +1,158 @@
+"""Turns with a hook, through the public door: what Create and Next change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from handlers.canned import CannedSource, canned_item
+from host.types.events import Event
+from tests.conftest import MakeApp
+from tests.turn.test_stream import ASSISTANT, app_with, end, kb, of, run, scripted, web
+
+EXAMPLE_5 = """
+function Create(ctx, messages, options) {
+  const query = messages[messages.length - 1].content;
+  const result = ctx.search.Web(query, { limit: 5 });
+  const refs = result.items.map((item, i) => `[${i + 1}] ${item.title} - ${item.url}`).join("\\n");
+  return {
+    messages: [{ role: "system", content: `Use [N] to cite. References:\\n${refs}` }],
+    citation: { autoInjectPrompt: false },
+  };
+}
+"""
+
+
+async def hooked(make_app: MakeApp, hook: str, package: str = ASSISTANT, **asked: Any) -> list[Event]:
+    return await run(app_with(make_app, package, index_ts=hook), **asked)
+
+
+async def test_a_hook_that_formats_its_own_references_is_the_only_one_to_speak_of_them(make_app: MakeApp) -> None:
+    model = scripted("As [1] says.")
+    events = await hooked(make_app, EXAMPLE_5, connector=model)
+    system = [message.text for message in model.asked[0].messages if message.role == "system"]
+    assert len(system) == 1
+    assert system[0].startswith("Use [N] to cite. References:\n[1] w1 - https://example.org/w1")
+    assert [(event.source, event.search_type) for event in of(events, "search_start")] == [("hook", "web")]
+    assert end(events).citations == ()
+
+
+async def test_messages_without_a_user_message_are_context_and_with_one_the_conversation(make_app: MakeApp) -> None:
+    model = scripted("a", "b")
+    await hooked(make_app, "const Create = () => ({messages: [{role: 'system', content: 'context'}]})", connector=model)
+    replaced = "const Create = () => ({messages: [{role: 'user', content: 'rewritten'}], search: false})"
+    await hooked(make_app, replaced, connector=model)
+    assert [(m.role, m.text) for m in model.asked[0].messages] == [("system", "context"), ("user", "question")]
+    assert [(m.role, m.text) for m in model.asked[1].messages] == [("user", "rewritten")]
+
+
+async def test_a_rewritten_question_is_what_is_searched_for(make_app: MakeApp) -> None:
+    source = kb()
+    hook = "const Create = () => ({messages: [{role: 'user', content: 'rewritten'}], search: {search_types: ['kb']}})"
+    await hooked(make_app, hook, sources={"kb": source, "web": web()})
+    assert [request.query for request in source.asked] == ["rewritten"]
+
+
+async def test_results_of_hook_and_automatic_search_are_weighed_against_each_other(make_app: MakeApp) -> None:
+    hook = "function Create(ctx) { ctx.search.Web('other'); return {search: true}; }"
+    package = ASSISTANT.replace('"web": true, ', "").replace(', "web": true', "")
+    sources = {
+        "kb": kb(canned_item("auto", score=0.9)),
+        "web": web(canned_item("hook", type="web", score=0.8)),
+    }
+    events = await hooked(make_app, hook, package, sources=sources, script=["{ref:0} {ref:1}"])
+    assert [cited.title for cited in end(events).citations] == ["hook", "auto"]
+    merged = [event.node.data for event in of(events, "trace") if event.node.type == "merge"][-1]
+    assert [(entry["source"], entry["final"]) for entry in merged["entries"]] == [("hook", 0.64), ("auto", 0.54)]
+
+
+async def test_a_hook_may_change_the_marker_for_its_turn(make_app: MakeApp) -> None:
+    hook = "function Create(ctx) { ctx.search.KB('x'); return {citation: {format: '[{id}]'}}; }"
+    model = scripted("See {ref:0}.")
+    events = await hooked(make_app, hook, connector=model)
+    cited = end(events).citations
+    assert [c.verdict for c in cited] == ["ok"]
+    assert cited[0].marker[0] + cited[0].marker[-1] == "[]"
+    assert cited[0].marker in model.asked[0].messages[-2].text
+
+
+async def test_a_hook_that_throws_ends_the_turn_with_the_line_of_the_typescript(make_app: MakeApp) -> None:
+    hook = "interface A { a: string }\n\nexport function Create(ctx: A) {\n  throw new Error('no luck');\n}\n"
+    events = await hooked(make_app, hook)
+    (error,) = of(events, "error")
+    assert (error.code, error.file, error.line) == ("hook_threw", "assistants/a/index.ts", 4)
+    assert "no luck" in error.message
+    assert events[-1].type == "stream_end"
+
+
+async def test_with_on_error_continue_a_hook_that_fails_is_a_warning(make_app: MakeApp) -> None:
+    package = ASSISTANT.replace('"name"', '"hooks": {"on_error": "continue"}, "name"')
+    events = await hooked(make_app, "function Create() { throw new Error('no luck'); }", package, script=["Fine {ref:0}."])
+    assert [event.code for event in of(events, "warning")] == ["hook_threw"]
+    assert not of(events, "error")
+    assert end(events).citations[0].verdict == "ok"
+
+
+async def test_next_sees_the_completion_and_gives_the_client_its_data(make_app: MakeApp) -> None:
+    hook = """
+    let created = 0;
+    function Create() { created += 1; }
+    function Next(ctx, payload) {
+      const { content, finish_reason } = payload.completion;
+      return { data: { content, finish_reason, created, error: payload.error }, metadata: { kind: "test" } };
+    }
+    """
+    final = end(await hooked(make_app, hook, script=["Fine."]))
+    assert final.data == {"content": "Fine.", "finish_reason": "stop", "created": 1, "error": None}
+    assert final.metadata == {"kind": "test"}
+
+
+async def test_next_runs_and_sees_the_error_when_the_model_fails(make_app: MakeApp) -> None:
+    hook = "function Next(ctx, payload) { return { data: [payload.completion.content, payload.error] }; }"
+    events = await hooked(make_app, hook, script=[{"text": "Half", "cut": True}])
+    content, error = end(events).data
+    assert content == "Half"
+    assert "before it was whole" in error
+    assert [event.code for event in of(events, "error")] == ["model_truncated"]
+
+
+@pytest.mark.parametrize(
+    ("hook", "said"),
+    [
+        ("const Create = () => ({serach: false})", "did you mean 'search'?"),
+        ("function Create(ctx) { ctx.search.KB('q', {limt: 3}); }", "did you mean 'limit'?"),
+        ("function Create(ctx) { ctx.search.KB('q', {rerank: {topk: 3}}); }", "rerank.topk"),
+    ],
+)
+async def test_a_key_that_nothing_reads_is_said_and_never_ignored_in_silence(make_app: MakeApp, hook: str, said: str) -> None:
+    events = await hooked(make_app, hook)
+    assert [said in event.message for event in of(events, "warning")] == [True]
+
+
+async def test_console_lines_are_nodes_of_the_trace_under_the_hook(make_app: MakeApp) -> None:
+    events = await hooked(make_app, "function Create() { console.warn('found %d', 3); log.Info('x %s', 'y'); }")
+    nodes = {event.node.id: event.node for event in of(events, "trace")}
+    lines = [node for node in nodes.values() if node.type == "log"]
+    assert [(node.label, node.data["level"]) for node in lines] == [("found 3", "warn"), ("x y", "info")]
+    assert {nodes[node.parent].type for node in lines} == {"hook"}
+
+
+async def test_a_failed_search_is_an_error_on_the_hooks_result_and_does_not_throw(make_app: MakeApp) -> None:
+    hook = "function Create(ctx) { const r = ctx.search.DB('x', {models: ['nope']}); return {metadata: {error: r.error}}; }"
+    events = await hooked(make_app, hook)
+    assert "no model 'nope'" in end(events).metadata["error"]
+
+
+async def test_any_answers_with_the_first_that_has_items_and_cancels_the_others(make_app: MakeApp) -> None:
+    held = CannedSource({"*": ()}, gate=anyio.Event())
+    hook = """
+    function Create(ctx) {
+      const found = ctx.search.Any([{type: "web", query: "a"}, {type: "kb", query: "b"}]);
+      return { metadata: { titles: found.map((result) => result.items[0].title) }, search: false };
+    }
+    """
+    events = await hooked(make_app, hook, sources={"web": held, "kb": kb(canned_item("k"))})
+    assert end(events).metadata == {"titles": ["k"]}
+    assert held.cancelled == 1
