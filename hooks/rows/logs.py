@@ -52,5 +52,5 @@ ROWS: tuple[HostCall, ...] = (
         HostCall(js=f"log.{name}", doc=f"Write a line to the log ({level}), printf style.", run=_log(level), prints=True)
         for name, level in LOG.items()
     ),
-    HostCall(js="time.Sleep", doc="Wait a number of milliseconds.", run=_sleep),
+    HostCall(js="time.Sleep", doc="Wait a number of milliseconds.", ts="(ms: number): void", run=_sleep),
 )

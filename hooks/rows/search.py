@@ -99,6 +99,7 @@ ROWS: tuple[HostCall, ...] = (
         js="ctx.search.Web",
         doc="Search the web.",
         run=_search("web"),
+        ts="(query: string, options?: WebOptions): SearchResult",
         options=WebOptions,
         result=SearchResult,
         late=_late_search("web"),
@@ -107,6 +108,7 @@ ROWS: tuple[HostCall, ...] = (
         js="ctx.search.KB",
         doc="Search knowledge base collections.",
         run=_search("kb"),
+        ts="(query: string, options?: KBOptions): SearchResult",
         options=KBOptions,
         result=SearchResult,
         late=_late_search("kb"),
@@ -115,12 +117,20 @@ ROWS: tuple[HostCall, ...] = (
         js="ctx.search.DB",
         doc="Query database models in plain words.",
         run=_search("db"),
+        ts="(query: string, options?: DBOptions): SearchResult",
         options=DBOptions,
         result=SearchResult,
         late=_late_search("db"),
     ),
     *(
-        HostCall(js=f"ctx.search.{name}", doc=doc, run=_search_many(mode), result=list[SearchResult], late=_late_many)
+        HostCall(
+            js=f"ctx.search.{name}",
+            doc=doc,
+            ts="(requests: SearchRequest[]): SearchResult[]",
+            run=_search_many(mode),
+            result=list[SearchResult],
+            late=_late_many,
+        )
         for name, mode, doc in TOGETHER
     ),
 )

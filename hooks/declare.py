@@ -1,0 +1,98 @@
+"""Models of `host.types` as TypeScript interfaces.
+
+What a hook gives to the host is declared with every spelling that the host reads, and what may be left out is optional; what
+a hook receives has all its fields. Knows nothing of calls.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import AliasChoices, BaseModel
+from pydantic.fields import FieldInfo
+
+_SCALARS: dict[Any, str] = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", Any: "any"}
+_LISTS = (list, tuple, set, frozenset, Sequence, Iterable)
+
+
+class Declarations:
+    """Interfaces by name, in the order in which they were first asked for. `special` says a field's type in other words:
+    {("KBOptions", "collections"): "CollectionName[]"}."""
+
+    def __init__(self, special: Mapping[tuple[str, str], str]) -> None:
+        self._special = special
+        self._made: dict[str, str] = {}
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(self._made.values())
+
+    def add(self, model: type[BaseModel], *, given: bool) -> str:
+        """Declare a model and those it mentions → its name. The first direction in which a model is asked for counts."""
+        name = model.__name__
+        if name not in self._made:
+            self._made[name] = ""  # a model may mention itself
+            self._made[name] = self._interface(model, given)
+        return name
+
+    def type_of(self, annotation: Any, *, given: bool) -> str:
+        """An annotation in TypeScript; `any` for what has no counterpart."""
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            return self.add(annotation, given=given)
+        if annotation in _SCALARS:
+            return _SCALARS[annotation]
+        origin, args = get_origin(annotation), get_args(annotation)
+        if origin is Literal:
+            return " | ".join(json.dumps(value) for value in args)
+        if origin in (Union, types.UnionType):
+            return " | ".join(dict.fromkeys(self.type_of(arg, given=given) for arg in args))
+        if origin in _LISTS and args:
+            inner = self.type_of(args[0], given=given)
+            return f"({inner})[]" if " | " in inner else f"{inner}[]"
+        if origin in (dict, Mapping):
+            return f"Record<string, {self.type_of(args[1], given=given)}>"
+        return "any"
+
+    def _interface(self, model: type[BaseModel], given: bool) -> str:
+        members = [line for name, field in model.model_fields.items() for line in self._member(model, name, field, given)]
+        if model.model_config.get("extra") == "allow":
+            members.append("[key: string]: any;")
+        body = "".join(f"  {line}\n" for line in members)
+        return f"{comment(_first(model))}export interface {model.__name__} {{\n{body}}}\n"
+
+    def _member(self, model: type[BaseModel], name: str, field: FieldInfo, given: bool) -> Iterator[str]:
+        if field.exclude:
+            return
+        said = self.type_of(field.annotation, given=given)
+        special = self._special.get((model.__name__, name))
+        if special is not None:
+            said = special + (" | null" if said.endswith("| null") else "")
+        others = _spellings(field, name) if given else []
+        optional = "?" if given and (others or not field.is_required()) else ""
+        yield from comment(field.description or "").splitlines()
+        yield f"{name}{optional}: {said};"
+        for other in others:
+            yield f"/** The same as `{name}`. */"
+            yield f"{other}{optional}: {said};"
+
+
+def comment(text: str) -> str:
+    """A text as a JSDoc comment with its line break; nothing for nothing."""
+    return f"/** {text.replace('*/', '* /')} */\n" if text else ""
+
+
+def _spellings(field: FieldInfo, name: str) -> list[str]:
+    alias = field.validation_alias
+    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    return [choice for choice in choices if isinstance(choice, str) and choice != name]
+
+
+def _first(model: type[BaseModel]) -> str:
+    """The first paragraph of a model's docstring, on one line."""
+    paragraph = inspect.cleandoc(model.__doc__ or "").split("\n\n")[0]
+    return re.sub(r"\s+", " ", paragraph).strip()

