@@ -149,7 +149,10 @@ class Session:
         limits = {"argument_kb": self._limits.argument_kb, "result_kb": self._limits.result_kb}
         fixed = {"now": _milliseconds(self._turn.now), "seed": self._turn.seed}
         order = Order(
-            _json({"context": context, "limits": limits, "fixed": fixed}), self._limits.heap_mb, self._limits.cpu_ms, self._limits.memory_mb
+            _json({"context": context, "limits": limits, "fixed": fixed}),
+            self._limits.heap_mb,
+            self._limits.cpu_ms,
+            self._limits.memory_mb,
         )
         self._seat = await self._seats.take(order, alone=self._alone)
         return self._seat

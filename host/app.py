@@ -35,7 +35,7 @@ from host.output.channel import Channel
 from host.packages import App, load_app
 from host.ports import Connector, Embedder, Handler, Reranker, Scope
 from host.registry import Registry
-from host.run import Machinery, Names, Request
+from host.run import Fixed, Machinery, Names, Request
 from host.search.searcher import Plugins, Searcher
 from host.stream import open_turn
 from host.tools import Tool, Toolbox
@@ -150,6 +150,7 @@ async def open_host(
     path: str | Path = ".",
     *,
     now: datetime | Callable[[], datetime] | None = None,
+    seed: int | None = None,
     environment: Mapping[str, str] | None = None,
     plugins: Iterable[Plugin] = (),
     sources: Mapping[SearchType, Handler] | None = None,
@@ -158,9 +159,11 @@ async def open_host(
 ) -> AsyncIterator[Host]:
     """Open the app in a folder. Opening starts no process and loads no model: what is needed starts when it is first used.
 
-    `now` fixes the clock (a moment, or what returns one). `environment` replaces the process's variables. `plugins` add
-    rerankers, as those found under the entry point group `groundhook.plugins` do. `sources` take the place of the built-in ones,
-    `connectors` of those that the app declares. `tools` are offered to models. Raises ConfigError when the folder holds no app.
+    `now` fixes the clock (a moment, or what returns one), for hooks as well. `seed` fixes chance, for tests only: the random
+    numbers of hooks, and the fence around sources, which documents must not know. `environment` replaces the process's variables.
+    `plugins` add rerankers, as those found under the entry point group `groundhook.plugins` do. `sources` take the place of the
+    built-in ones, `connectors` of those that the app declares. `tools` are offered to models. Raises ConfigError when the folder
+    holds no app.
     """
     _refuse_the_other_rerankers()
     app = load_app(Path(path), process_environment() if environment is None else environment)
@@ -193,6 +196,7 @@ async def open_host(
             toolbox=Toolbox(tools),
             now=_clock(now),
             web_configured=lambda settings: web.configured(settings.search.web),
+            fixed=Fixed(clock=now is not None, seed=seed),
         )
         yield Host(app=app, machinery=machinery, kb=kb, database=database, providers=web.providers)
 

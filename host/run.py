@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +27,18 @@ from host.types.turn import CreateReturn, Identity, Message, TurnOptions
 
 
 @dataclass(frozen=True, kw_only=True)
+class Fixed:
+    """What is the same on every run: whether the clock stands still, and what stands in for chance (none: chance)."""
+
+    clock: bool = False
+    seed: int | None = None
+
+    def token(self, size: int) -> str:
+        """So many random bytes in hexadecimal; the same ones for the same seed."""
+        return secrets.token_hex(size) if self.seed is None else random.Random(self.seed).randbytes(size).hex()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Machinery:
     """What a host is made of, shared by all its turns. Only the composition root makes one."""
 
@@ -36,6 +50,7 @@ class Machinery:
     toolbox: Toolbox
     now: Clock
     web_configured: Callable[[Settings], bool]
+    fixed: Fixed = Fixed()
 
 
 @dataclass(frozen=True, kw_only=True)

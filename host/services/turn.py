@@ -31,7 +31,15 @@ def hook_turn(run: Run) -> HookTurn | None:
         "metadata": {**options.metadata, **run.metadata},
         "authorized": run.request.identity.model_dump(),
     }
-    return HookTurn(script=run.package.hook, context=context, services=TurnServices(run), limits=run.settings.hooks.limits)
+    machinery = run.machinery
+    return HookTurn(
+        script=run.package.hook,
+        context=context,
+        services=TurnServices(run),
+        limits=run.settings.hooks.limits,
+        now=machinery.now() if machinery.fixed.clock else None,
+        seed=machinery.fixed.seed,
+    )
 
 
 def hook_options(options: TurnOptions) -> Mapping[str, Any]:
