@@ -300,7 +300,8 @@ async def _reported(exc: MCPError, evidence: Evidence, asked: str) -> ServerErro
     if exc.code == UNREACHED:
         return await evidence.ended(asked, delivered=bool(data.get("delivered", True)), reason=said)
     if exc.code == CONNECTION_CLOSED or BROKE_OFF in said:
-        return await evidence.ended(asked, delivered=True, reason=said)
+        unsent = isinstance(exc.__context__, (anyio.BrokenResourceError, anyio.ClosedResourceError))
+        return await evidence.ended(asked, delivered=not unsent, reason=said)
     if exc.code == REQUEST_TIMEOUT:
         return evidence.no_answer(asked or "the handshake")
     if exc.code == PARSE_ERROR:

@@ -37,6 +37,7 @@ class Program(asyncio.SubprocessProtocol):
         self._waiting_bytes = 0
         self._arrived = asyncio.Event()
         self._over = False
+        self._stopped = False
         self._exited = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
@@ -58,11 +59,13 @@ class Program(asyncio.SubprocessProtocol):
 
     async def write(self, line: bytes) -> None:
         """Send one line, which has no end of line in it. Raises anyio.BrokenResourceError when the program does not read any
-        more."""
+        more, and then it has not got the line."""
         stdin = self._transport.get_pipe_transport(0)
         if self._over or stdin is None or stdin.is_closing():
             raise anyio.BrokenResourceError
         stdin.write(line + b"\n")
+        if stdin.is_closing():  # the write itself found that nobody reads
+            raise anyio.BrokenResourceError
         await self._writable.wait()
 
     def said(self) -> str:
@@ -72,17 +75,17 @@ class Program(asyncio.SubprocessProtocol):
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative: the signal that ended it."""
+        """How it ended, negative: by which signal; None while it runs, and when it had to be stopped."""
         code: int | None = self._transport.get_returncode()
-        return code
+        return None if self._stopped else code
 
     async def settle(self) -> None:
-        """Give a program whose output is over the moment that it needs to end, so that its exit code is known."""
-        if self._over:
-            await self._exits(0.2)
+        """Give a program that is going the moment that it needs to be gone, so that its exit code is known."""
+        await self._exits(0.2)
 
     async def stop(self) -> None:
         """End it, and all that it started: by closing its standard input, then by asking, then by force."""
+        self._stopped = not self._exited.is_set()
         self._lines.clear()
         self._over = True
         self._listen(True)

@@ -16,11 +16,12 @@ from mcp.server import MCPServer
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 
 server = MCPServer("tests", log_level="ERROR")
+VARIABLES = dict(os.environ)  # noqa: TID251 - a program of its own, which is asked for its variables
 READS = ToolAnnotations(read_only_hint=True)
 
 
 def diary(line: str) -> None:
-    if path := os.environ.get("DIARY"):
+    if path := VARIABLES.get("DIARY"):
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
 
@@ -52,10 +53,10 @@ def fail(why: str) -> str:
 @server.tool(annotations=READS)
 def environment() -> dict[str, str]:
     """The variables of this process."""
-    return dict(os.environ)
+    return VARIABLES
 
 
-@server.tool(annotations=READS)
+@server.tool(annotations=READS, structured_output=False)
 def pid() -> int:
     """The number of this process."""
     return os.getpid()
@@ -77,12 +78,12 @@ async def act(seconds: float = 0) -> str:
     return "done"
 
 
-@server.tool(annotations=READS)
+@server.tool(annotations=READS, structured_output=False)
 async def look(seconds: float = 0) -> str:
     """Look at something; the first look takes a moment."""
     diary("look")
-    first = len(Path(os.environ["DIARY"]).read_text(encoding="utf-8").splitlines()) == 1
-    await anyio.sleep(seconds if first else 0)
+    text = await anyio.Path(VARIABLES["DIARY"]).read_text(encoding="utf-8")
+    await anyio.sleep(seconds if text.count("look") == 1 else 0)
     return "seen"
 
 
@@ -104,7 +105,7 @@ def large(megabytes: float) -> str:
 def die(code: int) -> str:
     """End at once."""
     diary("die")
-    print("out of order", file=sys.stderr, flush=True)
+    os.write(2, b"out of order\n")
     os._exit(code)
 
 

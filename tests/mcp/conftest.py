@@ -1,0 +1,137 @@
+"""Servers to talk to: our own over stdio and HTTP, and published ones from npm where Node and the network are there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import portalocker
+import pytest
+
+from host.config.catalogue import Catalogue
+from host.config.environment import process_environment
+from host.mcp.servers import Servers, open_servers
+from host.types.specs import ServerSpec
+
+SERVER = str(Path(__file__).with_name("server.py"))
+PUBLISHED = {"server-everything": "2026.8.31", "server-memory": "2026.8.31"}
+
+Open = Callable[..., AbstractAsyncContextManager[Servers]]
+
+
+def declared(**specs: Mapping[str, Any]) -> Catalogue[ServerSpec]:
+    def load(id: str) -> Callable[[], ServerSpec]:
+        return lambda: ServerSpec(id=id, **specs[id])
+
+    return Catalogue("MCP server", {id: load(id) for id in specs})
+
+
+def stdio(*arguments: str, **more: Any) -> dict[str, Any]:
+    """Our own server as a program."""
+    return {"command": sys.executable, "args": (SERVER, *arguments), **more}
+
+
+def script(text: str, **more: Any) -> dict[str, Any]:
+    """A program that is no server, or a bad one."""
+    return {"command": sys.executable, "args": ("-c", text), **more}
+
+
+def read(diary: Path) -> list[str]:
+    """What our own server was asked to do, in order."""
+    return diary.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture
+def diary(tmp_path: Path) -> Path:
+    """Where our own server writes what it was asked to do."""
+    path = tmp_path / "diary"
+    path.touch()
+    return path
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Open:
+    """`async with opened(name={…}) as servers`: servers of these specs, run in an empty folder."""
+
+    @asynccontextmanager
+    async def open_(**specs: Mapping[str, Any]) -> AsyncIterator[Servers]:
+        environment = {"PATH": process_environment()["PATH"], "HOME": str(tmp_path), "SECRET": "not for servers"}
+        async with open_servers(declared(**specs), environment, folder=tmp_path) as servers:
+            yield servers
+
+    return open_
+
+
+@dataclass
+class HttpServer:
+    """Our own server over HTTP, which can be killed and started again at the same address."""
+
+    port: int
+    diary: Path
+    answers: str = "sse"
+    process: subprocess.Popen[bytes] | None = field(default=None)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return {"transport": "http", "url": f"http://127.0.0.1:{self.port}/mcp"}
+
+    def start(self) -> None:
+        arguments = [sys.executable, SERVER, "--http", str(self.port), "--answers", self.answers]
+        self.process = subprocess.Popen(arguments, env={"DIARY": str(self.diary)}, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.02)
+        raise AssertionError("the server did not start")
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture(params=["sse", "json"])
+def http_server(request: pytest.FixtureRequest, diary: Path) -> Iterator[HttpServer]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = HttpServer(port, diary, request.param)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="session")
+def published() -> Path:
+    """A folder with the published servers, installed once; skips where there is no npm or no network."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not installed")
+    folder = Path(tempfile.gettempdir()) / f"groundhook-mcp-servers-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    with portalocker.Lock(folder / "lock", timeout=50):
+        if not all((folder / "node_modules/@modelcontextprotocol" / name / "dist/index.js").is_file() for name in PUBLISHED):
+            wanted = [f"@modelcontextprotocol/{name}@{version}" for name, version in PUBLISHED.items()]
+            command = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--prefer-offline", *wanted]
+            try:
+                subprocess.run(command, capture_output=True, text=True, timeout=50, check=True)
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as exc:
+                pytest.skip(f"npm cannot install the servers: {str(exc.stderr or exc)[-300:]}")
+    return folder / "node_modules/@modelcontextprotocol"

@@ -1,0 +1,282 @@
+"""Servers that are killed, hang, start slowly; callers that leave; a house that closes while calls are under way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+from host.errors import HostError, ServerMalformed, ServerTimeout, ServerUnreachable
+from host.mcp.servers import Servers, open_servers
+from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio
+
+SLEEP = "import time; time.sleep(600)"
+
+
+async def noted(diary: Path, line: str) -> None:
+    """Wait until a server has written that it was asked."""
+    with anyio.fail_after(10):
+        while line not in read(diary):  # noqa: ASYNC110 - another process writes it
+            await anyio.sleep(0.005)
+
+
+def children() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
+
+
+async def test_a_killed_server_is_there_again_for_the_next_call(opened: Open) -> None:
+    async with opened(own=stdio()) as servers:
+        first = await servers.tool_value("own", "pid")
+        os.kill(first, signal.SIGKILL)
+        os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
+        assert await servers.tool_value("own", "plain", {"text": "x"}) == "x"
+        assert await servers.tool_value("own", "pid") != first
+
+
+async def test_a_call_that_acts_is_not_repeated_when_its_server_dies(opened: Open, diary: Path) -> None:
+    async with opened(own=stdio(env={"DIARY": str(diary)})) as servers:
+        with pytest.raises(ServerUnreachable, match=r"before it answered tools/call 'die'; .* exit code 7; .*out of order$"):
+            await servers.call_tool("own", "die", {"code": 7})
+        assert await servers.tool_value("own", "plain", {"text": "x"}) == "x"
+    assert read(diary) == ["die"]
+
+
+async def test_a_call_that_only_reads_is_made_once_more_when_its_server_dies(opened: Open, diary: Path) -> None:
+    async with opened(own=stdio(env={"DIARY": str(diary)})) as servers:
+        pid = await servers.tool_value("own", "pid")
+        answers: list[object] = []
+
+        async def look() -> None:
+            answers.append(await servers.tool_value("own", "look", {"seconds": 30}))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(look)
+            await noted(diary, "look")
+            os.kill(pid, signal.SIGKILL)
+    assert answers == ["seen"]
+    assert read(diary) == ["look", "look"]
+
+
+async def test_a_tool_that_its_file_calls_harmless_is_made_once_more_and_not_twice(opened: Open, diary: Path) -> None:
+    async with opened(own=stdio(env={"DIARY": str(diary)}, read_only=("die",))) as servers:
+        with pytest.raises(ServerUnreachable, match="exit code 7"):
+            await servers.call_tool("own", "die", {"code": 7})
+    assert read(diary) == ["die", "die"]
+
+
+async def test_a_killed_http_server_is_told_and_found_again(opened: Open, http_server: HttpServer, diary: Path) -> None:
+    async with opened(web=http_server.spec) as servers:
+        assert await servers.tool_value("web", "plain", {"text": "a"}) == "a"
+        http_server.kill()
+        with pytest.raises(ServerUnreachable, match=r"^MCP server 'web' cannot be reached at http://127\.0\.0\.1:\d+/mcp"):
+            await servers.call_tool("web", "plain", {"text": "b"})
+        http_server.start()
+        assert await servers.tool_value("web", "plain", {"text": "c"}) == "c"
+        failures: list[HostError] = []
+
+        async def act() -> None:
+            try:
+                await servers.call_tool("web", "act", {"seconds": 30})
+            except HostError as exc:
+                failures.append(exc)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(act)
+            await noted(diary, "act")
+            http_server.kill()
+        assert isinstance(failures[0], ServerUnreachable)
+        http_server.start()
+        assert await servers.tool_value("web", "plain", {"text": "d"}) == "d"
+    assert read(diary) == ["act"]
+
+
+async def test_a_slow_call_meets_its_deadline_and_the_others_go_on(opened: Open) -> None:
+    async with opened(own=stdio(timeout=0.5)) as servers:
+        before = await servers.tool_value("own", "pid")
+        began = time.monotonic()
+        with pytest.raises(ServerTimeout, match=r"did not answer tools/call 'wait' within 0\.5 s .*timeout in own\.mcp\.yao"):
+            await servers.call_tool("own", "wait", {"seconds": 30})
+        assert time.monotonic() - began < 2
+        assert await servers.tool_value("own", "pid") == before
+
+
+async def test_a_server_that_hangs_is_given_up_and_started_anew(opened: Open, diary: Path) -> None:
+    async with opened(own=stdio(timeout=0.5, env={"DIARY": str(diary)})) as servers:
+        before = await servers.tool_value("own", "pid")
+        os.kill(before, signal.SIGSTOP)
+        with pytest.raises(ServerTimeout):
+            await servers.call_tool("own", "act")
+        assert await servers.tool_value("own", "pid") != before
+    assert not psutil.pid_exists(before)
+
+
+async def test_an_http_server_that_hangs_is_found_again_when_it_is_back(opened: Open, http_server: HttpServer) -> None:
+    async with opened(web=http_server.spec | {"timeout": 0.5}) as servers:
+        assert await servers.tool_value("web", "plain", {"text": "a"}) == "a"
+        http_server.signal(signal.SIGSTOP)
+        with pytest.raises(ServerTimeout):
+            await servers.call_tool("web", "plain", {"text": "b"})
+        http_server.signal(signal.SIGCONT)
+        assert await servers.tool_value("web", "plain", {"text": "c"}) == "c"
+
+
+async def test_a_server_that_starts_slowly_has_a_deadline_of_its_own(opened: Open) -> None:
+    async with opened(slow=stdio("--slow", "1", timeout=0.5), never=script(SLEEP, start_timeout=0.5)) as servers:
+        assert await servers.tool_value("slow", "plain", {"text": "x"}) == "x"
+        with pytest.raises(ServerTimeout, match=r"'never' was not ready after 0\.5 s \(start_timeout in never\.mcp\.yao"):
+            await servers.list_tools("never")
+
+
+async def test_all_that_wait_for_a_server_that_cannot_start_are_told_at_once(opened: Open) -> None:
+    async with opened(never=script("print('hm', flush=True); import time; time.sleep(60)", start_timeout=0.5)) as servers:
+        failures: list[HostError] = []
+
+        async def ask() -> None:
+            try:
+                await servers.list_tools("never")
+            except ServerMalformed as exc:
+                failures.append(exc)
+
+        with anyio.fail_after(3):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(10):
+                    tasks.start_soon(ask)
+        assert len(failures) == 10
+
+
+async def test_calls_run_side_by_side_on_one_connection(opened: Open) -> None:
+    async with opened(own=stdio()) as servers:
+        await servers.list_tools("own")
+        answers: dict[int, object] = {}
+
+        async def ask(number: int) -> None:
+            await servers.tool_value("own", "wait", {"seconds": 0.3})
+            answers[number] = await servers.tool_value("own", "plain", {"text": f"n{number}"})
+
+        began = time.monotonic()
+        async with anyio.create_task_group() as tasks:
+            for number in range(20):
+                tasks.start_soon(ask, number)
+        assert answers == {number: f"n{number}" for number in range(20)}
+        assert time.monotonic() - began < 3
+
+
+async def test_a_caller_that_leaves_takes_nothing_with_it(opened: Open, diary: Path) -> None:
+    async with opened(own=stdio(env={"DIARY": str(diary)})) as servers:
+        before = await servers.tool_value("own", "pid")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(servers.call_tool, "own", "wait", {"seconds": 30})
+            await noted(diary, "wait")
+            began = time.monotonic()
+            tasks.cancel_scope.cancel()
+        assert time.monotonic() - began < 0.5
+        assert await servers.tool_value("own", "pid") == before
+
+
+async def test_a_caller_that_leaves_while_the_server_starts_takes_nothing_with_it(opened: Open) -> None:
+    async with opened(own=stdio()) as servers:
+        with anyio.move_on_after(0.05):
+            await servers.list_tools("own")
+        assert await servers.tool_value("own", "plain", {"text": "x"}) == "x"
+
+
+async def test_closing_ends_calls_under_way_with_an_error_and_leaves_no_child(diary: Path) -> None:
+    failures: list[HostError] = []
+    catalogue = declared(own=stdio(env={"DIARY": str(diary)}), starting=script(SLEEP))
+    alive, threads = set(children()), set(threading.enumerate())
+
+    async def ask(servers: Servers, server: str, tool: str) -> None:
+        try:
+            await servers.call_tool(server, tool, {"seconds": 30})
+        except HostError as exc:
+            failures.append(exc)
+
+    async with anyio.create_task_group() as tasks:
+        async with open_servers(catalogue, {}) as servers:
+            tasks.start_soon(ask, servers, "own", "wait")
+            tasks.start_soon(ask, servers, "starting", "x")
+            await noted(diary, "wait")
+            began = time.monotonic()
+        assert time.monotonic() - began < 4
+    assert sorted(map(str, failures)) == [
+        "MCP server 'own' was closed before it answered tools/call 'wait'",
+        "MCP server 'starting' was closed before it answered tools/call 'x'",
+    ]
+    assert set(children()) <= alive
+    assert {thread.name for thread in set(threading.enumerate()) - threads if "AnyIO" not in thread.name} == set()
+    with pytest.raises(ServerUnreachable, match="was closed"):
+        await servers.list_tools("own")
+
+
+async def test_a_server_that_does_not_go_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
+    stubborn = (
+        "import runpy, signal, subprocess, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"sys.argv = ['server.py']\nrunpy.run_path({stdio()['args'][0]!r}, run_name='__main__')\ntime.sleep(600)\n"
+    )
+    alive = set(children())
+    async with open_servers(declared(own=script(stubborn)), {}) as servers:
+        assert await servers.tool_value("own", "plain", {"text": "x"}) == "x"
+        assert len(set(children()) - alive) == 2
+        began = time.monotonic()
+    assert time.monotonic() - began < 3
+    assert set(children()) <= alive
+
+
+async def test_cancelling_what_is_around_closes_all_the_same(diary: Path) -> None:
+    alive = set(children())
+    catalogue = declared(own=stdio(env={"DIARY": str(diary)}))
+
+    async def house() -> None:
+        async with open_servers(catalogue, {}) as servers:
+            await servers.call_tool("own", "wait", {"seconds": 30})
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(house)
+        await noted(diary, "wait")
+        tasks.cancel_scope.cancel()
+    assert set(children()) <= alive
+
+
+async def test_what_the_block_raises_comes_out_as_it_was() -> None:
+    with pytest.raises(KeyError, match="mine"):
+        async with open_servers(declared(), {}):
+            raise KeyError("mine")
+
+
+CTRL_C = """
+import anyio, sys
+from host.mcp.servers import open_servers
+from tests.mcp.conftest import declared, stdio
+
+async def main():
+    async with open_servers(declared(own=stdio(env={"DIARY": sys.argv[1]})), {}) as servers:
+        await servers.call_tool("own", "wait", {"seconds": 60})
+
+try:
+    anyio.run(main)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+async def test_ctrl_c_in_the_middle_of_a_call_leaves_no_child(diary: Path) -> None:
+    command = [sys.executable, "-c", CTRL_C, str(diary)]
+    async with await anyio.open_process(command, cwd=Path(__file__).parents[2]) as process:
+        assert process.stderr is not None
+        await noted(diary, "wait")
+        servers = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGINT)
+        with anyio.fail_after(5):
+            said = b"".join([piece async for piece in process.stderr])
+            assert await process.wait() == 130
+    assert (len(servers), said) == (1, b"")
+    assert not servers[0].is_running()
