@@ -23,13 +23,14 @@ from handlers.kb.base import KnowledgeBase, open_kb
 from handlers.kb.embed import EmbedderFactory
 from handlers.web.base import open_web
 from hooks.runner import open_engine
+from host.authoring import declarations, hook_problems
 from host.check import check
 from host.citations import Book
 from host.config.environment import process_environment
-from host.config.problems import Problem, problems_of
+from host.config.problems import Problem
 from host.config.schema import Settings
 from host.config.settings import Explained, explain, resolve
-from host.errors import ConfigError, HookError, UsageError
+from host.errors import ConfigError, UsageError
 from host.llm.connectors import build
 from host.output.channel import Channel
 from host.packages import App, load_app
@@ -122,22 +123,22 @@ class Host:
 
     async def check(self, assistant: str | None = None) -> list[Problem]:
         """Everything that is wrong with the app's files, or with one assistant: configuration, references between files,
-        hooks that do not compile. Raises UnknownName."""
+        hooks that do not compile or do not fit their types. Raises UnknownName."""
         found = check(self.app, assistant or "", providers=self.providers)
-        for id in [assistant] if assistant else sorted(self.app.packages):
-            try:
-                script = self.app.package(id).hook
-                if script is not None:
-                    await self.machinery.hooks.check(script)
-            except HookError as exc:
-                found += problems_of(exc)
-            except ConfigError:
-                continue  # among the findings already
-        return found
+        ids = [assistant] if assistant else sorted(self.app.packages)
+        return [*found, *await hook_problems(self.app, ids, self.machinery.hooks, self._tools)]
+
+    def declarations(self) -> str:
+        """What a hook of this app may use, as TypeScript declarations."""
+        return declarations(self.app, self._tools)
 
     def explain(self, assistant: str) -> list[Explained]:
         """Every setting of an assistant with the layer and the place that set it. Raises UnknownName, ConfigError."""
         return explain(self.app.settings_for(self.app.package(assistant)))
+
+    @property
+    def _tools(self) -> list[str]:
+        return [schema["function"]["name"] for schema in self.machinery.toolbox.schemas()]
 
     def _settings(self, assistant: str | None) -> Settings:
         if assistant is not None:

@@ -1,0 +1,95 @@
+"""What the author of a hook is told before it runs: whether it compiles, fits its types, and defines something to run.
+
+Owns what an app's names are in TypeScript, and the file that editors read. Nothing here runs a hook.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from hooks.typecheck import type_errors
+from hooks.typings import Names, typings
+from host.config.problems import Problem, problems_of
+from host.errors import ConfigError, HookCrashed, HookError, Place
+from host.packages import App
+from host.ports import HookEngine, HookScript
+
+DECLARATIONS = "types/groundhook.d.ts"
+
+_NOT_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`""", re.DOTALL)
+_HOOK = re.compile(r"\b(?:Create|Next)\b|\bexport\s*\*")
+_NEARLY = re.compile(r"\bfunction\s+(create|next)\b|\b(?:const|let|var)\s+(create|next)\s*=", re.IGNORECASE)
+
+
+def declarations(app: App, tools: Iterable[str] = ()) -> str:
+    """The app's `groundhook.d.ts`. `tools` are the names of tools that the host offers."""
+    packages = list(app.packages)
+    return typings(
+        Names(
+            collections=_callable_as(app.collections, packages),
+            models=_callable_as(app.models, packages),
+            servers=_callable_as(app.servers, packages),
+            connectors=list(app.connectors),
+            assistants=packages,
+            tools=list(tools),
+        )
+    )
+
+
+async def hook_problems(app: App, ids: Iterable[str], engine: HookEngine, tools: Iterable[str] = ()) -> list[Problem]:
+    """What is wrong with the hooks of these assistants. Packages that cannot be read are left out. Raises UnknownName."""
+    found: list[Problem] = []
+    compiled: list[HookScript] = []
+    for id in ids:
+        try:
+            script = app.package(id).hook
+            if script is not None:
+                await engine.check(script)
+                compiled.append(script)
+        except HookError as exc:
+            found += problems_of(exc)
+        except ConfigError:
+            continue  # what is wrong with the configuration is said by whoever checks that
+    found += [problem for script in compiled for problem in _empty(script)]
+    text = declarations(app, tools)
+    return [*found, *await _types(compiled, text), *_stale(app.root, text)]
+
+
+async def _types(scripts: Sequence[HookScript], text: str) -> list[Problem]:
+    try:
+        errors = await type_errors(scripts, text)
+    except HookCrashed as exc:
+        return problems_of(exc, "warning")
+    return [problem for error in errors for problem in problems_of(error)]
+
+
+def _callable_as(ids: Iterable[str], packages: Sequence[str]) -> list[str]:
+    """Every id, and the short name that its own assistant may use."""
+    names = dict.fromkeys(ids)
+    for id in list(names):
+        for package in packages:
+            if id.startswith(f"agents.{package}."):
+                names[id.removeprefix(f"agents.{package}.")] = None
+    return list(names)
+
+
+def _empty(script: HookScript) -> list[Problem]:
+    """A warning for a hook in which there is nothing to run."""
+    code = _NOT_CODE.sub("''", script.entry.read_text(encoding="utf-8-sig"))
+    if _HOOK.search(code):
+        return []
+    near = _NEARLY.search(code)
+    name = (near[1] or near[2]).capitalize() if near else ""
+    hint = f"did you mean {name!r}?" if name else "the host calls functions of these names"
+    place = Place(f"{script.shown}/{script.entry.relative_to(script.root).as_posix()}")
+    return [Problem("warning", "the hook defines neither Create nor Next", place, hint)]
+
+
+def _stale(root: Path, text: str) -> list[Problem]:
+    path = root / DECLARATIONS
+    if not path.is_file() or path.read_text(encoding="utf-8") == text:
+        return []
+    message = "names or calls have changed since this file was written"
+    return [Problem("warning", message, Place(DECLARATIONS), "`groundhook types` writes it anew")]
