@@ -203,11 +203,15 @@ class ServerSpec(Value):
     transport: Literal["stdio", "http"] = "stdio"
     command: str = Field(default="", validate_default=True, description="Program of a stdio server; runs in the app's folder")
     args: tuple[str, ...] = ()
-    env: dict[str, str] = Field(default={}, description="Variables for the program, beside HOME, LOGNAME, PATH, SHELL, TERM, USER")
+    env: dict[str, str] = Field(
+        default={}, description="Variables for the program, beside HOME, LOGNAME, PATH, SHELL, TERM, USER"
+    )
     url: str = Field(default="", validate_default=True, description="Address of an http server, such as https://host/mcp")
     headers: dict[str, str] = Field(default={}, description="Sent with every request to an http server")
     timeout: float = Field(default=30.0, gt=0, description="Seconds for one call")
-    start_timeout: float = Field(default=30.0, gt=0, description="Seconds for starting or connecting, which the first call waits for")
+    start_timeout: float = Field(
+        default=30.0, gt=0, description="Seconds for starting or connecting, which the first call waits for"
+    )
     result_kb: int = Field(default=4096, ge=1, description="Largest answer, as JSON")
     tools: tuple[str, ...] = Field(default=(), description="Tools that may be used; none named: all")
     read_only: tuple[str, ...] = Field(
@@ -218,7 +222,7 @@ class ServerSpec(Value):
     @classmethod
     def _program(cls, command: str, info: ValidationInfo) -> str:
         if not command.strip() and info.data.get("transport") == "stdio":
-            raise ValueError("a stdio server needs the program to run (for an http server say transport: 'http')")
+            raise ValueError("a stdio server needs the program to run (or say transport: 'http')")
         return command
 
     @field_validator("url")

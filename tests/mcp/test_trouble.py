@@ -27,6 +27,12 @@ async def noted(diary: Path, line: str) -> None:
             await anyio.sleep(0.005)
 
 
+def end(pid: int) -> None:
+    """Kill a child and see it dead, before the event loop can."""
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
 def children() -> list[psutil.Process]:
     return [child for child in psutil.Process().children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
 
@@ -34,8 +40,7 @@ def children() -> list[psutil.Process]:
 async def test_a_killed_server_is_there_again_for_the_next_call(opened: Open) -> None:
     async with opened(own=stdio()) as servers:
         first = await servers.tool_value("own", "pid")
-        os.kill(first, signal.SIGKILL)
-        os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
+        end(first)
         assert await servers.tool_value("own", "plain", {"text": "x"}) == "x"
         assert await servers.tool_value("own", "pid") != first
 
