@@ -30,9 +30,6 @@ MISSING_ON_CTX = {
 MISSING_FUNCTIONS = {
     "Process": "use ctx.search.DB to read models; for text, plain JavaScript",
     "fetch": "use ctx.search.Web",
-    "setTimeout": "use time.Sleep(ms)",
-    "setInterval": "use time.Sleep(ms) in a loop",
-    "queueMicrotask": "use Promise.resolve().then(…)",
     "structuredClone": "use JSON.parse(JSON.stringify(value))",
     "URL": "take addresses apart with a regular expression",
     "require": "use import with a path that begins with ./ or ../",
@@ -43,7 +40,18 @@ MISSING_OBJECTS = {
     "process": "what a hook may know is in ctx; it sees no environment",
     "fs": "put data into a JSON file of the package and import it",
 }
-LATE = ("Exception", "atob", "btoa", "TextEncoder", "TextDecoder")
+LATE = (
+    "Exception",
+    "atob",
+    "btoa",
+    "TextEncoder",
+    "TextDecoder",
+    "queueMicrotask",
+    "setTimeout",
+    "clearTimeout",
+    "setInterval",
+    "clearInterval",
+)
 
 
 @dataclass(frozen=True)

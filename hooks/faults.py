@@ -55,6 +55,12 @@ def threw(hook: str, described: str, program: Program) -> HookError:
     return HookThrew(f"{hook} threw {said}{code}", place=place, hint=f"called from {callers}" if callers else "")
 
 
+def never(hook: str, file: str) -> HookError:
+    """The hook's promise is pending and nothing is left that could settle it."""
+    hint = "no timer is left and no call is under way: something it awaits is never resolved"
+    return HookThrew(f"{hook} returned a promise that can never be settled", place=Place(file), hint=hint)
+
+
 def failed(hook: str, message: str, program: Program) -> HookError:
     """An exception that V8 itself reports, outside the prelude's own catch."""
     first = message.strip().splitlines()[0] if message.strip() else "an unknown error"

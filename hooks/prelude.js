@@ -19,7 +19,10 @@
   const resolved = Promise.resolve.bind(Promise);
   const { fromCharCode } = String;
   const evaluate = eval;
-  const taken = { __proto__: null, Error, TypeError, String, stringify, slice, defineProperty, keys: Object.keys, table, call };
+  const taken = {
+    __proto__: null, Error, TypeError, String, stringify, slice, defineProperty, keys: Object.keys, apply, then, resolved,
+    now: Date.now, table, call, ask,
+  };
   let seldomMade;
   const seldom = () => (seldomMade ??= evaluate(table.seldom)(taken));
 
@@ -101,13 +104,15 @@
     defineProperty(globalThis, name, { get: () => seldom().late(name), set, configurable: true });
   }
 
+  const added = table.added === "" ? undefined : evaluate(table.added)(taken);
   let ctx, limits;
 
-  // Called once, before any code of the hook; `run` is JSON {context, limits}.
+  // Called once, before any code of the hook; `run` is JSON {context, limits, fixed: {now, seed}}.
   function begin(run) {
     if (ctx !== undefined) return;
-    const { context, limits: given } = parse(run);
+    const { context, limits: given, fixed } = parse(run);
     limits = given;
+    if (fixed.now !== null || fixed.seed !== null) seldom().fix(fixed);
     ctx = guard(Object.assign(context, onCtx), "ctx");
   }
 
@@ -144,8 +149,8 @@
 
   function find(name) {
     const exported = load(0);
-    const places = [exported, exported.default, modules[0].own];
-    for (let i = 0; i < 3; i++) {
+    const places = [exported, exported.default, modules[0].own, added];
+    for (let i = 0; i < 4; i++) {
       const hook = places[i]?.[name];
       if (typeof hook === "function") return hook;
     }
@@ -153,7 +158,8 @@
   }
 
   // ------------------------------------------------------------------------------------------------ the hooks
-  // What came of a hook, as text: "" nothing, "=" JSON, "!" threw, "?" no JSON can be made of it, "^" a limit, "~" later.
+  // What came of a hook, as text: "" nothing, "=" JSON, "!" threw, "?" no JSON can be made of it, "^" a limit, "~" later,
+  // "&" never.
   function packed(value) {
     if (value === undefined || value === null) return "";
     let json;
@@ -166,8 +172,14 @@
     return json.length > limits.result_kb * 1024 ? "^result_kb" : "=" + json;
   }
 
+  let settled;
+
+  // After "~", once the microtasks have run, and again as long as the answer is "~": what came of the promise, or the next timer.
+  const later = () => settled ?? seldom().later();
+
   function invoke(name, args, program) {
     try {
+      if (seldomMade !== undefined) seldomMade.dropTimers();
       if (program !== undefined) {
         const refused = compile(program);
         if (refused !== "") return refused;
@@ -177,14 +189,14 @@
       const given = parse(args);
       const value = apply(hook, undefined, [ctx, given[0], given[1]]);
       if (typeof value !== "object" || value === null || typeof value.then !== "function") return packed(value);
-      const settle = (text) => { ask("!settled", text); };
-      then(resolved(value), (result) => settle(packed(result)), (error) => settle("!" + seldom().describe(error)));
+      settled = undefined;
+      then(resolved(value), (result) => { settled = packed(result); }, (error) => { settled = "!" + seldom().describe(error); });
       return "~";
     } catch (error) {
       return "!" + seldom().describe(error);
     }
   }
 
-  defineProperty(globalThis, "__groundhook", { value: Object.freeze({ __proto__: null, begin, invoke, compile }) });
+  defineProperty(globalThis, "__groundhook", { value: Object.freeze({ __proto__: null, begin, invoke, later, compile }) });
   return memory;
 })

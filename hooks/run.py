@@ -13,7 +13,7 @@ from collections.abc import Callable
 from hooks.engine import Isolate, Outcome
 
 UNITS = 32_768  # of the bridge's buffer: 64 KB
-SETTLED = "!settled\n"
+LATER = "__groundhook.later()"  # evaluated when the microtasks of what was invoked have run, as long as it says "~"
 
 Tell = Callable[[str, str, str], None]  # ("call", request, "") or ("done", kind of outcome or "limit", text)
 
@@ -71,14 +71,12 @@ class Run:
         self._isolate.close()
 
     def _called(self, request: str) -> None:
-        if request.startswith(SETTLED):
-            self._isolate.reply("")
-            self._done("value", request[len(SETTLED) :])
-        else:
-            self._tell("call", request, "")
+        self._tell("call", request, "")
 
     def _evaluated(self, outcome: Outcome) -> None:
-        if outcome.kind != "value" or outcome.text != "~":
+        if outcome.kind == "value" and outcome.text == "~":
+            self._isolate.evaluate(LATER, self._evaluated)
+        else:
             self._done(outcome.kind, outcome.text)
 
     def _over(self, kind: str, text: str) -> None:

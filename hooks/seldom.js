@@ -2,7 +2,7 @@
 // not offered. A function of what prelude.js took from the language before any hook ran; evaluated when first asked for.
 (function (taken) {
   "use strict";
-  const { Error, TypeError, String, stringify, slice, defineProperty, keys, table, call } = taken;
+  const { Error, TypeError, String, stringify, slice, defineProperty, keys, apply, then, resolved, now, table, call, ask } = taken;
 
   // ------------------------------------------------------------------------------------------------ values as text
   function text(read) {
@@ -83,6 +83,96 @@
         throw absent(name + "." + key, missing_objects[name]);
       },
     });
+  }
+
+  // ------------------------------------------------------------------------------------------------ timers
+  // Timers in the order in which they are due, as a chain. They fire while a hook's promise is awaited, each in an evaluation of
+  // its own. `clock` is the time they go by, which never goes back.
+  let first, firing, clock = 0, timers = 0, idle = 0;
+
+  function passed() {
+    const at = now();
+    if (at > clock) clock = at;
+    return clock;
+  }
+
+  function insert(timer) {
+    if (first === undefined || timer.due < first.due) {
+      timer.next = first;
+      first = timer;
+      return;
+    }
+    let before = first;
+    while (before.next !== undefined && before.next.due <= timer.due) before = before.next;
+    timer.next = before.next;
+    before.next = timer;
+  }
+
+  const timed = (name, repeats) => (callback, delay, ...args) => {
+    if (typeof callback !== "function") throw new TypeError(name + ": the first argument must be a function, not " + typeof callback);
+    const ms = +delay;
+    const wait = ms >= 1 ? (ms < 0x7fffffff ? ms : 0x7fffffff) : 1;
+    const timer = { __proto__: null, id: ++timers, due: passed() + wait, every: repeats ? wait : 0, callback, args, next: undefined };
+    insert(timer);
+    return timer.id;
+  };
+
+  function clearTimer(id) {
+    if (firing !== undefined && firing.id === id) firing.every = 0;
+    if (first === undefined) return;
+    if (first.id === id) {
+      first = first.next;
+      return;
+    }
+    for (let before = first; before.next !== undefined; before = before.next) {
+      if (before.next.id === id) {
+        before.next = before.next.next;
+        return;
+      }
+    }
+  }
+
+  function dropTimers() {
+    first = undefined;
+    idle = 0;
+    if (firing !== undefined) firing.every = 0;
+  }
+
+  function guarded(where, callback, args) {
+    try {
+      apply(callback, undefined, args);
+    } catch (error) {
+      ask("!uncaught", where + "\n" + describe(error));
+    }
+  }
+
+  // A promise is awaited and the microtasks have run: the next timer fires. Without one nothing is left that could settle it, unless
+  // V8 itself is at work (it compiles WebAssembly beside), which a moment's patience shows.
+  function later() {
+    const timer = first;
+    if (timer === undefined) {
+      if (idle++ === 10) return "&";
+      ask("!wait", "5");
+      return "~";
+    }
+    idle = 0;
+    const wait = timer.due - passed();
+    if (wait > 0) ask("!wait", String(wait));
+    if (timer.due > clock) clock = timer.due;
+    first = timer.next;
+    firing = timer;
+    guarded("a timer", timer.callback, timer.args);
+    firing = undefined;
+    if (timer.every > 0) {
+      timer.due = passed() + timer.every;
+      insert(timer);
+    }
+    return "~";
+  }
+
+  function queueMicrotask(callback) {
+    if (typeof callback !== "function") throw new TypeError("queueMicrotask: the argument must be a function, not " + typeof callback);
+    then(resolved(), () => guarded("a microtask", callback, []));
   }
 
   // ------------------------------------------------------------------------------------------------ text encodings, UTF-8 only
@@ -170,6 +260,36 @@
     }
   }
 
-  const offered = { __proto__: null, Exception, btoa, atob, TextEncoder, TextDecoder };
-  return { __proto__: null, told, describe, print, failure, missing, cannotImport, late };
+  const offered = {
+    __proto__: null, Exception, btoa, atob, TextEncoder, TextDecoder, queueMicrotask,
+    setTimeout: timed("setTimeout", false), setInterval: timed("setInterval", true),
+    clearTimeout: clearTimer, clearInterval: clearTimer,
+  };
+  // ------------------------------------------------------------------------------------------------ the same on every run
+  // The time of day stands still at `now` (milliseconds); random numbers are those of Marsaglia's xorshift32 from `seed` on.
+  function fix({ now, seed }) {
+    const fixed = (target, name, value) => defineProperty(target, name, { __proto__: null, value, writable: true, configurable: true });
+    if (now !== null) {
+      const { Date } = globalThis;
+      const Fixed = new Proxy(Date, {
+        __proto__: null,
+        apply: () => new Date(now).toString(),
+        construct: (target, args, made) => Reflect.construct(target, args.length === 0 ? [now] : args, made),
+        get: (target, key) => (key === "now" ? () => now : target[key]),
+      });
+      fixed(Date.prototype, "constructor", Fixed);
+      fixed(globalThis, "Date", Fixed);
+    }
+    if (seed !== null) {
+      let state = (Math.imul(seed, 0x9e3779b1) ^ 0x2545f491) | 0 || 1;
+      fixed(Math, "random", () => {
+        state ^= state << 13;
+        state ^= state >>> 17;
+        state ^= state << 5;
+        return (state >>> 0) / 0x100000000;
+      });
+    }
+  }
+
+  return { __proto__: null, told, fix, describe, print, failure, missing, cannotImport, late, later, dropTimers };
 })

@@ -17,6 +17,7 @@ import anyio
 from pydantic import BaseModel, ValidationError
 
 from hooks import faults
+from hooks.journal import Journal
 from hooks.row import HostCall
 from hooks.script import Program
 from hooks.seats import Called, Done, Lost, Order, Seat, Seats
@@ -34,7 +35,6 @@ FIELDS: dict[str, Any] = {
     "authorized": Identity().model_dump(),
 }
 MOST_RESTARTS = 3
-LONGEST_JOURNAL = 16 * 1024 * 1024  # characters of answers kept for a restart
 
 
 class Session:
@@ -52,8 +52,12 @@ class Session:
         self._loaded = False
         self._restarts = self._calls = 0
         self._past: list[tuple[str, str]] = []  # hooks that have run in this isolate: name, arguments
-        self._journal = _Journal()
+        self._journal = Journal()
         self._hook = ""
+
+    @property
+    def program(self) -> Program:
+        return self._program
 
     async def create(self, messages: Sequence[Message], options: Mapping[str, Any], /) -> CreateReturn | None:
         wire = [message.wire() for message in messages]
@@ -186,7 +190,7 @@ class Session:
             await self.close()
         if not keep:
             self._past.clear()
-            self._journal = _Journal()
+            self._journal = Journal()
 
     # ---- what came of it
 
@@ -208,6 +212,8 @@ class Session:
                 raise faults.no_json(self._hook, rest, self._program)
             case "^":
                 raise await self._over(rest)
+            case "&":
+                raise faults.never(self._hook, self._file)
             case "%":
                 raise await self._unparsed(json.loads(rest))
             case _:
@@ -236,12 +242,12 @@ class Session:
     # ---- host calls
 
     async def _answer(self, request: str) -> str:
+        name, _, text = request.partition("\n")
+        if name.startswith("!"):
+            return await self._attend(name, text)
         known = self._journal.answer(request)
         if known is not None:
             return known
-        name, _, text = request.partition("\n")
-        if name == "!limit":
-            raise await self._over(text)
         self._calls += 1
         if self._calls > self._limits.calls:
             raise await self._over("calls")
@@ -251,6 +257,18 @@ class Session:
             raise await self._over("result_kb")
         self._journal.add(request, answer, call.effect)
         return answer
+
+    async def _attend(self, name: str, text: str) -> str:
+        """What the prelude itself asks for."""
+        if name == "!limit":
+            raise await self._over(text)
+        if name == "!wait":  # until the next timer is due
+            await anyio.sleep(float(text) / 1000)
+        else:  # "!uncaught", an error in a callback that nobody waits for
+            where, _, described = text.partition("\n")
+            error = faults.threw(f"{where} of {self._hook}", described, self._program)
+            await self._turn.services.warn("hook_uncaught", str(error))
+        return ""
 
     async def _dispatch(self, call: HostCall, text: str) -> str:
         try:
@@ -276,39 +294,6 @@ class Session:
         if call.prints and "hook:" in text:
             return [faults.mapped(value, self._program) if isinstance(value, str) else value for value in arguments]
         return arguments
-
-
-class _Journal:
-    """The host calls of a run and their answers, for a run that starts again. Not `complete` once a call had an effect or
-    the answers have grown too long to keep."""
-
-    def __init__(self) -> None:
-        self.complete = True
-        self._entries: list[tuple[str, str]] = []
-        self._at = self._length = 0
-
-    def rewind(self) -> None:
-        self._at = 0
-
-    def answer(self, request: str) -> str | None:
-        """What was answered at this point before; None when there is nothing, or the run took another way."""
-        if self._at < len(self._entries):
-            known, answer = self._entries[self._at]
-            if known == request:
-                self._at += 1
-                return answer
-            del self._entries[self._at :]
-        return None
-
-    def add(self, request: str, answer: str, effect: bool) -> None:
-        self._length += len(request) + len(answer)
-        if effect or self._length > LONGEST_JOURNAL:
-            self.complete = False
-        if self.complete:
-            self._entries.append((request, answer))
-            self._at = len(self._entries)
-        else:
-            self._entries.clear()
 
 
 def _milliseconds(moment: datetime | None) -> int | None:

@@ -1,0 +1,216 @@
+"""Asynchronous hooks: promises, timers between them, and what happens when nothing will ever settle a promise."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from host.errors import HookLimit, HookThrew
+from host.types.turn import NextPayload
+from tests.hooks.conftest import Hooks, Services
+
+
+async def created(hooks: Hooks, body: str, services: Services | None = None, **limits: int) -> Any:
+    """The metadata that an async Create with this body returns under `value`."""
+    returned = await hooks.create(f"async function Create(ctx: any) {{{body}}}", services, None, **limits)
+    assert returned is not None
+    assert returned.metadata is not None
+    return returned.metadata["value"]
+
+
+async def test_an_awaited_search_is_the_search_itself(hooks: Hooks) -> None:
+    assert await created(hooks, "const found = await ctx.search.Web('q'); return { metadata: { value: found.query } };") == "q"
+
+
+async def test_searches_in_promise_all_come_in_order(hooks: Hooks) -> None:
+    body = """
+        const found = await Promise.all([ctx.search.Web('a'), ctx.search.KB('b')]);
+        return { metadata: { value: found.map((one: any) => one.query) } };
+    """
+    assert await created(hooks, body) == ["a", "b"]
+
+
+async def test_timers_fire_in_the_order_in_which_they_are_due_and_with_their_arguments(hooks: Hooks) -> None:
+    body = """
+        const order: string[] = [];
+        setTimeout(() => order.push("third"), 12);
+        setTimeout((what: string) => order.push(what), 3, "first");
+        setTimeout(() => { order.push("second"); setTimeout(() => order.push("fourth"), 10); }, 6);
+        const never = setTimeout(() => order.push("cleared"), 4);
+        clearTimeout(never);
+        clearTimeout(undefined);
+        await new Promise((resolve) => setTimeout(resolve, 25));
+        return { metadata: { value: order } };
+    """
+    assert await created(hooks, body) == ["first", "second", "third", "fourth"]
+
+
+async def test_timers_of_the_same_moment_fire_in_the_order_in_which_they_were_set(hooks: Hooks) -> None:
+    body = """
+        const order: number[] = [];
+        for (let n = 0; n < 5; n++) setTimeout(() => order.push(n));
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        return { metadata: { value: order } };
+    """
+    assert await created(hooks, body) == [0, 1, 2, 3, 4]
+
+
+async def test_promises_settle_between_two_timers(hooks: Hooks) -> None:
+    body = """
+        const order: string[] = [];
+        setTimeout(() => { order.push("timer 1"); Promise.resolve().then(() => order.push("promise")); }, 1);
+        setTimeout(() => order.push("timer 2"), 1);
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        return { metadata: { value: order } };
+    """
+    assert await created(hooks, body) == ["timer 1", "promise", "timer 2"]
+
+
+async def test_an_interval_fires_until_it_is_cleared_from_within(hooks: Hooks) -> None:
+    body = """
+        let count = 0;
+        await new Promise<void>((resolve) => {
+          const id = setInterval(() => { if (++count === 3) { clearInterval(id); setTimeout(resolve, 10); } }, 1);
+        });
+        return { metadata: { value: count } };
+    """
+    assert await created(hooks, body) == 3
+
+
+async def test_a_host_call_in_a_timer_is_a_call_like_any_other(hooks: Hooks) -> None:
+    services = Services()
+    body = """
+        const found = await new Promise<any>((resolve) => setTimeout(() => resolve(ctx.search.Web("later")), 1));
+        return { metadata: { value: found.query } };
+    """
+    assert await created(hooks, body, services) == "later"
+    assert [request.query for request in services.asked] == ["later"]
+
+
+async def test_microtasks_run_before_timers(hooks: Hooks) -> None:
+    body = """
+        const order: string[] = [];
+        setTimeout(() => order.push("timer"), 0);
+        queueMicrotask(() => order.push("microtask"));
+        order.push("now");
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        return { metadata: { value: order } };
+    """
+    assert await created(hooks, body) == ["now", "microtask", "timer"]
+
+
+async def test_waiting_for_a_timer_takes_as_long_as_it_says_and_no_cpu(hooks: Hooks) -> None:
+    began = time.monotonic()
+    body = "await new Promise((resolve) => setTimeout(resolve, 120)); return { metadata: { value: 1 } };"
+    await created(hooks, body, cpu_ms=100)
+    assert time.monotonic() - began >= 0.12
+
+
+async def test_a_rejected_promise_names_the_line_of_the_source(hooks: Hooks) -> None:
+    source = """\
+        interface Unused { a: string }
+
+        async function inner() {
+          await null;
+          throw new RangeError("too far");
+        }
+        async function Create() { await inner(); }
+    """
+    with pytest.raises(HookThrew, match="Create threw RangeError: too far") as caught:
+        await hooks.create(source)
+    assert str(caught.value.place) == "assistants/x/index.ts:5:9"
+
+
+async def test_what_is_no_error_may_be_rejected_with_as_well(hooks: Hooks) -> None:
+    with pytest.raises(HookThrew, match="Create threw plain"):
+        await hooks.create("async function Create() { await null; throw 'plain'; }")
+
+
+async def test_a_promise_that_nothing_can_settle_is_an_error_at_once(hooks: Hooks) -> None:
+    began = time.monotonic()
+    with pytest.raises(HookThrew, match="Create returned a promise that can never be settled") as caught:
+        await hooks.create("async function Create() { setTimeout(() => 1, 5); await new Promise(() => {}); }")
+    assert time.monotonic() - began < 10
+    assert "no timer is left" in caught.value.hint
+
+
+async def test_a_promise_that_is_late_meets_the_wall_limit(hooks: Hooks) -> None:
+    with pytest.raises(HookLimit) as caught:
+        await hooks.create("async function Create() { await new Promise((r) => setTimeout(r, 60000)); }", wall_ms=100)
+    assert caught.value.limit == "wall_ms"
+
+
+async def test_an_endless_loop_in_a_timer_meets_the_cpu_limit(hooks: Hooks) -> None:
+    with pytest.raises(HookLimit) as caught:
+        await hooks.create(
+            "async function Create() { setTimeout(() => { for (;;); }, 1); await new Promise(() => {}); }", cpu_ms=100
+        )
+    assert caught.value.limit == "cpu_ms"
+
+
+async def test_an_error_in_a_timer_or_a_microtask_is_reported_and_the_hook_goes_on(hooks: Hooks) -> None:
+    services = Services()
+    body = """
+        setTimeout(() => {
+          throw new Error("boom");
+        }, 1);
+        queueMicrotask(() => { throw "bang"; });
+        await new Promise((resolve) => setTimeout(resolve, 3));
+        return { metadata: { value: "on" } };
+    """
+    assert await created(hooks, body, services) == "on"
+    assert services.warnings == [
+        ("hook_uncaught", "assistants/x/index.ts: a microtask of Create threw bang"),
+        ("hook_uncaught", "assistants/x/index.ts:3:17: a timer of Create threw boom"),
+    ]
+
+
+async def test_timers_that_are_left_when_a_hook_ends_do_not_fire_in_the_next_one(hooks: Hooks) -> None:
+    source = """
+        let fired = 0;
+        function Create() { setTimeout(() => fired++, 1); setInterval(() => fired++, 1); }
+        async function Next() { await new Promise((resolve) => setTimeout(resolve, 10)); return { data: fired }; }
+    """
+    async with hooks.engine.open(hooks.turn(source)) as session:
+        await session.create([], {})
+        returned = await session.next(NextPayload(), {})
+    assert returned is not None
+    assert returned.data == 0
+
+
+async def test_what_v8_compiles_beside_is_waited_for(hooks: Hooks) -> None:
+    body = """
+        const empty = await WebAssembly.compile(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));
+        return { metadata: { value: String(empty) } };
+    """
+    assert await created(hooks, body) == "[object WebAssembly.Module]"
+
+
+async def test_a_thenable_of_the_hooks_own_is_awaited(hooks: Hooks) -> None:
+    source = "function Create() { return { then(resolve: any) { setTimeout(() => resolve({ metadata: { value: 7 } }), 1); } }; }"
+    returned = await hooks.create(source)
+    assert returned is not None
+    assert returned.metadata == {"value": 7}
+
+
+@pytest.mark.parametrize("call", ["setTimeout('code', 1)", "setInterval()", "queueMicrotask(1)"])
+async def test_what_is_no_function_cannot_be_called_later(hooks: Hooks, call: str) -> None:
+    with pytest.raises(HookThrew, match=r"TypeError: .* must be a function"):
+        await hooks.value(call)
+
+
+async def test_a_hook_that_replaces_promise_and_date_still_gets_its_timers(hooks: Hooks) -> None:
+    source = """
+        async function Create() {
+          const done = new Promise((resolve) => setTimeout(() => resolve({ metadata: { value: "fired" } }), 2));
+          const evil: any = () => { throw new Error("mine"); };
+          Promise.prototype.then = evil; Promise.resolve = evil; Date.now = evil; Reflect.apply = evil;
+          (globalThis as any).String = evil;
+          return await done;
+        }
+    """
+    returned = await hooks.create(source)
+    assert returned is not None
+    assert returned.metadata == {"value": "fired"}
