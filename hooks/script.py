@@ -213,7 +213,7 @@ def _candidates(base: Path) -> Iterator[Path]:
 
 
 def _instead(name: str) -> str:
-    if name.startswith("@yao/"):
+    if name.startswith("@yao/") or name == "groundhook":
         return "it offers types only here: import nothing from it that is used as a value"
     return "only files of the package can be imported, by a path that begins with ./ or ../"
 

@@ -5,11 +5,12 @@ Owns what an app's names are in TypeScript, and the file that editors read. Noth
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from hooks.typecheck import type_errors
+from hooks.typecheck import COMPILER_OPTIONS, type_errors
 from hooks.typings import Names, typings
 from host.config.problems import Problem, problems_of
 from host.errors import ConfigError, HookCrashed, HookError, Place
@@ -17,6 +18,7 @@ from host.packages import App
 from host.ports import HookEngine, HookScript
 
 DECLARATIONS = "types/groundhook.d.ts"
+CONFIG = "tsconfig.json"
 
 _NOT_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`""", re.DOTALL)
 _HOOK = re.compile(r"\b(?:Create|Next)\b|\bexport\s*\*")
@@ -36,6 +38,11 @@ def declarations(app: App, tools: Iterable[str] = ()) -> str:
             tools=list(tools),
         )
     )
+
+
+def editor_config() -> str:
+    """A `tsconfig.json` with which an editor sees an app's hooks as the check does."""
+    return json.dumps({"compilerOptions": COMPILER_OPTIONS, "include": [DECLARATIONS, "assistants"]}, indent=2) + "\n"
 
 
 async def hook_problems(app: App, ids: Iterable[str], engine: HookEngine, tools: Iterable[str] = ()) -> list[Problem]:

@@ -20,6 +20,8 @@ COMMANDS = {
     "kb": ("host.cli.kb", "Documents of knowledge bases: add, list, remove."),
     "db": ("host.cli.db", "Databases: load the models' sample rows."),
     "check": ("host.cli.check", "Find mistakes in configuration, hooks and references."),
+    "types": ("host.cli.types", "Write TypeScript declarations of what a hook may use."),
+    "new": ("host.cli.new", "Make a new assistant that runs."),
     "config": ("host.cli.config", "Explain which layer set which value."),
 }
 WRONG_USAGE = 2

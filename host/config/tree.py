@@ -19,7 +19,7 @@ ENDINGS = {"kb": ".kb.yao", "models": ".mod.yao", "connectors": ".conn.yao", "mc
 
 _DEEPEST = 8  # a link to a folder above would otherwise never end
 _CONFIGURATION = {".yao", ".json", ".jsonc", ".yml", ".yaml"}
-_NOT_ASSISTANTS = {"kb", "models", "mcps", "locales", "prompts", "src", "tests", "node_modules", "__pycache__"}
+NOT_ASSISTANTS = {"kb", "models", "mcps", "locales", "prompts", "src", "tests", "node_modules", "__pycache__"}
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _packages(folder: Path, root: Path, steps: tuple[str, ...]) -> Iterator[Foun
     if steps and (folder / PACKAGE).is_file():
         yield Found(".".join(steps), folder, shown(folder, root))
     for inner in folder.iterdir():
-        if inner.name not in _NOT_ASSISTANTS and not inner.name.startswith(".") and inner.is_dir():
+        if inner.name not in NOT_ASSISTANTS and not inner.name.startswith(".") and inner.is_dir():
             yield from _packages(inner, root, (*steps, inner.name))
 
 

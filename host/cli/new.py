@@ -1,0 +1,57 @@
+"""`groundhook new`: an assistant to begin with."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from host.cli import options
+from host.cli.edge import execute
+from host.cli.report import Report
+from host.scaffold.packages import new_assistant
+
+
+@click.group("new")
+def command() -> None:
+    """Make a new assistant that runs."""
+
+
+@command.command("assistant")
+@click.argument("id")
+@options.common
+def assistant(id: str, app: Path, as_json: bool, debug: bool) -> int:
+    """Make the assistant ID: settings, a typed hook, a collection with a first document, and a test.
+
+    ID is a name such as helper, or team.helper for one in a folder. Nothing is overwritten. In a folder that is no app yet, the
+    app's own settings are made as well.
+    """
+    report = Report(json=as_json)
+
+    async def work() -> int:
+        written = new_assistant(app, id)
+        for name in written:
+            report.show(Text(f"  {name}"))
+            if report.json:
+                report.line({"file": name})
+        report.show(Text("\nNext:\n" + "".join(f"  {line}\n" for line in _next(app, id))))
+        return 0
+
+    return execute(work, report, debug=debug)
+
+
+def _next(app: Path, id: str) -> list[str]:
+    """What to type now, each with what it does."""
+    where = "" if app == Path() else f" --app {shlex.quote(str(app))}"
+    documents = shlex.quote(str(app / "assistants" / id.replace(".", "/") / "docs"))
+    lines = (
+        (f"groundhook kb add agents.{id}.{id.rpartition('.')[2]} {documents}{where}", "read its documents"),
+        (f'groundhook chat {id} "How do I add documents?"{where}', "ask it"),
+        (f"groundhook types{where}", "let your editor know what a hook may use"),
+        (f"groundhook check {id}{where}", "find mistakes, in types too"),
+        (f"groundhook test {id}{where}", "run its tests"),
+    )
+    width = max(len(line) for line, _ in lines)
+    return [f"{line:<{width}}   # {what}" for line, what in lines]
