@@ -1,7 +1,7 @@
 """What the files of an app declare beside assistants: collections, models, connectors and MCP servers.
 
-One pydantic model for each kind of file (`*.kb.yao`, `*.mod.yao`, `*.conn.yao`, `*.mcp.yao`); `host.packages` reads and checks them, the
-handlers and the composition root receive them. `id` is given by the file's place: `docs`, or `agents.shop.product` for
+One pydantic model for each kind of file (`*.kb.yao`, `*.mod.yao`, `*.conn.yao`, `*.mcp.yao`); `host.packages` reads and checks
+them, the handlers and the composition root receive them. `id` is given by the file's place: `docs`, or `agents.shop.product` for
 `assistants/shop/models/product.mod.yao`.
 """
 

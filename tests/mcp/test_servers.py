@@ -1,3 +1,5 @@
+"""What servers offer, over both transports, and what is told when they cannot be used."""
+
 from __future__ import annotations
 
 import json

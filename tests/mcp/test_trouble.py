@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -30,7 +31,8 @@ async def noted(diary: Path, line: str) -> None:
 def end(pid: int) -> None:
     """Kill a child and see it dead, before the event loop can."""
     os.kill(pid, signal.SIGKILL)
-    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    with suppress(ChildProcessError):  # asyncio's thread was faster
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
 
 def children() -> list[psutil.Process]:
