@@ -101,6 +101,10 @@ def _prelude(dialect: Dialect) -> str:
 class _NoServices:
     """For a check, which runs nothing."""
 
+    output: Any = None
+    trace: Any = None
+    calls: Any = None
+
     async def search(self, request: SearchRequest, /) -> SearchResult:
         raise NotImplementedError
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from host.config.schema import HookLimits, SearchSettings, UsesSettings
+from host.types.calls import Answered, Ask
+from host.types.events import MessageAction
 from host.types.search import GraphNode, Item, RerankOptions, SearchRequest, SearchResult
 from host.types.turn import CreateReturn, Identity, Message, NextPayload, NextReturn, Usage
 
@@ -157,8 +159,75 @@ class Embedder(Protocol):
 # ---------------------------------------------------------------------------------------------------- hooks
 
 
+Together = Literal["all", "any", "race"]
+
+
+class HookOutput(Protocol):
+    """Messages to the client, which reach it while the hook runs, in the order in which they were made."""
+
+    async def send(self, message: Mapping[str, Any], block_id: str, /, *, streaming: bool) -> str:
+        """Send a message {type, props, …} → its id. `message_id`, `block_id` and `thread_id` in it are honoured. A stream
+        that is left open is closed when the hook ends. Raises UsageError for an id that is taken."""
+        ...
+
+    async def change(self, action: MessageAction, message_id: str, value: Any, path: str, /) -> None:
+        """Append, replace, merge, set or end. Raises UsageError for an id that is not known, naming those that are."""
+        ...
+
+    async def end_block(self, block_id: str, /) -> None: ...
+
+    def new_id(self, kind: Literal["message", "block", "thread"], /) -> str: ...
+
+
+class HookTrace(Protocol):
+    """Nodes of the trace that hooks make. "" is the hook's own; the others are closed, at the latest, when the hook ends."""
+
+    async def add(self, parent: str, type: str, label: str, data: Mapping[str, Any], /) -> str:
+        """A node under another → its id. Raises UsageError for a parent that is not known; so do the others."""
+        ...
+
+    async def log(self, node: str, level: str, message: str, /) -> None: ...
+
+    async def note(self, node: str, data: Mapping[str, Any], /) -> None:
+        """Put data into a node."""
+        ...
+
+    async def close(self, node: str, error: str | None, /) -> None: ...
+
+
+class HookCalls(Protocol):
+    """Models and other assistants, asked for a hook. Never raises for what failed there: `error` is set."""
+
+    async def ask(self, asks: Sequence[Ask], mode: Together, /) -> list[Answered]:
+        """`all`: every answer, in order. `any`: the first that did not fail. `race`: the first that ends."""
+        ...
+
+    async def open(self, asks: Sequence[Ask], mode: Together, /) -> int:
+        """The same, to be heard while it arrives → a handle, which is closed, at the latest, when the hook ends."""
+        ...
+
+    async def next(self, handle: int, /) -> Sequence[tuple[int, str]]:
+        """What has arrived since: [(position of the ask, text)]; waits for some; nothing when all has been said.
+        Raises UsageError for a handle that is closed."""
+        ...
+
+    async def close(self, handle: int, problem: str, /) -> list[Answered]:
+        """Stop what is under way → the answers as `ask` gives them, those that were stopped with what had arrived and, if not
+        empty, `problem` as their error."""
+        ...
+
+
 class HookServices(Protocol):
     """What the host does for one turn's hooks; `hooks/calls.py` maps the names that JavaScript sees to these."""
+
+    @property
+    def output(self) -> HookOutput: ...
+
+    @property
+    def trace(self) -> HookTrace: ...
+
+    @property
+    def calls(self) -> HookCalls: ...
 
     async def search(self, request: SearchRequest, /) -> SearchResult:
         """Never raises for a search that failed: `error` is set."""

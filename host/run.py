@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,15 +14,16 @@ from host.citations import Book
 from host.config.problems import Problem
 from host.config.schema import Settings
 from host.content import question_of
-from host.errors import HostError
+from host.errors import HostError, UsageError
 from host.output.channel import Channel
 from host.output.findings import warning
+from host.output.outbox import Outbox
 from host.packages import App, Package
 from host.ports import Clock, Connector, Documents, HookEngine, Scope
 from host.search.searcher import Plugins, Searcher
 from host.tools import Toolbox
 from host.types.base import UnknownKey
-from host.types.events import StreamStart, Warned
+from host.types.events import Event, StreamEnd, StreamStart, Warned
 from host.types.search import SearchResult, SearchType
 from host.types.turn import CreateReturn, Identity, Message, TurnOptions
 
@@ -36,6 +38,14 @@ class Fixed:
     def token(self, size: int) -> str:
         """So many random bytes in hexadecimal; the same ones for the same seed."""
         return secrets.token_hex(size) if self.seed is None else random.Random(self.seed).randbytes(size).hex()
+
+
+DEPTH = 5  # assistants in a row, each called by the one before or handed its turn
+
+Heard = Callable[[Event], Awaitable[None]]
+# The caller, what it asks, who hears the events, and where messages to the client go (none: nowhere) → how it ended, and why it
+# failed. Raises HostError when the turn cannot begin.
+Nested = Callable[["Run", "Request", Heard, Outbox | None], Awaitable[tuple[StreamEnd, str]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +86,27 @@ class Run:
     answer: Answer
     question: str
     unknown: tuple[UnknownKey, ...]
+    outbox: Outbox
+    nested: Nested
+    chain: tuple[str, ...]  # the assistants that led here, this one last
     results: list[SearchResult] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
 
     @staticmethod
-    def begin(machinery: Machinery, request: Request, package: Package, channel: Channel) -> Run:
-        """Resolve the layers that are known before the hook. Raises ConfigError."""
+    def begin(
+        machinery: Machinery,
+        request: Request,
+        channel: Channel,
+        nested: Nested,
+        *,
+        caller: Run | None = None,
+        outbox: Outbox | None = None,
+    ) -> Run:
+        """Resolve the layers that are known before the hook. `caller` is the run that calls this one or hands its turn to it.
+        Raises UnknownName and ConfigError; UsageError for a circle of assistants."""
+        chain = _lengthened(caller.chain if caller else (), request.assistant_id)
+        package = machinery.app.package(request.assistant_id)
         resolved = machinery.app.settings_for(package, options=request.options)
         settings = resolved.settings
         book = Book(settings.search.citation.format)
@@ -105,6 +129,7 @@ class Run:
             names=Names(machinery.app, package.id),
             book=book,
             channel=channel,
+            ids=caller.searcher.ids if caller else itertools.count(1),
         )
         return Run(
             machinery=machinery,
@@ -116,6 +141,9 @@ class Run:
             answer=Answer(channel, book),
             question=question_of(request.messages),
             unknown=resolved.unknown,
+            outbox=outbox or Outbox(channel),
+            nested=nested,
+            chain=chain,
         )
 
     def adopt(self, created: CreateReturn) -> None:
@@ -162,3 +190,14 @@ class Names:
 
     def model(self, name: str, /) -> str:
         return self.app.resolve_model(self.assistant_id, name).id
+
+
+def _lengthened(chain: tuple[str, ...], id: str) -> tuple[str, ...]:
+    """The chain of assistants with one more. Raises UsageError for one that is in it, and for one too many."""
+    longer = (*chain, id)
+    shown = " → ".join(longer)
+    if id in chain:
+        raise UsageError(f"assistants call each other, or hand the turn on, in a circle: {shown}")
+    if len(longer) > DEPTH:
+        raise UsageError(f"assistants call each other, or hand the turn on, more than {DEPTH} deep: {shown}")
+    return longer

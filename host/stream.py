@@ -12,28 +12,38 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import anyio
+from pydantic import ValidationError
 
 from host.content import user_data
-from host.errors import HookError, HostError, UsageError, leaves
+from host.errors import HookError, HookReturnInvalid, HostError, leaves
 from host.output.channel import Channel
 from host.output.findings import failures
+from host.output.outbox import Outbox
 from host.ports import HookSession, ModelCall
 from host.prompt import quotable, with_references
 from host.retrieval import ranked_pool, search_automatically, search_user_data
-from host.run import Machinery, Request, Run
+from host.run import Heard, Machinery, Request, Run
 from host.search.merge import Pool
-from host.services.turn import hook_options, hook_turn
+from host.services.turn import TurnServices, hook_options, hook_turn
 from host.trace import recording, span
+from host.types.base import dotted, problems, read
 from host.types.events import Event, Failed, StreamEnd, Trace, Warned
-from host.types.turn import CreateReturn, Delegation, Message, NextPayload, NextReturn
-
-DEPTH = 5  # assistants that one turn may be handed through
+from host.types.turn import CreateReturn, Delegation, Message, NextPayload, NextReturn, TurnOptions
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Hooks:
+    """The hooks of one assistant in one turn, and what the host does for them."""
+
+    session: HookSession
+    services: TurnServices
+
 
 log = logging.getLogger("groundhook")
 
@@ -43,7 +53,7 @@ async def open_turn(machinery: Machinery, request: Request) -> AsyncIterator[Asy
     """Enter a turn and read its events. Leaving it stops the model, the searches and the hook before the next line.
     Raises UnknownName for an assistant that is not there, and ConfigError for one that cannot be used."""
     channel = Channel(f"t_{secrets.token_hex(6)}")
-    run = Run.begin(machinery, request, machinery.app.package(request.assistant_id), channel)
+    run = Run.begin(machinery, request, channel, call)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_drive, run)
         try:
@@ -82,17 +92,52 @@ async def _drive(run: Run) -> None:
 
 async def _follow(run: Run) -> tuple[Run, NextReturn | None]:
     """Run the turn, and the turns it delegates to, in the same channel → the last run and what its Next returned."""
-    chain = [run.package.id]
     while True:
         delegation, data = await _turn(run)
         if delegation is None:
             return run, data
-        chain.append(delegation.agent_id)
-        if delegation.agent_id in chain[:-1] or len(chain) > DEPTH:
-            raise UsageError(f"the turn was handed on in a circle or too often: {' → '.join(chain)}")
-        request = replace(run.request, assistant_id=delegation.agent_id, messages=delegation.messages or run.request.messages)
-        run = Run.begin(run.machinery, request, run.machinery.app.package(delegation.agent_id), run.channel)
+        request = await _handed_on(run, delegation)
+        run = Run.begin(run.machinery, request, run.channel, call, caller=run, outbox=run.outbox)
         await run.channel.send(run.started())
+
+
+async def _handed_on(run: Run, delegation: Delegation) -> Request:
+    """What the next assistant is asked: as this one was, but for what the hook said. Raises HookReturnInvalid."""
+    said = {**run.request.options.model_dump(exclude_unset=True), **delegation.options}
+    try:
+        options, unknown = read(TurnOptions, said)
+    except ValidationError as exc:
+        path, message = problems(exc)[0]
+        raise HookReturnInvalid(f"{run.package.shown}: delegate.options.{dotted(path)}: {message}") from None
+    for key in unknown:
+        await run.channel.send(Warned(code="unknown_key", message=f"delegate.options has an {key}", file=run.package.shown))
+    messages = delegation.messages or run.request.messages
+    return replace(run.request, assistant_id=delegation.agent_id, messages=messages, options=options)
+
+
+async def call(caller: Run, request: Request, heard: Heard, outbox: Outbox | None) -> tuple[StreamEnd, str]:
+    """A turn within a turn, for a hook that calls another assistant: `host.run.Nested`. Its events go to `heard` instead of the
+    client, its steps into the caller's trace."""
+    channel = Channel(caller.channel.turn_id)
+    run = Run.begin(caller.machinery, request, channel, call, caller=caller, outbox=outbox)
+    data, failed = None, list[str]()
+
+    async def listen() -> None:
+        async for event in channel:
+            if isinstance(event, Failed):
+                failed.append(f"{event.message} ({event.hint})" if event.hint else event.message)
+            else:
+                await heard(event)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(listen)
+        try:
+            run, data = await _follow(run)
+        except* HostError as errors:
+            failed += [str(error) for error in leaves(errors)]
+        finally:
+            channel.close()
+    return _end(run, data), "; ".join(failed)
 
 
 async def _turn(run: Run) -> tuple[Delegation | None, NextReturn | None]:
@@ -129,7 +174,7 @@ async def _say_warnings(run: Run) -> None:
         await run.channel.send(Warned(code="unknown_key", message=f"the request has an {key}"))
 
 
-async def _create_and_user_data(run: Run, hooks: HookSession | None) -> CreateReturn | None:
+async def _create_and_user_data(run: Run, hooks: _Hooks | None) -> CreateReturn | None:
     """Create runs while the user's own data is searched. Raises HookError when the assistant wants that."""
     created: CreateReturn | None = None
 
@@ -137,7 +182,8 @@ async def _create_and_user_data(run: Run, hooks: HookSession | None) -> CreateRe
         nonlocal created
         if hooks is not None:
             with _timed(run, "create"):
-                created = await _governed(run, "Create", hooks.create(run.request.messages, hook_options(run.request.options)))
+                hook = hooks.session.create(run.request.messages, hook_options(run.request.options))
+                created = await _governed(run, hooks, "Create", hook)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(create)
@@ -192,7 +238,7 @@ async def _answer(run: Run, messages: Sequence[Message], pooled: Pool) -> HostEr
     return None
 
 
-async def _next(run: Run, hooks: HookSession | None, messages: Sequence[Message], error: HostError | None) -> NextReturn | None:
+async def _next(run: Run, hooks: _Hooks | None, messages: Sequence[Message], error: HostError | None) -> NextReturn | None:
     """Next sees the completion, or the error."""
     if hooks is None:
         return None
@@ -202,17 +248,16 @@ async def _next(run: Run, hooks: HookSession | None, messages: Sequence[Message]
         tools=tuple(run.answer.tools),
         error=str(error) if error else None,
     )
-    returned = await _governed(run, "Next", hooks.next(payload, hook_options(run.request.options)))
+    returned = await _governed(run, hooks, "Next", hooks.session.next(payload, hook_options(run.request.options)))
     if returned is not None:
         run.metadata.update(returned.metadata or {})
     return returned
 
 
-async def _governed(run: Run, name: str, hook: Awaitable[T]) -> T | None:
+async def _governed(run: Run, hooks: _Hooks, name: str, hook: Awaitable[T]) -> T | None:
     """A hook's return. With `hooks.on_error: continue` a hook that fails is a warning and returned nothing."""
     try:
-        with span("hook", name):
-            return await hook
+        return await hooks.services.during(name, hook)
     except HookError as exc:
         if run.settings.hooks.on_error == "fail":
             raise
@@ -221,13 +266,13 @@ async def _governed(run: Run, name: str, hook: Awaitable[T]) -> T | None:
 
 
 @asynccontextmanager
-async def _open_hooks(run: Run) -> AsyncIterator[HookSession | None]:
-    turn = hook_turn(run)
-    if turn is None:
+async def _open_hooks(run: Run) -> AsyncIterator[_Hooks | None]:
+    if run.package.hook is None:
         yield None
-    else:
-        async with run.machinery.hooks.open(turn) as session:
-            yield session
+        return
+    services = TurnServices.of(run)
+    async with run.machinery.hooks.open(hook_turn(run, run.package.hook, services)) as session:
+        yield _Hooks(session, services)
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""The trace of a turn: `with span("search", label=…) as node:` opens a step under the one that surrounds it.
+"""The trace of a turn: `with span("search", label=…) as node:` opens a step under the one that surrounds it; `opened(…)` opens
+one that no block surrounds, and `close` ends it.
 
 Parents are found through a context variable, which tasks inherit; nothing that the run depends on travels in it. Where no
 recorder is set, a span costs next to nothing and goes nowhere.
@@ -38,10 +39,35 @@ class Span:
     parent: str
     data: dict[str, Any]
     status: NodeStatus = "running"
+    _recorder: Recorder | None = None
+    _began: float = field(default_factory=time.perf_counter)
+    _took_ms: float = 0.0
 
     def fail(self, reason: str) -> None:
         self.status = "failed"
         self.data["error"] = reason
+
+    def close(self) -> None:
+        """End the step: completed, unless it failed. A step that has ended keeps its duration."""
+        if self.status == "running":
+            self.status = "completed"
+        self._took_ms = self._took_ms or (time.perf_counter() - self._began) * 1000
+        self.tell()
+
+    def tell(self) -> None:
+        """Hand the step as it stands to the recorder."""
+        if self._recorder is not None:
+            self._recorder.changed(
+                TraceNode(
+                    id=self.id,
+                    parent=self.parent,
+                    type=self.type,
+                    label=self.label,
+                    status=self.status,
+                    duration_ms=round(self._took_ms, 3),
+                    data=dict(self.data),
+                )
+            )
 
 
 _recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
@@ -59,40 +85,28 @@ def recording(changed: Callable[[TraceNode], None]) -> Iterator[None]:
         _recorder.reset(recorder)
 
 
+def opened(type: str, label: str = "", *, parent: Span | None = None, data: dict[str, Any] | None = None) -> Span:
+    """A step that ends when `close` is called, under `parent` or the step that surrounds the caller."""
+    recorder = _recorder.get()
+    above = _here.get() if parent is None else parent.id
+    node = Span(type, label, recorder.new_id() if recorder else "", above, {} if data is None else data, _recorder=recorder)
+    node.tell()
+    return node
+
+
 @contextmanager
 def span(type: str, label: str = "", **data: Any) -> Iterator[Span]:
     """A step of the turn: completed when the block ends, failed when it raises or `fail` was called."""
-    recorder = _recorder.get()
-    node = Span(type, label, recorder.new_id() if recorder else "", _here.get(), data)
-    began = time.perf_counter()
-
-    def tell() -> None:
-        if recorder is not None:
-            elapsed = (time.perf_counter() - began) * 1000
-            recorder.changed(
-                TraceNode(
-                    id=node.id,
-                    parent=node.parent,
-                    type=node.type,
-                    label=node.label,
-                    status=node.status,
-                    duration_ms=0.0 if node.status == "running" else round(elapsed, 3),
-                    data=dict(node.data),
-                )
-            )
-
+    node = opened(type, label, data=data)
     token = _here.set(node.id)
-    tell()
     try:
         yield node
     except BaseException as exc:
         node.fail(str(exc) or type_name(exc))
         raise
     finally:
-        if node.status == "running":
-            node.status = "completed"
         _here.reset(token)
-        tell()
+        node.close()
 
 
 def type_name(exc: BaseException) -> str:

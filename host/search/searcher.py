@@ -10,7 +10,7 @@ import itertools
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 import anyio
 
@@ -27,6 +27,7 @@ from host.types.events import SearchComplete, SearchFound, SearchStart
 from host.types.search import Item, RerankOptions, SearchRequest, SearchResult, Source
 
 Mode = Literal["all", "any", "race"]
+T = TypeVar("T")
 
 
 class Names(Protocol):
@@ -164,11 +165,11 @@ class Searcher:
         return None
 
 
-async def run_all(jobs: Sequence[Callable[[], Awaitable[SearchResult]]]) -> list[SearchResult]:
+async def run_all(jobs: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
     """Run all jobs at the same time → their results in the order of the jobs."""
-    results: dict[int, SearchResult] = {}
+    results: dict[int, T] = {}
 
-    async def run(index: int, job: Callable[[], Awaitable[SearchResult]]) -> None:
+    async def run(index: int, job: Callable[[], Awaitable[T]]) -> None:
         results[index] = await job()
 
     async with anyio.create_task_group() as tasks:
@@ -177,17 +178,15 @@ async def run_all(jobs: Sequence[Callable[[], Awaitable[SearchResult]]]) -> list
     return [results[index] for index in range(len(jobs))]
 
 
-async def run_first(
-    jobs: Sequence[Callable[[], Awaitable[SearchResult]]], accept: Callable[[SearchResult], bool]
-) -> list[SearchResult]:
+async def run_first(jobs: Sequence[Callable[[], Awaitable[T]]], accept: Callable[[T], bool]) -> list[T]:
     """Run all jobs until one gives a result that is accepted → that one; the others are cancelled. When none is
     accepted: the first to end. Empty when there are no jobs."""
-    won: list[SearchResult] = []
-    ended: list[SearchResult] = []
+    won: list[T] = []
+    ended: list[T] = []
 
     async with anyio.create_task_group() as tasks:
 
-        async def run(job: Callable[[], Awaitable[SearchResult]]) -> None:
+        async def run(job: Callable[[], Awaitable[T]]) -> None:
             result = await job()
             ended.append(result)
             if not won and accept(result):

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from host.ports import HookTurn
+import anyio
+
+from host.errors import HostError
+from host.ports import HookScript, HookTurn
 from host.run import Run
+from host.services.agents import Calls
+from host.services.output import Output
+from host.services.trace import HookNodes
 from host.trace import span
 from host.types.events import Warned
 from host.types.search import SearchRequest, SearchResult
 from host.types.turn import TurnOptions
 
+T = TypeVar("T")
 
-def hook_turn(run: Run) -> HookTurn | None:
-    """The turn as the hook engine takes it; None when the package has no hook."""
-    if run.package.hook is None:
-        return None
+
+def hook_turn(run: Run, script: HookScript, services: TurnServices) -> HookTurn:
+    """The turn as the hook engine takes it."""
     options = run.request.options
     context = {
         "chat_id": options.chat_id,
@@ -33,9 +39,9 @@ def hook_turn(run: Run) -> HookTurn | None:
     }
     machinery = run.machinery
     return HookTurn(
-        script=run.package.hook,
+        script=script,
         context=context,
-        services=TurnServices(run),
+        services=services,
         limits=run.settings.hooks.limits,
         now=machinery.now() if machinery.fixed.clock else None,
         seed=machinery.fixed.seed,
@@ -52,6 +58,31 @@ class TurnServices:
     """For one run: searches of its hooks join the turn's pool."""
 
     run: Run
+    output: Output
+    trace: HookNodes
+    calls: Calls
+
+    @staticmethod
+    def of(run: Run) -> TurnServices:
+        return TurnServices(run, Output(run.outbox), HookNodes(run.channel), Calls(run))
+
+    async def during(self, name: str, hook: Awaitable[T]) -> T:
+        """Await a hook, in its node of the trace. What it left open ends with it."""
+        failed: HostError | None = None
+        with span("hook", name) as node, self.trace.under(node):
+            async with anyio.create_task_group() as tasks:
+                self.calls.tasks = tasks
+                try:
+                    returned = await hook
+                except HostError as exc:  # out of the group as it is
+                    failed = exc
+                finally:
+                    self.calls.end()
+                    self.output.close()
+                    tasks.cancel_scope.cancel()
+            if failed is not None:
+                raise failed
+        return returned
 
     async def search(self, request: SearchRequest, /) -> SearchResult:
         result = await self.run.searcher.search(request, "hook")

@@ -77,14 +77,21 @@ class CitationSeen(_Event):
 
 
 class HookMessage(_Event):
-    """What a hook sends to the client."""
+    """What a hook sends to the client: a message, or a change of one that was sent before.
+
+    `send` and `replace` carry a whole message. `append` puts `message` behind what is at `path`: text behind text, entries
+    behind those of a list. `merge` folds an object into the one at `path`, `set` puts `message` there. `end` says that nothing
+    more is appended to the message, or, without a `message_id`, that the block is whole.
+    """
 
     type: Literal["message"] = "message"
     action: MessageAction
-    message_id: str = Field(description="The message; later actions name it again")
+    message_id: str = Field(description="The message; later actions name it again. Empty: the whole block")
     block_id: str = Field(default="", description="The block of messages it belongs to")
-    message: Any = Field(default=None, description="Text, or an object as the hook made it")
-    path: str = Field(default="", description="Where in the message the change applies, dotted")
+    thread_id: str = Field(default="", description="The thread it belongs to, for what runs beside the answer")
+    streaming: bool = Field(default=False, description="With `send`: more is appended until `end`")
+    message: Any = Field(default=None, description="With `send` and `replace` {type, props, …}; with the others, their data")
+    path: str = Field(default="", description="Where in the message it applies, dotted: `props.content`; empty: all of it")
 
 
 class ToolStart(_Event):

@@ -33,6 +33,9 @@ class Services:
     modes: list[str] = field(default_factory=list)
     lines: list[tuple[str, str]] = field(default_factory=list)
     warnings: list[tuple[str, str]] = field(default_factory=list)
+    output: Any = None
+    trace: Any = None
+    calls: Any = None
 
     async def search(self, request: SearchRequest, /) -> SearchResult:
         self.asked.append(request)
