@@ -1,0 +1,113 @@
+"""Test files in V8: the same compiler, isolates and limits as hooks have, and other calls.
+
+Owns how a file's tests are listed and run, each in an isolate of its own, and how what went wrong is traced to the author's
+lines. What a turn of a test runs on is its caller's business (`host/testing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache as once
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, cast
+
+from hooks import faults
+from hooks.calls import Dialect
+from hooks.rows import logs, testing
+from hooks.rows.testing import Stage
+from hooks.runner import InProcessEngine, WorkerEngine, open_engine
+from hooks.session import Session
+from host.config.schema import HookLimits
+from host.errors import HookError, Place
+from host.ports import HookScript, HookServices, HookTurn
+
+TURN_MS = 120_000  # a test waits for whole turns, where a hook waits for one call
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A test as its file declares it."""
+
+    name: str
+    place: Place
+    skipped: bool = False
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a test failed. `expected` and `actual` are as text, both empty where nothing was compared; `callers` are the places
+    that lead to `place`."""
+
+    message: str
+    place: Place
+    expected: str = ""
+    actual: str = ""
+    callers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One file of tests, with the clock and the chance that they see."""
+
+    engine: WorkerEngine | InProcessEngine
+    script: HookScript
+    now: datetime | None = None
+    seed: int | None = None
+    limits: HookLimits = HookLimits()
+
+    async def tests(self, stage: Stage) -> list[Declared]:
+        """Raises HookError when the file does not compile or does not load."""
+        async with self._session(stage) as session:
+            found: list[dict[str, Any]] = await session.invoke("Tests", [])
+            return [Declared(test["name"], _place(test["stack"], session), test["skip"]) for test in found]
+
+    async def run(self, index: int, stage: Stage) -> Fault | None:
+        """Run one test of the file; None when it passed."""
+        try:
+            async with self._session(stage) as session:
+                raw = await session.invoke("Test", [index])
+                return None if raw is None else _fault(raw, session)
+        except HookError as exc:
+            return Fault(exc.message, exc.place or Place(self.script.shown))
+
+    @asynccontextmanager
+    async def _session(self, stage: Stage) -> AsyncIterator[Session]:
+        limits = self.limits.model_copy(update={"wall_ms": TURN_MS, "call_ms": TURN_MS})
+        services = cast(HookServices, stage)  # the rows of this dialect ask nothing else of it
+        turn = HookTurn(script=self.script, context={}, services=services, limits=limits, now=self.now, seed=self.seed)
+        async with self.engine.session(turn) as session:
+            yield session
+
+
+@asynccontextmanager
+async def open_suites(*, workers: int = 1, cache: Path) -> AsyncIterator[WorkerEngine | InProcessEngine]:
+    """An engine for test files; its isolates know nothing of `ctx`."""
+    async with open_engine(workers=workers, cache=cache, dialect=_dialect()) as engine:
+        yield engine
+
+
+@once
+def _dialect() -> Dialect:
+    return Dialect((*logs.ROWS, *testing.ROWS), (files("hooks") / "testing.js").read_text(encoding="utf-8"))
+
+
+def _place(stack: str, session: Session) -> Place:
+    frames = faults.frames_of(stack, session.program)
+    return frames[0][1] if frames else Place(session.program.modules[0].file)
+
+
+def _fault(raw: dict[str, str], session: Session) -> Fault:
+    frames = faults.frames_of(raw["stack"], session.program)
+    expectation = raw["name"] == "ExpectationFailed"
+    kind = "" if expectation or raw["name"] in ("", "Error", "Exception") else f"{raw['name']}: "
+    code = f" (code {raw['code']})" if raw["code"] and raw["name"] == "Exception" else ""
+    fault = Fault(
+        message=f"expected {raw['message']}" if expectation else f"{kind}{raw['message']}{code}",
+        place=frames[0][1] if frames else Place(session.program.modules[0].file),
+        callers=tuple(f"{place} in {where}" if where else str(place) for where, place in frames[1:]),
+    )
+    return replace(fault, expected=raw["expected"], actual=raw["actual"]) if expectation else fault

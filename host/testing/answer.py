@@ -1,0 +1,89 @@
+"""What `turn()` returns in a test: a turn's events as one value, without what differs from run to run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from host.ports import ModelCall
+from host.types.events import Event, Failed, HookMessage, SearchComplete, SearchFound, SearchStart, StreamEnd, Warned
+from host.types.search import SearchRequest
+
+MEASURED = frozenset({"turn_id", "at_ms", "duration_ms", "timings"})  # differ from run to run
+_SAID = ("message", "code", "file", "line", "column", "hint")
+
+
+@dataclass
+class Asked:
+    """What a turn asked of the world: requests as sources received them, and calls of models by connector."""
+
+    searches: list[SearchRequest] = field(default_factory=list)
+    models: list[tuple[str, ModelCall]] = field(default_factory=list)
+
+
+def answer_of(events: Sequence[Event], asked: Asked) -> dict[str, Any]:
+    """{content, citations, searches, messages, data, metadata, model_calls, warnings, error, events}"""
+    end = next((event for event in events if isinstance(event, StreamEnd)), StreamEnd())
+    error = next((event for event in events if isinstance(event, Failed)), None)
+    return {
+        "content": end.content,
+        "citations": [_plain(citation) for citation in end.citations],
+        "searches": _searches(events, asked.searches),
+        "messages": [_plain(event, "type") for event in events if isinstance(event, HookMessage)],
+        "data": end.data,
+        "metadata": end.metadata,
+        "model_calls": [_model_call(connector, call) for connector, call in asked.models],
+        "warnings": [_said(event) for event in events if isinstance(event, Warned)],
+        "error": None if error is None else _said(error),
+        "events": [_plain(event) for event in events],
+    }
+
+
+def _searches(events: Sequence[Event], asked: Sequence[SearchRequest]) -> list[dict[str, Any]]:
+    """Every search in the order in which they began: who asked, the request as the source received it, what was found."""
+    requests = list(asked)
+    found: dict[str, dict[str, Any]] = {}
+    for event in events:
+        match event:
+            case SearchStart():
+                request = next((each for each in requests if (each.type, each.query) == (event.search_type, event.query)), None)
+                if request is not None:
+                    requests.remove(request)
+                said = {} if request is None else request.model_dump(mode="json", exclude_none=True)
+                about = {"type": event.search_type, "query": event.query, "source": event.source}
+                found[event.search_id] = {**said, **about, "items": [], "total": 0, "error": None}
+            case SearchFound():
+                found[event.search_id]["items"].append(_plain(event.item))
+            case SearchComplete():
+                found[event.search_id].update(total=event.total, error=event.error)
+            case _:
+                pass
+    return list(found.values())
+
+
+def _model_call(connector: str, call: ModelCall) -> dict[str, Any]:
+    return {
+        "connector": connector,
+        "messages": [message.wire() for message in call.messages],
+        "tools": [tool["function"]["name"] for tool in call.tools],
+        "temperature": call.temperature,
+        "max_tokens": call.max_tokens,
+    }
+
+
+def _said(event: Failed | Warned) -> dict[str, Any]:
+    return {key: getattr(event, key) for key in _SAID}
+
+
+def _plain(value: Any, *without: str) -> dict[str, Any]:
+    """As JSON, without what was measured."""
+    raw = _unmeasured(value.model_dump(mode="json", exclude=set(without)))
+    if raw.get("type") == "trace":
+        node = _unmeasured(raw["node"])
+        raw["node"] = {**node, "data": _unmeasured(node["data"])}
+    return raw
+
+
+def _unmeasured(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in raw.items() if key not in MEASURED}

@@ -1,0 +1,207 @@
+"""Recorded answers of the world outside, for tests that are the same on every run: one JSON file beside each file of tests.
+
+    {"now": "2026-03-01T12:00:00+00:00", "seed": 1, "web": false, "calls": [
+      {"call": "kb search", "request": {"query": "…", "limit": 5}, "answers": [{"items": […]}]}
+    ]}
+
+A call is known by its canonical request: what it says and nothing else, keys sorted, text of several lines as a list of lines,
+so that a change of either reads well line by line. The same request made several times has several answers, in order; the last
+one holds for all that follow. Owns the file and the look-up; what calls mean is `host.testing.tape`'s business.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from host.errors import ConfigError, HostError, Place
+from host.types.base import Value, dotted, problems
+
+FIRST_NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)  # of tests that have recorded nothing
+FIRST_SEED = 1
+SUFFIX = ".cassette.json"
+LONGEST_DIFFERENCE = 24  # lines shown of how a request differs from the nearest recorded one
+
+
+class NotRecorded(HostError):
+    """A test asked for something that its cassette does not hold."""
+
+    code = "not_recorded"
+
+
+class Recorded(Value):
+    """A call and its answers."""
+
+    call: str
+    request: dict[str, Any]
+    answers: tuple[dict[str, Any], ...] = Field(min_length=1)
+
+
+class _File(Value):
+    now: datetime = FIRST_NOW
+    seed: int = FIRST_SEED
+    web: bool = False
+    calls: tuple[Recorded, ...] = ()
+
+
+@dataclass
+class Cassette:
+    """The recordings of one file of tests. `recording`: what is asked is taken from the world and kept; else it must be there."""
+
+    path: Path
+    shown: str
+    recording: bool
+    now: datetime = FIRST_NOW
+    seed: int = FIRST_SEED
+    web: bool = False
+    problems: list[NotRecorded] = field(default_factory=list)
+    _calls: dict[tuple[str, str], Recorded] = field(default_factory=dict)
+    _played: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @staticmethod
+    def load(path: Path, shown: str, *, record_at: datetime | None = None) -> Cassette:
+        """What is recorded in a file; nothing when there is none. With `record_at` a cassette that is made anew: its clock stands
+        where the old one's did, else at that moment. Raises ConfigError for a file that is no cassette."""
+        found = _read(path, shown) if path.is_file() else None
+        if record_at is not None:
+            now = found.now if found else record_at.replace(microsecond=0)
+            return Cassette(path, shown, True, now, found.seed if found else FIRST_SEED)
+        file = found or _File()
+        calls = {(each.call, canonical(each.request)): each for each in file.calls}
+        return Cassette(path, shown, False, file.now, file.seed, file.web, _calls=calls)
+
+    def play(self, call: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The next answer to a request. Raises NotRecorded, which shows the nearest request there is."""
+        key = (call, canonical(request))
+        recorded = self._calls.get(key)
+        if recorded is None:
+            problem = NotRecorded(self._missing(call, request), hint="`groundhook test --record` asks the real one")
+            self.problems.append(problem)
+            raise problem
+        at = self._played[key]
+        self._played[key] += 1
+        return recorded.answers[min(at, len(recorded.answers) - 1)]
+
+    def keep(self, call: str, request: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        """Record an answer."""
+        text = canonical(request)
+        known = self._calls.get((call, text))
+        answers = (*(known.answers if known else ()), dict(answer))
+        self._calls[call, text] = Recorded(call=call, request=json.loads(text), answers=answers)
+
+    @property
+    def unused(self) -> int:
+        """Recorded calls that nobody has asked for."""
+        return 0 if self.recording else sum(key not in self._played for key in self._calls)
+
+    def save(self) -> bool:
+        """Write what was recorded; False when the file says so already. Where nothing was, there is no file."""
+        before = self.path.read_text(encoding="utf-8") if self.path.is_file() else ""
+        after = self._text() if self._calls else ""
+        if before == after:
+            return False
+        if after:
+            fresh = self.path.with_suffix(".writing")
+            fresh.write_text(after, encoding="utf-8")
+            fresh.replace(self.path)
+        else:
+            self.path.unlink()
+        return True
+
+    def _text(self) -> str:
+        calls = [
+            {"call": each.call, "request": each.request, "answers": list(_once(each.answers))}
+            for _, each in sorted(self._calls.items())
+        ]
+        whole = {"now": self.now.isoformat(), "seed": self.seed, "web": self.web, "calls": calls}
+        return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
+
+    def _missing(self, call: str, request: Mapping[str, Any]) -> str:
+        asked = _readable(request)
+        said = f"no recording of this {call} in {self.shown}:\n{_indented(asked)}"
+        others = [_readable(each.request) for each in self._calls.values() if each.call == call]
+        if not others:
+            return f"{said}\nno {call} is recorded there"
+        nearest = max(others, key=lambda other: difflib.SequenceMatcher(None, asked, other, autojunk=False).quick_ratio())
+        return f"{said}\nthe nearest recorded one differs in\n{_indented(_difference(nearest, asked))}"
+
+
+def canonical(request: Mapping[str, Any]) -> str:
+    """A request as it is compared: JSON with sorted keys and text in lines."""
+    return json.dumps(_in_lines(request), ensure_ascii=False, sort_keys=True)
+
+
+def lines(text: str) -> str | list[str]:
+    """Text as it is recorded: one of several lines as a list."""
+    return text.split("\n") if "\n" in text else text
+
+
+def joined(recorded: Any) -> str:
+    """The text that `lines` recorded."""
+    return "\n".join(recorded) if isinstance(recorded, list) else str(recorded)
+
+
+def _in_lines(value: Any) -> Any:
+    match value:
+        case str():
+            return lines(value)
+        case Mapping():
+            return {str(key): _in_lines(entry) for key, entry in value.items()}
+        case list() | tuple():
+            return [_in_lines(entry) for entry in value]
+        case _:
+            return value
+
+
+def _once(answers: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
+    """The answers without those at the end that say the same as the one before: the last one holds for all that follow."""
+    last = len(answers)
+    while last > 1 and answers[last - 1] == answers[last - 2]:
+        last -= 1
+    yield from answers[:last]
+
+
+def _readable(request: Mapping[str, Any]) -> str:
+    return json.dumps(_in_lines(request), ensure_ascii=False, indent=2, sort_keys=True)
+
+
+def _difference(before: str, after: str) -> str:
+    changed = [
+        line
+        for line in difflib.ndiff(before.splitlines(), after.splitlines())
+        if line[:2] in ("- ", "+ ")  # without the lines that are equal, and the marks below those that differ
+    ]
+    more = len(changed) - LONGEST_DIFFERENCE
+    return "\n".join(changed[:LONGEST_DIFFERENCE] + ([f"… and {more} more lines"] if more > 0 else []))
+
+
+def _indented(text: str) -> str:
+    shown = text.splitlines()
+    more = len(shown) - LONGEST_DIFFERENCE
+    shown = shown[:LONGEST_DIFFERENCE] + ([f"… and {more} more lines"] if more > 0 else [])
+    return "\n".join(f"    {line}" for line in shown)
+
+
+def _read(path: Path, shown: str) -> _File:
+    try:
+        return _File.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as exc:
+        raise ConfigError(f"cannot be read: {exc.strerror}", place=Place(shown)) from exc
+    except UnicodeDecodeError as exc:
+        raise ConfigError("is not UTF-8 text", place=Place(shown)) from exc
+    except json.JSONDecodeError as exc:
+        raise ConfigError(f"is not JSON: {exc.msg}", place=Place(shown, exc.lineno, exc.colno), hint=_MEND) from exc
+    except ValidationError as exc:
+        step, message = problems(exc)[0]
+        raise ConfigError(f"is no cassette: {dotted(step)}: {message}", place=Place(shown), hint=_MEND) from exc
+
+
+_MEND = "delete the file and record it again with `groundhook test --record`"

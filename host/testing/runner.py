@@ -1,0 +1,163 @@
+"""Runs the tests of an app's assistants: finds the files, opens what they need, and hands out a result for each test.
+
+Every file has a cassette of its own and every test an isolate of its own; the host and its workers are shared. Results come as
+they are known, in the order of the files.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from hooks.runner import InProcessEngine, WorkerEngine
+from hooks.testing import Declared, Fault, Suite, open_suites
+from host.app import Host, open_host
+from host.errors import ConfigErrors, HostError, Place, UnknownName, UsageError
+from host.packages import Package
+from host.ports import HookScript
+from host.testing.cassette import SUFFIX, Cassette
+from host.testing.stage import Stage
+
+Status = Literal["passed", "failed", "skipped"]
+ENDINGS = (".test.ts", ".test.js")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What came of one test, or of a file that could not be run (`name` is empty then). `said`: what it wrote to the console."""
+
+    assistant: str
+    file: str
+    name: str
+    status: Status
+    place: Place
+    fault: Fault | None = None
+    duration_ms: float = 0.0
+    said: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEnd:
+    """A file is done. `written`: its cassette was; `unused`: recordings that no test asked for."""
+
+    file: str
+    cassette: str
+    written: bool = False
+    unused: int = 0
+
+
+@dataclass
+class Runner:
+    """The tests of an open host."""
+
+    host: Host
+    engine: WorkerEngine | InProcessEngine
+    record_at: datetime | None = None
+    files: list[str] = field(default_factory=list)
+
+    async def run(self, assistants: Sequence[str] = ()) -> AsyncGenerator[Result | FileEnd]:
+        """Run the tests of these assistants, of all when none is named. Raises UnknownName for one that is not there, UsageError
+        when there is not a single file of tests."""
+        app = self.host.app
+        for id in assistants:
+            if id not in app.packages:
+                raise UnknownName("assistant", id, app.packages)
+        found = [(id, path) for id in assistants or app.packages for path in test_files(folder_of(app.root, id))]
+        if not found:
+            where = " or ".join(f"assistants/{id.replace('.', '/')}/tests" for id in assistants) or "assistants/*/tests"
+            raise UsageError(f"no tests in {where}", hint=f"files of tests end with {' or '.join(ENDINGS)}")
+        for id, path in found:
+            async with aclosing(self._file(id, path)) as results:
+                async for result in results:
+                    yield result
+
+    async def _file(self, id: str, path: Path) -> AsyncGenerator[Result | FileEnd]:
+        """One file: every test of it, and what became of its cassette."""
+        shown = path.relative_to(self.host.app.root).as_posix()
+        began = time.perf_counter()
+
+        def failed(fault: Fault) -> Result:
+            return Result(
+                assistant=id, file=shown, name="", status="failed", place=fault.place, fault=fault, duration_ms=_since(began)
+            )
+
+        try:
+            package = self.host.app.package(id)
+            cassette = self._cassette(path)
+            file = self._opened(package, path, cassette)
+            tests = await file.tests(Stage(self.host, id, cassette))
+        except HostError as exc:
+            for error in exc.errors if isinstance(exc, ConfigErrors) else [exc]:
+                yield failed(Fault(error.message, error.place or Place(shown), callers=(error.hint,) if error.hint else ()))
+            return
+        if not tests:
+            yield failed(Fault('there is no test in this file: test("name", () => {…})', Place(shown)))
+        passed = True
+        for index, test in enumerate(tests):
+            result = await self._test(id, shown, file, index, test, cassette)
+            passed = passed and result.status == "passed"
+            yield result
+        written = self.record_at is not None and cassette.save()
+        yield FileEnd(file=shown, cassette=cassette.shown, written=written, unused=cassette.unused if passed else 0)
+
+    async def _test(self, id: str, shown: str, file: Suite, index: int, test: Declared, cassette: Cassette) -> Result:
+        stage, began = Stage(self.host, id, cassette), time.perf_counter()
+        fault = None if test.skipped else await file.run(index, stage)
+        return Result(
+            assistant=id,
+            file=shown,
+            name=test.name,
+            status="skipped" if test.skipped else "passed" if fault is None else "failed",
+            place=test.place if fault is None else fault.place,
+            fault=fault,
+            duration_ms=_since(began),
+            said=tuple(stage.said),
+        )
+
+    def _cassette(self, path: Path) -> Cassette:
+        place = path.with_name(cassette_name(path.name))
+        return Cassette.load(place, place.relative_to(self.host.app.root).as_posix(), record_at=self.record_at)
+
+    def _opened(self, package: Package, path: Path, cassette: Cassette) -> Suite:
+        limits = self.host.app.settings_for(package).settings.hooks.limits
+        script = HookScript(entry=path, root=package.folder, shown=package.shown)
+        return Suite(self.engine, script, cassette.now, cassette.seed, limits)
+
+
+@asynccontextmanager
+async def open_runner(
+    root: str | Path, *, record: bool = False, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[Runner]:
+    """The tests of the app in a folder. `record`: ask the real sources and models, and write new cassettes. Raises
+    ConfigError."""
+    async with (
+        open_host(root, environment=environment) as host,
+        open_suites(cache=host.app.state / "hooks") as engine,
+    ):
+        yield Runner(host, engine, host.machinery.now() if record else None)
+
+
+def cassette_name(file: str) -> str:
+    """`first.test.ts` → `first.cassette.json`."""
+    for ending in ENDINGS:
+        file = file.removesuffix(ending)
+    return file + SUFFIX
+
+
+def test_files(folder: Path) -> Iterator[Path]:
+    """The files of tests in an assistant's folder."""
+    tests = folder / "tests"
+    yield from sorted(path for path in tests.glob("*") if path.name.endswith(ENDINGS)) if tests.is_dir() else ()
+
+
+def folder_of(root: Path, id: str) -> Path:
+    return root / "assistants" / id.replace(".", "/")
+
+
+def _since(began: float) -> float:
+    return round((time.perf_counter() - began) * 1000, 3)

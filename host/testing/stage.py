@@ -1,0 +1,192 @@
+"""What stands behind a file of tests: turns of the assistant through the public door, on recorded or scripted answers.
+
+Owns the options of `turn(message, options)` and the value that it returns. A turn runs on a host of its own making: the same
+machinery, with recordings in the place of sources and models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from handlers.canned import ANY, CannedSource
+from host.app import Host
+from host.errors import ConfigError, SourceError, UsageError
+from host.llm.scripted import ScriptedConnector
+from host.ports import Connector, Delta, Found, Handler, ModelCall, Reranker, Scope
+from host.registry import Registry
+from host.run import Fixed, Machinery
+from host.search.searcher import Plugins
+from host.testing.answer import Asked, answer_of
+from host.testing.cassette import Cassette, NotRecorded
+from host.testing.tape import Tape, TapedDocuments, TapedModel, TapedReranker, TapedSource
+from host.types.base import dotted, problems, read
+from host.types.events import Event
+from host.types.search import SEARCH_TYPES, Item, SearchRequest, SearchType
+from host.types.specs import ConnectorOptions, ConnectorSpec
+from host.types.turn import Identity, TurnOptions
+
+COMPUTED = frozenset({"score"})  # rerankers that ask nobody
+
+
+class TurnAsked(TurnOptions):
+    """What a test may say beside the message: what a request may say, who asks, and what the world answers."""
+
+    assistant: str = Field(default="", description="Another assistant than the tests' own")
+    identity: Identity = Identity()
+    now: datetime | None = Field(default=None, description="Another time of day than the cassette's")
+    model: tuple[Any, ...] | None = Field(
+        default=None, description="What the model answers, in order, as a scripted connector's options.script"
+    )
+    searches: dict[SearchType, Any] = Field(
+        default={},
+        description="What a source finds: items, {query: items} with `*` for any other, or the text of an error",
+    )
+
+
+@dataclass
+class Stage:
+    """`hooks.rows.testing.Stage` for one test."""
+
+    host: Host
+    assistant: str
+    cassette: Cassette
+    said: list[str] = field(default_factory=list)
+
+    async def turn(self, message: Any, options: Any, /) -> Mapping[str, Any]:
+        """Raises UsageError and ConfigError; NotRecorded when something was asked for that is not recorded."""
+        wanted = _wanted(options)
+        if not isinstance(message, (str, list)):
+            raise UsageError("turn: the message must be text or a list of messages {role, content}")
+        asked, known = Asked(), len(self.cassette.problems)
+        host = replace(self.host, machinery=self._machinery(wanted, asked))
+        events: list[Event] = []
+        request = wanted.model_dump(exclude_unset=True, include=set(TurnOptions.model_fields))
+        entered = host.stream(wanted.assistant or self.assistant, message, identity=wanted.identity, options=request)
+        async with entered as stream:
+            async for event in stream:
+                events.append(event)
+        missing = [problem.message for problem in self.cassette.problems[known:]]
+        if missing:
+            raise NotRecorded("\n".join(missing), hint=self.cassette.problems[known].hint)
+        return answer_of(events, asked)
+
+    async def log(self, level: str, message: str, /) -> None:
+        self.said.append(message if level == "info" else f"{level}: {message}")
+
+    def _machinery(self, wanted: TurnAsked, asked: Asked) -> Machinery:
+        """The host's own with recordings in it, and what this turn says itself in the place of those."""
+        real, cassette = self.host.machinery, self.cassette
+        now = wanted.now.astimezone() if wanted.now is not None else cassette.now
+        tape = Tape(cassette, now.isoformat() if wanted.now is not None else "")
+        handlers = Registry[Handler]("search type")
+        for type in SEARCH_TYPES:
+            taped = TapedSource(tape, type, real.plugins.handlers.get(type))
+            handlers.add(type, WatchedSource(_canned(type, wanted.searches[type]) if type in wanted.searches else taped, asked))
+        rerankers = Registry[Reranker]("reranker")
+        for name in real.plugins.rerankers:
+            reranker = real.plugins.rerankers.get(name)
+            rerankers.add(name, reranker if name in COMPUTED else TapedReranker(tape, name, reranker))
+        scripted = None if wanted.model is None else _scripted(wanted.model)
+
+        def connector(id: str) -> Connector:
+            if id not in real.app.connectors:
+                return real.connectors(id)  # says which there are
+            return WatchedModel(id, scripted or TapedModel(tape, id, lambda: real.connectors(id)), asked)
+
+        def web_configured(settings: Any) -> bool:
+            if "web" in wanted.searches or not cassette.recording:
+                return "web" in wanted.searches or cassette.web
+            cassette.web = real.web_configured(settings)
+            return cassette.web
+
+        return replace(
+            real,
+            plugins=Plugins(handlers=handlers, rerankers=rerankers),
+            documents=TapedDocuments(tape, real.documents),
+            connectors=connector,
+            now=lambda: now,
+            web_configured=web_configured,
+            fixed=Fixed(clock=True, seed=cassette.seed),
+        )
+
+
+@dataclass(frozen=True)
+class WatchedSource:
+    """A `Handler` whose requests are remembered."""
+
+    of: Handler
+    asked: Asked
+
+    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+        self.asked.searches.append(request)
+        return await self.of.search(request, scope)
+
+
+@dataclass(frozen=True)
+class WatchedModel:
+    """A `Connector` whose calls are remembered."""
+
+    id: str
+    of: Connector
+    asked: Asked
+
+    def stream(self, call: ModelCall, /) -> AbstractAsyncContextManager[AsyncIterator[Delta]]:
+        self.asked.models.append((self.id, call))
+        return self.of.stream(call)
+
+
+def _wanted(options: Any) -> TurnAsked:
+    if options is not None and not isinstance(options, Mapping):
+        raise UsageError("turn: options must be an object")
+    try:
+        wanted, unknown = read(TurnAsked, options or {})
+    except ValidationError as exc:
+        path, message = problems(exc)[0]
+        raise UsageError(f"turn: option {dotted(path)}: {message}") from exc
+    for key in unknown:
+        raise UsageError(f"turn: {key}")
+    return wanted
+
+
+def _scripted(script: Sequence[Any]) -> ScriptedConnector:
+    try:
+        return ScriptedConnector(ConnectorSpec(id="model", type="scripted", options=ConnectorOptions(script=tuple(script))))
+    except ConfigError as exc:
+        raise UsageError(f"turn: {exc.message}", hint=exc.hint) from exc
+
+
+def _canned(type: SearchType, said: Any) -> CannedSource:
+    """A source that finds what a test says."""
+    by_query = said if isinstance(said, Mapping) else {ANY: said}
+    return CannedSource({query: _page(type, query, page) for query, page in by_query.items()})
+
+
+def _page(type: SearchType, query: str, page: Any) -> list[Item] | SourceError:
+    if isinstance(page, str):
+        return SourceError(page)
+    if not isinstance(page, list):
+        raise UsageError(f"turn: searches.{type}[{query!r}] must be a list of items or the text of an error")
+    return [_item(type, index, entry) for index, entry in enumerate(page)]
+
+
+def _item(type: SearchType, index: int, entry: Any) -> Item:
+    """An item of a test: a title alone, or fields of an item; its key is what says best what it is."""
+    raw = {"title": entry} if isinstance(entry, str) else entry
+    where = f"turn: searches.{type}: item {index}"
+    if not isinstance(raw, Mapping):
+        raise UsageError(f"{where} must be a title or an object")
+    try:
+        item, unknown = read(Item, {"score": 0.5, "content": raw.get("title", ""), **raw, "type": type})
+    except ValidationError as exc:
+        path, message = problems(exc)[0]
+        raise UsageError(f"{where}: {dotted(path)}: {message}") from exc
+    for key in unknown:
+        raise UsageError(f"{where}: {key}")
+    named = [item.url] if item.url else [item.collection, item.document_id, item.model, str(item.record_id or ""), item.title]
+    return item.model_copy(update={"key": item.key or "/".join(["test", *filter(None, named)])})
