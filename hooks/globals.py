@@ -75,10 +75,10 @@ declare class TextDecoder {
 """,
     "structuredClone": "declare function structuredClone<T>(value: T): T;\n",
     "queueMicrotask": "declare function queueMicrotask(callback: () => void): void;\n",
-    "setTimeout": "declare function setTimeout(callback: (...args: any[]) => void, ms?: number, ...args: any[]): number;\n"
-    "declare function clearTimeout(id?: number): void;\n",
-    "setInterval": "declare function setInterval(callback: (...args: any[]) => void, ms?: number, ...args: any[]): number;\n"
-    "declare function clearInterval(id?: number): void;\n",
+    "setTimeout": "declare function setTimeout(callback: (...args: any[]) => void, ms?: number, ...args: any[]): number;\n",
+    "clearTimeout": "declare function clearTimeout(id?: number): void;\n",
+    "setInterval": "declare function setInterval(callback: (...args: any[]) => void, ms?: number, ...args: any[]): number;\n",
+    "clearInterval": "declare function clearInterval(id?: number): void;\n",
     "URL": """\
 declare class URL {
   constructor(url: string, base?: string | URL);

@@ -18,7 +18,7 @@ from typing import Any
 import anyio.to_thread
 
 from hooks.calls import MISSING_FUNCTIONS, MISSING_OBJECTS
-from host.errors import HookCrashed, HookTypeError, Place
+from host.errors import HookCrashed, HookTypeError, Place, suggestion
 from host.ports import HookScript
 
 COMPILER_OPTIONS: dict[str, Any] = {
@@ -35,6 +35,8 @@ COMPILER_OPTIONS: dict[str, Any] = {
     "skipLibCheck": True,
     "noEmit": True,
 }
+_NO_NAME = re.compile(r"Cannot find name '(\w+)'\.")
+_NOT_IN_UNION = re.compile(r"""Type '"([^"]+)"' is not assignable to type '(\w+)'""")
 _MISSING = {**MISSING_FUNCTIONS, **MISSING_OBJECTS}
 
 
@@ -60,7 +62,7 @@ def _type_errors(scripts: Sequence[HookScript], declarations: str) -> list[HookT
         entries = [script.entry.resolve().as_posix() for script in scripts]
         config = {"compilerOptions": COMPILER_OPTIONS, "files": ["groundhook.d.ts", *entries]}
         (folder / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")
-        errors = [_error(finding, folder, scripts) for finding in _compile(folder)]
+        errors = [_error(finding, folder, scripts, declarations) for finding in _compile(folder)]
     return sorted(errors, key=_where)
 
 
@@ -76,19 +78,23 @@ def _compile(folder: Path) -> list[_Finding]:
     return [_Finding(each.file or "", each.line, each.column, each.code, each.message) for each in result.errors]
 
 
-def _error(finding: _Finding, folder: Path, scripts: Sequence[HookScript]) -> HookTypeError:
-    message, hint = _worded(finding)
+def _error(finding: _Finding, folder: Path, scripts: Sequence[HookScript], declarations: str) -> HookTypeError:
+    message, hint = _worded(finding, declarations)
     place = Place(_shown(folder / finding.file, scripts), finding.line, finding.column) if finding.file else None
     return HookTypeError(f"TS{finding.code}", message, place=place, hint=hint)
 
 
-def _worded(finding: _Finding) -> tuple[str, str]:
-    """Message and hint. The compiler's own advice on a name that is not there speaks of browsers and Node."""
+def _worded(finding: _Finding, declarations: str) -> tuple[str, str]:
+    """Message and hint. The compiler's own advice on a name that is not there speaks of browsers and Node, and of a name that is
+    not in a union it names only the union."""
     message = " ".join(line.strip() for line in finding.message.splitlines())
-    name = re.match(r"Cannot find name '(\w+)'\.", message)
-    if name is None or name[1] not in _MISSING:
-        return f"TS{finding.code}: {message}", ""
-    return f"TS{finding.code}: {name[1]!r} is not offered by this host", _MISSING[name[1]]
+    missing = _NO_NAME.match(message)
+    if missing and missing[1] in _MISSING:
+        return f"TS{finding.code}: {missing[1]!r} is not offered by this host", _MISSING[missing[1]]
+    other = _NOT_IN_UNION.match(message)
+    union = re.search(rf"^ *export type {other[2]} = (.*);$", declarations, re.MULTILINE) if other else None
+    hint = suggestion(other[1], re.findall(r'"([^"]+)"', union[1])) if other and union else ""
+    return f"TS{finding.code}: {message}", hint
 
 
 def _where(error: HookTypeError) -> tuple[str, int, int]:

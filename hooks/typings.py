@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import getmembers, isclass
+from pathlib import Path
 from textwrap import indent
 from typing import Any
 
 from pydantic import BaseModel
 
-from hooks.calls import CALLS, LATE, MISSING_FUNCTIONS, MISSING_OBJECTS
+from hooks.calls import CALLS, LATE
 from hooks.declare import Declarations, comment
 from hooks.globals import CONTEXT, DIALECT, GLOBALS, SHARED
 from hooks.row import HostCall
@@ -45,6 +46,7 @@ SPECIAL = {
     ("NextPayload", "messages"): "Message[]",
 }
 
+DOCUMENT = Path("docs/ctx.d.ts")  # what `make docs` writes
 _HEAD = """\
 // What a hook of Groundhook may use: {whose}.
 // Written by `groundhook types`; changes to this file are lost. In a hook:
@@ -66,13 +68,19 @@ class Names:
     tools: Sequence[str] = ()
 
 
-def typings(names: Names | None = None) -> str:
+def typings(names: Names | None = None, calls: Sequence[HostCall] = CALLS) -> str:
     """The declarations, for an app's names or for no app in particular."""
     given = names or Names()
     whose = "this app's names, and every call" if names else "every call"
-    members = [_names(given), *_models(), SHARED, _context(), *_extra()]
+    members = [_names(given), *_models(calls), SHARED, _context(calls), *_extra(calls)]
     inside = indent("\n".join(members), "  ", lambda line: bool(line.strip()))
-    return _HEAD.format(whose=whose) + f'declare module "groundhook" {{\n{inside}}}\n\n' + "\n".join(_globals()) + "\n" + DIALECT
+    return (
+        _HEAD.format(whose=whose)
+        + f'declare module "groundhook" {{\n{inside}}}\n\n'
+        + "\n".join(_globals(calls))
+        + "\n"
+        + DIALECT
+    )
 
 
 def _names(names: Names) -> str:
@@ -92,51 +100,49 @@ def _union(names: Sequence[str]) -> str:
     return " | ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names)) or "string"
 
 
-def _models() -> tuple[str, ...]:
+def _models(calls: Sequence[HostCall]) -> tuple[str, ...]:
     made = Declarations(SPECIAL)
     for annotation in RECEIVED:
         made.type_of(annotation, given=False)
-    for annotation in (*GIVEN, *(call.options for call in CALLS)):
+    for annotation in (*GIVEN, *(call.options for call in calls)):
         made.type_of(annotation, given=True)
-    for call in CALLS:
+    for call in calls:
         made.type_of(call.result, given=False)
-    for model in _mentioned():
+    for model in _mentioned(calls):
         made.add(model, given=False)
     return made.texts
 
 
-def _mentioned() -> Iterator[type[BaseModel]]:
+def _mentioned(calls: Sequence[HostCall]) -> Iterator[type[BaseModel]]:
     """Models that a row's signature names."""
     known = {name: value for module in (search, turn) for name, value in getmembers(module, isclass)}
-    words = dict.fromkeys(word for call in CALLS for word in re.findall(r"\b[A-Z]\w+", call.ts + call.types))
+    words = dict.fromkeys(word for call in calls for word in re.findall(r"\b[A-Z]\w+", call.ts + call.types))
     for word in words:
         model = known.get(word)
         if model is not None and issubclass(model, BaseModel) and model is not search.SearchRequest:
             yield model
 
 
-def _extra() -> list[str]:
-    return [f"export {text.strip().removeprefix('export ')}\n" for text in dict.fromkeys(call.types for call in CALLS) if text]
+def _extra(calls: Sequence[HostCall]) -> list[str]:
+    return [f"export {text.strip().removeprefix('export ')}\n" for text in dict.fromkeys(call.types for call in calls) if text]
 
 
 # ---------------------------------------------------------------------------------------------------- calls
 
 
-def _context() -> str:
-    tree = _tree(call for call in CALLS if call.js.startswith("ctx."))["ctx"]
+def _context(calls: Sequence[HostCall]) -> str:
+    tree = _tree(call for call in calls if call.js.startswith("ctx.")).get("ctx", {})
     return f"{CONTEXT}{indent(_body(tree), '  ')}}}\n"
 
 
-def _globals() -> Iterator[str]:
-    tree = _tree(call for call in CALLS if not call.js.startswith("ctx."))
+def _globals(calls: Sequence[HostCall]) -> Iterator[str]:
+    tree = _tree(call for call in calls if not call.js.startswith("ctx."))
     for name, node in tree.items():
         if isinstance(node, HostCall):
             yield "".join(f"{comment(node.doc)}declare function {name}{signature};\n" for signature in _signatures(node))
         else:
             yield f"declare var {name}: {{\n{indent(_body(node), '  ')}}};\n"
-    missing = {*MISSING_FUNCTIONS, *MISSING_OBJECTS, *tree}
-    yield from (text for name, text in GLOBALS.items() if name not in missing)
-    yield from (f"declare var {name}: any;\n" for name in LATE if name not in GLOBALS)
+    yield from (GLOBALS.get(name, f"declare var {name}: any;\n") for name in LATE)
 
 
 def _tree(calls: Iterator[HostCall]) -> dict[str, Any]:
@@ -170,3 +176,7 @@ def _signatures(call: HostCall) -> list[str]:
         return ["(...values: any[]): void"]
     result = "any" if call.result is None else Declarations(SPECIAL).type_of(call.result, given=False)
     return [f"(...args: any[]): {result}"]
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(typings(), encoding="utf-8")
