@@ -11,7 +11,7 @@ import json
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel
 from pydantic.fields import FieldInfo
@@ -47,6 +47,8 @@ class Declarations:
         if annotation in _SCALARS:
             return _SCALARS[annotation]
         origin, args = get_origin(annotation), get_args(annotation)
+        if origin is Annotated:
+            return self.type_of(args[0], given=given)
         if origin is Literal:
             return " | ".join(json.dumps(value) for value in args)
         if origin in (Union, types.UnionType):

@@ -50,6 +50,8 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+LONGEST_NAME = 100  # characters of an unknown name that is compared with those that are known
+
 
 @dataclass(frozen=True)
 class Place:
@@ -281,7 +283,7 @@ def leaves(error: BaseException) -> Iterator[BaseException]:
 
 def suggestion(name: str, known: Sequence[str]) -> str:
     """What to say after an unknown name: the nearest known one, or all of them when there are few."""
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6) if len(name) <= LONGEST_NAME else []
     if near:
         return f"did you mean {near[0]!r}?"
     if not known:

@@ -14,6 +14,7 @@ from host.types.base import dotted, problems, read
 from host.types.search import SEARCH_TYPES, DBOptions, KBOptions, SearchRequest, SearchResult, SearchType, WebOptions
 
 Mode = Literal["all", "any", "race"]
+MOST_TOGETHER = 50  # searches of one call: each is a task of the host's
 
 OPTIONS: dict[SearchType, type[WebOptions] | type[KBOptions] | type[DBOptions]] = {
     "web": WebOptions,
@@ -43,6 +44,8 @@ def _search_many(mode: Mode) -> Run:
         (entries,) = padded(arguments, 1)
         if not isinstance(entries, list):
             raise UsageError(f"{call.js}: requests must be a list of {{type, query, …}}, not {kind_of(entries)}")
+        if len(entries) > MOST_TOGETHER:
+            raise UsageError(f"{call.js}: at most {MOST_TOGETHER} requests at once, not {len(entries)}")
         requests = [await _entry(f"{call.js}: requests[{index}]", entry, services) for index, entry in enumerate(entries)]
         results = await services.search_many(requests, mode) if requests else []
         return f"[{','.join(result.model_dump_json() for result in results)}]"

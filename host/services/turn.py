@@ -97,6 +97,7 @@ class TurnServices:
     async def log(self, level: str, message: str, /) -> None:
         with span("log", message, level=level):
             pass
+        await self.run.channel.breathe()  # a hook must not fill the host's memory with lines that nobody reads
 
     async def warn(self, code: str, message: str, /) -> None:
         await self.run.channel.send(Warned(code=code, message=message, file=self.run.package.shown))

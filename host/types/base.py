@@ -5,13 +5,36 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, FailFast, ValidationError
 
 from host.errors import suggestion
 
 Model = TypeVar("Model", bound=BaseModel)
+Listed = TypeVar("Listed")
+
+MOST_ENTRIES = 1000  # of a list or mapping whose entries are checked one by one
+MOST_UNKNOWN = 20  # unknown keys that are named
+LONGEST_NAME = 80  # characters of a key in a report
+
+
+def _few(value: Any) -> Any:
+    if isinstance(value, (list, tuple, dict)) and len(value) > MOST_ENTRIES:
+        raise ValueError(f"should have at most {MOST_ENTRIES} entries, not {len(value)}")
+    return value
+
+
+class _First(FailFast):
+    """Only the first wrong entry is reported. Hashable, as unions want their members."""
+
+    def __hash__(self) -> int:
+        return hash(self.fail_fast)
+
+
+# For mappings and lists that a script fills: a hundred thousand wrong entries are as many errors, and seconds of the event loop.
+FEW = BeforeValidator(_few)
+Few = Annotated[Listed, _First(), FEW]
 
 
 class Value(BaseModel):
@@ -34,11 +57,17 @@ class UnknownKey:
 def read(model: type[Model], raw: Mapping[str, Any]) -> tuple[Model, list[UnknownKey]]:
     """Validate `raw` as `model`, leaving out keys that the model does not have and reporting them.
 
-    Raises pydantic.ValidationError when a known key has a wrong value; `problems` words it.
+    Of very many unknown keys the first are named and the rest counted. Raises pydantic.ValidationError when a known key has a
+    wrong value; `problems` words it.
     """
-    unknown: list[UnknownKey] = []
+    unknown: list[tuple[str, str, type[BaseModel]]] = []
     known = _strip(model, raw, "", unknown)
-    return model.model_validate(known), unknown
+    named = [
+        UnknownKey(f"{path}{_short(key)}", suggestion(key, sorted(names_of(of)))) for path, key, of in unknown[:MOST_UNKNOWN]
+    ]
+    if len(unknown) > MOST_UNKNOWN:
+        named.append(UnknownKey("…", f"and {len(unknown) - MOST_UNKNOWN} more"))
+    return model.model_validate(known), named
 
 
 def problems(error: ValidationError) -> list[tuple[tuple[str | int, ...], str]]:
@@ -66,7 +95,14 @@ def names_of(model: type[BaseModel]) -> dict[str, Any]:
     return names
 
 
-def _strip(model: type[BaseModel], raw: Mapping[str, Any], path: str, unknown: list[UnknownKey]) -> dict[str, Any]:
+def _short(key: str) -> str:
+    return key if len(key) <= LONGEST_NAME else f"{key[:LONGEST_NAME]}…"
+
+
+def _strip(
+    model: type[BaseModel], raw: Mapping[str, Any], path: str, unknown: list[tuple[str, str, type[BaseModel]]]
+) -> dict[str, Any]:
+    """`raw` without keys that the model does not have; those are added to `unknown`: (path, key, model)."""
     if model.model_config.get("extra") == "allow":
         return dict(raw)
     names = names_of(model)
@@ -74,12 +110,12 @@ def _strip(model: type[BaseModel], raw: Mapping[str, Any], path: str, unknown: l
     for key, value in raw.items():
         where = f"{path}{key}"
         if key not in names:
-            unknown.append(UnknownKey(where, suggestion(key, sorted(names))))
+            unknown.append((path, key, model))
             continue
         inner = next(_models_in(names[key]), None)
         if inner is not None and isinstance(value, Mapping):
             value = _strip(inner, value, f"{where}.", unknown)
-        elif inner is not None and isinstance(value, (list, tuple)):
+        elif inner is not None and isinstance(value, (list, tuple)) and len(value) <= MOST_ENTRIES:
             value = [
                 _strip(inner, entry, f"{where}[{index}].", unknown) if isinstance(entry, Mapping) else entry
                 for index, entry in enumerate(value)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field
 
-from host.types.base import Value
+from host.types.base import Few, Value
 
 SearchType = Literal["web", "kb", "db"]
 Source = Literal["user", "hook", "auto"]
@@ -45,7 +45,7 @@ class WebOptions(Value):
     """Options of `ctx.search.Web`."""
 
     limit: int | None = Field(default=None, ge=1, le=1000, description="Most results to return (default 10)")
-    sites: tuple[str, ...] | None = Field(default=None, description="Only results from these sites")
+    sites: Few[tuple[str, ...]] | None = Field(default=None, description="Only results from these sites")
     time_range: Literal["day", "week", "month", "year"] | None = Field(
         default=None,
         validation_alias=AliasChoices("time_range", "timeRange"),
@@ -58,7 +58,7 @@ class KBOptions(Value):
     """Options of `ctx.search.KB`."""
 
     limit: int | None = Field(default=None, ge=1, le=1000, description="Most results to return (default 10)")
-    collections: tuple[str, ...] | None = Field(default=None, description="Collections to search (default: the assistant's)")
+    collections: Few[tuple[str, ...]] | None = Field(default=None, description="Collections to search (default: the assistant's)")
     threshold: float | None = Field(
         default=None, ge=0, le=1, description="Least similarity, 0-1, the same scale for every embedding model"
     )
@@ -70,10 +70,10 @@ class DBOptions(Value):
     """Options of `ctx.search.DB`."""
 
     limit: int | None = Field(default=None, ge=1, le=1000, description="Most records to return")
-    models: tuple[str, ...] | None = Field(default=None, description="Models to query (default: the assistant's)")
-    wheres: tuple[Where, ...] | None = Field(default=None, description="Conditions ANDed with those of the question")
-    orders: tuple[Order, ...] | None = Field(default=None, description="Sort orders")
-    select: tuple[str, ...] | None = Field(default=None, description="Fields to return (default: all)")
+    models: Few[tuple[str, ...]] | None = Field(default=None, description="Models to query (default: the assistant's)")
+    wheres: Few[tuple[Where, ...]] | None = Field(default=None, description="Conditions ANDed with those of the question")
+    orders: Few[tuple[Order, ...]] | None = Field(default=None, description="Sort orders")
+    select: Few[tuple[str, ...]] | None = Field(default=None, description="Fields to return (default: all)")
     rerank: RerankOptions | None = None
 
 

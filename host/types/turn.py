@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, ConfigDict, Field
 
-from host.types.base import Value
+from host.types.base import FEW, Few, Value
 from host.types.search import SearchType
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
@@ -55,9 +55,9 @@ class Message(Value):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     role: Role
-    content: str | list[dict[str, Any]] | None = ""
+    content: str | Few[list[dict[str, Any]]] | None = ""
     name: str | None = None
-    tool_calls: list[dict[str, Any]] | None = None
+    tool_calls: Few[list[dict[str, Any]]] | None = None
     tool_call_id: str | None = None
 
     @property
@@ -94,7 +94,7 @@ class SearchChoice(Value):
     """Create's `search` in its long form: whether to search automatically, and which types."""
 
     need_search: bool = True
-    search_types: tuple[SearchType, ...] | None = Field(
+    search_types: Few[tuple[SearchType, ...]] | None = Field(
         default=None, validation_alias=AliasChoices("search_types", "types", "searchTypes")
     )
 
@@ -111,14 +111,14 @@ class Delegation(Value):
     """Hands the turn to another assistant."""
 
     agent_id: str
-    messages: tuple[Message, ...] = ()
+    messages: Few[tuple[Message, ...]] = ()
     options: dict[str, Any] = {}
 
 
 class CreateReturn(Value):
     """What a Create hook may return."""
 
-    messages: tuple[Message, ...] | None = None
+    messages: Few[tuple[Message, ...]] | None = None
     search: bool | SearchChoice | None = None
     citation: CitationOverride | None = None
     temperature: float | None = None
@@ -128,7 +128,7 @@ class CreateReturn(Value):
     prompt_preset: str | None = None
     disable_global_prompts: bool | None = None
     mcp_servers: list[Any] | None = None
-    uses: dict[str, str] | None = None
+    uses: Annotated[dict[str, str], FEW] | None = None
     metadata: dict[str, Any] | None = None
     locale: str | None = None
     theme: str | None = None
