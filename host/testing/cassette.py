@@ -54,11 +54,13 @@ class _File(Value):
 
 @dataclass
 class Cassette:
-    """The recordings of one file of tests. `recording`: what is asked is taken from the world and kept; else it must be there."""
+    """The recordings of one file of tests. `recording`: what is asked is taken from the world and kept; else it must be there.
+    `home`: the app's folder, which is kept as `/app` so that a recording tells nothing of the machine it was made on."""
 
     path: Path
     shown: str
     recording: bool
+    home: str = ""
     now: datetime = FIRST_NOW
     seed: int = FIRST_SEED
     web: bool = False
@@ -67,16 +69,16 @@ class Cassette:
     _played: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @staticmethod
-    def load(path: Path, shown: str, *, record_at: datetime | None = None) -> Cassette:
+    def load(path: Path, shown: str, *, record_at: datetime | None = None, home: str = "") -> Cassette:
         """What is recorded in a file; nothing when there is none. With `record_at` a cassette that is made anew: its clock stands
         where the old one's did, else at that moment. Raises ConfigError for a file that is no cassette."""
         found = _read(path, shown) if path.is_file() else None
         if record_at is not None:
-            now = found.now if found else record_at.replace(microsecond=0)
-            return Cassette(path, shown, True, now, found.seed if found else FIRST_SEED)
+            now = found.now if found else record_at.astimezone(UTC).replace(microsecond=0)
+            return Cassette(path, shown, True, home, now, found.seed if found else FIRST_SEED)
         file = found or _File()
         calls = {(each.call, canonical(each.request)): each for each in file.calls}
-        return Cassette(path, shown, False, file.now, file.seed, file.web, _calls=calls)
+        return Cassette(path, shown, False, home, file.now, file.seed, file.web, _calls=calls)
 
     def play(self, call: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """The next answer to a request. Raises NotRecorded, which shows the nearest request there is."""
@@ -94,7 +96,10 @@ class Cassette:
         """Record an answer."""
         text = canonical(request)
         known = self._calls.get((call, text))
-        answers = (*(known.answers if known else ()), dict(answer))
+        kept = json.dumps(answer, ensure_ascii=False)
+        if self.home:
+            kept = kept.replace(self.home, "/app")
+        answers = (*(known.answers if known else ()), json.loads(kept))
         self._calls[call, text] = Recorded(call=call, request=json.loads(text), answers=answers)
 
     @property

@@ -121,7 +121,9 @@ class Runner:
 
     def _cassette(self, path: Path) -> Cassette:
         place = path.with_name(cassette_name(path.name))
-        return Cassette.load(place, place.relative_to(self.host.app.root).as_posix(), record_at=self.record_at)
+        root = self.host.app.root
+        shown, home = place.relative_to(root).as_posix(), root.resolve().as_posix()
+        return Cassette.load(place, shown, record_at=self.record_at, home=home)
 
     def _opened(self, package: Package, path: Path, cassette: Cassette) -> Suite:
         limits = self.host.app.settings_for(package).settings.hooks.limits
