@@ -11,27 +11,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from hooks.row import HostCall
-from hooks.rows import logs, search
+from hooks.rows import agents, logs, output, search, trace
 
-CALLS: tuple[HostCall, ...] = (*search.ROWS, *logs.ROWS)
+CALLS: tuple[HostCall, ...] = (*search.ROWS, *output.ROWS, *agents.ROWS, *trace.ROWS, *logs.ROWS)
 BY_NAME = {call.js: call for call in CALLS}
 
-_SEND = "return messages from Create or data from Next"
 MISSING_ON_CTX = {
-    **dict.fromkeys(("Send", "SendStream", "Append", "Replace", "Merge", "Set", "End", "EndBlock"), _SEND),
-    **dict.fromkeys(("MessageID", "BlockID", "ThreadID"), _SEND),
     "memory": "return metadata, or keep what the turn needs in a variable: Create and Next share one script",
-    "agent": "return delegate {agent_id, messages} to hand the turn to another assistant",
-    "llm": "return messages from Create and let the turn's own model answer",
     "mcp": "return mcp_servers from Create and let the model call the tools",
     "tools": "return mcp_servers from Create and let the model call the tools",
-    "trace": "use log.Info, log.Warn or log.Error; searches are traced by themselves",
 }
 MISSING_FUNCTIONS = {
     "Process": "use ctx.search.DB to read models; for text, plain JavaScript",
     "fetch": "use ctx.search.Web",
-    "structuredClone": "use JSON.parse(JSON.stringify(value))",
-    "URL": "take addresses apart with a regular expression",
     "require": "use import with a path that begins with ./ or ../",
     "Query": "use ctx.search.DB",
 }
@@ -51,6 +43,9 @@ LATE = (
     "clearTimeout",
     "setInterval",
     "clearInterval",
+    "structuredClone",
+    "URL",
+    "URLSearchParams",
 )
 
 
@@ -78,9 +73,10 @@ def table(units: int, seldom: str, dialect: Dialect = HOOKS) -> str:
             path,
             {
                 "path": path,
-                "on_ctx": path.startswith("ctx."),
+                "on_ctx": path.startswith("ctx"),
                 "name": path.removeprefix("ctx."),
                 "prints": call.prints,
+                "maker": call.maker,
                 "names": [],
             },
         )

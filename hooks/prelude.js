@@ -15,16 +15,20 @@
   const uncurried = Function.prototype.bind.bind(Function.prototype.call);
   const charCodeAt = uncurried(String.prototype.charCodeAt);
   const slice = uncurried(String.prototype.slice);
+  const lastIndexOf = uncurried(String.prototype.lastIndexOf);
   const then = uncurried(Promise.prototype.then);
   const resolved = Promise.resolve.bind(Promise);
   const { fromCharCode } = String;
+  delete JSON.rawJSON;  // with it a script could hand over numbers that no number in JavaScript can be
   const evaluate = eval;
   const taken = {
-    __proto__: null, Error, TypeError, String, stringify, slice, defineProperty, keys: Object.keys, apply, then, resolved,
-    now: Date.now, table, call, ask,
+    __proto__: null, Error, TypeError, String, stringify, slice, lastIndexOf, defineProperty, keys: Object.keys, apply, then, resolved,
+    now: Date.now, evaluate, table, call, ask,
   };
   let seldomMade;
   const seldom = () => (seldomMade ??= evaluate(table.seldom)(taken));
+  let objectsMade;
+  const objects = () => (objectsMade ??= evaluate(ask("!objects", ""))(taken, seldom(), guard));
 
   // ------------------------------------------------------------------------------------------------ bridge
   const memory = new SharedArrayBuffer(16 + 2 * table.units);
@@ -90,12 +94,14 @@
   const global = (name, value) => defineProperty(globalThis, name, { value, writable: true, configurable: true });
 
   const onCtx = {};
-  for (const { path, name, names, on_ctx, prints } of table.groups) {
-    const group = {};
+  for (const { path, name, names, on_ctx, prints, maker } of table.groups) {
+    const group = path === "ctx" ? onCtx : {};
     for (const own of names) {
       const full = path + "." + own;
-      group[own] = prints ? (...args) => seldom().print(full, args) : (...args) => call(full, args);
+      if (maker !== "") group[own] = (...args) => objects()[maker](full, args);
+      else group[own] = prints ? (...args) => seldom().print(full, args) : (...args) => call(full, args);
     }
+    if (group === onCtx) continue;
     if (on_ctx) onCtx[name] = guard(group, path);
     else global(name, guard(group, path));
   }
@@ -126,7 +132,7 @@
       try {
         list[i].make = evaluate(list[i].code);
       } catch (error) {
-        return "%" + stringify({ index: i, message: seldom().told(error, "message") });
+        return "%" + stringify({ __proto__: null, index: i, message: seldom().told(error, "message") });
       }
     }
     modules = list;
@@ -168,7 +174,7 @@
     } catch (error) {
       return "?" + seldom().describe(error);
     }
-    if (json === undefined) return "?" + stringify({ message: "a " + typeof value + " has no JSON form" });
+    if (json === undefined) return "?" + stringify({ __proto__: null, message: "a " + typeof value + " has no JSON form" });
     return json.length > limits.result_kb * 1024 ? "^result_kb" : "=" + json;
   }
 

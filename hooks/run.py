@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
 
 from hooks.engine import Isolate, Outcome
 
 UNITS = 32_768  # of the bridge's buffer: 64 KB
+PLATFORM = "!platform\n"  # asked for the text of platform.js, which few runs need
 LATER = "__groundhook.later()"  # evaluated when the microtasks of what was invoked have run, as long as it says "~"
 
 Tell = Callable[[str, str, str], None]  # ("call", request, "") or ("done", kind of outcome or "limit", text)
@@ -71,7 +74,10 @@ class Run:
         self._isolate.close()
 
     def _called(self, request: str) -> None:
-        self._tell("call", request, "")
+        if request == PLATFORM:
+            self._isolate.reply(platform())
+        else:
+            self._tell("call", request, "")
 
     def _evaluated(self, outcome: Outcome) -> None:
         if outcome.kind == "value" and outcome.text == "~":
@@ -89,3 +95,8 @@ class Run:
             told, self.busy = not self.busy, False
         if not told:
             self._tell("done", kind, text)
+
+
+@cache
+def platform() -> str:
+    return (files("hooks") / "platform.js").read_text(encoding="utf-8")

@@ -2,13 +2,17 @@
 // not offered. A function of what prelude.js took from the language before any hook ran; evaluated when first asked for.
 (function (taken) {
   "use strict";
-  const { Error, TypeError, String, stringify, slice, defineProperty, keys, apply, then, resolved, now, table, call, ask } = taken;
+  const { Error, TypeError, String, stringify, slice, defineProperty, keys, apply, then, resolved } = taken;
+  const { now, evaluate, table, call, ask } = taken;
 
   // ------------------------------------------------------------------------------------------------ values as text
+  const LONGEST = 2 * table.longest_log;
+
   function text(read) {
     try {
       const value = read();
-      return value === undefined || value === null ? "" : String(value);
+      const whole = value === undefined || value === null ? "" : String(value);
+      return whole.length > LONGEST ? slice(whole, 0, LONGEST) + "..." : whole;
     } catch {
       return "";
     }
@@ -18,10 +22,10 @@
 
   function describe(error) {
     if ((typeof error !== "object" || error === null) && typeof error !== "function") {
-      return stringify({ name: "", message: text(() => error), stack: "", code: "" });
+      return stringify({ __proto__: null, name: "", message: text(() => error), stack: "", code: "" });
     }
     const message = told(error, "message") || text(() => stringify(error));
-    return stringify({ name: told(error, "name"), message, stack: told(error, "stack"), code: told(error, "code") });
+    return stringify({ __proto__: null, name: told(error, "name"), message, stack: told(error, "stack"), code: told(error, "code") });
   }
 
   // A value for the log: a primitive, or the text that stands for it.
@@ -71,9 +75,14 @@
     return error;
   }
 
+  let platformMade;
+  const platform = () => (platformMade ??= evaluate(ask("!platform", ""))({ TextEncoder, TextDecoder }));
+  const onPlatform = { __proto__: null, URL: true, URLSearchParams: true, structuredClone: true };
+
   function late(name) {
     const there = offered[name];
     if (there !== undefined) return there;
+    if (onPlatform[name]) return platform()[name];
     const instead = missing_functions[name];
     if (instead !== undefined) return function () { throw absent(name, instead); };
     return new Proxy({}, {
