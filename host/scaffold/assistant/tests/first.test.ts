@@ -1,4 +1,18 @@
+// `groundhook test @@name@@` runs this offline: what the sources find and what the model says is written here. What is not written
+// here is recorded with `groundhook test @@name@@ --record`.
+
 test("a greeting is answered without a search", () => {
-  const answer = turn("Hello!");
+  const answer = turn("Hello!", { model: ["Hello! What would you like to know?"] });
   expect(answer.searches).toHaveLength(0);
+  expect(answer.content).toContain("Hello!");
+});
+
+test("a question is looked up, and the answer cites what was found", () => {
+  const answer = turn("How do I add documents?", {
+    searches: { kb: [{ title: "Welcome", content: "Documents are added with groundhook kb add." }] },
+    model: ["With groundhook kb add {ref:0}."],
+  });
+  expect(answer).toHaveSearched("kb", { query: /documents/, limit: 5 });
+  expect(answer).toHaveCited("Welcome");
+  expect(answer).toHaveReturned({ failed: null });
 });
