@@ -35,6 +35,7 @@ FIELDS: dict[str, Any] = {
     "authorized": Identity().model_dump(),
 }
 MOST_RESTARTS = 3
+PRELUDE = ("!limit", "!wait", "!uncaught")  # what the prelude itself asks for
 
 
 class Session:
@@ -243,7 +244,7 @@ class Session:
 
     async def _answer(self, request: str) -> str:
         name, _, text = request.partition("\n")
-        if name.startswith("!"):
+        if name in PRELUDE:
             return await self._attend(name, text)
         known = self._journal.answer(request)
         if known is not None:
@@ -259,12 +260,11 @@ class Session:
         return answer
 
     async def _attend(self, name: str, text: str) -> str:
-        """What the prelude itself asks for."""
         if name == "!limit":
             raise await self._over(text)
         if name == "!wait":  # until the next timer is due
             await anyio.sleep(float(text) / 1000)
-        else:  # "!uncaught", an error in a callback that nobody waits for
+        else:  # an error in a callback that nobody waits for
             where, _, described = text.partition("\n")
             error = faults.threw(f"{where} of {self._hook}", described, self._program)
             await self._turn.services.warn("hook_uncaught", str(error))
