@@ -5,7 +5,6 @@ Owns the mapping of stack traces and the wording of what went wrong in a hook; p
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from hooks.script import Program
+from hooks.wire import from_v8
 from host.config.schema import HookLimits
 from host.errors import HookError, HookLimit, HookReturnInvalid, HookSyntaxError, HookThrew, Place
 from host.types.base import dotted, problems
@@ -20,6 +20,8 @@ from host.types.base import dotted, problems
 _FRAME = re.compile(r"^\s*at (?:(?P<name>.*?) \()?hook:(?P<index>\d+):(?P<line>\d+):(?P<column>\d+)\)?$", re.MULTILINE)
 _MENTION = re.compile(r"hook:(\d+):(\d+):(\d+)")
 _PARSE = re.compile(r"^[^\n]*?:(\d+): (.*)\n(.*)\n( *)\^")
+
+LONGEST_LINE = 1000  # characters
 
 MEANING = {
     "cpu_ms": "computed for more than {value} ms",
@@ -45,7 +47,7 @@ def over(limit: str, hook: str, limits: HookLimits, file: str) -> HookLimit:
 def threw(hook: str, described: str, program: Program) -> HookError:
     """The hook threw. `described` is the prelude's JSON {name, message, stack, code}. The place is the innermost frame of the
     package, the hint names the callers."""
-    error: dict[str, str] = json.loads(described)
+    error: dict[str, str] = from_v8(described)
     frames = frames_of(error["stack"], program)
     name = error["name"] if error["name"] not in ("", "Error", "Exception") else ""
     code = f" (code {error['code']})" if error["code"] else ""
@@ -63,13 +65,12 @@ def never(hook: str, file: str) -> HookError:
 
 def failed(hook: str, message: str, program: Program) -> HookError:
     """An exception that V8 itself reports, outside the prelude's own catch."""
-    first = message.strip().splitlines()[0] if message.strip() else "an unknown error"
-    return HookThrew(f"{hook} failed: {mapped(first, program)}", place=Place(program.modules[0].file))
+    return HookThrew(f"{hook} failed: {mapped(_line(message), program)}", place=Place(program.modules[0].file))
 
 
 def no_json(hook: str, described: str, program: Program) -> HookError:
     """What the hook returned has no JSON form."""
-    message = json.loads(described)["message"].splitlines()[0]
+    message = _line(from_v8(described)["message"])
     return HookReturnInvalid(f"what {hook} returned cannot be made JSON: {message}", place=Place(program.modules[0].file))
 
 
@@ -80,6 +81,11 @@ def unparsed(index: int, message: str, parse_message: str, program: Program) -> 
         return HookSyntaxError(message, place=Place(program.modules[index].file))
     place = program.place(index, int(found[1]), len(found[4]) + 1)
     return HookSyntaxError(found[2].removeprefix("SyntaxError: "), place=place)
+
+
+def _line(message: str) -> str:
+    """The first line of a message that may be anything."""
+    return (message.strip().splitlines() or ["an unknown error"])[0][:LONGEST_LINE]
 
 
 def wrong_return(hook: str, raw: Any, model: type[BaseModel], error: ValidationError, program: Program) -> HookReturnInvalid:

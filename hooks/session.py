@@ -8,7 +8,6 @@ runs in the task that awaits the hook, so it inherits the turn's trace and ends 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
@@ -21,6 +20,7 @@ from hooks.journal import Journal
 from hooks.row import HostCall
 from hooks.script import Program
 from hooks.seats import Called, Done, Lost, Order, Seat, Seats
+from hooks.wire import from_v8, to_v8
 from host.errors import HookCrashed, HookReturnInvalid, HostError, Place, UsageError
 from host.ports import HookTurn
 from host.types.base import read
@@ -84,7 +84,7 @@ class Session:
         """Call a function of the script → the JSON value it returned, None when there is no such function. Raises HookError."""
         self._hook = hook
         with anyio.move_on_after(self._limits.wall_ms / 1000) as scope:
-            raw = await self._value(await self._done(hook, _json(arguments)))
+            raw = await self._value(await self._done(hook, to_v8(arguments)))
         if scope.cancelled_caught:
             await self._abandon()
             raise faults.over("wall_ms", hook, self._limits, self._file)
@@ -154,7 +154,7 @@ class Session:
         limits = {"argument_kb": self._limits.argument_kb, "result_kb": self._limits.result_kb}
         fixed = {"now": _milliseconds(self._turn.now), "seed": self._turn.seed}
         order = Order(
-            _json({"context": context, "limits": limits, "fixed": fixed}),
+            to_v8({"context": context, "limits": limits, "fixed": fixed}),
             self._limits.heap_mb,
             self._limits.cpu_ms,
             self._limits.memory_mb,
@@ -222,10 +222,9 @@ class Session:
 
     def _loaded_json(self, text: str) -> Any:
         try:
-            return _sound(json.loads(text), text)
-        except RecursionError:
-            message = f"what {self._hook} returned is nested too deeply"
-            raise HookReturnInvalid(message, place=Place(self._file)) from None
+            return from_v8(text)
+        except ValueError as exc:
+            raise HookReturnInvalid(f"what {self._hook} returned is {exc}", place=Place(self._file)) from exc
 
     async def _over(self, limit: str) -> HostError:
         await self._abandon()
@@ -252,7 +251,9 @@ class Session:
         self._calls += 1
         if self._calls > self._limits.calls:
             raise await self._over("calls")
-        call = self._known[name]
+        call = self._known.get(name)
+        if call is None:  # no script can say that through the prelude
+            raise HookCrashed(f"{self._hook} asked the host for {name[:80]!r}, which is no call", place=Place(self._file))
         answer = await self._dispatch(call, text)
         if len(answer) > self._limits.result_kb * 1024:
             raise await self._over("result_kb")
@@ -288,9 +289,11 @@ class Session:
 
     def _arguments(self, call: HostCall, text: str) -> list[Any]:
         try:
-            arguments: list[Any] = _sound(json.loads(text), text)
-        except RecursionError:
-            raise UsageError(f"{call.js}: the arguments are nested too deeply") from None
+            arguments = from_v8(text)
+        except ValueError as exc:
+            raise UsageError(f"{call.js}: what it was given is {exc}") from exc
+        if not isinstance(arguments, list):
+            raise UsageError(f"{call.js}: what it was given is no list of arguments")
         if call.prints and "hook:" in text:
             return [faults.mapped(value, self._program) if isinstance(value, str) else value for value in arguments]
         return arguments
@@ -299,39 +302,6 @@ class Session:
 def _milliseconds(moment: datetime | None) -> int | None:
     """A moment as JavaScript counts time."""
     return None if moment is None else round(moment.timestamp() * 1000)
-
-
-def _json(value: Any) -> str:
-    """JSON that V8 reads: NaN and infinities become null."""
-    try:
-        return json.dumps(value, allow_nan=False)
-    except ValueError:
-        return json.dumps(_finite(value), allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(entry) for entry in value]
-    return value
-
-
-def _sound(value: Any, text: str) -> Any:
-    """JSON from JavaScript may hold half a surrogate pair, which no other part of the host can encode: U+FFFD instead."""
-    return _mended(value) if "\\ud" in text else value
-
-
-def _mended(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if isinstance(value, list):
-        return [_mended(entry) for entry in value]
-    if isinstance(value, dict):
-        return {_mended(key): _mended(entry) for key, entry in value.items()}
-    return value
 
 
 def _thrown(name: str, message: str, code: str) -> str:
