@@ -2,9 +2,9 @@
 
     python -m bench.answers [--show]
 
-The questions are in `docs_questions.jsonl`: {"question", "document", "section", "answer"}. A section counts as found when a passage
-under that heading is among the first results; an answer counts as right when it holds the phrase `answer`, white space and case
-aside. Every third question is held out: do not look at those while tuning. The documents are added to a knowledge base
+The questions are in `docs_questions.jsonl`: {"question", "document", "section", "answer"}. A section counts as found when a
+passage under that heading is among the first results; an answer counts as right when it holds the phrase `answer`, white space
+and case aside. Every third question is held out: do not look at those while tuning. The documents are added to a knowledge base
 in a temporary folder. `--show` writes every answer to standard error.
 """
 

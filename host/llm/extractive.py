@@ -1,6 +1,7 @@
 """The connector without a language model: it quotes the sentences of the references that answer the question best.
 
-What to quote and how it reads is decided by `host.llm.extract`; here the embedding model is asked and the text is streamed.
+What is asked is read by `host.llm.questions`, what to quote is chosen by `host.llm.extract`, how it reads is up to
+`host.llm.compose`; here the embedding model is asked and the text is streamed.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from contextlib import aclosing, asynccontextmanager
 
 import anyio.lowlevel
 
-from host.llm import extract
-from host.llm.extract import Candidate
+from host.llm import extract, passages, questions
+from host.llm.compose import compose
+from host.llm.passages import Candidate
+from host.llm.questions import Part
 from host.ports import Delta, Embedder, Finished, ModelCall, TextDelta
 from host.trace import span
 from host.types.search import Item
@@ -41,24 +44,39 @@ class ExtractiveConnector:
         yield Finished("stop", model=NAME)
 
     async def _answer(self, question: str, references: Sequence[Item]) -> str:
-        found = extract.candidates(references)
-        lexical = extract.words(question, found, references)
-        meaning = await self._meaning(question, found, lexical)
-        quotes = extract.choose(question, found, lexical, meaning, references)
-        return extract.compose(quotes, references, direct=extract.answers(lexical, meaning))
+        asked = questions.parts(question)
+        found = passages.candidates(references)
+        lexical = [extract.words(part, found, references) for part in asked]
+        meaning = await self._meaning(question, asked, found, lexical, references)
+        quotes = extract.choose(asked, found, lexical, meaning, references)
+        return compose(quotes, references, direct=extract.answers(lexical, meaning))
 
-    async def _meaning(self, question: str, found: Sequence[Candidate], lexical: Sequence[float]) -> dict[int, float] | None:
-        """The similarity (0-1) of question and candidate, for those on the shortlist."""
+    async def _meaning(
+        self,
+        question: str,
+        asked: Sequence[Part],
+        found: Sequence[Candidate],
+        lexical: Sequence[Sequence[float]],
+        references: Sequence[Item],
+    ) -> list[dict[int, float]] | None:
+        """For each part the similarity (0-1) of the candidates on the shortlist; that of a part among several is the middle of
+        its own and the whole question's, since a part alone may not say what it speaks of."""
         if self._embedder is None or not found or not question.strip():
             return None
-        chosen = extract.shortlist(found, lexical)
+        chosen = extract.shortlist(asked, found, lexical, references)
         with span("sentence_embedding", sentences=len(chosen)):
-            asked = await self._embedder.embed_query(question)
-            vectors = await self._embedder.embed_documents([found[at].text for at in chosen])
-        return {
-            at: self._embedder.similarity(sum(a * b for a, b in zip(asked, vector, strict=True)))
-            for at, vector in zip(chosen, vectors, strict=True)
-        }
+            texts = [question] if len(asked) == 1 else [question, *(part.text for part in asked)]
+            queries = [await self._embedder.embed_query(text) for text in texts]
+            vectors = await self._embedder.embed_documents([extract.read(found[at], references) for at in chosen])
+        near = [[self._embedder.similarity(_dot(query, vector)) for vector in vectors] for query in queries]
+        return [
+            {at: (own + whole) / 2 for at, own, whole in zip(chosen, values, near[0], strict=True)}
+            for values in (near if len(asked) == 1 else near[1:])
+        ]
+
+
+def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
 
 
 def _question(call: ModelCall) -> str:

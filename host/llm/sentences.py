@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["prose", "entry", "row"]
+Kind = Literal["prose", "entry", "row", "code"]
 
 LONGEST = 480  # characters; beyond this a "sentence" is text without punctuation and is cut at a clause or a word
 
 _FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$")
 _BOLD_LINE = re.compile(r"^\s*(\*\*|__)(?P<text>[^*_]{1,80}?)\1\s*:?\s*$")
+_INDENTED = re.compile(r"^(?: {4}|\t)")
 _RULE = re.compile(r"^\s{0,3}([-*_=])(\s*\1){2,}\s*$")
 _TABLE_RULE = re.compile(r"^\s*\|\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$")
 _ENTRY = re.compile(r"^\s*(?:[-*+•‣▪–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][)])\s+(?:\[[ xX]\]\s+)?(?P<text>.*)$")
@@ -57,20 +58,22 @@ _MONTH_AFTER = re.compile(
 
 @dataclass(frozen=True)
 class Sentence:
-    """A passage as it can be quoted. `block` counts paragraphs, entries and rows from 0, `heading` is the heading above."""
+    """A passage as it can be quoted. `block` counts paragraphs, entries, rows and code from 0, `heading` is the heading
+    above, `columns` are a row's names of columns. Of `kind` "code" are indented lines; fenced code is never a passage."""
 
     text: str
     block: int
     heading: str = ""
     kind: Kind = "prose"
+    columns: str = ""
 
 
 def sentences(content: str) -> list[Sentence]:
     """The sentences of a text, in its order."""
     found: list[Sentence] = []
     for number, block in enumerate(_blocks(content)):
-        parts = [block.text] if block.kind == "row" else split(block.text)
-        found += [Sentence(part, number, block.heading, block.kind) for part in parts if _says_something(part)]
+        parts = [block.text] if block.kind in ("row", "code") else split(block.text)
+        found += [Sentence(part, number, block.heading, block.kind, block.columns) for part in parts if _says_something(part)]
     return found
 
 
@@ -97,6 +100,7 @@ class _Block:
     kind: Kind
     heading: str
     lines: list[str] = field(default_factory=list)
+    columns: str = ""
 
     @property
     def text(self) -> str:
@@ -104,9 +108,10 @@ class _Block:
 
 
 def _blocks(content: str) -> Iterator[_Block]:
-    """Paragraphs, list entries and table rows; headings are kept on what stands below them."""
-    heading, fence = "", ""
+    """Paragraphs, list entries, table rows and code, fenced code without its lines; headings are kept on what stands below."""
+    heading, fence, columns = "", "", ""
     block: _Block | None = None
+    last: Kind = "prose"
     for line in _COMMENT.sub(" ", _without_front_matter(content)).splitlines():
         if fence:
             if line.strip().startswith(fence):
@@ -120,21 +125,25 @@ def _blocks(content: str) -> Iterator[_Block]:
         below_names = row and _TABLE_RULE.match(line) is not None
         blank = not line.strip() or _DRAWN.search(line) is not None or _RULE.match(line) is not None or below_names
         if below_names and block is not None and block.kind == "row":
-            block = None  # names of columns say nothing by themselves
+            columns, block = block.text, None  # names of columns say nothing by themselves
         if block is not None and (opened or blank or title or entry or row or block.kind == "row"):
+            last = block.kind
             yield block
             block = None
         if opened:
             fence = opened[1]
+            yield _Block("code", heading)
         elif title:
             heading = title
         elif row and not blank:
-            block = _Block("row", heading, [_row(line)])
+            block = _Block("row", heading, [_row(line)], columns)
         elif entry and not blank:
             block = _Block("entry", heading, [entry["text"]])
         elif not blank:
-            block = block or _Block("prose", heading)
+            indented = _INDENTED.match(line) is not None and last != "entry"
+            block = block or _Block("code" if indented else "prose", heading)
             block.lines.append(line)
+        columns = columns if row else ""
     if block is not None:
         yield block
 

@@ -20,7 +20,7 @@ a an the and or but if then than so as of at by for from in into on onto to with
 is are was were be been being am do does did doing done has have had having can could may might must shall should will would
 i me my we us our you your he him his she her it its they them their this that these those there here
 what which who whom whose when where why how not no yes any some each every all also just only very much many more most
-please tell show explain give find get know want need there's what's it's s t re ve ll
+please tell show explain give find get know want need say says happen happens there's what's it's s t re ve ll
 der die das den dem des ein eine einen einem einer eines und oder aber wenn dann als von bei für aus in im an am auf zu zum zur
 mit ohne über unter zwischen ist sind war waren sein bin hat haben hatte kann können muss soll wird werden ich mir mich wir uns
 du dir dich er sie es ihr ihnen dies diese dieser dieses was welche welcher welches wer wem wen wann wo warum wieso wie nicht

@@ -84,6 +84,20 @@ Half a gigabyte.
     ]
 
 
+def test_rows_know_the_names_of_their_columns_and_code_stands_apart() -> None:
+    content = "It is:\n\n    a = b\n\n| key | value |\n|---|---|\n| one | 1 |\n\n- entry\n\n      below it\n\n```\nx\n```\nEnd."
+    found = sentences(content)
+    assert [(sentence.text, sentence.kind, sentence.columns) for sentence in found] == [
+        ("It is:", "prose", ""),
+        ("a = b", "code", ""),
+        ("one – 1", "row", "key – value"),
+        ("entry", "entry", ""),
+        ("below it", "prose", ""),
+        ("End.", "prose", ""),
+    ]
+    assert found[-1].block - found[-2].block == 2  # the fenced code between them
+
+
 PROSE = st.text(st.sampled_from(list("abcXYZ .?!,;:0123456789\n'\"()。！שלום؟é—-…")), max_size=1500)
 
 

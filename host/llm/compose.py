@@ -1,0 +1,86 @@
+"""The text of an answer made of quotations: Markdown, every passage cited behind its end. What is quoted is not decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from host.llm.passages import Quote
+from host.types.search import Item
+
+MOST_ROWS = 8
+
+NOTHING = (
+    "No language model is configured, and the search found nothing for this question.\n\n"
+    "For an answer in free words, describe a language model in `connectors/<name>.conn.yao` "
+    '(`"type": "openai"` for any OpenAI-compatible endpoint, with `model`, `host` and `key` under `options`) '
+    "and name it as the assistant's `connector`."
+)
+
+
+def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool) -> str:
+    """What the answer is, records one a line, then each source's title and its passages in the order of the source. The
+    source with the best passage comes first."""
+    records = [item for item in references if item.data is not None]
+    parts: list[str] = []
+    if records:
+        count = f"{len(records)} records" if len(records) != 1 else "1 record"
+        parts.append(f"No language model is configured; the search found {count}:")
+        parts.append("\n".join(f"- {record(item)} {item.citation_id}".rstrip() for item in records[:MOST_ROWS]))
+        if len(records) > MOST_ROWS:
+            parts.append(f"… and {len(records) - MOST_ROWS} more.")
+    if quotes:
+        parts.append(_opening(direct, after_records=bool(records)))
+    for title in dict.fromkeys(_title(references[quote.item]) for quote in quotes):
+        lines = [f"**{title}**"] if title else []
+        mine = [quote for quote in quotes if _title(references[quote.item]) == title]
+        first = {quote.item: at for at, quote in reversed(list(enumerate(mine)))}
+        for quote in _joined(sorted(mine, key=lambda quote: (first[quote.item], quote.place))):
+            lines.append(f"- {_passage(quote)} {references[quote.item].citation_id}".rstrip())
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) if parts else NOTHING
+
+
+def _joined(quotes: Sequence[Quote]) -> list[Quote]:
+    """Passages that follow each other in one item as one."""
+    joined: list[Quote] = []
+    for quote in quotes:
+        before = joined[-1] if joined else None
+        if before and before.item == quote.item and before.end + 1 == quote.place and not (before.entries or quote.entries):
+            joined[-1] = replace(quote, place=before.place, text=f"{before.text} {quote.text}")
+        else:
+            joined.append(quote)
+    return joined
+
+
+def _passage(quote: Quote) -> str:
+    return "\n  - ".join([quote.text, *quote.entries])
+
+
+def record(item: Item) -> str:
+    """A database record as one line: its title, then its other fields."""
+    fields = [
+        f"{name}: {_shown(value)}"
+        for name, value in (item.data or {}).items()
+        if value is not None and value != "" and not name.startswith("__") and str(value) != item.title
+    ]
+    line = "; ".join(fields[:10])
+    title = _title(item)
+    return f"**{title}** – {line}" if title and line else f"**{title}**" if title else line
+
+
+def _shown(value: object) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= 80 else text[:79].rstrip() + "…"
+
+
+def _title(item: Item) -> str:
+    return " ".join(item.title.split()).replace("**", "")
+
+
+def _opening(direct: bool, *, after_records: bool) -> str:
+    if after_records:
+        return "From the other sources:"
+    if direct:
+        return "No language model is configured; these passages answer best:"
+    return "No language model is configured, and nothing found answers this directly. The nearest passages:"

@@ -1,0 +1,190 @@
+"""Passages: what stands together in a text and reads as one, around a sentence that is to be quoted. Owns the candidates and
+the quotations made of them; which sentence is worth quoting is decided by `host.llm.extract`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from host.llm.questions import Part
+from host.llm.sentences import Sentence, sentences
+from host.llm.shape import dangling, fragment, points_elsewhere
+from host.llm.terms import terms
+from host.types.search import Item
+
+MOST_SENTENCES = 3  # of a passage that is no list
+MOST_LENGTH = 600  # characters of a passage: beyond them it does not grow
+MOST_ROWS = 10  # of a list or table behind the sentence that announces it
+LEAST_ROW = 0.8  # a row beside the best of its table is worth at least this share of it
+GROWS = 0.5  # a neighbour with this share of the best sentence's score joins it
+GOES_ON = 0.25  # the same for the next one of its paragraph
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A sentence that may be quoted: from which item (its index in the references), at which place of it."""
+
+    item: int
+    place: int
+    sentence: Sentence
+
+    @property
+    def text(self) -> str:
+        return self.sentence.text
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A passage of the answer: consecutive sentences of one item. `entries` are those of the list or the rows of the
+    table that it announces, or of which it consists."""
+
+    item: int
+    place: int
+    end: int
+    text: str
+    score: float
+    entries: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> str:
+        return " ".join([self.text, *self.entries])
+
+
+def candidates(references: Sequence[Item]) -> list[Candidate]:
+    """Every sentence of the references that may be quoted. Rows of a database have none; a sentence that holds what
+    looks like a citation marker is left out, since it would read as a citation of something else."""
+    marker = _marker_like(references)
+    found: list[Candidate] = []
+    for index, item in enumerate(references):
+        if item.data is not None:
+            continue
+        for place, sentence in enumerate(sentences(item.content)):
+            if marker is None or not marker.search(f"{sentence.columns} {sentence.text}"):
+                found.append(Candidate(index, place, sentence))
+    return found
+
+
+def passage(at: int, scores: Mapping[int, float], part: Part, found: Sequence[Candidate], chosen: Sequence[Quote]) -> Quote:
+    """The sentence as it is quoted: with its neighbours, or, for a row or an entry of a list that was announced, with the
+    announcement or the names of columns and the other rows that are worth about as much."""
+    rows = announced(at, found)
+    if rows and found[rows[0]].sentence.columns and fragment(found[at].text):
+        at = max(rows, key=lambda row: scores[row])  # the names of columns say more than "and these:"
+    sentence = found[at].sentence
+    above = _announcement(at, found)
+    if sentence.kind in ("row", "code") or above is not None:
+        least = LEAST_ROW * scores[at] if sentence.columns else 0.0  # a list is quoted whole
+        rows = sorted([row for row in _alike(at, found) if scores[row] >= least], key=lambda row: (row != at, -scores[row], row))
+        rows = sorted(rows[:MOST_ROWS])
+        if above is not None and not (sentence.columns and fragment(found[above].text)):
+            return _quote(above, above, rows, scores[at], found)
+        if sentence.columns:
+            return Quote(
+                found[at].item, found[rows[0]].place, found[rows[-1]].place, sentence.columns, scores[at], _lines(rows, found)
+            )
+        return _quote(at, at, [], scores[at], found)
+    first, last = _grown(at, scores, found, [quote.whole for quote in chosen])
+    rows = announced(last, found) if last == at or part.value else []
+    return _quote(first, last, rows, scores[at], found)
+
+
+def _quote(first: int, last: int, rows: Sequence[int], score: float, found: Sequence[Candidate]) -> Quote:
+    text = " ".join(candidate.text for candidate in found[first : last + 1])
+    end = found[rows[-1] if rows else last].place
+    return Quote(found[first].item, found[first].place, end, text, score, _lines(rows, found))
+
+
+def _lines(places: Sequence[int], found: Sequence[Candidate]) -> tuple[str, ...]:
+    """Rows and entries, an entry of several sentences as one."""
+    together = groupby(places, key=lambda place: found[place].sentence.block)
+    return tuple(" ".join(found[place].text for place in line) for _, line in together)
+
+
+def _grown(at: int, scores: Mapping[int, float], found: Sequence[Candidate], said: Sequence[str]) -> tuple[int, int]:
+    """The first and the last sentence of the passage around one: those before that it points back to, and those beside it that
+    answer too or belong to its paragraph."""
+    first = last = at
+
+    def joins(one: int, other: int) -> bool:
+        if not 0 <= other < len(found) or last - first + 1 >= MOST_SENTENCES or any(found[other].text in text for text in said):
+            return False
+        length = sum(len(found[place].text) for place in range(first, last + 1))
+        return _beside(found[one], found[other]) and length + len(found[other].text) <= MOST_LENGTH
+
+    def answers_too(other: int, share: float) -> bool:
+        return scores[other] >= scores[at] * share and not found[other].text.endswith((":", "："))
+
+    while dangling(found[first].text) and joins(first, first - 1):
+        first -= 1
+    while joins(last, last + 1):
+        near = found[last].sentence.block == found[last + 1].sentence.block
+        if not answers_too(last + 1, GOES_ON if near else GROWS) and not dangling(found[last + 1].text):
+            break
+        last += 1
+    while joins(first, first - 1) and (answers_too(first - 1, GROWS) or dangling(found[first].text)):
+        first -= 1
+    return first, last
+
+
+def _beside(one: Candidate, other: Candidate) -> bool:
+    """Whether two sentences read as one text: neighbours under one heading, in paragraphs or in entries."""
+    a, b = one.sentence, other.sentence
+    if one.item != other.item or abs(one.place - other.place) != 1 or a.heading != b.heading or abs(a.block - b.block) > 1:
+        return False
+    if "row" in (a.kind, b.kind) or "code" in (a.kind, b.kind) or points_elsewhere(b.text):
+        return False
+    return a.block == b.block or a.kind == b.kind == "prose"
+
+
+def announced(at: int, found: Sequence[Candidate]) -> list[int]:
+    """The entries, rows or lines of code that follow a sentence which ends in a colon, all of one kind."""
+    if found[at].sentence.kind != "prose" or not found[at].text.endswith((":", "：")) or at + 1 == len(found):
+        return []
+    candidate, first = found[at], found[at + 1]
+    near = first.item == candidate.item and first.sentence.block - candidate.sentence.block in (0, 1)
+    return _alike(at + 1, found)[:MOST_ROWS] if near and first.sentence.kind != "prose" else []
+
+
+def _alike(at: int, found: Sequence[Candidate]) -> list[int]:
+    """The rows or entries around one, itself among them."""
+    first = last = at
+
+    def follows(one: int, other: int) -> bool:
+        before, after = found[one], found[other]
+        near = before.item == after.item and after.sentence.block - before.sentence.block in (0, 1)
+        return near and before.sentence.kind == after.sentence.kind
+
+    while first > 0 and follows(first - 1, first):
+        first -= 1
+    while last + 1 < len(found) and follows(last, last + 1):
+        last += 1
+    return list(range(first, last + 1))
+
+
+def _announcement(row: int, found: Sequence[Candidate]) -> int | None:
+    """The sentence that announces a row or an entry."""
+    if found[row].sentence.kind == "prose":
+        return None
+    above = _alike(row, found)[0] - 1
+    return above if above >= 0 and row in announced(above, found) else None
+
+
+def repeats(quote: Quote, other: Quote) -> bool:
+    """Whether one of two quotations says little that the other does not."""
+    if quote.whole in other.whole or other.whole in quote.whole:
+        return True
+    mine, theirs = set(terms(quote.whole)), set(terms(other.whole))
+    smaller = len(mine) if quote.entries else min(len(mine), len(theirs))  # a row that says more has another value
+    return smaller > 0 and len(mine & theirs) / smaller >= 0.8
+
+
+def _marker_like(references: Sequence[Item]) -> re.Pattern[str] | None:
+    """What a marker looks like, from those the references carry: the id is the last run of letters and digits."""
+    for item in references:
+        found = re.fullmatch(r"(.*?)([A-Za-z0-9]+)([^A-Za-z0-9]*)", item.citation_id, re.S)
+        if found and (found[1] or found[3]):
+            return re.compile(re.escape(found[1]) + r"[A-Za-z0-9]+" + re.escape(found[3]))
+    return None

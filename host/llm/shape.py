@@ -1,0 +1,99 @@
+"""How well a sentence reads when it stands alone, and whether it has the shape that a question asks for. It judges the form of
+a text and nothing of what it says.
+"""
+
+from __future__ import annotations
+
+import re
+
+from host.llm.questions import Part
+from host.llm.sentences import Sentence
+from host.llm.terms import terms
+
+LONG_WINDED = 30  # a sentence of more words than this has some of the question's by chance
+
+_DANGLING = re.compile(
+    r"^[\"“*_(]*(?:it|its|this|that|these|those|they|them|he|she|such|both|otherwise|there|then|but|so|therefore|however|also|"
+    r"er|sie|es|dies|diese|dieser|dieses|daher|deshalb|dann|aber|il|elle|ils|elles|cela|ceci|esto|eso|"
+    r"הוא|היא|הם|הן|זה|זו|זאת|لكن|هو|هي|هذا|هذه)\b|^(?:\S+ ){1,4}(?:also|too|auch|aussi|también)\b",
+    re.I,
+)
+_ELSEWHERE = re.compile(
+    r"^\W*(?:see|cf\.?|siehe|vgl\.?|voir|v[eé]ase|refer to|read (?:on|more)|more (?:on|about|in)|for (?:more|details))\b"
+    r"|\((?:see|siehe|voir|v[eé]ase)\b[^()]*\)\W*$|\bas follows\b\W*$|\b(?:see|shown|listed) (?:below|above)\b\W*$",
+    re.I,
+)
+_LINKS = re.compile(r"(?:\s[·|•]\s.*){3,}")
+_DEFINES = re.compile(
+    r"^(?P<subject>[^,;:.!?]{1,80}?)\s*(?:\([^()]*\)\s*)?\b(?:is|are|was|were|means|refers to|describes|stands for|ist|sind|war|"
+    r"bezeichnet|bedeutet|est|sont|désigne|es|son|significa)\b",
+    re.I,
+)
+_ARTICLE = re.compile(r"^(?:an?|the|der|die|das|eine?|le|la|les|une?|el|los|las|una)\s+|^l['’]", re.I)
+LEVEL = re.compile(r"[›»>/|–]")
+_STOPS = (".", "!", "…", "。", "！", "۔", "।")
+_DIGIT = re.compile(r"\d")
+_CODE_SPAN = re.compile(r"`[^`]*`")
+_SYMBOL = re.compile(r"[(){}\[\]=<>;$#@\\_]")
+
+
+def shape(sentence: Sentence, part: Part, title: str, *, announces: bool, leads: bool) -> float:
+    """About 0-1.6: the sentence as a quotation, times what it is as an answer. `announces` says that a list or a table
+    follows which it brings, `leads` that it is the first below its heading."""
+    return _alone(sentence, part, announces=announces) * _asked(sentence, part, title, leads=leads)
+
+
+def dangling(text: str) -> bool:
+    """Whether it begins by pointing back."""
+    return _DANGLING.match(text) is not None
+
+
+def fragment(text: str) -> bool:
+    """Whether it is no sentence of its own."""
+    return text[:1].islower() or len(terms(text)) < 3
+
+
+def points_elsewhere(text: str) -> bool:
+    """Whether it only says where to read something."""
+    return _ELSEWHERE.search(text) is not None or _LINKS.search(text) is not None
+
+
+def _alone(sentence: Sentence, part: Part, *, announces: bool) -> float:
+    text = sentence.text
+    prose = _CODE_SPAN.sub("", text)
+    value = 1.0
+    if points_elsewhere(text):
+        return 0.1
+    if sentence.kind == "code":
+        value = 0.3
+    elif announces:
+        value = 1.1 if part.value else 0.9
+    elif text.endswith((":", "：")):
+        value = 0.5
+    elif text.endswith(("?", "？", "؟")):
+        value = 0.4
+    elif sentence.kind == "row":
+        value = 1.0 if part.value or part.number else 0.5
+    elif not text.rstrip("\"'”’)*_`]").endswith(_STOPS):
+        value = 0.8 if sentence.kind == "entry" and part.value else 0.7
+    if text.startswith(("{", "[{", "<")) or len(_SYMBOL.findall(prose)) > 0.06 * len(prose):
+        value *= 0.5
+    if text[:1].islower() and sentence.kind == "prose" and not announces:
+        value *= 0.75
+    if sentence.kind != "row" and sum(map(str.isalpha, prose)) < 0.5 * len(prose):
+        value *= 0.6
+    length = len(terms(text)) + (5 if announces else 0)
+    if length > LONG_WINDED:
+        value *= (LONG_WINDED / length) ** 0.3
+    return value * (0.5 if length < 3 else 0.85 if length < 5 else 1.0)
+
+
+def _asked(sentence: Sentence, part: Part, title: str, *, leads: bool) -> float:
+    value = 1.25 if part.number and _DIGIT.search(sentence.text) else 1.0
+    if not part.subject:
+        return value
+    defines = _DEFINES.match(_ARTICLE.sub("", sentence.text.lstrip('*_"“')))
+    if defines and frozenset(terms(defines["subject"])) == part.subject:
+        return value * 1.6
+    headed = frozenset(terms(sentence.heading or LEVEL.split(title)[-1]))
+    return value * (2.0 if leads and sentence.kind == "prose" and headed == part.subject else 1.0)
