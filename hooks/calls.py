@@ -73,7 +73,7 @@ def table(units: int, seldom: str, dialect: Dialect = HOOKS) -> str:
             path,
             {
                 "path": path,
-                "on_ctx": path.startswith("ctx"),
+                "on_ctx": path.split(".")[0] == "ctx",
                 "name": path.removeprefix("ctx."),
                 "prints": call.prints,
                 "maker": call.maker,

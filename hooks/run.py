@@ -15,7 +15,7 @@ from importlib.resources import files
 from hooks.engine import Isolate, Outcome
 
 UNITS = 32_768  # of the bridge's buffer: 64 KB
-PLATFORM = "!platform\n"  # asked for the text of platform.js, which few runs need
+SCRIPTS = {"!platform\n": "platform.js", "!objects\n": "objects.js"}  # what few runs need is asked for
 LATER = "__groundhook.later()"  # evaluated when the microtasks of what was invoked have run, as long as it says "~"
 
 Tell = Callable[[str, str, str], None]  # ("call", request, "") or ("done", kind of outcome or "limit", text)
@@ -74,8 +74,8 @@ class Run:
         self._isolate.close()
 
     def _called(self, request: str) -> None:
-        if request == PLATFORM:
-            self._isolate.reply(platform())
+        if request in SCRIPTS:
+            self._isolate.reply(_script(SCRIPTS[request]))
         else:
             self._tell("call", request, "")
 
@@ -98,5 +98,5 @@ class Run:
 
 
 @cache
-def platform() -> str:
-    return (files("hooks") / "platform.js").read_text(encoding="utf-8")
+def _script(name: str) -> str:
+    return (files("hooks") / name).read_text(encoding="utf-8")

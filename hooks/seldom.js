@@ -38,6 +38,9 @@
     return shown(told(value, "stack") || text(() => stringify(value)) || "[object]");
   }
 
+  // What failed, from whatever was thrown.
+  const reason = (error) => (typeof error === "object" && error !== null && told(error, "message")) || shown(error);
+
   function print(name, args) {
     const texts = [];
     for (let i = 0; i < args.length && i < table.most_log; i++) {
@@ -300,5 +303,5 @@
     }
   }
 
-  return { __proto__: null, told, fix, describe, print, failure, missing, cannotImport, late, later, dropTimers };
+  return { __proto__: null, told, fix, describe, shown, reason, print, failure, missing, cannotImport, late, later, dropTimers };
 })

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -84,14 +85,11 @@ class Calls:
 
     async def next(self, handle: int, /) -> Sequence[tuple[int, str]]:
         out = self._hearing(handle).out
-        try:
-            arrived = [await out.receive()]
+        arrived: list[tuple[int, str]] = []
+        with suppress(anyio.EndOfStream, anyio.WouldBlock):
+            arrived.append(await out.receive())
             while len(arrived) < UNHEARD:
                 arrived.append(out.receive_nowait())
-        except anyio.EndOfStream:
-            return []
-        except anyio.WouldBlock:
-            pass
         return arrived
 
     async def close(self, handle: int, problem: str, /) -> list[Answered]:

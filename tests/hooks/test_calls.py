@@ -171,13 +171,10 @@ async def test_sleep_waits_and_refuses_nonsense(hooks: Hooks) -> None:
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        ("ctx.Send({})", "ctx.Send is not offered by this host: return messages from Create"),
         ("ctx.memory.user.Get('a')", "ctx.memory is not offered by this host"),
-        ("ctx.agent.Call('a', [])", "ctx.agent is not offered by this host: return delegate"),
-        ("ctx.llm.Stream('a')", "ctx.llm is not offered"),
         ("ctx.mcp.ListTools()", "ctx.mcp is not offered"),
         ("ctx.tools.List()", "ctx.tools is not offered"),
-        ("ctx.trace.Add({})", "ctx.trace is not offered"),
+        ("ctx.agent.Cal('a', [])", "ctx.agent.Cal is not offered by this host: there are Call, All, Any, Race"),
         ("ctx.sedn", "ctx.sedn is not offered by this host: there are "),
         ("ctx.search.Wbe('q')", "ctx.search.Wbe is not offered by this host: there are Web, KB, DB"),
         ("Process('models.user.Find', 1)", "Process is not offered by this host: use ctx.search.DB"),
