@@ -54,7 +54,7 @@ def _search_many(mode: Mode) -> Run:
 
 
 def _late_many(arguments: Sequence[Any], message: str) -> str:
-    results = [_unanswered(entry["type"], entry["query"], message) for entry in arguments[0]]
+    results = [_unanswered(entry["type"], entry["query"], message) for entry in arguments[0] if _is_request(entry)]
     return f"[{','.join(result.model_dump_json() for result in results)}]"
 
 
@@ -84,6 +84,11 @@ async def _request(where: str, type: SearchType, query: Any, options: Any, servi
     for key in unknown:
         await services.warn("unknown_option", f"{where}: {key}")
     return SearchRequest(type=type, query=query, **dict(known))
+
+
+def _is_request(entry: Any) -> bool:
+    """Time may be over before every entry was looked at."""
+    return isinstance(entry, Mapping) and entry.get("type") in SEARCH_TYPES and isinstance(entry.get("query"), str)
 
 
 def _unanswered(type: SearchType, query: str, message: str) -> SearchResult:
