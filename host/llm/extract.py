@@ -24,7 +24,7 @@ from host.llm.shape import LEVEL, shape
 from host.llm.terms import terms
 from host.types.search import Item
 
-SHORTLIST_LENGTH = 1800  # characters whose meaning is read: an embedding model on a CPU does so in about half a second
+SHORTLIST_LENGTH = 1400  # characters whose meaning is read: an embedding model on a CPU does so in about half a second
 UNSHARED = 0.1  # added for the shortlist: other words may say the same
 MOST_PASSAGES = 3
 MOST_PASSAGES_UNSURE = 2  # when nothing answers the question directly
