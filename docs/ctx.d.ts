@@ -231,6 +231,41 @@ declare module "groundhook" {
     order?: "asc" | "desc";
   }
 
+  /** How another assistant is called. */
+  export interface AgentOptions {
+    /** Whether it searches automatically; none: as it is configured */
+    search?: boolean | null;
+    /** Put this turn's conversation before the messages */
+    history?: boolean;
+    /** Show its text and its messages to the client as well */
+    forward?: boolean;
+    /** Which model answers */
+    connector?: string | null;
+    temperature?: number | null;
+    max_tokens?: number | null;
+    locale?: string | null;
+    /** What its hooks find in `ctx.metadata` */
+    metadata?: Record<string, any>;
+    /** The same as `search`, `history` and `forward`, the other way round */
+    skip?: Skipped;
+  }
+
+  /** What a called assistant is to leave out, in the spelling of some packages: `skip: {search: true}`. */
+  export interface Skipped {
+    search?: boolean | null;
+    history?: boolean | null;
+    output?: boolean | null;
+  }
+
+  /** How a language model is asked. */
+  export interface ModelOptions {
+    temperature?: number | null;
+    max_tokens?: number | null;
+    max_completion_tokens?: number | null;
+    /** Tools that the model may ask for, as OpenAI's API takes them */
+    tools?: Record<string, any>[];
+  }
+
   /** What one search answered. A failed search is a result too: `error` says what happened, `items` is empty. */
   export interface SearchResult {
     type: "web" | "kb" | "db";
@@ -278,6 +313,48 @@ declare module "groundhook" {
     relation: string;
     score: number;
     metadata: Record<string, any>;
+  }
+
+  /** What another assistant answered. `error` says why it could not; what had arrived is in `content`. */
+  export interface AgentResult {
+    agent_id: string;
+    content: string;
+    citations: Cited[];
+    /** What its Next hook returned as `data` */
+    data: any;
+    /** What its hooks returned as `metadata` */
+    metadata: Record<string, any>;
+    /** `stopped`: `onChunk` wanted no more */
+    finish_reason: string;
+    usage: Usage;
+    error: string | null;
+  }
+
+  /** A marker of the answer as `stream_end` lists it: each once, in the order of first use. */
+  export interface Cited {
+    /** As it stands in the text */
+    marker: string;
+    verdict: "ok" | "unknown";
+    title: string;
+    url: string;
+    type: "web" | "kb" | "db" | null;
+    collection: string;
+    document_id: string;
+    model: string;
+    record_id: any;
+  }
+
+  /** What a language model answered. `error` says why it could not; what had arrived is in `content`. */
+  export interface ModelResult {
+    connector: string;
+    content: string;
+    model: string;
+    /** `stopped`: `onChunk` wanted no more */
+    finish_reason: string;
+    /** {id, name, arguments} */
+    tool_calls: Record<string, any>[];
+    usage: Usage;
+    error: string | null;
   }
 
   /** A part of a message: text, an image, or sources of the user's own. */
@@ -336,6 +413,123 @@ declare module "groundhook" {
       /** Several searches at once; the first that ends, in a list. */
       Race(requests: SearchRequest[]): SearchResult[];
     };
+    /** Send a whole message to the client; its id. */
+    Send(message: OutputMessage | string, blockId?: string): string;
+    /** Send a message that more is appended to, until End or the hook ends; its id. */
+    SendStream(message: OutputMessage | string, blockId?: string): string;
+    /** Put text behind a message's text, or more behind what is at a path. */
+    Append(id: string, content: any, path?: string): void;
+    /** Put another message in a message's place. */
+    Replace(id: string, message: OutputMessage | string): void;
+    /** Fold an object into a message's props, or into the object at a path. */
+    Merge(id: string, data: any, path?: string): void;
+    /** Set what is at a path of a message. */
+    Set(id: string, data: any, path: string): void;
+    /** End a stream; text is appended before, a message takes its place. */
+    End(id: string, final?: OutputMessage | string): void;
+    /** End a block of messages, and the streams in it. */
+    EndBlock(id: string): void;
+    /** An id for a message that is sent later: {message_id: id, type, props}. */
+    MessageID(): string;
+    /** An id for a block, to be given to Send. */
+    BlockID(): string;
+    /** An id for a thread: {thread_id: id, type, props}. */
+    ThreadID(): string;
+    readonly agent: {
+      /** Ask another assistant, which runs a turn of its own. */
+      Call(id: AssistantName, messages: string | Message | Message[], options?: AgentOptions & { onChunk?: OnChunk }): AgentResult;
+      /** Several at once; every answer, in the order of the requests. */
+      All(requests: AgentRequest[], options?: { onChunk?: OnChunk }): AgentResult[];
+      /** Several at once; the first answer that is no failure, in a list. */
+      Any(requests: AgentRequest[], options?: { onChunk?: OnChunk }): AgentResult[];
+      /** Several at once; the first answer, in a list. */
+      Race(requests: AgentRequest[], options?: { onChunk?: OnChunk }): AgentResult[];
+    };
+    readonly llm: {
+      /** Ask a language model. */
+      Stream(connector: ConnectorName, messages: string | Message | Message[], options?: ModelOptions & { onChunk?: OnChunk }): ModelResult;
+      /** Several at once; every answer, in the order of the requests. */
+      All(requests: ModelRequest[], options?: { onChunk?: OnChunk }): ModelResult[];
+      /** Several at once; the first answer that is no failure, in a list. */
+      Any(requests: ModelRequest[], options?: { onChunk?: OnChunk }): ModelResult[];
+      /** Several at once; the first answer, in a list. */
+      Race(requests: ModelRequest[], options?: { onChunk?: OnChunk }): ModelResult[];
+    };
+    readonly trace: {
+      /** Begin a node under the hook's own. */
+      Add(input?: any, options?: TraceOptions): TraceStep;
+      /** Note a line on the node (info), printf style. */
+      Info(...values: any[]): void;
+      /** Note a line on the node (debug), printf style. */
+      Debug(...values: any[]): void;
+      /** Note a line on the node (warn), printf style. */
+      Warn(...values: any[]): void;
+      /** Note a line on the node (error), printf style. */
+      Error(...values: any[]): void;
+      /** Note what came out of the node's step. */
+      SetOutput(output: any): void;
+      /** Note more about the node. */
+      SetMetadata(metadata: Record<string, any>): void;
+      SetMetadata(key: string, value: any): void;
+      /** The node's step is done; the hook's own ends with the hook. */
+      Complete(output?: any): void;
+      /** The node's step failed. */
+      Fail(error?: any): void;
+    };
+  }
+
+  /** A message to the client, such as {type: "text", props: {content: "…"}}. */
+  export interface OutputMessage {
+    type: string;
+    props?: Record<string, any>;
+    message_id?: string;
+    block_id?: string;
+    thread_id?: string;
+    [key: string]: any;
+  }
+
+  /** Text as it arrives. `index` is the position of the request it belongs to. */
+  export interface Chunk {
+    type: "text";
+    index: number;
+    content: string;
+    props: { content: string };
+  }
+
+  /** Called with every piece of text that arrives; a number other than 0, or true, stops the call. */
+  export type OnChunk = (chunk: Chunk) => number | boolean | void;
+
+  export interface AgentRequest {
+    agent: AssistantName;
+    messages: string | Message | Message[];
+    options?: AgentOptions & { onChunk?: OnChunk };
+  }
+
+  export interface ModelRequest {
+    connector: ConnectorName;
+    messages: string | Message | Message[];
+    options?: ModelOptions & { onChunk?: OnChunk };
+  }
+
+  /** A node of the turn's trace. */
+  export interface TraceStep {
+    readonly id: string;
+    /** Begin a node under this one. */
+    Add(input?: any, options?: TraceOptions): TraceStep;
+    Info(...values: any[]): void;
+    Debug(...values: any[]): void;
+    Warn(...values: any[]): void;
+    Error(...values: any[]): void;
+    SetOutput(output: any): void;
+    SetMetadata(metadata: Record<string, any>): void;
+    SetMetadata(key: string, value: any): void;
+    Complete(output?: any): void;
+    Fail(error?: any): void;
+  }
+  export interface TraceOptions {
+    label?: string;
+    type?: string;
+    [key: string]: any;
   }
 }
 
@@ -407,6 +601,46 @@ declare function setInterval(callback: (...args: any[]) => void, ms?: number, ..
 
 declare function clearInterval(id?: number): void;
 
+declare function structuredClone<T>(value: T): T;
+
+declare class URL {
+  constructor(url: string, base?: string | URL);
+  hash: string;
+  host: string;
+  hostname: string;
+  href: string;
+  readonly origin: string;
+  password: string;
+  pathname: string;
+  port: string;
+  protocol: string;
+  search: string;
+  username: string;
+  readonly searchParams: URLSearchParams;
+  static canParse(url: string, base?: string | URL): boolean;
+  static parse(url: string, base?: string | URL): URL | null;
+  toString(): string;
+  toJSON(): string;
+}
+
+declare class URLSearchParams {
+  constructor(init?: string | Iterable<[string, string]> | Record<string, string>);
+  readonly size: number;
+  append(name: string, value: string): void;
+  delete(name: string, value?: string): void;
+  get(name: string): string | null;
+  getAll(name: string): string[];
+  has(name: string, value?: string): boolean;
+  set(name: string, value: string): void;
+  sort(): void;
+  forEach(each: (value: string, name: string, all: URLSearchParams) => void, self?: any): void;
+  entries(): IterableIterator<[string, string]>;
+  keys(): IterableIterator<string>;
+  values(): IterableIterator<string>;
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+  toString(): string;
+}
+
 declare namespace agent {
   type Context = import("groundhook").Context;
   type Message = import("groundhook").Message;
@@ -427,4 +661,110 @@ declare module "@yao/runtime" {
   export * from "groundhook";
   import types = agent;
   export { types as agent };
+}
+
+// What files of tests have beside the language (tests/*.test.ts), in the place of `ctx`.
+
+/** Declare a test. It fails when its function throws, or its promise is rejected. */
+declare const test: {
+  (name: string, body: () => void | Promise<void>): void;
+  skip(name: string, body: () => void | Promise<void>): void;
+};
+
+/** Put a name before those of the tests declared inside. */
+declare function describe(name: string, body: () => void): void;
+
+/** One turn of the assistant, from the message to the last event. What `options` does not say is answered as recorded. */
+declare function turn(
+  message: string | import("groundhook").Message[],
+  options?: import("groundhook").TestOptions,
+): import("groundhook").TestAnswer;
+
+/** Say what a value should be; `expect(value).not` says what it should not. */
+declare function expect(actual: any): import("groundhook").Expectation & { not: import("groundhook").Expectation };
+
+declare module "groundhook" {
+  /** What a test may say beside the message: what a request may say, who asks, and what the world answers. */
+  export interface TestOptions extends TurnOptions {
+    /** Another assistant than the tests' own. */
+    assistant?: AssistantName;
+    identity?: Partial<Identity>;
+    /** Another time of day than the recordings', ISO 8601. */
+    now?: string;
+    /** What the model answers, in order; {ref:0} is the marker of the first source. */
+    model?: (string | ScriptedReply)[];
+    /** What a source finds, for every query or by query (`*`: any other). */
+    searches?: { [type in "web" | "kb" | "db"]?: Finds | Record<string, Finds> };
+  }
+
+  /** Items or their titles; or the text of an error. */
+  export type Finds = (string | Partial<Item>)[] | string;
+
+  /** One answer of a scripted model. */
+  export interface ScriptedReply {
+    text?: string;
+    /** Texts that the messages must contain. */
+    expect?: string | string[];
+    tool_calls?: { name: string; arguments?: Record<string, any> | string; id?: string }[];
+    error?: { code: string; message: string; after?: number };
+    [key: string]: any;
+  }
+
+  /** What came of a turn. */
+  export interface TestAnswer {
+    content: string;
+    citations: Record<string, any>[];
+    /** Every search in the order in which they began: the request, who asked (`source`), and what was found. */
+    searches: (Record<string, any> & { type: "web" | "kb" | "db"; query: string; source: string; items: Item[]; total: number; error: string | null })[];
+    /** What the hook sent. */
+    messages: any[];
+    /** What Next returned. */
+    data: any;
+    metadata: Record<string, any>;
+    model_calls: { connector: string; messages: any[]; tools: string[]; temperature: number | null; max_tokens: number | null }[];
+    warnings: Said[];
+    error: Said | null;
+    events: any[];
+  }
+
+  /** A warning or an error, and where it comes from. */
+  export interface Said {
+    message: string;
+    code: string;
+    file: string;
+    line: number;
+    column: number;
+    hint: string;
+  }
+
+  /** Each throws when it does not hold. */
+  export interface Expectation {
+    toBe(wanted: any): void;
+    toEqual(wanted: any): void;
+    /** Has what `wanted` says, and maybe more; a regular expression is searched for. */
+    toMatchObject(wanted: object): void;
+    toMatch(wanted: string | RegExp): void;
+    toContain(wanted: any): void;
+    toHaveLength(wanted: number): void;
+    toBeGreaterThan(wanted: number): void;
+    toBeGreaterThanOrEqual(wanted: number): void;
+    toBeLessThan(wanted: number): void;
+    toBeLessThanOrEqual(wanted: number): void;
+    toBeTruthy(): void;
+    toBeFalsy(): void;
+    toBeNull(): void;
+    toBeUndefined(): void;
+    toBeDefined(): void;
+    toThrow(wanted?: string | RegExp): void;
+    /** Of a turn: searched there, for a query or with options. */
+    toHaveSearched(type: "web" | "kb" | "db", what?: string | RegExp | object): void;
+    /** Of a turn: the answer cites a source in which something says this. */
+    toHaveCited(what?: string | RegExp | object): void;
+    /** Of a turn: the hook sent a message. */
+    toHaveSent(what?: string | RegExp | object): void;
+    /** Of a turn: Next returned data. */
+    toHaveReturned(what?: any): void;
+    /** Of a turn: it ended with an error. */
+    toHaveFailed(what?: string | RegExp | object): void;
+  }
 }

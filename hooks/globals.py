@@ -79,6 +79,25 @@ declare class TextDecoder {
     "clearTimeout": "declare function clearTimeout(id?: number): void;\n",
     "setInterval": "declare function setInterval(callback: (...args: any[]) => void, ms?: number, ...args: any[]): number;\n",
     "clearInterval": "declare function clearInterval(id?: number): void;\n",
+    "URLSearchParams": """\
+declare class URLSearchParams {
+  constructor(init?: string | Iterable<[string, string]> | Record<string, string>);
+  readonly size: number;
+  append(name: string, value: string): void;
+  delete(name: string, value?: string): void;
+  get(name: string): string | null;
+  getAll(name: string): string[];
+  has(name: string, value?: string): boolean;
+  set(name: string, value: string): void;
+  sort(): void;
+  forEach(each: (value: string, name: string, all: URLSearchParams) => void, self?: any): void;
+  entries(): IterableIterator<[string, string]>;
+  keys(): IterableIterator<string>;
+  values(): IterableIterator<string>;
+  [Symbol.iterator](): IterableIterator<[string, string]>;
+  toString(): string;
+}
+""",
     "URL": """\
 declare class URL {
   constructor(url: string, base?: string | URL);
@@ -93,7 +112,9 @@ declare class URL {
   protocol: string;
   search: string;
   username: string;
-  readonly searchParams: any;
+  readonly searchParams: URLSearchParams;
+  static canParse(url: string, base?: string | URL): boolean;
+  static parse(url: string, base?: string | URL): URL | null;
   toString(): string;
   toJSON(): string;
 }

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from inspect import getmembers, isclass
 from pathlib import Path
 from textwrap import indent
@@ -74,13 +75,9 @@ def typings(names: Names | None = None, calls: Sequence[HostCall] = CALLS) -> st
     whose = "this app's names, and every call" if names else "every call"
     members = [_names(given), *_models(calls), SHARED, _context(calls), *_extra(calls)]
     inside = indent("\n".join(members), "  ", lambda line: bool(line.strip()))
-    return (
-        _HEAD.format(whose=whose)
-        + f'declare module "groundhook" {{\n{inside}}}\n\n'
-        + "\n".join(_globals(calls))
-        + "\n"
-        + DIALECT
-    )
+    tests = (files("hooks") / "testing.d.ts").read_text(encoding="utf-8")
+    parts = (_HEAD.format(whose=whose), f'declare module "groundhook" {{\n{inside}}}\n', *_globals(calls), DIALECT, tests)
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
 def _names(names: Names) -> str:
@@ -124,7 +121,9 @@ def _mentioned(calls: Sequence[HostCall]) -> Iterator[type[BaseModel]]:
 
 
 def _extra(calls: Sequence[HostCall]) -> list[str]:
-    return [f"export {text.strip().removeprefix('export ')}\n" for text in dict.fromkeys(call.types for call in calls) if text]
+    """What rows declare beside the models, each text once."""
+    texts = dict.fromkeys(call.types.strip("\n") + "\n" for call in calls if call.types)
+    return [re.sub(r"^(?=interface|type|class)", "export ", text, flags=re.MULTILINE) for text in texts]
 
 
 # ---------------------------------------------------------------------------------------------------- calls
@@ -138,8 +137,9 @@ def _context(calls: Sequence[HostCall]) -> str:
 def _globals(calls: Sequence[HostCall]) -> Iterator[str]:
     tree = _tree(call for call in calls if not call.js.startswith("ctx."))
     for name, node in tree.items():
-        if isinstance(node, HostCall):
-            yield "".join(f"{comment(node.doc)}declare function {name}{signature};\n" for signature in _signatures(node))
+        if isinstance(node, HostCall):  # without a signature it is for the JavaScript side alone
+            signatures = _signatures(node) if node.ts else ()
+            yield from (f"{comment(node.doc)}declare function {name}{signature};\n" for signature in signatures)
         else:
             yield f"declare var {name}: {{\n{indent(_body(node), '  ')}}};\n"
     yield from (GLOBALS.get(name, f"declare var {name}: any;\n") for name in LATE)
