@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import signal
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -22,7 +23,9 @@ from host.errors import HookCrashed, WorkerDied
 from host.workers import Child, Link, start_child
 
 MODULE = "hooks.worker"
+SETTLING_SECONDS = 5.0  # work that a hook left behind has come to its end, or to the end of its CPU time
 LEAVING_SECONDS = 2.0  # a worker that has not freed an isolate by then is stuck
+COMPILING_SECONDS = 30.0  # for one file; its size is bounded
 COMPILER_SECONDS = 10.0  # the compiler's process is kept that long after its last use
 BUSY_LOOK_SECONDS, IDLE_LOOK_SECONDS = 0.02, 0.25
 MEGABYTE = 1024 * 1024
@@ -39,6 +42,13 @@ class WorkerSeat:
         self.allowed = order.memory_mb * MEGABYTE
         self.baseline = worker.last_resident
         self.working = False  # in JavaScript, as opposed to waiting for the host
+        self._in_call = False
+        self._settled_at = 0.0
+
+    @property
+    def may_work(self) -> bool:
+        """Whether JavaScript of this run may be under way: a hook that has ended may have left something behind."""
+        return self.working or not (self._in_call or time.monotonic() > self._settled_at)
 
     def invoke(self, code: str, /) -> None:
         self.working = True
@@ -50,14 +60,15 @@ class WorkerSeat:
             self._worker.post("open", [self._run, order.setup, order.heap_mb, order.cpu_ms, code])
 
     def reply(self, text: str, /) -> None:
-        self.working = True
+        self.working, self._in_call = True, False
         self._worker.post("reply", [self._run, text])
 
     async def event(self) -> SeatEvent:
         return await self._mailbox.get()
 
     def put(self, event: SeatEvent) -> None:
-        self.working = False
+        self.working, self._in_call = False, isinstance(event, Called)
+        self._settled_at = time.monotonic() + SETTLING_SECONDS
         self._mailbox.put(event)
 
     async def leave(self) -> None:
@@ -74,6 +85,7 @@ class Worker:
         self.killed_for = ""
         self.busy = anyio.Event()
         self.seats: dict[int, WorkerSeat] = {}
+        self.leaving: dict[int, WorkerSeat] = {}  # nobody hears them any more, but their isolate is there yet
         self.last_resident = 0  # bytes, when the process was looked at last
         self._child: Child | None = None
         self._process: psutil.Process | None = None
@@ -108,18 +120,20 @@ class Worker:
     async def dismiss(self, run: int) -> None:
         seat = self.seats.pop(run, None)
         if seat is not None:
+            self.leaving[run] = seat
             with suppress(WorkerDied), anyio.CancelScope(shield=True):
                 with anyio.move_on_after(LEAVING_SECONDS) as patience:
                     await self.child.link.call("close", run)
                 if patience.cancelled_caught:
                     self.child.kill()
+            self.leaving.pop(run, None)
         if self.alone and not self.seats:
             self.child.kill()
 
     def look_at_memory(self) -> None:
         """Kill the process when it has grown by more than one of its runs may make it grow."""
         now = self.resident()
-        if self.ready and any(now - seat.baseline > seat.allowed for seat in self.seats.values()):
+        if self.ready and any(now - seat.baseline > seat.allowed for seat in (*self.seats.values(), *self.leaving.values())):
             self.killed_for = "memory_mb"
             self.child.kill()
 
@@ -127,10 +141,11 @@ class Worker:
         """Every run learns that the process is gone, and what part it had in that."""
         seats = list(self.seats.values())
         self.seats.clear()
-        suspects = [seat for seat in seats if seat.working or self.killed_for]
+        suspects = [seat for seat in seats if seat.may_work or self.killed_for]
         reason = "it took too much memory" if self.killed_for else _ending(code)
         killed_from_outside = code == -signal.SIGKILL and not self.killed_for  # V8 ends itself by other signals
-        guilty = self.alone or not self.ready or (len(suspects) == 1 and not killed_from_outside)
+        only_one = len(suspects) == 1 and not self.leaving and not killed_from_outside
+        guilty = self.alone or not self.ready or only_one
         for seat in seats:
             role: Role = "bystander" if seat not in suspects else "culprit" if guilty else "suspect"
             seat.put(Lost(role, reason, self.killed_for, self.ready))
@@ -185,7 +200,11 @@ class Pool:
                 if worker is None or worker.child.link.closed.is_set():
                     worker = self._compiler = await self._start(alone=True)
             try:
-                answer: str = await worker.child.link.call("compile", [file, source])
+                with anyio.fail_after(COMPILING_SECONDS):
+                    answer: str = await worker.child.link.call("compile", [file, source])
+            except TimeoutError as exc:
+                worker.child.kill()
+                raise HookCrashed(f"the TypeScript compiler needed more than {COMPILING_SECONDS:.0f} s for {file!r}") from exc
             except WorkerDied as exc:
                 if last:
                     raise HookCrashed(f"the TypeScript compiler ended while it compiled {file!r}") from exc
@@ -248,10 +267,10 @@ class Pool:
 async def _watch_memory(worker: Worker) -> None:
     while True:
         await worker.busy.wait()
-        working = any(seat.working for seat in worker.seats.values())
+        working = bool(worker.leaving) or any(seat.may_work for seat in worker.seats.values())
         await anyio.sleep(BUSY_LOOK_SECONDS if working else IDLE_LOOK_SECONDS)
         worker.look_at_memory()
-        if not worker.seats:
+        if not worker.seats and not worker.leaving:
             worker.busy = anyio.Event()
 
 

@@ -35,6 +35,7 @@ class Run:
         self._setup = ""
         self._began = 0.0
         self.busy = False  # between `invoke` and its "done"
+        self.closing: threading.Thread | None = None
         self._ended: tuple[str, str] | None = None
         self._lock = threading.Lock()
         self._isolate = Isolate(prelude, self._called)
@@ -60,18 +61,25 @@ class Run:
 
     def watch(self) -> float | None:
         """End the run if it has used up its CPU time; else the seconds until that could be so. None: nothing to watch."""
-        if not (self.busy or self._isolate.has_cpu_clock):
+        if self._ended is not None or not (self.busy or self._isolate.has_cpu_clock):
             return None
         left = self._cpu_seconds - (self._isolate.cpu_seconds() - self._began)
         if left > 0:
             if self.busy and self._isolate.heap_is_full():
                 self._over("heap", "")
             return max(left, 0.005)
+        left_behind = not self.busy
         self._over("limit", "cpu_ms")
+        if left_behind and self.closing is None:  # only closing ends what runs as a microtask, and V8 may be slow to stop
+            self.closing = threading.Thread(target=self._isolate.close, daemon=True)
+            self.closing.start()
         return None
 
     def close(self) -> None:
-        self._isolate.close()
+        if self.closing is None:
+            self._isolate.close()
+        else:
+            self.closing.join()
 
     def _called(self, request: str) -> None:
         if request in SCRIPTS:

@@ -111,7 +111,7 @@ class Worker:
             self._send(ANSWER, id, "", None)
             self._spare.make(self._prelude)
 
-        if found is not None and found.busy:
+        if found is not None and (found.busy or found.closing):
             threading.Thread(target=close, daemon=True).start()  # V8 may be slow to stop: others must not wait for it
         else:
             close()
