@@ -45,7 +45,7 @@ def editor_config() -> str:
     return json.dumps({"compilerOptions": COMPILER_OPTIONS, "include": [DECLARATIONS, "assistants"]}, indent=2) + "\n"
 
 
-async def hook_problems(app: App, ids: Iterable[str], engine: HookEngine, tools: Iterable[str] = ()) -> list[Problem]:
+async def hook_problems(app: App, ids: Sequence[str], engine: HookEngine, tools: Iterable[str] = ()) -> list[Problem]:
     """What is wrong with the hooks of these assistants. Packages that cannot be read are left out. Raises UnknownName."""
     found: list[Problem] = []
     compiled: list[HookScript] = []
@@ -60,6 +60,7 @@ async def hook_problems(app: App, ids: Iterable[str], engine: HookEngine, tools:
         except ConfigError:
             continue  # what is wrong with the configuration is said by whoever checks that
     found += [problem for script in compiled for problem in _empty(script)]
+    compiled += [test for id in ids for test in _tests(app, id)]
     text = declarations(app, tools)
     return [*found, *await _types(compiled, text), *_stale(app.root, text)]
 
@@ -80,6 +81,16 @@ def _callable_as(ids: Iterable[str], packages: Sequence[str]) -> list[str]:
             if id.startswith(f"agents.{package}."):
                 names[id.removeprefix(f"agents.{package}.")] = None
     return list(names)
+
+
+def _tests(app: App, id: str) -> list[HookScript]:
+    """The package's files of tests, which are held against their types as hooks are."""
+    try:
+        package = app.package(id)
+    except ConfigError:
+        return []
+    paths = sorted((package.folder / "tests").glob("*.test.[jt]s"))
+    return [HookScript(entry=path, root=package.folder, shown=package.shown) for path in paths]
 
 
 def _empty(script: HookScript) -> list[Problem]:

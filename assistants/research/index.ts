@@ -1,6 +1,6 @@
 import { formatContext } from "./lib/context";
 import { choose } from "./lib/sources";
-import type { Context, CreateReturn, Message, NextPayload, NextReturn } from "./lib/types";
+import type { Context, CreateReturn, Message, NextPayload, NextReturn } from "groundhook";
 
 /** Search every fitting source at the same time, and hand the model one context. */
 export function Create(ctx: Context, messages: Message[]): CreateReturn | null {
@@ -34,5 +34,5 @@ function lastUserText(messages: Message[]): string {
   if (typeof last.content === "string") {
     return last.content.trim();
   }
-  return last.content.map((part) => part.text ?? "").join("\n").trim();
+  return (last.content ?? []).map((part) => part.text ?? "").join("\n").trim();
 }

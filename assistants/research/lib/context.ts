@@ -1,4 +1,4 @@
-import type { SearchResult } from "./types";
+import type { SearchResult } from "groundhook";
 
 const TITLES: Record<string, string> = { kb: "From the documents", db: "From the shop", web: "From the web" };
 

@@ -1,4 +1,4 @@
-import type { SearchRequest } from "./types";
+import type { SearchRequest } from "groundhook";
 import vocabulary from "./vocabulary.json";
 
 /** The searches that fit a question: documents always, the shop's tables when it speaks of goods, the web for what is new. */
