@@ -29,6 +29,7 @@ Transpiling = Callable[[], AbstractAsyncContextManager[Transpile]]
 VERSION = "1/typescript-5.7.3"  # of what is cached
 SUFFIXES = (".ts", ".js", ".json")
 MOST_FILES = 256
+LARGEST_FILE = 8 * 1024 * 1024  # bytes of one file
 BEFORE, AFTER = "(function (exports, require, module) {\n", "\n})\n//# sourceURL=hook:"
 PICK = "\nreturn {" + ", ".join(f'{n}: typeof {n} === "function" ? {n} : undefined' for n in ("Create", "Next")) + "};"
 
@@ -138,10 +139,10 @@ class _Linking:
             return _Compiled(_json_module(source, self._shown(path)))
         key = hashlib.sha256(f"{VERSION}\n{path.suffix}\n{source}".encode()).hexdigest()
         kept = self._cache / f"{key}.json"
-        found = await anyio.to_thread.run_sync(_load, kept)
+        found = await anyio.to_thread.run_sync(_load, kept, key)
         if found is None:
             found = await self._compile(path, source)
-            await anyio.to_thread.run_sync(_save, kept, found)
+            await anyio.to_thread.run_sync(_save, kept, key, found)
         return found
 
     async def _compile(self, path: Path, source: str) -> _Compiled:
@@ -155,6 +156,9 @@ class _Linking:
 
     def _read(self, path: Path) -> str:
         try:
+            if path.stat().st_size > LARGEST_FILE:
+                said = f"is larger than {LARGEST_FILE // 1024**2} MB"
+                raise HookSyntaxError(said, place=Place(self._shown(path)), hint="a hook reads large data by searching it")
             return path.read_text(encoding="utf-8-sig")
         except OSError as exc:
             raise HookSyntaxError(f"cannot be read: {exc.strerror}", place=Place(self._shown(path))) from exc
@@ -167,7 +171,7 @@ class _Linking:
         base = importer.parent / name
         for candidate in _candidates(base):
             self.seen.append(candidate)
-            if not candidate.is_file():
+            if not _is_file(candidate):
                 continue
             found = candidate.resolve()
             if not found.is_relative_to(self._root):
@@ -223,29 +227,51 @@ def _json_module(source: str, shown: str) -> str:
         value = json.loads(source)
     except json.JSONDecodeError as exc:
         raise HookSyntaxError(f"is not JSON: {exc.msg}", place=Place(shown, exc.lineno, exc.colno)) from exc
+    except (ValueError, RecursionError) as exc:
+        raise HookSyntaxError("is JSON with a number too long or nested too deeply", place=Place(shown)) from exc
     return f"module.exports = JSON.parse({json.dumps(json.dumps(value))});"
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # such as a name that is too long
+        return False
 
 
 def _stamp(path: Path) -> object:
     """Changes when the file does; None while there is none."""
     try:
         status = path.stat()
-    except OSError:
+    except (OSError, ValueError):
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _load(path: Path) -> _Compiled | None:
+def _load(path: Path, key: str) -> _Compiled | None:
+    """What was kept under `key`; None when there is nothing, or when it is not what was kept: then it is compiled again."""
     try:
+        if not path.is_file() or path.stat().st_size > 4 * LARGEST_FILE:
+            return None
         raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return _Compiled(raw["code"], raw["mappings"], [(name, line, column) for name, line, column in raw["requires"]])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # not there, or not whole: compiled again
+        requires = [(str(name), int(line), int(column)) for name, line, column in raw["requires"]]
+        found = _Compiled(str(raw["code"]), str(raw["mappings"]), requires)
+        return found if raw["digest"] == _digest(key, found) else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
-def _save(path: Path, compiled: _Compiled) -> None:
+def _save(path: Path, key: str, compiled: _Compiled) -> None:
     fresh = path.with_suffix(f".{os.getpid()}")
     with suppress(OSError):  # a cache that cannot be written costs time, nothing else
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(json.dumps(vars(compiled)), encoding="utf-8")
+        fresh.unlink(missing_ok=True)
+        with fresh.open("x", encoding="utf-8") as file:  # never through a link that somebody has put there
+            file.write(json.dumps({**vars(compiled), "digest": _digest(key, compiled)}))
         fresh.replace(path)
+
+
+def _digest(key: str, compiled: _Compiled) -> str:
+    """Binds what was compiled to what it was compiled from: an entry that was cut, or copied from another, does not fit."""
+    whole = json.dumps([key, compiled.code, compiled.mappings, compiled.requires])
+    return hashlib.sha256(whole.encode()).hexdigest()
