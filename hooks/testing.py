@@ -108,6 +108,6 @@ def _fault(raw: dict[str, str], session: Session) -> Fault:
     fault = Fault(
         message=f"expected {raw['message']}" if expectation else f"{kind}{raw['message']}{code}",
         place=frames[0][1] if frames else Place(session.program.modules[0].file),
-        callers=tuple(f"{place} in {where}" if where else str(place) for where, place in frames[1:]),
+        callers=tuple(f"{place} in {where}" if where.isidentifier() else str(place) for where, place in frames[1:]),
     )
     return replace(fault, expected=raw["expected"], actual=raw["actual"]) if expectation else fault

@@ -82,7 +82,7 @@ class Cassette:
 
     def play(self, call: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """The next answer to a request. Raises NotRecorded, which shows the nearest request there is."""
-        key = (call, canonical(request))
+        key = (call, self._neutral(canonical(request)))
         recorded = self._calls.get(key)
         if recorded is None:
             problem = NotRecorded(self._missing(call, request), hint="`groundhook test --record` asks the real one")
@@ -94,12 +94,10 @@ class Cassette:
 
     def keep(self, call: str, request: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
         """Record an answer."""
-        text = canonical(request)
+        text = self._neutral(canonical(request))
         known = self._calls.get((call, text))
-        kept = json.dumps(answer, ensure_ascii=False)
-        if self.home:
-            kept = kept.replace(self.home, "/app")
-        answers = (*(known.answers if known else ()), json.loads(kept))
+        kept = json.loads(self._neutral(json.dumps(answer, ensure_ascii=False)))
+        answers = (*(known.answers if known else ()), kept)
         self._calls[call, text] = Recorded(call=call, request=json.loads(text), answers=answers)
 
     @property
@@ -120,6 +118,9 @@ class Cassette:
         else:
             self.path.unlink()
         return True
+
+    def _neutral(self, text: str) -> str:
+        return text.replace(f"{self.home}/", "/app/") if self.home else text
 
     def _text(self) -> str:
         calls = [

@@ -127,7 +127,8 @@ class Runner:
 
     def _opened(self, package: Package, path: Path, cassette: Cassette) -> Suite:
         limits = self.host.app.settings_for(package).settings.hooks.limits
-        script = HookScript(entry=path, root=package.folder, shown=package.shown)
+        paths = package.hook.paths if package.hook else ()
+        script = HookScript(entry=path, root=package.folder, shown=package.shown, paths=paths)
         return Suite(self.engine, script, cassette.now, cassette.seed, limits)
 
 
