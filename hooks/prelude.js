@@ -20,6 +20,8 @@
   const resolved = Promise.resolve.bind(Promise);
   const { fromCharCode } = String;
   delete JSON.rawJSON;  // with it a script could hand over numbers that no number in JavaScript can be
+  delete Atomics.wait;  // there is no other thread to wait for, and no clock would run meanwhile
+  delete Atomics.waitAsync;
   const evaluate = eval;
   const taken = {
     __proto__: null, Error, TypeError, String, stringify, slice, lastIndexOf, defineProperty, keys: Object.keys, apply, then, resolved,

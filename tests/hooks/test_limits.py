@@ -21,7 +21,6 @@ CROSSINGS: list[tuple[str, int, str]] = [
     ("cpu_ms", 100, "function Create() { try { while (true) {} } finally { while (true) {} } }"),
     ("wall_ms", 150, "function Create() { time.Sleep(20000); }"),
     ("wall_ms", 150, "async function Create() { await new Promise(() => setInterval(() => {}, 20)); }"),
-    ("wall_ms", 150, "function Create() { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20000); }"),
     ("call_ms", 60, "function Create() { time.Sleep(20000); }"),
     ("heap_mb", 24, "function Create() { const a = []; while (true) a.push(new Array(1000).fill(a.length)); }"),
     ("heap_mb", 24, "function Create() { let s = {}; while (true) s = { s, t: [1, 2, 3] }; }"),
