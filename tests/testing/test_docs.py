@@ -1,0 +1,37 @@
+"""docs/testing.md: its example passes, and it names everything there is."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+from host.testing.answer import Asked, answer_of
+from host.testing.stage import TurnAsked
+from tests.conftest import MakeApp
+from tests.testing.conftest import rerun
+
+PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
+
+
+async def test_the_example_passes_as_it_is_written(make_app: MakeApp) -> None:
+    written = re.findall(r"^`(assistants/\S+)`:\n\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(written) == 5
+    ran = await rerun(make_app(dict(written)))
+    shown = re.findall(r"^  ok (.*) \(\d+ ms\)$", PAGE, re.MULTILINE)
+    assert ran.outcome == dict.fromkeys(shown, "passed"), ran.results
+
+
+def test_every_option_of_a_turn_is_named() -> None:
+    assert [name for name in TurnAsked.model_fields if f"`{name}`" not in PAGE] == []
+
+
+def test_every_part_of_an_answer_is_named() -> None:
+    assert [name for name in answer_of([], Asked()) if f"`{name}`" not in PAGE] == []
+
+
+def test_every_expectation_is_named() -> None:
+    source = (files("hooks") / "testing.js").read_text(encoding="utf-8")
+    names = set(re.findall(r"^    (to[A-Z]\w+)[:(]", source, re.MULTILINE))
+    assert len(names) > 20
+    assert {name for name in names if f"`{name}" not in PAGE} == set()
