@@ -1,8 +1,9 @@
 """From a package's TypeScript to one program for an isolate.
 
-Owns reading the files, what may be imported (relative paths that stay inside the package, after symbolic links are
-followed), the on-disk cache of compiled files, and the way back from an emitted place to the source. Compiling itself is
-done by whoever is passed as `transpiling`; a start with a warm cache needs no compiler at all.
+Owns reading the files, what may be imported (relative paths, and the names that the package gave to paths, as long as they stay
+inside the package after symbolic links are followed), the on-disk cache of compiled files, and the way back from an emitted
+place to the source. Compiling itself is done by whoever is passed as `transpiling`; a start with a warm cache needs no compiler
+at all.
 """
 
 from __future__ import annotations
@@ -29,6 +30,15 @@ Transpiling = Callable[[], AbstractAsyncContextManager[Transpile]]
 VERSION = "1/typescript-5.7.3"  # of what is cached
 SUFFIXES = (".ts", ".js", ".json")
 MOST_FILES = 256
+RUNTIME = Path("@yao/runtime")  # what modules of the runtime's own name (`@yao/…`) are: the globals under their names
+GLOBALS = """module.exports = new Proxy({}, {
+  get(_, name) {
+    if (name === "default") return module.exports;
+    if (name === "__esModule" || name in globalThis) return name === "__esModule" || globalThis[name];
+    if (typeof name === "symbol" || name === "then") return undefined;
+    throw new Error(name + " is not offered by this host, so it cannot be imported");
+  },
+});"""
 LARGEST_FILE = 8 * 1024 * 1024  # bytes of one file
 BEFORE, AFTER = "(function (exports, require, module) {\n", "\n})\n//# sourceURL=hook:"
 PICK = "\nreturn {" + ", ".join(f'{n}: typeof {n} === "function" ? {n} : undefined' for n in ("Create", "Next")) + "};"
@@ -133,6 +143,8 @@ class _Linking:
         return Program(tuple(modules), text, json.dumps(text))
 
     async def _compiled(self, path: Path) -> _Compiled:
+        if path == RUNTIME:
+            return _Compiled(GLOBALS)
         self.seen.append(path)
         source = await anyio.to_thread.run_sync(self._read, path)
         if path.suffix == ".json":
@@ -166,10 +178,12 @@ class _Linking:
             raise HookSyntaxError("is not UTF-8 text", place=Place(self._shown(path))) from exc
 
     def _resolve(self, importer: Path, name: str, place: Place) -> Path:
-        if not name.startswith(("./", "../")) and name not in (".", ".."):
+        if name.startswith("@yao/"):
+            return RUNTIME
+        bases = list(self._bases(importer, name))
+        if not bases:
             raise HookSyntaxError(f"cannot import {name!r}", place=place, hint=_instead(name))
-        base = importer.parent / name
-        for candidate in _candidates(base):
+        for candidate in (candidate for base in bases for candidate in _candidates(base)):
             self.seen.append(candidate)
             if not _is_file(candidate):
                 continue
@@ -182,25 +196,38 @@ class _Linking:
                     f"the import {name!r} is no script", place=place, hint="only .ts, .js and .json can be imported"
                 )
             return found
-        if not Path(os.path.normpath(base)).is_relative_to(self._root):
+        if not any(Path(os.path.normpath(base)).is_relative_to(self._root) for base in bases):
             hint = "imports must stay inside the package"
             raise HookSyntaxError(f"the import {name!r} leads outside {self._script.shown}", place=place, hint=hint)
         raise HookSyntaxError(
             f"the import {name!r} finds no file", place=place, hint="tried .ts, .js, .json, /index.ts and /index.js"
         )
 
+    def _bases(self, importer: Path, name: str) -> Iterator[Path]:
+        """Where an import may lead, by the pattern of the package's own that fits it best."""
+        if name.startswith(("./", "../")) or name in (".", ".."):
+            yield importer.parent / name
+            return
+        fitting = [(fit, targets) for pattern, targets in self._script.paths if (fit := _fit(pattern, name)) is not None]
+        best = max((fit for fit, _ in fitting), default=None)
+        for fit, targets in fitting:
+            if fit == best:
+                yield from (self._root / target.replace("*", fit[1]) for target in targets)
+
     def _place(self, path: Path, compiled: _Compiled, line: int, column: int) -> Place:
         found = original(compiled.mappings, line, column) or (0, 0)
         return Place(self._shown(path), found[0] + 1, found[1] + 1)
 
     def _shown(self, path: Path) -> str:
-        return f"{self._script.shown}/{path.relative_to(self._root).as_posix()}"
+        return RUNTIME.as_posix() if path == RUNTIME else f"{self._script.shown}/{path.relative_to(self._root).as_posix()}"
 
 
 def _text(modules: list[Module]) -> str:
     entries = []
     for index, module in enumerate(modules):
-        code = BEFORE + module.code + (PICK if index == 0 else "") + AFTER + str(index)
+        # The runtime's own module is no place in the package: what it throws was thrown by whoever asked it.
+        end = AFTER + ("runtime" if module.code == GLOBALS else str(index))
+        code = BEFORE + module.code + (PICK if index == 0 else "") + end
         entries.append({"code": code, "requires": module.requires})
     return json.dumps(entries)
 
@@ -217,9 +244,18 @@ def _candidates(base: Path) -> Iterator[Path]:
 
 
 def _instead(name: str) -> str:
-    if name.startswith("@yao/") or name == "groundhook":
-        return "it offers types only here: import nothing from it that is used as a value"
-    return "only files of the package can be imported, by a path that begins with ./ or ../"
+    if name == "groundhook":
+        return "it offers types only: import nothing from it that is used as a value"
+    return "only files of the package can be imported, by a path that begins with ./ or ../ or a name in its tsconfig.json"
+
+
+def _fit(pattern: str, name: str) -> tuple[int, str] | None:
+    """How well a pattern fits (the length of what stands before the star) and what its star stands for; None when it does not."""
+    before, star, after = pattern.partition("*")
+    if not star:
+        return (len(name) + 1, "") if name == pattern else None
+    fits = len(name) >= len(before) + len(after) and name.startswith(before) and name.endswith(after)
+    return (len(before), name[len(before) : len(name) - len(after)]) if fits else None
 
 
 def _json_module(source: str, shown: str) -> str:

@@ -59,11 +59,25 @@ def _type_errors(scripts: Sequence[HookScript], declarations: str) -> list[HookT
     with TemporaryDirectory(prefix="groundhook-types-") as made:
         folder = Path(made).resolve()
         (folder / "groundhook.d.ts").write_text(declarations, encoding="utf-8")
-        entries = [script.entry.resolve().as_posix() for script in scripts]
-        config = {"compilerOptions": COMPILER_OPTIONS, "files": ["groundhook.d.ts", *entries]}
-        (folder / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")
-        errors = [_error(finding, folder, scripts, declarations) for finding in _compile(folder)]
+        errors = []
+        for group in _together(scripts):
+            entries = [script.entry.resolve().as_posix() for script in group]
+            options = {**COMPILER_OPTIONS, "paths": _paths(group[0])}
+            config = {"compilerOptions": options, "files": ["groundhook.d.ts", *entries]}
+            (folder / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")
+            errors += [_error(finding, folder, scripts, declarations) for finding in _compile(folder)]
     return sorted(errors, key=_where)
+
+
+def _together(scripts: Sequence[HookScript]) -> list[list[HookScript]]:
+    """Packages that can be checked in one go: those that give no names to their files; the others one by one."""
+    plain = [script for script in scripts if not script.paths]
+    return [*([plain] if plain else []), *([script] for script in scripts if script.paths)]
+
+
+def _paths(script: HookScript) -> dict[str, list[str]]:
+    root = script.root.resolve()
+    return {pattern: [(root / target).as_posix() for target in targets] for pattern, targets in script.paths}
 
 
 def _compile(folder: Path) -> list[_Finding]:

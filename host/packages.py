@@ -21,6 +21,7 @@ from host.config.problems import Problem, raise_all
 from host.config.prompts import Prompts, inline_prompts, read_prompts
 from host.config.schema import AgentFile, AppSettings, PackageFile, SearchSettings, Settings
 from host.config.settings import Resolved, resolve
+from host.config.tsconfig import import_paths
 from host.config.validate import Checked, check_document, read_value
 from host.errors import ConfigError, ConfigErrors, Place
 from host.ports import HookScript
@@ -248,7 +249,9 @@ def _locale(path: Path, shown: str) -> Mapping[str, Any]:
 
 def _hook(found: tree.Found) -> HookScript | None:
     entries = tree.hooks(found.path)
-    return HookScript(entry=entries[0], root=found.path, shown=found.shown) if entries else None
+    if not entries:
+        return None
+    return HookScript(entry=entries[0], root=found.path, shown=found.shown, paths=import_paths(found.path, found.shown))
 
 
 def _doubled(found: tree.Found, said: Mapping[str, Any]) -> Iterable[Problem]:

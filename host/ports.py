@@ -245,11 +245,13 @@ class HookServices(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class HookScript:
     """A package's hook: the entry file and the folder that imports must stay inside. `shown` is the folder as messages
-    name it (`assistants/docs`)."""
+    name it (`assistants/docs`). `paths` are other names for files in it, as TypeScript's option of that name has them: patterns
+    with at most one star, each with places below the folder."""
 
     entry: Path
     root: Path
     shown: str
+    paths: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

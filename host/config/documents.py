@@ -1,7 +1,7 @@
 """Files of an app as documents: data, and the exact place of every key and value.
 
-Formats go by the file's ending: `.yao` and `.jsonc` (JSON with comments and trailing commas), `.json` (strict), `.yml` and
-`.yaml` (YAML 1.2). Knows nothing of what a document means.
+Formats go by the file's ending: `.yao`, `.jsonc` and `tsconfig.json` (JSON with comments and trailing commas), `.json`
+(strict), `.yml` and `.yaml` (YAML 1.2). Knows nothing of what a document means.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _PARSERS: dict[str, Callable[[str], Parsed]] = {
     ".yml": parse_yaml,
     ".yaml": parse_yaml,
 }
+_NAMED: dict[str, Callable[[str], Parsed]] = {"tsconfig.json": parse_jsonc}
 _TOPS: dict[Top, tuple[type, ...]] = {"object": (dict,), "list": (list,), "any": (dict, list)}
 _SHOULD_BE: dict[Top, str] = {"object": "an object", "list": "a list", "any": "an object or a list"}
 
@@ -84,7 +85,8 @@ def read_document(path: FilePath, shown: str, *, top: Top = "object") -> Documen
 
 def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> Document:
     """As `read_document`, for content that is already there."""
-    parser = _PARSERS.get(FilePath(shown).suffix.lower())
+    name = FilePath(shown)
+    parser = _NAMED.get(name.name) or _PARSERS.get(name.suffix.lower())
     if parser is None:
         known = ", ".join(_PARSERS)
         raise ConfigError("not a format that is read here", place=Place(shown), hint=f"known endings: {known}")

@@ -111,8 +111,8 @@ async def test_the_language_is_all_there(in_workers: Hooks) -> None:
             "assistants/x/index.ts:2:1: the import './gone' finds no file (tried .ts",
         ),
         (
-            {"index.ts": "import { a } from '@yao/runtime';\na();"},
-            "assistants/x/index.ts:1:1: cannot import '@yao/runtime' (it offers types only",
+            {"index.ts": "import { a } from '@lib/runtime';\na();"},
+            "assistants/x/index.ts:1:1: cannot import '@lib/runtime' (only files of the package can be imported",
         ),
         (
             {"index.ts": "import fs from 'node:fs';\nfs;"},

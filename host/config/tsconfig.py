@@ -1,0 +1,61 @@
+"""What a package's `tsconfig.json` says that holds when its hook runs: other names for its files (`compilerOptions.paths`).
+
+Everything else in it is for editors. Names of the runtime's own modules (`@yao/…`) are left out: what an editor is pointed at
+there are declarations.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from host.config.documents import Document, read_document
+from host.errors import ConfigError
+
+FILE = "tsconfig.json"
+RUNTIME = "@yao/"
+
+Paths = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def import_paths(folder: Path, shown: str) -> Paths:
+    """The patterns with their places, below `folder`; none without the file. Raises ConfigError."""
+    path = folder / FILE
+    if not path.is_file():
+        return ()
+    document = read_document(path, f"{shown}/{FILE}")
+    base = document.at(("compilerOptions", "baseUrl"))
+    paths = document.at(("compilerOptions", "paths"))
+    if paths is None:
+        return ()
+    if not isinstance(paths, dict):
+        raise _wrong(document, (), 'should be an object such as {"@lib/*": ["./src/lib/*"]}')
+    below = base if isinstance(base, str) else "."
+    return tuple(
+        (
+            pattern,
+            tuple(
+                _place(document, below, pattern, index, target) for index, target in enumerate(_targets(document, pattern, said))
+            ),
+        )
+        for pattern, said in paths.items()
+        if not pattern.startswith(RUNTIME)
+    )
+
+
+def _targets(document: Document, pattern: str, said: Any) -> list[Any]:
+    if pattern.count("*") > 1:
+        raise _wrong(document, (pattern,), f"{pattern!r} may have one star")
+    if not isinstance(said, list):
+        raise _wrong(document, (pattern,), "should be a list of places")
+    return said
+
+
+def _place(document: Document, base: str, pattern: str, index: int, target: Any) -> str:
+    if not isinstance(target, str) or target.count("*") > 1:
+        raise _wrong(document, (pattern, index), "should be a path with at most one star")
+    return (PurePosixPath(base) / target).as_posix()
+
+
+def _wrong(document: Document, path: tuple[str | int, ...], message: str) -> ConfigError:
+    return ConfigError(message, place=document.place(("compilerOptions", "paths", *path)))
