@@ -41,6 +41,10 @@ class _Engine:
         runs and frees the isolate."""
         return self.session(turn)
 
+    def compiler_at_hand(self) -> AbstractAsyncContextManager[None]:
+        """Keep a compiler that is ready, for as long as the block lasts: for those who compile again and again."""
+        return self._linker.at_hand()
+
     async def check(self, script: HookScript, /) -> None:
         """Compile and link without running. Raises HookSyntaxError."""
         turn = HookTurn(script=script, context={}, services=_NoServices())
@@ -104,6 +108,11 @@ class _NoServices:
     output: Any = None
     trace: Any = None
     calls: Any = None
+    memory: Any = None
+    web: Any = None
+    records: Any = None
+    servers: Any = None
+    tools: Any = None
 
     async def search(self, request: SearchRequest, /) -> SearchResult:
         raise NotImplementedError

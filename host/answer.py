@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import anyio
 
 from host import citations
 from host.citations import Book, Grammar, Plain, Reading
@@ -15,6 +18,8 @@ from host.tools import Toolbox
 from host.trace import span
 from host.types.events import CitationSeen, Cited, Text, ToolResult, ToolStart, Verdict
 from host.types.turn import Completion, Message, ToolOutcome, Usage
+
+MOST_TOGETHER = 16  # calls of tools that run at the same time
 
 
 @dataclass(frozen=True)
@@ -51,21 +56,23 @@ class Answer:
     content: str = ""
     cited: dict[str, Cited] = field(default_factory=dict)
     tools: list[ToolOutcome] = field(default_factory=list)
+    calls: list[dict[str, Any]] = field(default_factory=list)  # as the model named them: {id, name, arguments}
     usage: Usage = Usage()
     finish_reason: str = ""
     model: str = ""
     first_text_ms: float | None = None
     _reading: Reading = Reading()
 
-    async def stream(self, connector: Connector, call: ModelCall, toolbox: Toolbox, rounds: int) -> None:
-        """Ask the model, run the tools it calls, and ask again, at most `rounds` times. Raises ModelError."""
+    async def stream(self, connector: Connector, call: ModelCall, toolbox: Toolbox, *, rounds: int, result_kb: int) -> None:
+        """Ask the model, run the tools it calls, and ask again, at most `rounds` times. Of a result of a tool the model is told
+        so much. Raises ModelError."""
         messages = list(call.messages)
         for round in range(rounds + 1):
             last = round == rounds
             draft = await self._round(connector, replace(call, messages=tuple(messages), tools=() if last else call.tools))
             if not draft.calls or last:
                 return
-            messages += await self._run_tools(draft, toolbox)
+            messages += await self._run_tools(draft, toolbox, result_kb * 1024)
 
     def completion(self) -> Completion:
         return Completion(
@@ -73,7 +80,7 @@ class Answer:
             model=self.model,
             finish_reason=self.finish_reason,
             usage=self.usage,
-            tool_calls=tuple({"id": tool.toolcall_id, "name": tool.tool, "arguments": tool.arguments} for tool in self.tools),
+            tool_calls=tuple(self.calls),
         )
 
     async def _round(self, connector: Connector, call: ModelCall) -> Draft:
@@ -127,26 +134,55 @@ class Answer:
             total_tokens=self.usage.total_tokens + finished.usage.total_tokens,
         )
 
-    async def _run_tools(self, draft: Draft, toolbox: Toolbox) -> Sequence[Message]:
-        """Run the calls of a round → the messages that tell the model what came of them."""
+    async def _run_tools(self, draft: Draft, toolbox: Toolbox, most: int) -> Sequence[Message]:
+        """Run the calls of a round at the same time → the messages that tell the model what came of them, in their order."""
         calls = [replace(call, id=call.id or f"call_{len(self.tools) + call.index}") for call in draft.calls]
+        outcomes: dict[int, ToolOutcome] = {}
+        places = anyio.CapacityLimiter(MOST_TOGETHER)
+
+        async def run(index: int, call: ToolDelta) -> None:
+            async with places:
+                outcomes[index] = await self._run_tool(call, toolbox)
+
+        async with anyio.create_task_group() as tasks:
+            for index, call in enumerate(calls):
+                tasks.start_soon(run, index, call)
         asked = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in calls
         ]
-        messages = [Message(role="assistant", content=draft.text, tool_calls=asked)]
-        for call in calls:
-            with span("tool", call.name) as node:
-                await self.channel.send(ToolStart(call_id=call.id, name=call.name, arguments=_shown(call.arguments)))
-                outcome, duration = await toolbox.call(call.id, call.name, call.arguments)
-                if outcome.error is not None:
-                    node.fail(outcome.error)
-            await self.channel.send(
-                ToolResult(call_id=call.id, name=call.name, result=outcome.result, error=outcome.error, duration_ms=duration)
-            )
-            self.tools.append(outcome)
-            told = outcome.result if outcome.error is None else {"error": outcome.error}
-            messages.append(Message(role="tool", tool_call_id=call.id, content=json.dumps(told, ensure_ascii=False)))
-        return messages
+        done = [outcomes[index] for index in range(len(calls))]
+        self.tools += done
+        self.calls += [
+            {"id": call.id, "name": call.name, "arguments": outcome.arguments} for call, outcome in zip(calls, done, strict=True)
+        ]
+        told = [Message(role="tool", tool_call_id=outcome.toolcall_id, content=_told(outcome, most)) for outcome in done]
+        return [Message(role="assistant", content=draft.text, tool_calls=asked), *told]
+
+    async def _run_tool(self, call: ToolDelta, toolbox: Toolbox) -> ToolOutcome:
+        about = {"call_id": call.id, "name": call.name, "server": toolbox.server(call.name)}
+        with span("tool", call.name, server=about["server"]) as node:
+            await self.channel.send(ToolStart(**about, arguments=_shown(call.arguments)))
+            outcome, duration = await toolbox.call(call.id, call.name, call.arguments)
+            if outcome.error is not None:
+                node.fail(outcome.error)
+        await self.channel.send(ToolResult(**about, result=outcome.result, error=outcome.error, duration_ms=duration))
+        return outcome
+
+
+def _told(outcome: ToolOutcome, most: int) -> str:
+    """What the model is told of a call: text as it is, everything else as JSON; what is longer than `most` bytes is cut, which is
+    said."""
+    value = outcome.result if outcome.error is None else {"error": outcome.error}
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    size = len(text.encode("utf-8", "replace"))
+    if size <= most:
+        return text
+    kept = text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
+    return f"{kept}\n[cut here: the result has {_kb(size)} KB, and only the first {_kb(most)} KB are above]"
+
+
+def _kb(size: int) -> int:
+    return -(-size // 1024)
 
 
 def _shown(arguments: str) -> dict[str, object]:

@@ -21,6 +21,7 @@ from handlers.db.base import Database, open_database
 from handlers.kb import embed
 from handlers.kb.base import KnowledgeBase, open_kb
 from handlers.kb.embed import EmbedderFactory
+from handlers.kb.read import markdown_of
 from handlers.web.base import open_web
 from hooks.runner import open_engine
 from host.authoring import declarations, hook_problems
@@ -32,6 +33,8 @@ from host.config.schema import Settings
 from host.config.settings import Explained, explain, resolve
 from host.errors import ConfigError, UsageError
 from host.llm.connectors import build
+from host.mcp.servers import open_servers
+from host.memory.memory import open_memory
 from host.output.channel import Channel
 from host.packages import App, load_app
 from host.ports import Connector, Embedder, Handler, Reranker, Scope
@@ -45,6 +48,7 @@ from host.types.events import Event, Warned
 from host.types.search import SearchRequest, SearchResult, SearchType
 from host.types.specs import EmbeddingSpec
 from host.types.turn import Identity, Message, TurnOptions
+from host.web_client.clients import open_web_clients
 from rerankers.score import ScoreReranker
 
 Plugin = Callable[[Plugins], None]
@@ -178,6 +182,10 @@ async def open_host(
         url = settings.database.url or f"sqlite:///{app.state.absolute() / 'data.sqlite'}"
         database = await stack.enter_async_context(open_database(url, settings.database.timeout_ms, app.models))
         web = await stack.enter_async_context(open_web(app.environment))
+        clock = _clock(now)
+        memory = await stack.enter_async_context(open_memory(app.state / "memory.sqlite", clock, settings.memory))
+        web_clients = await stack.enter_async_context(open_web_clients())
+        servers = await stack.enter_async_context(open_servers(app.servers, app.environment, folder=app.root))
         registries = Plugins(handlers=Registry[Handler]("search type"), rerankers=Registry[Reranker]("reranker"))
 
         def builtin(registries: Plugins) -> None:
@@ -192,10 +200,15 @@ async def open_host(
             app=app,
             plugins=registries,
             documents=kb,
+            records=database,
+            markdown=markdown_of,
+            memory=memory,
+            web_clients=web_clients,
             connectors=_Connectors(app, embedders.get("builtin")(EmbeddingSpec()), dict(connectors or {})),
             hooks=engine,
             toolbox=Toolbox(tools),
-            now=_clock(now),
+            servers=servers,
+            now=clock,
             web_configured=lambda settings: web.configured(settings.search.web),
             fixed=Fixed(clock=now is not None, seed=seed),
         )

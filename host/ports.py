@@ -17,8 +17,9 @@ from typing import Any, Literal, Protocol
 from host.config.schema import HookLimits, SearchSettings, UsesSettings
 from host.types.calls import Answered, Ask
 from host.types.events import MessageAction
-from host.types.search import GraphNode, Item, RerankOptions, SearchRequest, SearchResult
-from host.types.turn import CreateReturn, Identity, Message, NextPayload, NextReturn, Usage
+from host.types.search import GraphNode, Item, RecordQuery, RerankOptions, SearchRequest, SearchResult
+from host.types.servers import ServerCalling, ServerMethod, ToolAsk
+from host.types.turn import CreateReturn, Identity, Message, NextPayload, NextReturn, ToolOutcome, Usage
 
 Warn = Callable[[str, str], Awaitable[None]]  # code, message
 Clock = Callable[[], datetime]
@@ -56,6 +57,14 @@ class Handler(Protocol):
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         """Search. `limit`, and for kb `collections`, `threshold`, `graph`, for db `models`, are always set.
         Raises SourceError; the caller's scope holds the deadline."""
+        ...
+
+
+class Records(Protocol):
+    """Records of models by conditions alone."""
+
+    async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
+        """What the identity may see of them, in the order asked for. Raises SourceError, NotPermitted."""
         ...
 
 
@@ -156,6 +165,18 @@ class Embedder(Protocol):
         ...
 
 
+# ---------------------------------------------------------------------------------------------------- MCP servers
+
+
+class ToolServers(Protocol):
+    """The MCP servers of an app, by full id."""
+
+    async def ask(self, server: str, method: ServerMethod, params: Mapping[str, Any], /) -> dict[str, Any]:
+        """One request of the protocol, as plain data with its names; lists are whole ({tools: […]}). A tool that reports a
+        failure is a value with `error`. Raises UnknownName, ConfigError, ServerError."""
+        ...
+
+
 # ---------------------------------------------------------------------------------------------------- hooks
 
 
@@ -217,6 +238,66 @@ class HookCalls(Protocol):
         ...
 
 
+class HookServers(Protocol):
+    """The MCP servers that the assistant lists, by the names it lists them under; UsageError for others."""
+
+    async def ask(self, server: str, method: ServerMethod, params: Mapping[str, Any], /) -> dict[str, Any]:
+        """As `ToolServers.ask`; an answer of a tool has `result` as well, its value. Raises what that raises."""
+        ...
+
+    async def call_many(self, asks: Sequence[ToolAsk], calling: ServerCalling, /) -> list[dict[str, Any]]:
+        """Tools of several servers: one after the other, or at the same time → the answers in order; of `any` the first that did
+        not fail, of `race` the first. Never raises for what failed there: `error` is set."""
+        ...
+
+
+class HookTools(Protocol):
+    """The tools of the turn, as the model is offered them."""
+
+    async def offered(self) -> Sequence[Mapping[str, Any]]:
+        """[{name, description, parameters}]"""
+        ...
+
+    async def call(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome:
+        """Raises UnknownName; everything else that fails is `error`."""
+        ...
+
+
+MemoryOperation = Literal["get", "set", "delete", "has", "keys", "length", "clear", "incr", "decr", "get_del"]
+
+
+class HookMemory(Protocol):
+    """What is remembered for hooks, in namespaces that belong to the request's identity."""
+
+    async def do(self, space: str, operation: MemoryOperation, /, *arguments: Any) -> Any:
+        """One call of `host.memory.memory.Namespace`. Raises NotPermitted when the request does not say whose it is, UsageError
+        for what cannot be kept, StorageError."""
+        ...
+
+
+class HookWeb(Protocol):
+    """Hosts that the assistant's settings declare."""
+
+    async def request(
+        self, method: str, url: str, /, *, query: Mapping[str, Any], headers: Mapping[str, str], body: Any
+    ) -> Mapping[str, Any]:
+        """A body that is not text goes as JSON → {status, code, message, url, headers, data}, whatever the status. Raises
+        NotPermitted for a host that is not declared, SourceError when there is no answer, UsageError."""
+        ...
+
+
+class HookRecords(Protocol):
+    """Records of models by conditions alone, and HTML as text."""
+
+    async def get(self, query: RecordQuery, /) -> list[dict[str, Any]]:
+        """As `Records.records`, with the model by the name that the assistant uses."""
+        ...
+
+    def markdown(self, html: str, /) -> str:
+        """Blocks for as long as it takes."""
+        ...
+
+
 class HookServices(Protocol):
     """What the host does for one turn's hooks; `hooks/calls.py` maps the names that JavaScript sees to these."""
 
@@ -224,10 +305,25 @@ class HookServices(Protocol):
     def output(self) -> HookOutput: ...
 
     @property
+    def memory(self) -> HookMemory: ...
+
+    @property
+    def web(self) -> HookWeb: ...
+
+    @property
+    def records(self) -> HookRecords: ...
+
+    @property
     def trace(self) -> HookTrace: ...
 
     @property
     def calls(self) -> HookCalls: ...
+
+    @property
+    def servers(self) -> HookServers: ...
+
+    @property
+    def tools(self) -> HookTools: ...
 
     async def search(self, request: SearchRequest, /) -> SearchResult:
         """Never raises for a search that failed: `error` is set."""
@@ -246,12 +342,13 @@ class HookServices(Protocol):
 class HookScript:
     """A package's hook: the entry file and the folder that imports must stay inside. `shown` is the folder as messages
     name it (`assistants/docs`). `paths` are other names for files in it, as TypeScript's option of that name has them: patterns
-    with at most one star, each with places below the folder."""
+    with at most one star, each with places below the folder. A script with a `revision` is what it was when it was first compiled, whatever becomes of its files."""
 
     entry: Path
     root: Path
     shown: str
     paths: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    revision: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,23 +9,27 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import anyio
+
 from host.answer import Answer
 from host.citations import Book
 from host.config.problems import Problem
 from host.config.schema import Settings
 from host.content import question_of
 from host.errors import HostError, UsageError
+from host.memory.memory import Memory
 from host.output.channel import Channel
 from host.output.findings import warning
 from host.output.outbox import Outbox
 from host.packages import App, Package
-from host.ports import Clock, Connector, Documents, HookEngine, Scope
+from host.ports import Clock, Connector, Documents, HookEngine, Records, Scope, ToolServers
 from host.search.searcher import Plugins, Searcher
 from host.tools import Toolbox
 from host.types.base import UnknownKey
 from host.types.events import Event, StreamEnd, StreamStart, Warned
 from host.types.search import SearchResult, SearchType
 from host.types.turn import CreateReturn, Identity, Message, TurnOptions
+from host.web_client.clients import WebClients
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +59,14 @@ class Machinery:
     app: App
     plugins: Plugins
     documents: Documents
+    records: Records
+    markdown: Callable[[str], str]  # of HTML; blocks
+    memory: Memory
+    web_clients: WebClients
     connectors: Callable[[str], Connector]
     hooks: HookEngine
     toolbox: Toolbox
+    servers: ToolServers
     now: Clock
     web_configured: Callable[[Settings], bool]
     fixed: Fixed = Fixed()
@@ -92,6 +101,8 @@ class Run:
     results: list[SearchResult] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
+    tools: tuple[tuple[Any, ...], Toolbox] | None = None  # for which list of servers, and what they offer
+    asking: anyio.Lock = field(default_factory=anyio.Lock)
 
     @staticmethod
     def begin(

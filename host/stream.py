@@ -28,6 +28,7 @@ from host.prompt import quotable, with_references
 from host.retrieval import ranked_pool, search_automatically, search_user_data
 from host.run import Heard, Machinery, Request, Run
 from host.search.merge import Pool
+from host.services.tools import tools_of
 from host.services.turn import TurnServices, hook_options, hook_turn
 from host.trace import recording, span
 from host.types.base import dotted, problems, read
@@ -147,9 +148,7 @@ async def _turn(run: Run) -> tuple[Delegation | None, NextReturn | None]:
         created = await _create_and_user_data(run, hooks)
         if created is not None and created.delegate is not None:
             return created.delegate, None
-        with _timed(run, "search"):
-            await search_automatically(run, created)
-            pooled = await ranked_pool(run)
+        pooled = await _search_beside_tools(run, created)
         messages = _messages(run, created, pooled)
         with _timed(run, "model"):
             error = await _answer(run, messages, pooled)
@@ -159,6 +158,16 @@ async def _turn(run: Run) -> tuple[Delegation | None, NextReturn | None]:
     if error is not None and delegation is None:
         await _fail(run, error)
     return delegation, returned
+
+
+async def _search_beside_tools(run: Run, created: CreateReturn | None) -> Pool:
+    """MCP servers that tools are wanted of start while the search is under way."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(tools_of, run)
+        with _timed(run, "search"):
+            await search_automatically(run, created)
+            pooled = await ranked_pool(run)
+    return pooled
 
 
 async def _fail(run: Run, error: HostError) -> None:
@@ -221,18 +230,19 @@ def _messages(run: Run, created: CreateReturn | None, pooled: Pool) -> list[Mess
 async def _answer(run: Run, messages: Sequence[Message], pooled: Pool) -> HostError | None:
     """The model's answer → the error when it failed; what had arrived was sent and is kept."""
     options = run.settings.options
+    toolbox = await tools_of(run)
     call = ModelCall(
         messages=messages,
         question=run.question,
         references=quotable(pooled.items, run.searcher.book.format),
-        tools=run.machinery.toolbox.schemas(),
+        tools=toolbox.schemas(),
         temperature=options.temperature,
         max_tokens=options.max_tokens,
         max_completion_tokens=options.max_completion_tokens,
     )
     try:
         connector = run.machinery.connectors(run.settings.connector)
-        await run.answer.stream(connector, call, run.machinery.toolbox, options.tool_rounds)
+        await run.answer.stream(connector, call, toolbox, rounds=options.tool_rounds, result_kb=options.tool_result_kb)
     except HostError as exc:
         return exc
     return None

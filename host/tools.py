@@ -1,16 +1,19 @@
-"""Tools that a model may call: what each takes, and how a call is checked and run."""
+"""Tools that a model may call, of the host and of MCP servers: what each takes, and how a call is checked and run."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from host.errors import HostError, UnknownName
+from host.mcp.servers import Toolset, toolset
+from host.mcp.shapes import value_of
+from host.ports import ToolServers
 from host.types.base import dotted, problems
 from host.types.turn import ToolOutcome
 
@@ -26,48 +29,113 @@ class Tool:
     run: Callable[[Any], Awaitable[Any]]
 
 
-class Toolbox:
-    """The tools of a host, by name."""
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """A tool as models are offered it: `schema` as OpenAI's chat completions API takes it. `check` makes of the arguments what
+    `run` wants and raises ValueError, worded for a model. `tool` is what its owner calls it, `server` the MCP server."""
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        self._tools: dict[str, Tool] = {}
+    schema: Mapping[str, Any]
+    tool: str
+    check: Callable[[dict[str, Any]], Any]
+    run: Callable[[Any], Awaitable[Any]]
+    server: str = ""
+
+    @property
+    def name(self) -> str:
+        name: str = self.schema["function"]["name"]
+        return name
+
+
+class Toolbox:
+    """Tools by the name under which they are offered."""
+
+    def __init__(self, tools: Iterable[Tool | Offer] = ()) -> None:
+        self._offers: dict[str, Offer] = {}
         for tool in tools:
-            if tool.name in self._tools:
-                raise ValueError(f"tool {tool.name!r} is already registered")
-            self._tools[tool.name] = tool
+            offer = _offer(tool) if isinstance(tool, Tool) else tool
+            if offer.name in self._offers:
+                raise ValueError(f"tool {offer.name!r} is already registered")
+            self._offers[offer.name] = offer
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._offers
+
+    @property
+    def names(self) -> Collection[str]:
+        return self._offers.keys()
 
     def schemas(self) -> list[Mapping[str, Any]]:
         """The tools as OpenAI's chat completions API takes them."""
-        return [
-            {
-                "type": "function",
-                "function": {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.arguments.model_json_schema(),
-                },
-            }
-            for tool in self._tools.values()
-        ]
+        return [offer.schema for offer in self._offers.values()]
 
-    async def call(self, call_id: str, name: str, arguments: str) -> tuple[ToolOutcome, int]:
-        """Run one call of the model → its outcome and how many milliseconds it took. A wrong call is an outcome with
-        `error`, worded for the model to mend it."""
+    def server(self, name: str) -> str:
+        """The MCP server that a tool belongs to; empty for the host's own and for one that is not there."""
+        return self._offers[name].server if name in self._offers else ""
+
+    def joined(self, offers: Iterable[Offer]) -> Toolbox:
+        """With more tools; one whose name is taken is left out."""
+        return Toolbox([*self._offers.values(), *(offer for offer in offers if offer.name not in self._offers)])
+
+    async def call(self, call_id: str, name: str, arguments: str | Mapping[str, Any]) -> tuple[ToolOutcome, int]:
+        """Run one call → its outcome and how many milliseconds it took. Arguments are JSON text as a model writes it, or an
+        object. A wrong call is an outcome with `error`, worded for the model to mend it."""
         began = time.perf_counter()
-        parsed: dict[str, Any] = {}
+        offer = self._offers.get(name)
+        said = ToolOutcome(toolcall_id=call_id, server=offer.server if offer else "", tool=offer.tool if offer else name)
         try:
-            parsed = _parsed(arguments)
-            if name not in self._tools:
-                raise UnknownName("tool", name, self._tools)
-            tool = self._tools[name]
-            result = await tool.run(tool.arguments.model_validate(parsed))
-            outcome = ToolOutcome(toolcall_id=call_id, tool=name, arguments=parsed, result=result)
-        except ValidationError as exc:
-            wrong = "; ".join(f"{dotted(path) or 'arguments'}: {message}" for path, message in problems(exc))
-            outcome = ToolOutcome(toolcall_id=call_id, tool=name, arguments=parsed, error=f"wrong arguments: {wrong}")
+            parsed = _parsed(arguments) if isinstance(arguments, str) else dict(arguments)
+            said = said.model_copy(update={"arguments": parsed})
+            if offer is None:
+                raise UnknownName("tool", name, self._offers)
+            outcome = said.model_copy(update={"result": await offer.run(offer.check(parsed))})
         except (HostError, ValueError) as exc:
-            outcome = ToolOutcome(toolcall_id=call_id, tool=name, arguments=parsed, error=str(exc))
+            outcome = said.model_copy(update={"error": str(exc)})
         return outcome, int((time.perf_counter() - began) * 1000)
+
+
+async def server_tools(
+    servers: ToolServers, wanted: Mapping[str, Collection[str]], called: Mapping[str, str]
+) -> tuple[list[Offer], Mapping[str, HostError]]:
+    """Tools of MCP servers (full id → the tools that are wanted, none named: all), and the servers that could not be asked.
+    `called` has the name of each server for models and outcomes."""
+    found = await toolset(servers, wanted, called)
+    return [_server_offer(servers, found, schema, called) for schema in found.schemas], found.failed
+
+
+def _offer(tool: Tool) -> Offer:
+    def check(arguments: dict[str, Any]) -> BaseModel:
+        try:
+            return tool.arguments.model_validate(arguments)
+        except ValidationError as exc:
+            raise _wrong(f"{dotted(path) or 'arguments'}: {message}" for path, message in problems(exc)) from exc
+
+    parameters = tool.arguments.model_json_schema()
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return Offer(schema={"type": "function", "function": function}, tool=tool.name, check=check, run=tool.run)
+
+
+def _server_offer(servers: ToolServers, found: Toolset, schema: Mapping[str, Any], called: Mapping[str, str]) -> Offer:
+    function = schema["function"]
+    server, tool = found.names[function["name"]].server, found.names[function["name"]].tool
+
+    def check(arguments: dict[str, Any]) -> dict[str, Any]:
+        # Imported here because it takes a tenth of a second, which a turn without such tools need not wait for.
+        from host.mcp.arguments import wrong_arguments
+
+        wrong = wrong_arguments(arguments, function["parameters"])
+        if wrong:
+            raise _wrong(wrong)
+        return arguments
+
+    async def run(arguments: dict[str, Any]) -> Any:
+        answer = await servers.ask(server, "tools/call", {"name": tool, "arguments": arguments})
+        return value_of(called[server], tool, answer)
+
+    return Offer(schema=schema, tool=tool, check=check, run=run, server=called[server])
+
+
+def _wrong(problems: Iterable[str]) -> ValueError:
+    return ValueError(f"wrong arguments: {'; '.join(problems)}")
 
 
 def _parsed(arguments: str) -> dict[str, Any]:
@@ -75,6 +143,8 @@ def _parsed(arguments: str) -> dict[str, Any]:
         value = json.loads(arguments or "{}")
     except json.JSONDecodeError as exc:
         raise ValueError(f"the arguments are not JSON: {exc.msg} at column {exc.colno}") from exc
+    except RecursionError as exc:
+        raise ValueError("the arguments are nested too deeply") from exc
     if not isinstance(value, dict):
         raise ValueError("the arguments are not a JSON object")
     return value

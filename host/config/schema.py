@@ -16,6 +16,7 @@ from pydantic import AfterValidator, AliasChoices, Field, field_validator
 from host.types.base import Value
 from host.types.hosts import parse_declared
 from host.types.search import RerankOptions
+from host.types.servers import parse_listed
 
 # Keys that published packages carry and that nothing here acts on; `groundhook check` says so.
 UNREAD: dict[str, Any] = {"unread": True}
@@ -142,6 +143,7 @@ class ModelSettings(Value):
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     tool_rounds: int = Field(default=5, ge=0, description="Rounds of tool calls in one turn")
+    tool_result_kb: int = Field(default=64, ge=1, description="One result of a tool as the model is told it; the rest is cut")
 
 
 class Listed(Value):
@@ -156,8 +158,13 @@ class AvailableModels(Listed):
     models: tuple[str, ...] = Field(default=(), description="Models that the assistant may use")
 
 
+def _listable(entry: str | dict[str, Any]) -> str | dict[str, Any]:
+    parse_listed(entry)
+    return entry
+
+
 class AvailableServers(Listed):
-    servers: tuple[str | dict[str, Any], ...] = Field(
+    servers: tuple[Annotated[str | dict[str, Any], AfterValidator(_listable)], ...] = Field(
         default=(), description='MCP servers: "id", {id: [tools]}, or {server_id, tools, resources}'
     )
 

@@ -23,6 +23,8 @@ from host.config.catalogue import Catalogue
 from host.errors import HostError, ServerUnreachable, UnknownName, UsageError
 from host.mcp.owner import Job, Owner
 from host.mcp.shapes import function, only_reads, prompt_arguments, unique_names, value_of, with_error
+from host.ports import ToolServers
+from host.types.servers import ServerMethod
 from host.types.specs import ServerSpec
 
 if TYPE_CHECKING:
@@ -124,29 +126,24 @@ class Servers:
         return {key: prompt[key] for key in ("description", "messages") if key in prompt}
 
     async def schemas(self, wanted: Iterable[str] | Mapping[str, Collection[str]]) -> Toolset:
-        """The tools of these servers, asked for at the same time; a mapping names the tools that are wanted of each (none
-        named: all). A server that fails is in `failed`, and the others' tools are there."""
-        chosen = dict(wanted) if isinstance(wanted, Mapping) else dict.fromkeys(wanted, ())
-        found: dict[str, list[dict[str, Any]]] = {}
-        failed: dict[str, HostError] = {}
+        """The tools of these servers; a mapping names the tools that are wanted of each (none named: all)."""
+        return await toolset(self, dict(wanted) if isinstance(wanted, Mapping) else dict.fromkeys(wanted, ()))
 
-        async def ask(server: str, only: Collection[str]) -> None:
-            try:
-                tools = (await self.list_tools(server))["tools"]
-                found[server] = [tool for tool in tools if not only or tool["name"] in only]
-            except HostError as exc:
-                failed[server] = exc
-
-        async with anyio.create_task_group() as tasks:
-            for server, only in chosen.items():
-                tasks.start_soon(ask, server, only)
-        offered = [(server, tool) for server in chosen for tool in found.get(server, ())]
-        names = unique_names((server, tool["name"]) for server, tool in offered)
-        return Toolset(
-            schemas=tuple(function(names[server, tool["name"]], tool) for server, tool in offered),
-            names={name: ToolName(*pair) for pair, name in names.items()},
-            failed=failed,
-        )
+    async def ask(self, server: str, method: ServerMethod, params: Mapping[str, Any], /) -> dict[str, Any]:
+        """The methods above by their names in the protocol: `host.ports.ToolServers`."""
+        match method:
+            case "tools/list":
+                return await self.list_tools(server)
+            case "tools/call":
+                return await self.call_tool(server, params["name"], params.get("arguments"))
+            case "resources/list":
+                return await self.list_resources(server)
+            case "resources/read":
+                return await self.read_resource(server, params["uri"])
+            case "prompts/list":
+                return await self.list_prompts(server)
+            case "prompts/get":
+                return await self.get_prompt(server, params["name"], params.get("arguments"))
 
     def close(self) -> None:
         """End all servers; called by `open_servers`, which waits for them."""
@@ -161,6 +158,34 @@ class Servers:
             self._owners[spec.id] = Owner(spec, self._environment, self._folder)
             self._tasks.start_soon(self._owners[spec.id].run)
         return self._owners[spec.id]
+
+
+async def toolset(
+    servers: ToolServers, wanted: Mapping[str, Collection[str]], called: Mapping[str, str] | None = None
+) -> Toolset:
+    """Tools of several servers, asked for at the same time: the wanted ones of each (none named: all). `called` has other
+    names for servers, for the names of functions. A server that fails is in `failed`, and the others' tools are there."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    failed: dict[str, HostError] = {}
+
+    async def ask(server: str, only: Collection[str]) -> None:
+        try:
+            tools = (await servers.ask(server, "tools/list", {}))["tools"]
+            found[server] = [tool for tool in tools if not only or tool["name"] in only]
+        except HostError as exc:
+            failed[server] = exc
+
+    async with anyio.create_task_group() as tasks:
+        for server, only in wanted.items():
+            tasks.start_soon(ask, server, only)
+    shown = {server: (called or {}).get(server, server) for server in wanted}
+    offered = [(server, tool) for server in wanted for tool in found.get(server, ())]
+    names = unique_names((shown[server], tool["name"]) for server, tool in offered)
+    return Toolset(
+        schemas=tuple(function(names[shown[server], tool["name"]], tool) for server, tool in offered),
+        names={names[shown[server], tool["name"]]: ToolName(server, tool["name"]) for server, tool in offered},
+        failed=failed,
+    )
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import anyio
@@ -12,7 +13,12 @@ from host.errors import HostError
 from host.ports import HookScript, HookTurn
 from host.run import Run
 from host.services.agents import Calls
+from host.services.http import TurnWeb
+from host.services.memory import TurnMemory
 from host.services.output import Output
+from host.services.process import TurnRecords
+from host.services.servers import ServerCalls
+from host.services.tools import TurnTools
 from host.services.trace import HookNodes
 from host.trace import span
 from host.types.events import Warned
@@ -61,10 +67,24 @@ class TurnServices:
     output: Output
     trace: HookNodes
     calls: Calls
+    servers: ServerCalls
+    tools: TurnTools
 
     @staticmethod
     def of(run: Run) -> TurnServices:
-        return TurnServices(run, Output(run.outbox), HookNodes(run.channel), Calls(run))
+        return TurnServices(run, Output(run.outbox), HookNodes(run.channel), Calls(run), ServerCalls.of(run), TurnTools(run))
+
+    @cached_property
+    def memory(self) -> TurnMemory:
+        return TurnMemory(self.run.machinery.memory.of(self.run.request.identity, self.run.request.options.chat_id))
+
+    @cached_property
+    def web(self) -> TurnWeb:
+        return TurnWeb(self.run.machinery.web_clients, self.run.settings.http)
+
+    @cached_property
+    def records(self) -> TurnRecords:
+        return TurnRecords(self.run)
 
     async def during(self, name: str, hook: Awaitable[T]) -> T:
         """Await a hook, in its node of the trace. What it left open ends with it."""

@@ -99,7 +99,8 @@ class ToolStart(_Event):
 
     type: Literal["tool_start"] = "tool_start"
     call_id: str = Field(description="The call, the same in its result")
-    name: str
+    name: str = Field(description="As it was offered to the model: `server__tool` for a tool of an MCP server")
+    server: str = Field(default="", description="The MCP server, as the assistant lists it; empty: a tool of the host")
     arguments: dict[str, Any] = {}
 
 
@@ -109,6 +110,7 @@ class ToolResult(_Event):
     type: Literal["tool_result"] = "tool_result"
     call_id: str
     name: str
+    server: str = Field(default="", description="As in `tool_start`")
     result: Any = None
     error: str | None = Field(default=None, description="Why the tool failed")
     duration_ms: int = 0

@@ -77,6 +77,17 @@ class DBOptions(Value):
     rerank: RerankOptions | None = None
 
 
+class RecordQuery(Value):
+    """Records of one model, by conditions alone."""
+
+    model: str
+    record_id: Any = Field(default=None, description="The primary key: that record alone")
+    select: tuple[str, ...] = Field(default=(), description="Fields to return (default: all)")
+    wheres: Few[tuple[Where, ...]] = Field(default=(), description="Conditions, all of which must hold")
+    orders: Few[tuple[Order, ...]] = Field(default=(), description="Sort orders")
+    limit: int = Field(default=1000, ge=1, le=1000, description="Most records to return")
+
+
 class SearchRequest(WebOptions, KBOptions, DBOptions):
     """One search as a caller asks for it; what is None is filled from the layers of configuration."""
 

@@ -36,6 +36,11 @@ class Services:
     output: Any = None
     trace: Any = None
     calls: Any = None
+    memory: Any = None
+    web: Any = None
+    records: Any = None
+    servers: Any = None
+    tools: Any = None
 
     async def search(self, request: SearchRequest, /) -> SearchResult:
         self.asked.append(request)

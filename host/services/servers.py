@@ -1,0 +1,112 @@
+"""`ctx.mcp` for the hooks of one assistant: `host.ports.HookServers` over the app's MCP servers.
+
+Owns which servers an assistant may use. That is what its configuration lists, whatever a hook returned: a hook chooses among the
+servers that its package was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from host.errors import ConfigError, HostError, ToolFailed, UnknownName, UsageError, suggestion
+from host.mcp.shapes import value_of
+from host.packages import App
+from host.run import Run
+from host.search.searcher import run_all, run_first
+from host.trace import span
+from host.types.servers import ListedServer, ServerCalling, ServerMethod, ToolAsk, parse_listed
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The servers that a list names, by full id, and what is wrong with others, by the names it has for them. Entries that
+    name the same server count together."""
+
+    servers: Mapping[str, ListedServer] = field(default_factory=dict)
+    problems: Mapping[str, HostError] = field(default_factory=dict)
+
+    @staticmethod
+    def of(app: App, assistant_id: str, entries: Iterable[str | Mapping[str, Any]]) -> Listing:
+        servers: dict[str, ListedServer] = {}
+        problems: dict[str, HostError] = {}
+        for listed in (each for entry in entries for each in parse_listed(entry)):
+            try:
+                id = app.resolve_server(assistant_id, listed.name).id
+            except (UnknownName, ConfigError) as exc:
+                problems[listed.name] = exc
+                continue
+            servers[id] = _together(servers[id], listed) if id in servers else listed
+        return Listing(servers, problems)
+
+
+def _together(one: ListedServer, other: ListedServer) -> ListedServer:
+    tools = (*one.tools, *other.tools) if one.tools and other.tools else ()
+    return ListedServer(one.name, tools, (*one.resources, *other.resources))
+
+
+@dataclass
+class ServerCalls:
+    """For one run. `listing` is that of the assistant's configuration."""
+
+    run: Run
+    listing: Listing
+
+    @staticmethod
+    def of(run: Run) -> ServerCalls:
+        return ServerCalls(run, Listing.of(run.machinery.app, run.package.id, run.settings.mcp.servers))
+
+    async def ask(self, server: str, method: ServerMethod, params: Mapping[str, Any], /) -> dict[str, Any]:
+        id = self._listed(server)
+        listed = self.listing.servers[id]
+        tool = str(params.get("name", "")) if method == "tools/call" else ""
+        if tool and listed.tools and tool not in listed.tools:
+            hint = f"{self._key} allows {', '.join(listed.tools)}"
+            raise UsageError(f"tool {tool!r} of MCP server {server!r} is not among those that the assistant may use", hint=hint)
+        with span("mcp", f"{listed.name}.{tool}" if tool else f"{listed.name} {method}", server=listed.name) as node:
+            answer = await self.run.machinery.servers.ask(id, method, params)
+            if "error" in answer:
+                node.fail(str(answer["error"]))
+        if method == "tools/list":
+            return {"tools": [each for each in answer["tools"] if not listed.tools or each["name"] in listed.tools]}
+        return _with_result(listed.name, tool, answer) if tool else answer
+
+    async def call_many(self, asks: Sequence[ToolAsk], calling: ServerCalling, /) -> list[dict[str, Any]]:
+        jobs = [partial(self._attempt, ask) for ask in asks]
+        if calling == "in_order":
+            return [await job() for job in jobs]
+        if calling == "all":
+            return await run_all(jobs)
+        return await run_first(jobs, accept=(lambda answer: "error" not in answer) if calling == "any" else (lambda _: True))
+
+    async def _attempt(self, ask: ToolAsk) -> dict[str, Any]:
+        """The one place where a call that failed becomes `error` on an answer."""
+        about = {"server": ask.server, "tool": ask.tool}
+        try:
+            return {**about, **await self.ask(ask.server, "tools/call", {"name": ask.tool, "arguments": ask.arguments})}
+        except HostError as exc:
+            return {**about, "error": str(exc)}
+
+    def _listed(self, name: str) -> str:
+        """The full id of a server. Raises UsageError for one that is not listed, and what is wrong with one that is."""
+        if name in self.listing.problems:
+            raise self.listing.problems[name]
+        id = next((full for full in (f"agents.{self.run.package.id}.{name}", name) if full in self.listing.servers), None)
+        if id is None:
+            names = [listed.name for listed in self.listing.servers.values()]
+            hint = f"{self._key} lists them: {suggestion(name, names)}"
+            raise UsageError(f"MCP server {name!r} is not among those that the assistant may use", hint=hint)
+        return id
+
+    @property
+    def _key(self) -> str:
+        return f"'mcp.servers' in {self.run.package.shown}/package.yao"
+
+
+def _with_result(server: str, tool: str, answer: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {**answer, "result": value_of(server, tool, answer)}
+    except ToolFailed:
+        return answer
