@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,7 +104,14 @@ class Linker:
 
     def _known(self, script: HookScript) -> Program | None:
         stamps, program = self._linked.get(script, ([], None))
-        return program if all(_stamp(path) == stamp for path, stamp in stamps) else None
+        return program if script.revision or all(_stamp(path) == stamp for path, stamp in stamps) else None
+
+    @asynccontextmanager
+    async def at_hand(self) -> AsyncIterator[None]:
+        """Keep a compiler that is ready, for as long as the block lasts."""
+        async with self._transpiling() as transpile:
+            await transpile("ready.ts", "")
+            yield
 
 
 class _Linking:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -125,6 +125,25 @@ class Host:
         channel.close()
         return await searcher.search(asked, "user")
 
+    def with_app(self, app: App) -> Host:
+        """The same host over another reading of its files. Turns that have begun go on with what they began with. MCP servers
+        stay those that were declared when the host was opened."""
+        kb = self.kb.with_collections(app.collections)
+        database = self.database.with_models(app.models)
+        handlers = Registry[Handler]("search type")
+        for type in self.machinery.plugins.handlers:
+            handler = self.machinery.plugins.handlers.get(type)
+            handlers.add(type, kb if handler is self.kb else database if handler is self.database else handler)
+        assert isinstance(self.machinery.connectors, Connectors)
+        machinery = replace(
+            self.machinery,
+            app=app,
+            plugins=replace(self.machinery.plugins, handlers=handlers),
+            documents=kb,
+            connectors=self.machinery.connectors.with_app(app),
+        )
+        return replace(self, app=app, machinery=machinery, kb=kb, database=database)
+
     async def check(self, assistant: str | None = None) -> list[Problem]:
         """Everything that is wrong with the app's files, or with one assistant: configuration, references between files,
         hooks that do not compile or do not fit their types. Raises UnknownName."""
@@ -204,7 +223,7 @@ async def open_host(
             markdown=markdown_of,
             memory=memory,
             web_clients=web_clients,
-            connectors=_Connectors(app, embedders.get("builtin")(EmbeddingSpec()), dict(connectors or {})),
+            connectors=Connectors(app, embedders.get("builtin")(EmbeddingSpec()), connectors or {}),
             hooks=engine,
             toolbox=Toolbox(tools),
             servers=servers,
@@ -222,11 +241,15 @@ def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple
     return tuple(_valid(Message, message, f"messages[{index}]") for index, message in enumerate(messages))
 
 
-class _Connectors:
-    """Connectors by id, each made when it is first asked for."""
+class Connectors:
+    """Connectors by id, each made when it is first asked for. `given` take the place of those that the app declares."""
 
-    def __init__(self, app: App, embedder: Embedder, made: dict[str, Connector]) -> None:
-        self._app, self._embedder, self._made = app, embedder, made
+    def __init__(self, app: App, embedder: Embedder, given: Mapping[str, Connector]) -> None:
+        self._app, self._embedder, self._given = app, embedder, given
+        self._made = dict(given)
+
+    def with_app(self, app: App) -> Connectors:
+        return Connectors(app, self._embedder, self._given)
 
     def __call__(self, id: str) -> Connector:
         """Raises UnknownName; ConfigError when its file is broken or needs a variable that is not set."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 
 from host.ports import Clock, Found, Scope
-from host.types.search import SearchRequest
+from host.types.search import RecordQuery, SearchRequest
 from host.types.specs import ModelSpec
 
 if TYPE_CHECKING:
@@ -33,11 +33,23 @@ class Database:
         self._url, self._timeout_ms, self._models = url, timeout_ms, models
         self._opened: tuple[Store, DBHandler] | None = None
         self._lock = anyio.Lock()
+        self._others: list[Database] = []  # made of this one
+
+    def with_models(self, models: Mapping[str, ModelSpec]) -> Database:
+        """The same database behind other declarations; closed with this one."""
+        other = Database(self._url, self._timeout_ms, models)
+        self._others.append(other)
+        return other
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         """Raises SourceError; also for a URL that cannot be used, which is noticed here and not before."""
         _, handler = await self._open()
         return await handler.search(request, scope)
+
+    async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
+        """Records by conditions alone; implements `host.ports.Records`. Raises SourceError."""
+        _, handler = await self._open()
+        return await handler.records(query, scope)
 
     async def load(self, progress: Progress | None = None, *, now: Clock | None = None) -> list[Loaded]:
         """Create the tables that are missing and load the models' rows into empty ones; tells `progress` of each model when
@@ -53,6 +65,8 @@ class Database:
         return done
 
     async def close(self) -> None:
+        for other in self._others:
+            await other.close()
         if self._opened is not None:
             await self._opened[0].close()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +62,13 @@ class KnowledgeBase:
         self._embedders: dict[EmbeddingSpec, Embedder] = {}
         self._handler = KBHandler(store, collections, self._embedder)
         self._ingestion = Ingestion(store, reserve_bytes=storage.reserve_mb << 20)
+
+    def with_collections(self, collections: Mapping[str, CollectionSpec]) -> KnowledgeBase:
+        """The same storage and the same models behind other declarations."""
+        other = copy(self)
+        other._collections = collections
+        other._handler = KBHandler(self._store, collections, other._embedder)
+        return other
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         return await self._handler.search(request, scope)
