@@ -476,6 +476,104 @@ declare module "groundhook" {
       /** The node's step failed. */
       Fail(error?: any): void;
     };
+    readonly memory: {
+      readonly user: {
+        /** The value of a key, null where there is none: what is kept for the user. */
+        Get(key: string): any;
+        /** Keep a value, for milliseconds or for good: what is kept for the user. */
+        Set(key: string, value: any, ttlMs?: number | null): void;
+        /** Remove a key; whether it was there: what is kept for the user. */
+        Del(key: string): boolean;
+        /** The same as Del: what is kept for the user. */
+        Delete(key: string): boolean;
+        /** Whether a key is there: what is kept for the user. */
+        Has(key: string): boolean;
+        /** All keys, sorted: what is kept for the user. */
+        Keys(): string[];
+        /** How many keys there are: what is kept for the user. */
+        Len(): number;
+        /** Remove everything; how many keys there were: what is kept for the user. */
+        Clear(): number;
+        /** Add to a number, from 0; the sum: what is kept for the user. */
+        Incr(key: string, by?: number): number;
+        /** Take from a number, from 0; what is left: what is kept for the user. */
+        Decr(key: string, by?: number): number;
+        /** Remove a key; the value it had: what is kept for the user. */
+        GetDel(key: string): any;
+      };
+      readonly team: {
+        /** The value of a key, null where there is none: what is kept for the team. */
+        Get(key: string): any;
+        /** Keep a value, for milliseconds or for good: what is kept for the team. */
+        Set(key: string, value: any, ttlMs?: number | null): void;
+        /** Remove a key; whether it was there: what is kept for the team. */
+        Del(key: string): boolean;
+        /** The same as Del: what is kept for the team. */
+        Delete(key: string): boolean;
+        /** Whether a key is there: what is kept for the team. */
+        Has(key: string): boolean;
+        /** All keys, sorted: what is kept for the team. */
+        Keys(): string[];
+        /** How many keys there are: what is kept for the team. */
+        Len(): number;
+        /** Remove everything; how many keys there were: what is kept for the team. */
+        Clear(): number;
+        /** Add to a number, from 0; the sum: what is kept for the team. */
+        Incr(key: string, by?: number): number;
+        /** Take from a number, from 0; what is left: what is kept for the team. */
+        Decr(key: string, by?: number): number;
+        /** Remove a key; the value it had: what is kept for the team. */
+        GetDel(key: string): any;
+      };
+      readonly chat: {
+        /** The value of a key, null where there is none: what is kept for this chat of the user. */
+        Get(key: string): any;
+        /** Keep a value, for milliseconds or for good: what is kept for this chat of the user. */
+        Set(key: string, value: any, ttlMs?: number | null): void;
+        /** Remove a key; whether it was there: what is kept for this chat of the user. */
+        Del(key: string): boolean;
+        /** The same as Del: what is kept for this chat of the user. */
+        Delete(key: string): boolean;
+        /** Whether a key is there: what is kept for this chat of the user. */
+        Has(key: string): boolean;
+        /** All keys, sorted: what is kept for this chat of the user. */
+        Keys(): string[];
+        /** How many keys there are: what is kept for this chat of the user. */
+        Len(): number;
+        /** Remove everything; how many keys there were: what is kept for this chat of the user. */
+        Clear(): number;
+        /** Add to a number, from 0; the sum: what is kept for this chat of the user. */
+        Incr(key: string, by?: number): number;
+        /** Take from a number, from 0; what is left: what is kept for this chat of the user. */
+        Decr(key: string, by?: number): number;
+        /** Remove a key; the value it had: what is kept for this chat of the user. */
+        GetDel(key: string): any;
+      };
+      readonly context: {
+        /** The value of a key, null where there is none: what lasts for the turn. */
+        Get(key: string): any;
+        /** Keep a value, for milliseconds or for good: what lasts for the turn. */
+        Set(key: string, value: any, ttlMs?: number | null): void;
+        /** Remove a key; whether it was there: what lasts for the turn. */
+        Del(key: string): boolean;
+        /** The same as Del: what lasts for the turn. */
+        Delete(key: string): boolean;
+        /** Whether a key is there: what lasts for the turn. */
+        Has(key: string): boolean;
+        /** All keys, sorted: what lasts for the turn. */
+        Keys(): string[];
+        /** How many keys there are: what lasts for the turn. */
+        Len(): number;
+        /** Remove everything; how many keys there were: what lasts for the turn. */
+        Clear(): number;
+        /** Add to a number, from 0; the sum: what lasts for the turn. */
+        Incr(key: string, by?: number): number;
+        /** Take from a number, from 0; what is left: what lasts for the turn. */
+        Decr(key: string, by?: number): number;
+        /** Remove a key; the value it had: what lasts for the turn. */
+        GetDel(key: string): any;
+      };
+    };
   }
 
   /** A message to the client, such as {type: "text", props: {content: "…"}}. */
@@ -531,7 +629,41 @@ declare module "groundhook" {
     type?: string;
     [key: string]: any;
   }
+
+  /** What a host answered, whatever its status. `code` is `status`; names of `headers` are in lower case; `data` is the JSON
+   * value of a body that says it is JSON, else text; `message` is empty when all went well, else the status in words. */
+  export interface HttpAnswer {
+    status: number;
+    code: number;
+    message: string;
+    url: string;
+    headers: Record<string, string>;
+    data: any;
+  }
+
+  export type HttpQuery = string | Record<string, any> | (string | Record<string, any>)[];
+  export type HttpHeaders = Record<string, string | number> | Record<string, string | number>[];
 }
+
+declare var http: {
+  /** GET from a declared host. */
+  Get(url: string, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
+  /** POST to a declared host. */
+  Post(url: string, body?: any, files?: null, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
+  /** PUT to a declared host. */
+  Put(url: string, body?: any, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
+  /** PATCH on a declared host. */
+  Patch(url: string, body?: any, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
+  /** DELETE on a declared host. */
+  Delete(url: string, body?: any, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
+  /** HEAD from a declared host. */
+  Head(url: string, body?: any, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
+  /** A request with any method to a declared host. */
+  Send(method: string, url: string, body?: any, query?: import("groundhook").HttpQuery | null, headers?: import("groundhook").HttpHeaders | null): import("groundhook").HttpAnswer;
+};
+
+/** One of a listed set: text.ExtractJSON, text.HTMLToMarkdown, text.MarkdownToHTML, models.<id>.Find, models.<id>.Get. */
+declare function Process(name: string, ...args: any[]): any;
 
 declare var console: {
   /** Write a line to the log (info). */
@@ -661,6 +793,20 @@ declare module "@yao/runtime" {
   export * from "groundhook";
   import types = agent;
   export { types as agent };
+  export const http: typeof globalThis.http;
+  export const Process: typeof globalThis.Process;
+  export const console: typeof globalThis.console;
+  export const log: typeof globalThis.log;
+  export const time: typeof globalThis.time;
+  export const Exception: typeof globalThis.Exception;
+  export const atob: typeof globalThis.atob;
+  export const btoa: typeof globalThis.btoa;
+  export const queueMicrotask: typeof globalThis.queueMicrotask;
+  export const setTimeout: typeof globalThis.setTimeout;
+  export const clearTimeout: typeof globalThis.clearTimeout;
+  export const setInterval: typeof globalThis.setInterval;
+  export const clearInterval: typeof globalThis.clearInterval;
+  export const structuredClone: typeof globalThis.structuredClone;
 }
 
 // What files of tests have beside the language (tests/*.test.ts), in the place of `ctx`.

@@ -121,7 +121,7 @@ declare class URL {
 """,
 }
 
-# The same types under the names that packages in the reference's dialect use.
+# The same types under the names that packages in the reference's dialect use; the globals can be imported from its runtime.
 DIALECT = """\
 declare namespace agent {
   type Context = import("groundhook").Context;
@@ -143,5 +143,5 @@ declare module "@yao/runtime" {
   export * from "groundhook";
   import types = agent;
   export { types as agent };
-}
+@@values@@}
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from inspect import getmembers, isclass
 from pathlib import Path
@@ -76,7 +76,11 @@ def typings(names: Names | None = None, calls: Sequence[HostCall] = CALLS) -> st
     members = [_names(given), *_models(calls), SHARED, _context(calls), *_extra(calls)]
     inside = indent("\n".join(members), "  ", lambda line: bool(line.strip()))
     tests = (files("hooks") / "testing.d.ts").read_text(encoding="utf-8")
-    parts = (_HEAD.format(whose=whose), f'declare module "groundhook" {{\n{inside}}}\n', *_globals(calls), DIALECT, tests)
+    globals = list(_globals(_qualified(calls, inside)))
+    values = re.findall(r"^declare (?:var|function) (\w+)", "\n".join(globals), re.MULTILINE)
+    runtime = "".join(f"  export const {name}: typeof globalThis.{name};\n" for name in dict.fromkeys(values))
+    dialect = DIALECT.replace("@@values@@", runtime)
+    parts = (_HEAD.format(whose=whose), f'declare module "groundhook" {{\n{inside}}}\n', *globals, dialect, tests)
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
@@ -137,12 +141,27 @@ def _context(calls: Sequence[HostCall]) -> str:
 def _globals(calls: Sequence[HostCall]) -> Iterator[str]:
     tree = _tree(call for call in calls if not call.js.startswith("ctx."))
     for name, node in tree.items():
-        if isinstance(node, HostCall):  # without a signature it is for the JavaScript side alone
-            signatures = _signatures(node) if node.ts else ()
+        if isinstance(node, HostCall):
+            signatures = _overloads(node) if _offered(node) else ()
             yield from (f"{comment(node.doc)}declare function {name}{signature};\n" for signature in signatures)
         else:
             yield f"declare var {name}: {{\n{indent(_body(node), '  ')}}};\n"
     yield from (GLOBALS.get(name, f"declare var {name}: any;\n") for name in LATE)
+
+
+def _qualified(calls: Sequence[HostCall], inside: str) -> list[HostCall]:
+    """Rows as they are said outside the module, whose types are named with it there."""
+    words = "|".join(re.findall(r"^ *export (?:interface|type|class) (\w+)", inside, re.MULTILINE))
+    named = re.compile(rf"(?<![\w.])(?:{words})\b")
+    return [
+        replace(call, ts=named.sub(lambda word: f'import("groundhook").{word[0]}', _signature(call))) if _offered(call) else call
+        for call in calls
+    ]
+
+
+def _offered(call: HostCall) -> bool:
+    """A row without a group and without a signature is for the JavaScript side alone."""
+    return bool(call.group or call.ts)
 
 
 def _tree(calls: Iterator[HostCall]) -> dict[str, Any]:
@@ -162,20 +181,24 @@ def _body(tree: Mapping[str, Any]) -> str:
     text = ""
     for name, node in tree.items():
         if isinstance(node, HostCall):
-            text += comment(node.doc) + "".join(f"{name}{signature};\n" for signature in _signatures(node))
+            text += comment(node.doc) + "".join(f"{name}{signature};\n" for signature in _overloads(node))
         else:
             text += f"readonly {name}: {{\n{indent(_body(node), '  ')}}};\n"
     return text
 
 
-def _signatures(call: HostCall) -> list[str]:
+def _overloads(call: HostCall) -> list[str]:
     """What follows the name, one for each overload."""
+    return [line.strip().rstrip(";") for line in _signature(call).splitlines() if line.strip()]
+
+
+def _signature(call: HostCall) -> str:
     if call.ts:
-        return [line.strip().rstrip(";") for line in call.ts.splitlines() if line.strip()]
+        return call.ts
     if call.prints:
-        return ["(...values: any[]): void"]
+        return "(...values: any[]): void"
     result = "any" if call.result is None else Declarations(SPECIAL).type_of(call.result, given=False)
-    return [f"(...args: any[]): {result}"]
+    return f"(...args: any[]): {result}"
 
 
 if __name__ == "__main__":

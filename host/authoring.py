@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hooks.typecheck import COMPILER_OPTIONS, type_errors
@@ -62,7 +63,7 @@ async def hook_problems(app: App, ids: Sequence[str], engine: HookEngine, tools:
     found += [problem for script in compiled for problem in _empty(script)]
     compiled += [test for id in ids for test in _tests(app, id)]
     text = declarations(app, tools)
-    return [*found, *await _types(compiled, text), *_stale(app.root, text)]
+    return list(dict.fromkeys([*found, *await _types(compiled, text), *_stale(app.root, text)]))
 
 
 async def _types(scripts: Sequence[HookScript], text: str) -> list[Problem]:
@@ -90,7 +91,8 @@ def _tests(app: App, id: str) -> list[HookScript]:
     except ConfigError:
         return []
     paths = sorted((package.folder / "tests").glob("*.test.[jt]s"))
-    return [HookScript(entry=path, root=package.folder, shown=package.shown) for path in paths]
+    script = package.hook or HookScript(entry=package.folder, root=package.folder, shown=package.shown)
+    return [replace(script, entry=path) for path in paths]
 
 
 def _empty(script: HookScript) -> list[Problem]:

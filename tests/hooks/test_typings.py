@@ -152,6 +152,7 @@ def test_rows_may_say_their_signature_in_typescript(tmp_path: Path) -> None:
         row("ctx.graph.Of", ts="(id: string): GraphNode[]"),
         row("ctx._hidden"),
         row("inner"),
+        row("web.Ask", ts="(of: Node | string): SearchResult", types="interface Node { End(): Node }"),
         row("Process", ts="(name: string, ...args: any[]): any"),
     )
     declarations = typings(calls=calls)
@@ -161,7 +162,7 @@ ctx.store.user.Set("k", 1, 2);
 const count: number = ctx.store.Count(1, 2, 3);
 ctx.nodes.Add("a").End();
 const name: string = ctx.graph.Of("x")[0].name;
-Process("models.a.Get", 1);
+Process("models.a.Get", web.Ask("x").items.length);
 ctx.nodes.Add(1);
 ctx._hidden;
 inner;
@@ -178,6 +179,8 @@ inner;
 @pytest.mark.parametrize(
     "source",
     [
+        'import { agent, log, time, Exception } from "@yao/runtime";\n'
+        'function Create(ctx: agent.Context) { log.Info("%s", 1); time.Sleep(1); throw new Exception("no", 404); }\n',
         'import { agent } from "@yao/runtime";\n'
         "export function Create(ctx: agent.Context, messages: agent.Message[]): agent.Create { return { messages }; }\n"
         "export function Next(ctx: agent.Context, payload: agent.Payload): agent.Next { return null; }\n",
