@@ -14,7 +14,8 @@ from pydantic import ValidationError
 
 from hooks.row import HostCall, Late, kind_of, padded, quoted
 from host.errors import UsageError
-from host.ports import HookServices, Together
+from host.hook_services import Together
+from host.ports import HookServices
 from host.types.base import Model, UnknownKey, dotted, names_of, problems, read
 from host.types.calls import AgentAsk, AgentOptions, AgentResult, Answered, Ask, ModelAsk, ModelOptions, ModelResult
 from host.types.turn import Message

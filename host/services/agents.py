@@ -20,8 +20,9 @@ from anyio.abc import TaskGroup
 from host.answer import Draft, step
 from host.content import question_of
 from host.errors import HostError, ModelTruncated, UsageError
+from host.hook_services import Together
 from host.output.outbox import Outbox
-from host.ports import ModelCall, TextDelta, Together, ToolDelta
+from host.ports import ModelCall, TextDelta, ToolDelta
 from host.run import Request, Run
 from host.search.searcher import run_all, run_first
 from host.trace import span
