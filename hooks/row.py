@@ -18,9 +18,9 @@ Late = Callable[[Sequence[Any], str], str]
 class HostCall:
     """One call. `run` receives the arguments as JSON values and answers with JSON text, empty for undefined; it raises
     UsageError for wrong arguments, which throws a TypeError in JavaScript. `late` makes the answer for a call that found no
-    end in time; without it the run ends. A call with an `effect` outside is never made a second time. `maker` names the function
-    of `hooks/objects.js` that makes the call in JavaScript, the same for all rows of a group. A row whose name has no group is
-    for such functions only.
+    end in time, or raises what is thrown; without it the run ends. A call with an `effect` outside is never made a second
+    time. `maker` names the function of `hooks/objects.js` that makes the call in JavaScript, the same for all rows of a group.
+    A row whose name has no group is for such functions only.
 
     For authors: `ts` is the signature in TypeScript, `(message: Message | string, blockId?: string): string`; without it, one
     that takes anything and returns `result`. It may name the models of `host.types` and what `types` declares

@@ -284,7 +284,10 @@ class Session:
             if call.late is None:
                 raise await self._over("call_ms")
             limit = faults.over("call_ms", self._hook, self._limits, self._file)
-            value = call.late(arguments, f"no answer in {self._limits.call_ms} ms ({limit.hint})")
+            try:
+                value = call.late(arguments, f"no answer in {self._limits.call_ms} ms ({limit.hint})")
+            except HostError as exc:
+                return _thrown("Error", str(exc), exc.code)
         return f"={value}" if value else ""
 
     def _arguments(self, call: HostCall, text: str) -> list[Any]:
