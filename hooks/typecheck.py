@@ -105,7 +105,7 @@ def _worded(finding: _Finding, declarations: str) -> tuple[str, str]:
     missing = _NO_NAME.match(message)
     if missing and missing[1] in _MISSING:
         return f"TS{finding.code}: {missing[1]!r} is not offered by this host", _MISSING[missing[1]]
-    other = _NOT_IN_UNION.match(message)
+    other = _NOT_IN_UNION.match(message) if finding.code == 2322 else None  # 2820 names the nearest by itself
     union = re.search(rf"^ *export type {other[2]} = (.*);$", declarations, re.MULTILINE) if other else None
     hint = suggestion(other[1], re.findall(r'"([^"]+)"', union[1])) if other and union else ""
     return f"TS{finding.code}: {message}", hint
