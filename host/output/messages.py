@@ -1,4 +1,4 @@
-"""The messages of a turn as they stand after everything that was done to them.
+"""The messages of a turn as they stand after everything that was done to them, and what a person would read in them.
 
 A fold over events: `send` makes a message, the other actions change it. Pure and total: an action that does not fit what is
 there makes the most of it and never raises, so that a client can follow any stream.
@@ -6,6 +6,7 @@ there makes the most of it and never raises, so that a client can follow any str
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -49,6 +50,37 @@ def step(messages: Messages, event: Event) -> Messages:
         return {**messages, sent.id: sent}
     known = messages.get(event.message_id)
     return messages if known is None else {**messages, known.id: changed(known, event)}
+
+
+def spoken(before: Standing | None, after: Standing | None) -> tuple[str, bool]:
+    """What an event adds to what a person has read of a message, and whether that begins anew: the words that follow those that
+    were there, or all of them when others stand in their place. A message without words is told once, written out."""
+    if after is None:
+        return "", False
+    if before is None:
+        return message_text(after.message), True
+    old, new = words(before.message) or "", words(after.message) or ""
+    if not new or new == old:
+        return "", False
+    return (new[len(old) :], False) if new.startswith(old) else (new, True)
+
+
+def message_text(message: Any) -> str:
+    """The words in a message, or the message written out when there are none."""
+    found = words(message)
+    return found if found is not None else json.dumps(message, ensure_ascii=False, default=str)
+
+
+def words(message: Any) -> str | None:
+    """Text itself, or what an object has among its `props` for people to read; None when it has nothing of the kind."""
+    if message is None or isinstance(message, str):
+        return message or ""
+    if isinstance(message, Mapping):
+        for holder in (message.get("props"), message):
+            for key in ("content", "message", "text"):
+                if isinstance(holder, Mapping) and isinstance(holder.get(key), str):
+                    return str(holder[key])
+    return None
 
 
 def changed(standing: Standing, event: HookMessage) -> Standing:

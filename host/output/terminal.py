@@ -19,6 +19,7 @@ from rich.text import Text as Styled
 from rich.tree import Tree
 
 from host.output.flow import Flow, one_line, visible
+from host.output.messages import Messages, spoken, step
 from host.types.events import (
     CitationSeen,
     Cited,
@@ -40,7 +41,7 @@ from host.types.events import (
 )
 from host.types.search import Item, SearchType
 
-Section = Literal["progress", "answer", "sources", "trace"]
+Section = Literal["progress", "answer", "message", "sources", "trace"]
 
 SHOWN_RESULTS = 5
 SHOWN_ARGUMENTS = 100  # characters of a tool call's arguments
@@ -83,6 +84,8 @@ class Terminal:
         self._types: dict[str, SearchType] = {}
         self._announced: deque[CitationSeen] = deque()
         self._held = ""  # of the answer: may be the beginning of an announced marker
+        self._messages: Messages = {}
+        self._speaking = ""  # the message whose line is not ended
         self._nodes: dict[str, TraceNode] = {}
 
     def show(self, event: Event) -> None:
@@ -190,12 +193,24 @@ class Terminal:
     # ---- what hooks send
 
     def _message(self, event: HookMessage) -> None:
-        text = message_text(event.message)
-        if not text:
-            return
-        if event.action != "append" and self._section == "answer":
-            self._enter(None)
-        self._answer(text)
+        """Each message on lines of its own; what cannot be written over is written again below."""
+        before = self._messages.get(event.message_id)
+        self._messages = step(self._messages, event)
+        after = self._messages.get(event.message_id)
+        text, anew = spoken(before, after)
+        if text:
+            if anew or self._speaking != event.message_id:
+                self._stop_speaking()
+            self._enter("message")
+            self._speaking = event.message_id
+            self._put(self._flow.feed(visible(text)))
+        if after is not None and after.ended and self._speaking == event.message_id:
+            self._stop_speaking()
+
+    def _stop_speaking(self) -> None:
+        if self._speaking:
+            self._speaking = ""
+            self._put([*self._flow.end(), ("\n", "")])
 
     # ---- the end
 
@@ -228,7 +243,7 @@ class Terminal:
     # ---- lines
 
     def _complain(self, kind: str, event: Warned | Failed, style: str) -> None:
-        if self._section == "answer":
+        if self._section == "answer" or self._speaking:
             self._enter(None)
         self._err.print(complaint(kind, event, style), soft_wrap=True)
 
@@ -244,6 +259,7 @@ class Terminal:
             return
         if self._section == "answer":
             self._end_line()
+        self._stop_speaking()
         self._section = section
         self._wants_gap = self._written
 
@@ -292,18 +308,6 @@ def marker_style(verdict: Verdict, url: str) -> Style:
 def safe_link(url: str) -> str | None:
     """The address as a terminal may be given it, or None: only the web's, and nothing that ends the escape sequence."""
     return url if url.startswith(("http://", "https://")) and url.isascii() and url.isprintable() and " " not in url else None
-
-
-def message_text(message: Any) -> str:
-    """The words in what a hook sent: text itself, or an object's `props`, or the object written out."""
-    if message is None or isinstance(message, str):
-        return message or ""
-    if isinstance(message, dict):
-        for holder in (message.get("props"), message):
-            for key in ("content", "message", "text"):
-                if isinstance(holder, dict) and isinstance(holder.get(key), str):
-                    return str(holder[key])
-    return json.dumps(message, ensure_ascii=False, default=str)
 
 
 def trace_tree(nodes: Iterable[TraceNode]) -> Tree:

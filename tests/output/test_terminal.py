@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from host.output.terminal import Terminal, console, message_text, safe_link
+from host.output.messages import message_text
+from host.output.terminal import Terminal, console, safe_link
 from host.types.events import (
     CitationSeen,
     Cited,
     Event,
     Failed,
     HookMessage,
+    MessageAction,
     SearchComplete,
     SearchFound,
     SearchStart,
@@ -36,6 +38,9 @@ from host.types.search import Item
 
 HOOKS = Item(citation_id="#ref:k3vd", type="kb", title="Hooks", collection="docs", document_id="hooks.md")
 NEWS = Item(citation_id="#ref:b2c3", type="web", title="News", url="https://example.org/news")
+
+
+TEXT = {"type": "text", "props": {"content": "Working"}}
 
 
 class Screen:
@@ -164,15 +169,44 @@ def test_tools_and_messages_of_hooks_are_shown() -> None:
             ToolStart(call_id="1", name="weather", arguments={"city": "Tromsø"}),
             ToolResult(call_id="1", name="weather", duration_ms=20),
             ToolResult(call_id="2", name="time", error="no clock", duration_ms=20),
-            HookMessage(action="send", message_id="m1", message={"type": "text", "props": {"content": "Working"}}),
-            HookMessage(action="append", message_id="m1", message=" on it"),
+            HookMessage(action="send", message_id="m1", message=TEXT, streaming=True),
+            HookMessage(action="append", message_id="m1", message=" on it", path="props.content"),
             HookMessage(action="send", message_id="m2", message="Done"),
             StreamEnd(data={"a": "\x1b"}),
         ]
     )
     assert screen.out == (
-        '🔧 weather {"city": "Tromsø"}\n✅ weather (20 ms)\n⚠ time failed: no clock (20 ms)\n\nWorking on it\n\nDone\n\n'
+        '🔧 weather {"city": "Tromsø"}\n✅ weather (20 ms)\n⚠ time failed: no clock (20 ms)\n\nWorking on it\nDone\n\n'
         'Data\n{\n  "a": "\\u001b"\n}\n'
+    )
+
+
+def said(
+    id: str, action: MessageAction, message: object = None, path: str = "props.content", *, streaming: bool = False
+) -> Event:
+    return HookMessage(action=action, message_id=id, message=message, path=path, streaming=streaming)
+
+
+def test_streams_of_a_hook_are_told_line_by_line_and_what_does_not_follow_on_lines_below() -> None:
+    events = [
+        said("M1", "send", TEXT, streaming=True),
+        said("M2", "send", {"type": "loading", "props": {"message": "Looking"}}, streaming=True),
+        said("M2", "append", " around", "props.message"),
+        said("M1", "append", " on"),
+        said("M1", "append", " it"),
+        said("M1", "end"),
+        said("M2", "set", "Found", "props.message"),
+        said("M2", "merge", {"n": 1}, "props"),
+        said("M2", "replace", {"type": "text", "props": {"content": "Found 3"}}, ""),
+        said("M3", "send", {"type": "chart", "props": {"n": 1}}),
+        said("M3", "set", 2, "props.n"),
+        said("", "end"),
+        *answered("The answer"),
+        said("M4", "send", TEXT),
+        *answered("goes on."),
+    ]
+    assert Screen().play(events).out == (
+        'Working\nLooking around\n on it\nFound 3\n{"type": "chart", "props": {"n": 1}}\n\nThe answer\n\nWorking\n\ngoes on.\n'
     )
 
 
