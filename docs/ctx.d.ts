@@ -476,6 +476,36 @@ declare module "groundhook" {
       /** The node's step failed. */
       Fail(error?: any): void;
     };
+    readonly mcp: {
+      /** The tools of a server. */
+      ListTools(server: ServerName): { tools: ServerTool[] };
+      /** Call a tool of a server. */
+      CallTool(server: ServerName, tool: string, arguments?: Record<string, any>): ToolAnswer;
+      /** Several tools of a server, one after the other; every answer. */
+      CallTools(server: ServerName, calls: ToolRequest[]): ToolAnswer[];
+      /** Several tools of a server at once; every answer, in order. */
+      CallToolsParallel(server: ServerName, calls: ToolRequest[]): ToolAnswer[];
+      /** The resources of a server. */
+      ListResources(server: ServerName): { resources: ServerResource[] };
+      /** Read a resource of a server. */
+      ReadResource(server: ServerName, uri: string): { contents: { uri: string; mimeType?: string; text?: string; blob?: string }[] };
+      /** The prompts of a server. */
+      ListPrompts(server: ServerName): { prompts: ServerPrompt[] };
+      /** A prompt of a server, filled in. */
+      GetPrompt(server: ServerName, name: string, arguments?: Record<string, any>): { description?: string; messages: { role: string; content: ContentBlock }[] };
+      /** Tools of several servers at once; every answer, in order. */
+      All(calls: ({ server: ServerName } & ToolRequest)[]): ToolAnswer[];
+      /** Tools of several servers at once; the first answer that is no failure, in a list. */
+      Any(calls: ({ server: ServerName } & ToolRequest)[]): ToolAnswer[];
+      /** Tools of several servers at once; the first answer, in a list. */
+      Race(calls: ({ server: ServerName } & ToolRequest)[]): ToolAnswer[];
+    };
+    readonly tools: {
+      /** The tools of this turn. */
+      List(): OfferedTool[];
+      /** Call a tool of this turn. */
+      Call(name: ToolName, arguments?: Record<string, any>): ToolReturn;
+    };
     readonly memory: {
       readonly user: {
         /** The value of a key, null where there is none: what is kept for the user. */
@@ -628,6 +658,70 @@ declare module "groundhook" {
     label?: string;
     type?: string;
     [key: string]: any;
+  }
+
+  export interface ServerTool {
+    name: string;
+    title?: string;
+    description?: string;
+    inputSchema: Record<string, any>;
+    outputSchema?: Record<string, any>;
+    annotations?: Record<string, any>;
+  }
+
+  /** What a tool of an MCP server answered. `result` is the answer as one value; a tool that failed says so in `error`. */
+  export interface ToolAnswer {
+    content?: ContentBlock[];
+    structuredContent?: any;
+    result?: any;
+    isError?: boolean;
+    error?: string;
+    /** Of several calls: which one it was. */
+    server?: string;
+    tool?: string;
+  }
+
+  export interface ToolRequest {
+    tool: string;
+    arguments?: Record<string, any>;
+  }
+
+  export interface ServerResource {
+    uri: string;
+    name: string;
+    description?: string;
+    mimeType?: string;
+    [key: string]: any;
+  }
+
+  /** A piece of what an MCP server answered: text, an image, a resource. */
+  export interface ContentBlock {
+    type: string;
+    text?: string;
+    data?: string;
+    mimeType?: string;
+    [key: string]: any;
+  }
+
+  export interface ServerPrompt {
+    name: string;
+    description?: string;
+    arguments?: { name: string; description?: string; required?: boolean }[];
+    [key: string]: any;
+  }
+
+  /** A tool as the model is offered it. */
+  export interface OfferedTool {
+    name: ToolName;
+    description: string;
+    parameters: Record<string, any>;
+  }
+
+  /** What came of a tool. */
+  export interface ToolReturn {
+    name: ToolName;
+    result: any;
+    error: string | null;
   }
 
   /** What a host answered, whatever its status. `code` is `status`; names of `headers` are in lower case; `data` is the JSON

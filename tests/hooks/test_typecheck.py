@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
@@ -117,3 +118,11 @@ async def test_nothing_is_left_beside_the_hooks(tmp_path: Path) -> None:
 
 async def test_no_hooks_no_compiler() -> None:
     assert await type_errors([], typings()) == []
+
+
+async def test_the_examples_of_the_page_for_authors_fit_the_types(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/writing-assistants.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^```ts\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(examples) == 2
+    scripts = [package(tmp_path, text, f"x{number}") for number, text in enumerate(examples)]
+    assert [str(error) for error in await type_errors(scripts, typings())] == []
