@@ -128,8 +128,8 @@ class Host:
     def with_app(self, app: App) -> Host:
         """The same host over another reading of its files. Turns that have begun go on with what they began with. MCP servers
         stay those that were declared when the host was opened."""
-        kb = self.kb.with_collections(app.collections)
-        database = self.database.with_models(app.models)
+        kb = self.kb if app.collections is self.app.collections else self.kb.with_collections(app.collections)
+        database = self.database if app.models is self.app.models else self.database.with_models(app.models)
         handlers = Registry[Handler]("search type")
         for type in self.machinery.plugins.handlers:
             handler = self.machinery.plugins.handlers.get(type)

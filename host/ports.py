@@ -262,3 +262,7 @@ class HookEngine(Protocol):
     async def check(self, script: HookScript, /) -> None:
         """Compile and link without running. Raises HookSyntaxError."""
         ...
+
+    def compiler_at_hand(self) -> AbstractAsyncContextManager[None]:
+        """Keep a compiler that is ready, for as long as the block lasts: for those who compile again and again."""
+        ...

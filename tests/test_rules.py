@@ -32,6 +32,7 @@ DOORS = {
     "sqlalchemy": ("handlers.db",),
     "ruamel": ("host.config", "handlers.db.question"),
     "msgpack": ("host.workers",),
+    "watchfiles": ("host.reload",),
     "click": ("host.cli",),
     "rich": ("host.cli", "host.output.terminal"),
 }

@@ -22,6 +22,7 @@ COMMANDS = {
     "check": ("host.cli.check", "Find mistakes in configuration, hooks and references."),
     "types": ("host.cli.types", "Write TypeScript declarations of what a hook may use."),
     "new": ("host.cli.new", "Make a new assistant that runs."),
+    "dev": ("host.cli.dev", "Watch an app, and swap what is saved while turns go on."),
     "test": ("host.cli.test", "Run the tests that assistants carry, offline."),
     "config": ("host.cli.config", "Explain which layer set which value."),
 }

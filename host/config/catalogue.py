@@ -18,6 +18,10 @@ class Catalogue(Mapping[str, T]):
         self._loaders = dict(loaders)
         self._values: dict[str, T] = {}
 
+    @property
+    def noun(self) -> str:
+        return self._noun
+
     def __getitem__(self, id: str) -> T:
         if id not in self._values:
             self._values[id] = self._loaders[id]()
