@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from host.app import open_host
 from host.config.problems import Problem
+from host.testing.runner import Result, open_runner
 from tests.conftest import MakeApp
 
 APP = {
@@ -118,3 +120,20 @@ async def test_a_broken_package_does_not_hide_what_is_wrong_with_the_others(shop
         "assistants/broken/package.yao",
         "assistants/shop/index.ts",
     }
+
+
+async def test_what_files_of_tests_really_have_is_declared(shop: MakeApp) -> None:
+    listing = """\
+        test("list", () => {
+          const answer = turn("hi", { model: ["Hello."] });
+          throw new Error(JSON.stringify([Object.keys(expect(1)), Object.keys(answer)]));
+        });
+    """
+    async with open_runner(shop({"tests/a.test.ts": listing}), environment={}) as runner:
+        (listed,) = [result.fault async for result in runner.run() if isinstance(result, Result)]
+    assert listed is not None
+    matchers, fields = json.loads(listed.message)
+    assert {"toBe", "toHaveCited", "not"} <= set(matchers)
+    assert {"content", "searches"} <= set(fields)
+    uses = [*(f"expect(1).{name};" for name in matchers), *(f'turn("hi").{name};' for name in fields)]
+    assert await problems(shop({"tests/a.test.ts": "\n".join(uses)})) == []
