@@ -51,7 +51,7 @@
 
   function failure({ name, message, code }) {
     const error = name === "TypeError" ? new TypeError(message) : new Error(message);
-    if (code) error.code = code;
+    if (code) defineProperty(error, "code", { __proto__: null, value: code, writable: true, enumerable: true, configurable: true });
     return error;
   }
 
