@@ -11,24 +11,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from hooks.row import HostCall
-from hooks.rows import agents, logs, output, search, trace
+from hooks.rows import agents, http, logs, memory, output, process, search, servers, tools, trace
 
-CALLS: tuple[HostCall, ...] = (*search.ROWS, *output.ROWS, *agents.ROWS, *trace.ROWS, *logs.ROWS)
+CALLS: tuple[HostCall, ...] = (
+    *search.ROWS,
+    *output.ROWS,
+    *agents.ROWS,
+    *trace.ROWS,
+    *servers.ROWS,
+    *tools.ROWS,
+    *memory.ROWS,
+    *http.ROWS,
+    *process.ROWS,
+    *logs.ROWS,
+)
 BY_NAME = {call.js: call for call in CALLS}
 
-MISSING_ON_CTX = {
-    "memory": "return metadata, or keep what the turn needs in a variable: Create and Next share one script",
-    "mcp": "return mcp_servers from Create and let the model call the tools",
-    "tools": "return mcp_servers from Create and let the model call the tools",
-}
+MISSING_ON_CTX: dict[str, str] = {}
 MISSING_FUNCTIONS = {
-    "Process": "use ctx.search.DB to read models; for text, plain JavaScript",
-    "fetch": "use ctx.search.Web",
+    "fetch": "use http.Get(url) and its like, for hosts that the package declares under http.hosts",
     "require": "use import with a path that begins with ./ or ../",
-    "Query": "use ctx.search.DB",
+    "Query": "use ctx.search.DB, or Process('models.<id>.Get', query)",
 }
 MISSING_OBJECTS = {
-    "http": "use ctx.search.Web",
     "process": "what a hook may know is in ctx; it sees no environment",
     "fs": "put data into a JSON file of the package and import it",
 }
@@ -47,6 +52,9 @@ LATE = (
     "URL",
     "URLSearchParams",
 )
+# Groups and functions that few runs need; they are made when they are first asked for.
+LATE_GROUPS = (*(f"ctx.memory.{name}" for name in memory.NAMESPACES), "http")
+LATE_FUNCTIONS = ("Process",)
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,7 @@ def table(units: int, seldom: str, dialect: Dialect = HOOKS) -> str:
     groups: dict[str, dict[str, Any]] = {}
     for call in dialect.calls:
         path = call.group
-        if not path:
+        if not path or path in LATE_GROUPS:
             continue
         group = groups.setdefault(
             path,
@@ -81,6 +89,7 @@ def table(units: int, seldom: str, dialect: Dialect = HOOKS) -> str:
             },
         )
         group["names"].append(call.js.rpartition(".")[2])
+    later = _later(dialect)
     described = {
         "units": units,
         "longest_log": 4096,
@@ -88,9 +97,23 @@ def table(units: int, seldom: str, dialect: Dialect = HOOKS) -> str:
         "groups": list(groups.values()),
         "seldom": seldom,
         "added": dialect.script,
-        "late": [*LATE, *MISSING_FUNCTIONS, *MISSING_OBJECTS],
+        "late": [*LATE, *MISSING_FUNCTIONS, *MISSING_OBJECTS, *later["globals"]],
+        "late_groups": later["groups"],
         "missing_on_ctx": MISSING_ON_CTX,
         "missing_functions": MISSING_FUNCTIONS,
         "missing_objects": MISSING_OBJECTS,
     }
     return json.dumps(described)
+
+
+def _later(dialect: Dialect) -> dict[str, Any]:
+    """{groups: {"http": ["Get", …], "ctx.memory": {"user": ["Get", …]}}, globals: ["http", "Process"]}"""
+    groups: dict[str, Any] = {}
+    found = [call.js for call in dialect.calls if call.js in LATE_FUNCTIONS]
+    for call in dialect.calls:
+        if call.group not in LATE_GROUPS:
+            continue
+        outer, _, inner = call.group.rpartition(".")
+        names = groups.setdefault(outer, {}).setdefault(inner, []) if outer else groups.setdefault(inner, [])
+        names.append(call.js.rpartition(".")[2])
+    return {"groups": groups, "globals": [*found, *(name for name in groups if "." not in name)]}

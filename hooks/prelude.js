@@ -25,7 +25,7 @@
   const evaluate = eval;
   const taken = {
     __proto__: null, Error, TypeError, String, stringify, slice, lastIndexOf, defineProperty, keys: Object.keys, apply, then, resolved,
-    now: Date.now, evaluate, table, call, ask,
+    now: Date.now, evaluate, table, call, ask, guard: (of, path) => guard(of, path),
   };
   let seldomMade;
   const seldom = () => (seldomMade ??= evaluate(table.seldom)(taken));

@@ -3,7 +3,7 @@
 (function (taken) {
   "use strict";
   const { Error, TypeError, String, stringify, slice, defineProperty, keys, apply, then, resolved } = taken;
-  const { now, evaluate, table, call, ask } = taken;
+  const { now, evaluate, table, call, ask, guard } = taken;
 
   // ------------------------------------------------------------------------------------------------ values as text
   const LONGEST = 2 * table.longest_log;
@@ -57,13 +57,36 @@
 
   // ------------------------------------------------------------------------------------------------ what is not there
   const absent = (name, instead) => new Error(name + " is not offered by this host: " + instead);
-  const { missing_on_ctx, missing_functions, missing_objects } = table;
+  const { missing_on_ctx, missing_functions, missing_objects, late_groups } = table;
+
+  // A group that is made when it is first asked for; `names` are those of its calls, or {name: group}.
+  function built(path, names) {
+    const group = {};
+    const calls = names.length !== undefined;
+    const inner = calls ? names : keys(names);
+    for (let i = 0; i < inner.length; i++) {
+      const full = path + "." + inner[i];
+      const value = calls ? (...args) => call(full, args) : built(full, names[inner[i]]);
+      defineProperty(group, inner[i], { __proto__: null, value, enumerable: true, writable: true, configurable: true });
+    }
+    return guard(group, path);
+  }
 
   function missing(of, path, key) {
+    const later = path === "ctx" ? late_groups["ctx." + key] : undefined;
+    if (later !== undefined) {
+      const value = built("ctx." + key, later);
+      defineProperty(of, key, { __proto__: null, value, enumerable: true, writable: true, configurable: true });
+      return value;
+    }
     const instead = path === "ctx" ? missing_on_ctx[key] : undefined;
     let known = "";
     const names = keys(of);
     for (let i = 0; i < names.length; i++) known += (known === "" ? "" : ", ") + names[i];
+    const unmade = keys(late_groups);
+    for (let i = 0; i < unmade.length; i++) {
+      if (path === "ctx" && slice(unmade[i], 0, 4) === "ctx.") known += ", " + slice(unmade[i], 4);
+    }
     throw absent(path + "." + key, typeof instead === "string" ? instead : "there are " + known);
   }
 
@@ -86,6 +109,7 @@
     const there = offered[name];
     if (there !== undefined) return there;
     if (onPlatform[name]) return platform()[name];
+    if (late_groups[name] !== undefined) return (offered[name] = built(name, late_groups[name]));
     const instead = missing_functions[name];
     if (instead !== undefined) return function () { throw absent(name, instead); };
     return new Proxy({}, {
@@ -276,6 +300,7 @@
     __proto__: null, Exception, btoa, atob, TextEncoder, TextDecoder, queueMicrotask,
     setTimeout: timed("setTimeout", false), setInterval: timed("setInterval", true),
     clearTimeout: clearTimer, clearInterval: clearTimer,
+    Process: (...args) => call("Process", args),
   };
   // ------------------------------------------------------------------------------------------------ the same on every run
   // The time of day stands still at `now` (milliseconds); random numbers are those of Marsaglia's xorshift32 from `seed` on.

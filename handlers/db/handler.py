@@ -6,8 +6,9 @@ are ANDed last, here and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from handlers.db.coerce import plain
 from handlers.db.dsl import MATCH, MATCH_ANY, QueryDSL, lint
@@ -20,7 +21,7 @@ from handlers.db.store import Answer, Samples, Store
 from host.errors import NotPermitted, SourceError, SourceNotConfigured, SourceTimeout, suggestion
 from host.ports import Found, Scope
 from host.trace import span
-from host.types.search import Item, SearchRequest
+from host.types.search import Item, RecordQuery, SearchRequest, Where
 from host.types.specs import ModelSpec
 
 Permits = Mapping[str, Permit | NotPermitted | None]
@@ -35,7 +36,7 @@ class DBHandler:
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         """Records of `request.models`, best first. `Found.dsl` is the query, or {"queries": […]} where several models
         were asked. Raises SourceError; NotPermitted when the identity may not see what the question is about."""
-        permits = self._permits(request, scope)
+        permits = self._permits(request.models, scope)
         limit = request.limit or scope.settings.db.max_results
         with span("dsl_build", "query from the question", query=request.query) as node:
             readings = [one for one in await self._read(request, scope, permits) if one.asks or request.wheres or request.orders]
@@ -55,13 +56,24 @@ class DBHandler:
             found = await self._ask(looser, permits, limit)
         return found
 
+    async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
+        """Records that meet the conditions and that the identity may see. Raises SourceError, NotPermitted."""
+        permit = self._permits((query.model,), scope)[query.model]
+        if isinstance(permit, NotPermitted):
+            raise permit
+        schema = self._store.schema(query.model)
+        one = () if query.record_id is None else (Where(field=schema.key, value=query.record_id),)
+        dsl = QueryDSL(model=query.model, select=query.select, wheres=(*query.wheres, *one), orders=query.orders)
+        answer = await self._once(dsl, permit, query.limit)
+        return [item.data or {} for item in items_of(answer.rows, schema, dsl, query.limit)]
+
     # ---- what is asked
 
-    def _permits(self, request: SearchRequest, scope: Scope) -> Permits:
-        if not request.models:
+    def _permits(self, models: Sequence[str] | None, scope: Scope) -> Permits:
+        if not models:
             raise SourceNotConfigured("there is no model to search", hint="name models in the search or under 'db.models'")
         permits: dict[str, Permit | NotPermitted | None] = {}
-        for model in request.models:
+        for model in models:
             spec = self._models.get(model)
             if spec is None:
                 raise SourceNotConfigured(f"no model {model!r}", hint=suggestion(model, sorted(self._models)))

@@ -10,15 +10,18 @@ from __future__ import annotations
 import io
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from host.errors import IngestError
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup
 
 Kind = Literal["heading", "paragraph", "list", "table", "code"]
 
@@ -169,20 +172,35 @@ def _words(inline: Token) -> str:
 # ---------------------------------------------------------------------------------------------------- HTML
 
 
+NO_TEXT = ("script", "style", "noscript", "template", "svg", "head")
+
+
 def _html(data: bytes, name: str) -> Document:
     from bs4 import BeautifulSoup
-    from markdownify import MarkdownConverter
 
     soup = BeautifulSoup(data, "html.parser")
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
     canonical = soup.find("link", rel="canonical")
     address = str(canonical.get("href") or "") if canonical else ""
-    for tag in soup(["script", "style", "noscript", "template", "svg", "nav", "head"]):
-        tag.decompose()
-    text = MarkdownConverter(heading_style="ATX", strip=["img"]).convert_soup(soup)
-    document = _from_markdown(re.sub(r"\n{3,}", "\n\n", text).strip() + "\n", name)
+    document = _from_markdown(_markdown_of(soup, drop=(*NO_TEXT, "nav")), name)
     url = address if address.startswith(("http://", "https://")) else ""
     return Document(title or document.title, document.text, document.blocks, url)
+
+
+def markdown_of(html: str) -> str:
+    """A piece of HTML as Markdown, without what is no text; images are left out."""
+    from bs4 import BeautifulSoup
+
+    return _markdown_of(BeautifulSoup(html, "html.parser"), drop=NO_TEXT)
+
+
+def _markdown_of(soup: BeautifulSoup, drop: Sequence[str]) -> str:
+    from markdownify import MarkdownConverter
+
+    for tag in soup(list(drop)):
+        tag.decompose()
+    text: str = MarkdownConverter(heading_style="ATX", strip=["img"]).convert_soup(soup)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
 # ---------------------------------------------------------------------------------------------------- PDF

@@ -171,7 +171,6 @@ async def test_sleep_waits_and_refuses_nonsense(hooks: Hooks) -> None:
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        ("ctx.memory.user.Get('a')", "ctx.memory is not offered by this host"),
         ("ctx.agent.Cal('a', [])", "ctx.agent.Cal is not offered by this host: there are Call, All, Any, Race"),
         ("ctx.sedn", "ctx.sedn is not offered by this host: there are "),
         ("ctx.search.Wbe('q')", "ctx.search.Wbe is not offered by this host: there are Web, KB, DB"),

@@ -1,0 +1,42 @@
+"""The guarded clients of an app: one for each set of `http` settings, made when first asked for and closed with the app.
+
+The library behind them takes a while to import; a turn that asks nothing of the web does not wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from host.config.schema import HttpSettings
+
+if TYPE_CHECKING:
+    from host.web_client.client import GuardedClient
+
+
+class WebClients:
+    def __init__(self) -> None:
+        self._clients: dict[HttpSettings, GuardedClient] = {}
+
+    def of(self, settings: HttpSettings) -> GuardedClient:
+        if settings not in self._clients:
+            from host.web_client.client import GuardedClient
+
+            self._clients[settings] = GuardedClient(settings)
+        return self._clients[settings]
+
+    async def close(self) -> None:
+        async with AsyncExitStack() as stack:
+            for client in self._clients.values():
+                await stack.enter_async_context(client)
+        self._clients.clear()
+
+
+@asynccontextmanager
+async def open_web_clients() -> AsyncIterator[WebClients]:
+    clients = WebClients()
+    try:
+        yield clients
+    finally:
+        await clients.close()
