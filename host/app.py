@@ -205,19 +205,10 @@ async def open_host(
         memory = await stack.enter_async_context(open_memory(app.state / "memory.sqlite", clock, settings.memory))
         web_clients = await stack.enter_async_context(open_web_clients())
         servers = await stack.enter_async_context(open_servers(app.servers, app.environment, folder=app.root))
-        registries = Plugins(handlers=Registry[Handler]("search type"), rerankers=Registry[Reranker]("reranker"))
-
-        def builtin(registries: Plugins) -> None:
-            builtins: dict[SearchType, Handler] = {"web": web, "kb": kb, "db": database}
-            for type, handler in {**builtins, **(sources or {})}.items():
-                registries.handlers.add(type, handler)
-            registries.rerankers.add("score", ScoreReranker())
-
-        for plugin in [builtin, *(point.load() for point in metadata.entry_points(group=PLUGINS)), *plugins]:
-            plugin(registries)
+        handlers: dict[SearchType, Handler] = {"web": web, "kb": kb, "db": database, **(sources or {})}
         machinery = Machinery(
             app=app,
-            plugins=registries,
+            plugins=_registered(handlers, plugins),
             documents=kb,
             records=database,
             markdown=markdown_of,
@@ -239,6 +230,20 @@ def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple
     if isinstance(messages, str):
         return (Message(role="user", content=messages),)
     return tuple(_valid(Message, message, f"messages[{index}]") for index, message in enumerate(messages))
+
+
+def _registered(handlers: Mapping[SearchType, Handler], plugins: Iterable[Plugin]) -> Plugins:
+    """What there is to search and to rerank with; built-ins and plug-ins come through the same door."""
+
+    def builtin(registries: Plugins) -> None:
+        for type, handler in handlers.items():
+            registries.handlers.add(type, handler)
+        registries.rerankers.add("score", ScoreReranker())
+
+    registries = Plugins(handlers=Registry[Handler]("search type"), rerankers=Registry[Reranker]("reranker"))
+    for plugin in [builtin, *(point.load() for point in metadata.entry_points(group=PLUGINS)), *plugins]:
+        plugin(registries)
+    return registries
 
 
 class Connectors:
