@@ -19,6 +19,7 @@ COMMANDS = {
     "search": ("host.cli.search", "Search the web, knowledge bases or databases."),
     "kb": ("host.cli.kb", "Documents of knowledge bases: add, list, remove."),
     "db": ("host.cli.db", "Databases: load the models' sample rows."),
+    "mcp": ("host.cli.mcp", "MCP servers: list them and their tools, call a tool."),
     "check": ("host.cli.check", "Find mistakes in configuration, hooks and references."),
     "types": ("host.cli.types", "Write TypeScript declarations of what a hook may use."),
     "new": ("host.cli.new", "Make a new assistant that runs."),

@@ -1,0 +1,146 @@
+"""`groundhook mcp`: what the app's MCP servers offer, and calls to them, for authors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from host.app import Host, open_host
+from host.cli import options
+from host.cli.edge import FAILED, execute
+from host.cli.report import Report
+from host.cli.tables import table
+from host.errors import ConfigError
+from host.output.findings import warning
+from host.output.flow import visible
+from host.types.events import Failed
+from host.types.specs import ServerSpec
+
+
+@click.group("mcp")
+def command() -> None:
+    """MCP servers: list them and their tools, call a tool."""
+
+
+@command.command("list")
+@click.argument("server", required=False)
+@options.common
+def list_(server: str | None, app: Path, as_json: bool, debug: bool) -> int:
+    """List the app's MCP servers, or what SERVER offers: tools, resources and prompts.
+
+    Without SERVER nothing is started.
+    """
+    report = Report(json=as_json)
+
+    async def work() -> int:
+        async with open_host(app) as host:
+            if server is None:
+                _show_servers(host, report)
+            else:
+                await _show_offers(host, server, report)
+        return 0
+
+    return execute(work, report, debug=debug)
+
+
+@command.command("call")
+@click.argument("server")
+@click.argument("tool")
+@click.argument("arguments", default="{}")
+@options.common
+def call(server: str, tool: str, arguments: str, app: Path, as_json: bool, debug: bool) -> int:
+    """Call TOOL of SERVER with ARGUMENTS, a JSON object, and print what it answers."""
+    report = Report(json=as_json)
+    given = _object(arguments)
+
+    async def work() -> int:
+        async with open_host(app) as host:
+            answer = await host.machinery.servers.ask(server, "tools/call", {"name": tool, "arguments": given})
+        if report.json:
+            report.line(answer)
+        else:
+            for text in _blocks(answer):
+                report.show(Text(visible(text)))
+        if "error" in answer and not report.json:
+            report.failed(Failed(code="tool_failed", message=f"tool {tool!r} of MCP server {server!r} failed"))
+        return FAILED if "error" in answer else 0
+
+    return execute(work, report, debug=debug)
+
+
+def _show_servers(host: Host, report: Report) -> None:
+    specs: list[ServerSpec] = []
+    for id in sorted(host.app.servers):
+        try:
+            specs.append(host.app.servers.named(id))
+        except ConfigError as exc:
+            report.warned(warning(exc))
+    rows = [(spec.id, spec.transport, _where(spec), spec.label) for spec in specs]
+    if report.json:
+        for row in rows:
+            report.line(dict(zip(("server", "transport", "where", "label"), row, strict=True)))
+    elif rows:
+        report.show(table(("server", "transport", "where", "label"), rows))
+    elif not host.app.servers:
+        report.show("The app has no MCP servers.")
+
+
+def _where(spec: ServerSpec) -> str:
+    return spec.url if spec.transport == "http" else " ".join((spec.command, *spec.args))
+
+
+async def _show_offers(host: Host, server: str, report: Report) -> None:
+    servers = host.machinery.servers
+    tools = (await servers.ask(server, "tools/list", {}))["tools"]
+    resources = (await servers.ask(server, "resources/list", {}))["resources"]
+    prompts = (await servers.ask(server, "prompts/list", {}))["prompts"]
+    if report.json:
+        for kind, entries in (("tool", tools), ("resource", resources), ("prompt", prompts)):
+            for entry in entries:
+                report.line({"kind": kind, **entry})
+        return
+    rows = [
+        *(("tool", tool["name"], _parameters(tool.get("inputSchema") or {}), _said(tool)) for tool in tools),
+        *(("resource", each["uri"], "", _said(each)) for each in resources),
+        *(
+            ("prompt", each["name"], ", ".join(given["name"] for given in each.get("arguments") or ()), _said(each))
+            for each in prompts
+        ),
+    ]
+    report.show(table(("", "name", "arguments", "description"), rows) if rows else f"{server} offers nothing.")
+
+
+def _parameters(schema: Mapping[str, Any]) -> str:
+    """The names of a tool's arguments; those that may be left out with a question mark."""
+    required = schema.get("required") or ()
+    return ", ".join(name if name in required else f"{name}?" for name in schema.get("properties") or ())
+
+
+def _said(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("description") or entry.get("title") or "")
+
+
+def _blocks(answer: Mapping[str, Any]) -> Iterator[str]:
+    """What a tool answered, for people: its text, and what else there is by its kind."""
+    if not answer.get("content") and "structuredContent" in answer:
+        yield json.dumps(answer["structuredContent"], ensure_ascii=False, indent=2)
+    for block in answer.get("content") or ():
+        if block.get("type") == "text":
+            yield block["text"]
+        else:
+            yield f"[{block.get('type')} {block.get('mimeType', '')}]".replace(" ]", "]")
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as exc:
+        raise click.UsageError(f"ARGUMENTS are not JSON: {exc}") from exc
+    if not isinstance(value, dict):
+        raise click.UsageError('ARGUMENTS must be a JSON object, such as \'{"text": "hello"}\'')
+    return value
