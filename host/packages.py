@@ -6,6 +6,7 @@ whoever asks for it. Knows nothing of what the declarations are used for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -35,6 +36,7 @@ Spec = TypeVar("Spec", bound=Value)
 AGENT_FILE = "agent/agent.yml"
 SEARCH_FILE = "agent/search.yao"
 PROMPTS_FILE = "agent/prompts.yml"
+_ID = re.compile(r"[\w-]{1,64}(\.[\w-]{1,64}){0,15}")
 
 _OFFLINE = ConnectorSpec(id="extractive", label="Sentences of the sources, no language model", type="extractive")
 
@@ -117,8 +119,9 @@ class App:
 
     def package(self, id: str) -> Package:
         """Raises UnknownName with the nearest names, ConfigError when the package is broken."""
-        bare = self.root / "assistants" / id.replace(".", "/")
-        missing = f"assistants/{id.replace('.', '/')} has no {tree.PACKAGE}" if id and bare.is_dir() else ""
+        folder = f"assistants/{id.replace('.', '/')}"
+        # An id may come from a client or a hook: only what could be one is looked for on disk.
+        missing = f"{folder} has no {tree.PACKAGE}" if _ID.fullmatch(id) and (self.root / folder).is_dir() else ""
         return self.packages.named(id, hint="" if id in self.packages else missing)
 
     def settings_for(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -126,7 +126,7 @@ class Arena:
         await self.turn(assistant, "warm")
         self.quiet = statistics.median([await self.neighbour() for _ in range(3)])
         self.slow, self.stop = [], 0.0
-        return await settled()
+        return held()
 
     async def peace(self, before: Held) -> None:
         """The host is alive, the neighbour was served, and nothing is left behind."""
@@ -135,8 +135,8 @@ class Arena:
         assert statistics.median(self.slow or [0]) < max(8 * self.quiet, 0.5), (self.quiet, self.slow)
         assert self.stop < LONGEST_STOP
         with anyio.move_on_after(8):
-            while not (now := await settled()).is_as(before):
-                await anyio.sleep(0.05)
+            await until(lambda: held().is_as(before))
+        now = held()
         assert now.is_as(before), (before, now)
 
     async def turn(self, assistant: str, question: str, identity: Identity | None = None) -> list[Event]:
@@ -190,8 +190,14 @@ class Held:
         )
 
 
-async def settled() -> Held:
-    await anyio.sleep(0)
+async def until(condition: Callable[[], bool]) -> None:
+    while True:
+        if condition():
+            return
+        await anyio.sleep(0.01)
+
+
+def held() -> Held:
     process = psutil.Process()
     children = process.children(recursive=True)
     alive = [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
@@ -215,6 +221,7 @@ async def arena(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Arena
         "assistants/neighbour/index.ts": NEIGHBOUR,
         "assistants/hostile/package.yao": json.dumps({**package, "hooks": {"limits": LIMITS}}),
         "assistants/hostile/index.ts": "function Create() {}",
+        "assistants/hostile/tsconfig.json": '{"compilerOptions": {"paths": {"@out/*": ["../../*"], "@root/*": ["/*"]}}}',
         "assistants/wide/package.yao": json.dumps({**package, "hooks": {"limits": WIDE}}),
         "assistants/wide/index.ts": "function Create() {}",
     }
@@ -233,6 +240,6 @@ async def arena(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Arena
                 tasks.start_soon(made.neighbour)
         await made.before()
         with anyio.fail_after(10):
-            while (await settled()).children < 3:  # two workers and the compiler
+            while held().children < 3:  # two workers and the compiler
                 await made.neighbour()
         yield made

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from host.types.turn import Identity
-from tests.attacks.conftest import Arena
+from tests.attacks.conftest import Arena, until
 
 
 async def test_a_million_host_calls_end_at_the_number_that_is_allowed(arena: Arena) -> None:
@@ -39,11 +39,13 @@ async def test_log_lines_wait_for_the_client_to_read_them(arena: Arena) -> None:
         ("(() => { let d = []; for (let i = 0; i < 500; i++) d = [d]; return ctx.search.Web(d); })()", "nested too deeply"),
         ("(() => { let d = []; for (let i = 0; i < 5000; i++) d = [d]; return ctx.search.Web(d); })()", "nested too deeply"),
     ],
-    ids="parallel many-wrong wrong object to-json-object to-json-number deep deeper".split(),
+    ids=["parallel", "many-wrong", "wrong", "object", "to-json-object", "to-json-number", "deep", "deeper"],
 )
 async def test_arguments_that_are_many_or_misshapen_are_refused_in_words_at_once(arena: Arena, call: str, said: str) -> None:
     asked = len(arena.web.asked)
-    fate = await arena.attack(f"function Create(ctx) {{ try {{ {call}; }} catch (e) {{ return {{ metadata: {{ e: e.message }} }}; }} }}")
+    fate = await arena.attack(
+        f"function Create(ctx) {{ try {{ {call}; }} catch (e) {{ return {{ metadata: {{ e: e.message }} }}; }} }}"
+    )
     assert said in fate.told["e"]
     assert len(arena.web.asked) == asked
 
@@ -79,7 +81,7 @@ async def test_thousands_of_unknown_options_are_a_few_warnings(arena: Arena) -> 
         ("{ metadata: 10n ** 500n }", "cannot be made JSON"),
         ("(() => { const a = {}; a.a = a; return a; })()", "cannot be made JSON: Converting circular structure"),
     ],
-    ids="large many-wrong wrong nested-wrong uses deep deeper throws bigint circle".split(),
+    ids=["large", "many-wrong", "wrong", "nested-wrong", "uses", "deep", "deeper", "throws", "bigint", "circle"],
 )
 async def test_a_return_that_is_oversize_or_misshapen_is_refused_in_words_at_once(arena: Arena, returned: str, said: str) -> None:
     fate = await arena.attack(f"function Create() {{ return {returned}; }}")
@@ -112,15 +114,16 @@ async def test_an_answer_of_a_source_that_is_oversize_ends_the_run_that_asked_fo
 
 async def test_a_client_that_leaves_in_the_middle_of_a_host_call_leaves_nothing_behind(arena: Arena) -> None:
     before = await arena.before()
-    arena.write("function Create(ctx) { try { ctx.search.Web('held'); } catch {} for (;;) try { ctx.search.Web('held'); } catch {} }")
+    arena.write(
+        "function Create(ctx) { try { ctx.search.Web('held'); } catch {} for (;;) try { ctx.search.Web('held'); } catch {} }"
+    )
     arena.web.gate, cancelled = anyio.Event(), arena.web.cancelled
     for _ in range(3):
         async with arena.host.stream("hostile", "hello") as events:
             async for event in events:
                 if event.type == "search_start":
                     break
-            while arena.web.asked[-1].query != "held":
-                await anyio.sleep(0.005)
+            await until(lambda: arena.web.asked[-1].query == "held")
     arena.web.gate = None
     assert arena.web.cancelled == cancelled + 3
     await arena.peace(before)

@@ -18,10 +18,10 @@ REPLACE = """
     }
     for (let i = 0; i < all.length; i++) define(all[i][0], all[i][1], { __proto__: null, value: evil, configurable: true });
     String.fromCharCode = evil; String.fromCodePoint = evil;
-    for (const name of ["0", "1", "length_", "value", "get", "set", "name", "message", "code", "limits", "native", "make", "then_"]) {
+    for (const name of ["0", "1", "value", "get", "set", "name", "message", "code", "limits", "native", "make", "module"]) {
       define(Object.prototype, name, { __proto__: null, get: evil, set: evil, configurable: true });
     }
-    for (const name of ["JSON", "Reflect", "Promise", "Error", "TypeError", "String", "Array", "Object", "Uint16Array", "Proxy", "eval"]) {
+    for (const name of ["JSON", "Reflect", "Promise", "Error", "TypeError", "String", "Object", "Uint16Array", "eval"]) {
       globalThis[name] = evil;
     }
 """
@@ -121,11 +121,11 @@ ESCAPES = {
     "function": "new Function('return typeof globalThis.native + typeof globalThis.ask')()",
     "async-function": "typeof (async () => {}).constructor('return import(\"fs\")')",
     "eval": "(0, eval)('typeof Deno + typeof Bun + typeof module + typeof __dirname')",
-    "import": "(() => { let got = 'pending'; (0, eval)('import(\"fs\")').then((fs) => { got = 'fs'; }, () => {}); return got; })()",
+    "import": "(() => { let got = 'pending'; (0, eval)('import(\"fs\")').then(() => { got = 'fs'; }); return got; })()",
     "require": "(() => { try { return typeof require('fs'); } catch (e) { return e.message; } })()",
     "generator": "Object.getPrototypeOf(function* () {}).constructor('yield typeof native')().next().value",
     "caller": "(() => { function f() { return String(f.caller) + String(f.arguments); } return typeof f(); })()",
-    "web-assembly": "typeof new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))).exports",
+    "web-assembly": "typeof new WebAssembly.Instance(new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0))).exports",
     "realm": "typeof ShadowRealm + typeof Worker + typeof XMLHttpRequest + typeof WebSocket",
     "wait": "typeof Atomics.wait + typeof Atomics.waitAsync",
 }
@@ -146,10 +146,12 @@ async def test_no_hook_gets_hold_of_the_bridge(arena: Arena) -> None:
     source = """
         function Create(ctx) {
           const caught = [];
-          const shared = (value) => { try { return value instanceof SharedArrayBuffer || value.buffer instanceof SharedArrayBuffer; } catch { return false; } };
+          const shared = (value) => {
+            try { return value instanceof SharedArrayBuffer || value.buffer instanceof SharedArrayBuffer; } catch { return false; }
+          };
           const note = (name, ...values) => { for (const value of values) if (shared(value)) caught.push(name); };
-          const spied = [SharedArrayBuffer.prototype, Int32Array, Uint16Array, Object.getPrototypeOf(Int32Array), Atomics, Reflect, String,
-            Object.getPrototypeOf(Int32Array.prototype), Function.prototype, Object, JSON, Promise.prototype];
+          const spied = [SharedArrayBuffer.prototype, Int32Array, Uint16Array, Object.getPrototypeOf(Int32Array), Atomics, Reflect,
+            Object.getPrototypeOf(Int32Array.prototype), Function.prototype, Object, JSON, String, Promise.prototype];
           const { getOwnPropertyDescriptor, defineProperty, getOwnPropertyNames } = Object, { apply, ownKeys } = Reflect;
           for (const owner of spied) for (const name of ownKeys(owner)) {
             const { value: real, configurable } = getOwnPropertyDescriptor(owner, name);
@@ -160,19 +162,25 @@ async def test_no_hook_gets_hold_of_the_bridge(arena: Arena) -> None:
             } });
           }
           for (const name of ["native", "head", "units", "memory"]) {
-            defineProperty(Object.prototype, name, { __proto__: null, configurable: true, get() { note(name, this); return undefined; },
+            defineProperty(Object.prototype, name, { __proto__: null, configurable: true,
+              get() { note(name, this); return undefined; },
               set(value) { note(name, this, value); if (name === "native") caught.push(name); } });
           }
           const frames = [];
           Error.prepareStackTrace = (error, sites) => sites;
           const options = { toJSON() {
-            for (const site of new Error("x").stack) frames.push([site.getFunctionName(), typeof site.getFunction(), typeof site.getThis()]);
+            for (const site of new Error("x").stack) {
+              frames.push([site.getFunctionName(), typeof site.getFunction(), typeof site.getThis()]);
+            }
             return {};
           } };
           const found = ctx.search.Web("bridge", options).total;
-          const globals = getOwnPropertyNames(globalThis).filter((name) => { try { return shared(globalThis[name]); } catch { return false; } });
+          const globals = getOwnPropertyNames(globalThis).filter((name) => {
+            try { return shared(globalThis[name]); } catch { return false; }
+          });
           const strict = frames.filter(([name, ...kinds]) => name !== "toJSON" && String(kinds) !== "undefined,undefined");
-          return { metadata: { caught, found, globals, inner: getOwnPropertyNames(__groundhook), strict, frames: frames.length } };
+          const inner = getOwnPropertyNames(__groundhook);
+          return { metadata: { caught, found, globals, inner, strict, frames: frames.length } };
         }
     """
     fate = await arena.attack(source)
@@ -210,7 +218,9 @@ async def test_entering_the_prelude_again_reaches_nothing_but_the_hook_itself(ar
     assert fate.message == "Create passed more than 64 KB to a host call"
 
 
-@pytest.mark.parametrize("name", ["!limit", "!platform", "!wait", "ctx.search.Web\\n[]", "__proto__", "constructor", "toString", ""])
+@pytest.mark.parametrize(
+    "name", ["!limit", "!platform", "!wait", "ctx.search.Web\\n[]", "__proto__", "constructor", "toString", ""]
+)
 async def test_a_call_with_a_crafted_name_does_not_reach_the_host(arena: Arena, name: str) -> None:
     asked = len(arena.web.asked)
     source = f"""

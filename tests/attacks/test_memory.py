@@ -19,7 +19,7 @@ HEAP = {
 PROCESS = {
     "typed-arrays": "const all = []; while (true) all.push(new Uint8Array(1 << 24).fill(1));",
     "one-typed-array": "new Uint8Array(1 << 29).fill(1);",
-    "shared-buffers": "const all = []; while (true) { const b = new SharedArrayBuffer(1 << 24); new Uint8Array(b).fill(1); all.push(b); }",
+    "shared-buffers": "const all = []; while (true) all.push(new Uint8Array(new SharedArrayBuffer(1 << 24)).fill(1));",
     "web-assembly": f"const all = []; while (true) {{ {WASM} }}",
     "one-repeat": "return { metadata: { at: 'x'.repeat(2 ** 29 - 24).indexOf('y') } };",
     "one-repeat-returned": "return { metadata: { text: 'x'.repeat(2 ** 29 - 24) } };",

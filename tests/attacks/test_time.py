@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from host.types.events import Event, Failed
-from tests.attacks.conftest import Arena
+from tests.attacks.conftest import Arena, until
 
 LOOP = "while (true) {}"
 
@@ -40,7 +40,7 @@ async def test_an_endless_loop_ends_at_its_cpu_time(arena: Arena, source: str) -
         f"function Create(ctx) {{ ctx.search.KB('q', {{ get limit() {{ {LOOP} }} }}); }}",
         f"function Create() {{ console.log({{ get stack() {{ {LOOP} }} }}); }}",
     ],
-    ids="getter to-json then proxy async-getter message stack prepare-stack option log".split(),
+    ids=["getter", "to-json", "then", "proxy", "async-getter", "message", "stack", "prepare-stack", "option", "log"],
 )
 async def test_an_endless_getter_under_a_conversion_ends_at_its_cpu_time(arena: Arena, source: str) -> None:
     fate = await arena.attack(source)
@@ -132,8 +132,7 @@ async def test_work_that_a_hook_leaves_behind_ends_at_its_cpu_time_though_the_tu
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(turn)
         with anyio.fail_after(10):
-            while arena.kb.asked[-1].query != "held between Create and Next":
-                await anyio.sleep(0.01)
+            await until(lambda: arena.kb.asked[-1].query == "held between Create and Next")
             while await _cpu_share() > 0.2:
                 pass
         gate.set()
