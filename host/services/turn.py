@@ -90,16 +90,17 @@ class TurnServices:
         """Await a hook, in its node of the trace. What it left open ends with it."""
         failed: HostError | None = None
         with span("hook", name) as node, self.trace.under(node):
-            async with anyio.create_task_group() as tasks:
-                self.calls.tasks = tasks
-                try:
-                    returned = await hook
-                except HostError as exc:  # out of the group as it is
-                    failed = exc
-                finally:
-                    self.calls.end()
-                    self.output.close()
+            try:
+                async with anyio.create_task_group() as tasks:
+                    self.calls.tasks = tasks
+                    try:
+                        returned = await hook
+                    except HostError as exc:  # out of the group as it is
+                        failed = exc
                     tasks.cancel_scope.cancel()
+            finally:
+                self.calls.end()
+                self.output.close()
             if failed is not None:
                 raise failed
         return returned

@@ -91,7 +91,7 @@ async def test_a_package_in_the_common_dialect_runs_unchanged(make_app: MakeApp,
     source = web()
     events = await run(make_app(files(choice)), "what is new?", connector=model, sources={"kb": kb(), "web": source})
     assert not of(events, "error")
-    assert [message.text for message in model.asked[0].messages if message.role == "system"][0] == "W1!"
+    assert next(message.text for message in model.asked[0].messages if message.role == "system") == "W1!"
     assert [event.source for event in of(events, "search_start")] == ["hook", "auto"]
     assert {event.search_type for event in of(events, "search_start")} == {"web"}
     assert (source.asked[0].time_range, source.asked[0].limit) == ("week", 3)
