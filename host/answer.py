@@ -14,7 +14,7 @@ from host.citations import Book, Grammar, Plain, Reading
 from host.errors import ModelTruncated
 from host.output.channel import Channel
 from host.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
-from host.tools import Toolbox
+from host.tools import Toolbox, parse_arguments
 from host.trace import span
 from host.types.events import CitationSeen, Cited, Text, ToolResult, ToolStart, Verdict
 from host.types.turn import Completion, Message, ToolOutcome, Usage
@@ -188,7 +188,6 @@ def _kb(size: int) -> int:
 def _shown(arguments: str) -> dict[str, object]:
     """Arguments as an event shows them: JSON objects as such, anything else under its own name."""
     try:
-        value = json.loads(arguments or "{}")
-    except json.JSONDecodeError:
-        value = arguments
-    return value if isinstance(value, dict) else {"arguments": value}
+        return parse_arguments(arguments)
+    except ValueError:
+        return {"arguments": arguments}

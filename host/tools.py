@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from host.errors import HostError, UnknownName
 from host.mcp.servers import Toolset, toolset
-from host.mcp.shapes import value_of
+from host.mcp.shapes import loaded, value_of
 from host.ports import ToolServers
 from host.types.base import dotted, problems
 from host.types.turn import ToolOutcome
@@ -83,7 +83,7 @@ class Toolbox:
         offer = self._offers.get(name)
         said = ToolOutcome(toolcall_id=call_id, server=offer.server if offer else "", tool=offer.tool if offer else name)
         try:
-            parsed = _parsed(arguments) if isinstance(arguments, str) else dict(arguments)
+            parsed = parse_arguments(arguments) if isinstance(arguments, str) else dict(arguments)
             said = said.model_copy(update={"arguments": parsed})
             if offer is None:
                 raise UnknownName("tool", name, self._offers)
@@ -138,13 +138,16 @@ def _wrong(problems: Iterable[str]) -> ValueError:
     return ValueError(f"wrong arguments: {'; '.join(problems)}")
 
 
-def _parsed(arguments: str) -> dict[str, Any]:
+def parse_arguments(text: str) -> dict[str, Any]:
+    """The arguments of a call as a model wrote them. Raises ValueError, worded for the model."""
     try:
-        value = json.loads(arguments or "{}")
+        value = loaded(text or "{}")
     except json.JSONDecodeError as exc:
         raise ValueError(f"the arguments are not JSON: {exc.msg} at column {exc.colno}") from exc
-    except RecursionError as exc:
-        raise ValueError("the arguments are nested too deeply") from exc
+    except UnicodeEncodeError as exc:
+        raise ValueError("the arguments are not JSON: half a surrogate pair") from exc
+    except ValueError as exc:
+        raise ValueError(f"the arguments cannot be read: {exc}") from exc
     if not isinstance(value, dict):
         raise ValueError("the arguments are not a JSON object")
     return value

@@ -30,7 +30,7 @@ def wrong_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> 
         return []
     try:
         found = sorted(_first(validator.iter_errors(dict(arguments))), key=lambda error: [str(step) for step in error.path])
-    except (Unresolvable, RecursionError):
+    except (Unresolvable, RecursionError, ArithmeticError):  # the last: a number too large to be a multiple of a fraction
         return []
     return [_worded(error) for error in found]
 

@@ -50,9 +50,21 @@ def value_of(server: str, tool: str, result: Mapping[str, Any]) -> Any:
         return result["structuredContent"]
     text = text_of(result)
     try:
-        return json.loads(text)
+        return loaded(text)
     except ValueError:
         return text or result.get("content", [])
+
+
+def loaded(text: str) -> Any:
+    """The value of JSON text that somebody else wrote. Raises ValueError, also for what is nested too deeply, and for half a
+    surrogate pair, which cannot be sent on to anybody."""
+    try:
+        value = json.loads(text)
+    except RecursionError as exc:
+        raise ValueError("nested too deeply") from exc
+    if "\\ud" in text.lower():
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 def only_reads(tool: Mapping[str, Any]) -> bool:

@@ -146,6 +146,31 @@ async def test_arguments_that_do_not_fit_the_schema_do_not_reach_the_server(serv
     assert end(events).content == "Sorry."
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("[" * 200_000, "the arguments cannot be read: nested too deeply"),
+        ('{"text": ' + "9" * 5000 + "}", "the arguments cannot be read: "),
+        ('{"text": "\\ud800"}', "the arguments are not JSON: half a surrogate pair"),
+        ("[]", "the arguments are not a JSON object"),
+    ],
+    ids=["deep", "digits", "surrogate", "list"],
+)
+async def test_arguments_that_nobody_can_read_are_told_to_the_model(served: Served, arguments: str, said: str) -> None:
+    events, model = await turn(served([{"tests": ["echo"]}]), called(("tests__echo", arguments)), "Sorry.")
+    assert json.loads(told(model)[0])["error"].startswith(said)
+    assert [event.arguments for event in of(events, "tool_start")] == [{"arguments": arguments}]
+    assert all(event.model_dump_json() for event in events)
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"a": "\\ud800"}', "9" * 5000], ids=["deep", "surrogate", "digits"])
+async def test_text_of_a_tool_that_only_looks_like_json_stays_text(served: Served, text: str) -> None:
+    events, model = await turn(served([{"tests": ["plain"]}]), called(("tests__plain", {"text": text})), "Done.")
+    assert of(events, "tool_result")[0].result == text
+    assert told(model)[0].startswith(text[:60_000])
+    assert all(event.model_dump_json() for event in events)
+
+
 async def test_a_tool_that_fails_is_an_error_that_the_model_may_mend(served: Served) -> None:
     events, model = await turn(served(), called(("tests__fail", {"why": "no ink"})), "Sorry.")
     assert "tool 'fail' of MCP server 'tests' failed" in json.loads(told(model)[0])["error"]

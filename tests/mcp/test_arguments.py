@@ -1,0 +1,134 @@
+"""Arguments against JSON Schema, lists of servers, and a request by its name: what needs no server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from host.mcp.arguments import wrong_arguments
+from host.types.servers import ListedServer, parse_listed
+from tests.conftest import MakeApp
+from tests.turn.test_stream import of, run
+
+TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"], "additionalProperties": False}
+NAMES = st.text("abc.-", min_size=1, max_size=5)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments", "wrong"),
+    [
+        (TEXT, {"text": "x"}, []),
+        (TEXT, {"text": 1}, ["text: 1 is not of type 'string'"]),
+        (TEXT, {}, ["arguments: 'text' is a required property"]),
+        ({"properties": {"a": {"items": {"type": "integer"}}}}, {"a": [1, "2"]}, ["a[1]: '2' is not of type 'integer'"]),
+        ({"$defs": {"n": {"enum": []}}, "properties": {"a": {"$ref": "#/$defs/n"}}}, {"a": 1}, ["a: 1 is not one of []"]),
+        ({"properties": {"a": {"enum": ["b"]}}}, {"a": "c"}, ["a: 'c' is not one of ['b']"]),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_with_its_place(schema: Mapping[str, Any], arguments: Mapping[str, Any], wrong: list[str]) -> None:
+    assert wrong_arguments(arguments, schema) == wrong
+
+
+def test_an_argument_that_is_not_known_is_named() -> None:
+    (message,) = wrong_arguments({"text": "x", "txet": 1}, TEXT)
+    assert "'txet'" in message
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"pattern": "^(a+)+$"}}},
+        {"properties": {"a": {"pattern": "\\p{L}["}}},
+        {"patternProperties": {"^(a+)+$": {}, "\\p{L}[": {}}, "additionalProperties": False},
+        {"unevaluatedProperties": False, "patternProperties": {"(": {}}},
+        {"$ref": "http://127.0.0.1:9/schema.json"},
+        {"properties": {"a": {"$ref": "file:///etc/passwd"}}},
+        {"$ref": "#"},
+        {"properties": {"a": {"$ref": "#/$defs/nowhere"}}},
+        {"type": "no such type"},
+        {"properties": 7},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"type": "string"}}},
+        {"$schema": "no dialect"},
+    ],
+)
+def test_what_a_server_may_not_make_the_host_do_is_left_to_the_server(schema: Mapping[str, Any]) -> None:
+    assert wrong_arguments({"a": "a" * 40 + "!"}, schema) == []
+
+
+def test_a_number_too_large_for_a_fraction_is_left_to_the_server() -> None:
+    assert wrong_arguments({"a": 10**400}, {"properties": {"a": {"multipleOf": 0.3}}}) == []
+
+
+def test_long_values_and_many_mistakes_are_told_in_short() -> None:
+    schema = {"properties": {f"a{number}": {"type": "integer"} for number in range(50)}}
+    wrong = wrong_arguments({f"a{number}": "x" * 100_000 for number in range(50)}, schema)
+    assert len(wrong) == 5
+    assert max(len(message) for message in wrong) < 250
+
+
+@given(st.dictionaries(st.text(max_size=5), JSON, max_size=4), JSON)
+def test_no_schema_and_no_arguments_make_the_check_fail(arguments: dict[str, Any], schema: Any) -> None:
+    for said in (
+        {"properties": schema},
+        {"type": schema},
+        {"required": schema},
+        {"allOf": schema},
+        {"$ref": schema},
+        {"$id": schema},
+    ):
+        assert isinstance(wrong_arguments(arguments, said), list)
+
+
+# ---------------------------------------------------------------------------------------------------- lists of servers
+
+
+@given(NAMES, st.lists(NAMES, max_size=3))
+def test_every_way_of_writing_an_entry_says_the_same(name: str, tools: list[str]) -> None:
+    listed = (ListedServer(name, tuple(tools)),)
+    for entry in ({name: tools}, {name: {"tools": tools}}, {"server_id": name, "tools": tools}):
+        if name != "server_id":
+            assert parse_listed(entry) == listed
+    assert parse_listed(name) == (ListedServer(name),)
+
+
+def test_an_entry_may_name_several_servers_and_resources() -> None:
+    assert parse_listed({"a": ["x"], "b": []}) == (ListedServer("a", ("x",)), ListedServer("b"))
+    assert parse_listed({"server_id": "a", "resources": ["r"]}) == (ListedServer("a", (), ("r",)),)
+
+
+@given(st.dictionaries(st.sampled_from(["server_id", "a", "tools", ""]), JSON, max_size=3))
+def test_any_entry_is_understood_or_refused(entry: dict[str, Any]) -> None:
+    with suppress(ValueError):
+        assert all(each.name and isinstance(each.tools, tuple) for each in parse_listed(entry))
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("", "names no server"),
+        ({}, "names no server"),
+        ({"server_id": 3}, "'server_id' must be text"),
+        ({"a": "echo"}, "'a' must be followed by a list of tools"),
+        ({"a": [1]}, "'tools' of 'a' must be a list of names"),
+        ({"server_id": "a", "tool": ["x"]}, "'tool' is no key of a server"),
+    ],
+)
+async def test_an_entry_that_cannot_be_understood_names_its_place(make_app: MakeApp, entry: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        parse_listed(entry)
+    package = json.dumps({"name": "A", "connector": "script"})
+    hook = f"const Create = () => ({{ mcp_servers: [{json.dumps(entry)}] }})"
+    app = make_app({"assistants/a/package.yao": package, "assistants/a/index.ts": hook, "agent/agent.yml": "hooks: {workers: 0}"})
+    (error,) = of(await run(app), "error")
+    assert (error.code, said in error.message) == ("hook_return", True)
