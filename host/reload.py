@@ -244,10 +244,9 @@ def _since(began: float) -> float:
 # ---------------------------------------------------------------------------------------------------- watching
 
 
-async def changes(root: Path) -> AsyncGenerator[frozenset[Path]]:
-    """Files of the app that were made, written or removed, again and again. What the system says is a reason to look: it does not
-    report files in a folder that was just made."""
-    seen = stamps(root)
+async def changes(root: Path, seen: Mapping[Path, Stamp]) -> AsyncGenerator[frozenset[Path]]:
+    """Files of the app that were made, written or removed since `seen`, again and again. What the system says is a reason to
+    look: it does not report files in a folder that was just made."""
     while True:
         folders = [folder for name in FOLDERS if (folder := root / name).is_dir()]
         watching = awatch(*folders, step=SETTLED_MS, debounce=10 * SETTLED_MS, rust_timeout=LOOK_MS, yield_on_timeout=True)
@@ -259,7 +258,7 @@ async def changes(root: Path) -> AsyncGenerator[frozenset[Path]]:
                 if changed:
                     yield changed
                 if [folder for name in FOLDERS if (folder := root / name).is_dir()] != folders:
-                    break
+                    break  # a new folder is to be watched as well
 
 
 def stamps(root: Path) -> dict[Path, Stamp]:

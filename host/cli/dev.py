@@ -6,7 +6,7 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from host.cli.report import Report
 from host.errors import HostError
 from host.output.findings import failures
 from host.output.terminal import duration
-from host.reload import Live, Swap, changes, live
+from host.reload import Live, Stamp, Swap, changes, live, stamps
 from host.types.turn import Identity
 
 PIECE = 1 << 16  # bytes read from standard input at once
@@ -48,12 +48,13 @@ def command(assistant: str | None, app: Path, user: str, team: str, tenant: str,
             tasks.start_soon(_until_interrupted, tasks.cancel_scope)
             if assistant is not None:
                 host.app.package(assistant)
+            seen = stamps(app)
             for problem in (await current.reload()).problems:
                 tell(report, problem)
             report.show(f"watching {count(len(host.app.packages), 'assistant')} in {folder!r}; Ctrl-C ends this")
             if report.json:
                 report.line({"type": "watching", "assistants": list(host.app.packages)})
-            tasks.start_soon(_watch, app, current, report)
+            tasks.start_soon(_watch, app, seen, current, report)
             if assistant is not None:
                 tasks.start_soon(_converse, assistant, identity, current, report)
             await anyio.sleep_forever()
@@ -69,8 +70,8 @@ async def _until_interrupted(scope: anyio.CancelScope) -> None:
             return
 
 
-async def _watch(root: Path, current: Live, report: Report) -> None:
-    async with aclosing(changes(root)) as batches:
+async def _watch(root: Path, seen: Mapping[Path, Stamp], current: Live, report: Report) -> None:
+    async with aclosing(changes(root, seen)) as batches:
         async for paths in batches:
             swap = await current.reload(paths)
             _tell_swap(swap, sorted(path.relative_to(root).as_posix() for path in paths), report)

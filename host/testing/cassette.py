@@ -85,7 +85,7 @@ class Cassette:
         key = (call, self._neutral(canonical(request)))
         recorded = self._calls.get(key)
         if recorded is None:
-            problem = NotRecorded(self._missing(call, request), hint="`groundhook test --record` asks the real one")
+            problem = NotRecorded(f"{self._missing(call, request)}\n`groundhook test --record` asks the real one")
             self.problems.append(problem)
             raise problem
         at = self._played[key]

@@ -12,12 +12,14 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 from hooks.runner import InProcessEngine, WorkerEngine
 from hooks.testing import Declared, Fault, Suite, open_suites
 from host.app import Host, open_host
 from host.errors import ConfigErrors, HostError, Place, UnknownName, UsageError
+from host.memory.memory import open_memory
 from host.packages import Package
 from host.ports import HookScript
 from host.testing.cassette import SUFFIX, Cassette
@@ -90,7 +92,8 @@ class Runner:
             package = self.host.app.package(id)
             cassette = self._cassette(path)
             file = self._opened(package, path, cassette)
-            tests = await file.tests(Stage(self.host, id, cassette))
+            async with self._stage(id, cassette) as stage:
+                tests = await file.tests(stage)
         except HostError as exc:
             for error in exc.errors if isinstance(exc, ConfigErrors) else [exc]:
                 yield failed(Fault(error.message, error.place or Place(shown), callers=(error.hint,) if error.hint else ()))
@@ -106,8 +109,9 @@ class Runner:
         yield FileEnd(file=shown, cassette=cassette.shown, written=written, unused=cassette.unused if passed else 0)
 
     async def _test(self, id: str, shown: str, file: Suite, index: int, test: Declared, cassette: Cassette) -> Result:
-        stage, began = Stage(self.host, id, cassette), time.perf_counter()
-        fault = None if test.skipped else await file.run(index, stage)
+        began = time.perf_counter()
+        async with self._stage(id, cassette) as stage:
+            fault = None if test.skipped else await file.run(index, stage)
         return Result(
             assistant=id,
             file=shown,
@@ -118,6 +122,13 @@ class Runner:
             duration_ms=_since(began),
             said=tuple(stage.said),
         )
+
+    @asynccontextmanager
+    async def _stage(self, id: str, cassette: Cassette) -> AsyncIterator[Stage]:
+        limits = self.host.app.settings.memory
+        with TemporaryDirectory(prefix="groundhook-test-") as folder:
+            async with open_memory(Path(folder) / "memory.sqlite", lambda: cassette.now, limits) as memory:
+                yield Stage(self.host, id, cassette, memory)
 
     def _cassette(self, path: Path) -> Cassette:
         place = path.with_name(cassette_name(path.name))

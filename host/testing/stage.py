@@ -18,12 +18,14 @@ from handlers.canned import ANY, CannedSource
 from host.app import Host
 from host.errors import ConfigError, SourceError, UsageError
 from host.llm.scripted import ScriptedConnector
+from host.memory.memory import Memory
 from host.ports import Connector, Delta, Found, Handler, ModelCall, Reranker, Scope
 from host.registry import Registry
 from host.run import Fixed, Machinery
 from host.search.searcher import Plugins
 from host.testing.answer import Asked, answer_of
 from host.testing.cassette import Cassette, NotRecorded
+from host.testing.outside import TapedRecords, TapedServers, TapedWeb
 from host.testing.tape import Tape, TapedDocuments, TapedModel, TapedReranker, TapedSource
 from host.types.base import dotted, problems, read
 from host.types.events import Event
@@ -51,11 +53,12 @@ class TurnAsked(TurnOptions):
 
 @dataclass
 class Stage:
-    """`hooks.rows.testing.Stage` for one test."""
+    """`hooks.rows.testing.Stage` for one test; `memory` is its own, and empty when it begins."""
 
     host: Host
     assistant: str
     cassette: Cassette
+    memory: Memory
     said: list[str] = field(default_factory=list)
 
     async def turn(self, message: Any, options: Any, /) -> Mapping[str, Any]:
@@ -73,7 +76,7 @@ class Stage:
                 events.append(event)
         missing = [problem.message for problem in self.cassette.problems[known:]]
         if missing:
-            raise NotRecorded("\n".join(missing), hint=self.cassette.problems[known].hint)
+            raise NotRecorded("\n".join(missing))
         return answer_of(events, asked)
 
     async def log(self, level: str, message: str, /) -> None:
@@ -109,6 +112,10 @@ class Stage:
             real,
             plugins=Plugins(handlers=handlers, rerankers=rerankers),
             documents=TapedDocuments(tape, real.documents),
+            records=TapedRecords(tape, real.records),
+            web_clients=TapedWeb(tape, real.web_clients),
+            servers=TapedServers(tape, real.servers),
+            memory=replace(self.memory, now=lambda: now),
             connectors=connector,
             now=lambda: now,
             web_configured=web_configured,

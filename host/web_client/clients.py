@@ -5,21 +5,36 @@ The library behind them takes a while to import; a turn that asks nothing of the
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from host.config.schema import HttpSettings
 
 if TYPE_CHECKING:
-    from host.web_client.client import GuardedClient
+    from host.web_client.client import GuardedClient, WebAnswer
+
+
+class WebClient(Protocol):
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: str | bytes | None = None,
+        json: Any = None,
+    ) -> WebAnswer:
+        """Ask, and read the whole answer. Raises UsageError, NotPermitted and SourceError."""
+        ...
 
 
 class WebClients:
     def __init__(self) -> None:
         self._clients: dict[HttpSettings, GuardedClient] = {}
 
-    def of(self, settings: HttpSettings) -> GuardedClient:
+    def of(self, settings: HttpSettings) -> WebClient:
         if settings not in self._clients:
             from host.web_client.client import GuardedClient
 

@@ -1,0 +1,107 @@
+"""What hooks reach for besides searches and models, on a cassette: MCP servers, records, hosts of the web."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from host.config.schema import HttpSettings
+from host.ports import Records, Scope, ToolServers
+from host.testing.cassette import joined, lines
+from host.testing.tape import Answer, Tape
+from host.types.search import RecordQuery
+from host.types.servers import ServerMethod
+from host.web_client.clients import WebClient, WebClients
+
+if TYPE_CHECKING:
+    from host.web_client.client import WebAnswer
+
+PRIVATE = frozenset({"set-cookie", "date"})  # headers of an answer that are not kept
+
+
+@dataclass(frozen=True)
+class TapedServers:
+    """`ToolServers` whose answers are recorded."""
+
+    tape: Tape
+    real: ToolServers
+
+    async def ask(self, server: str, method: ServerMethod, params: Mapping[str, Any], /) -> dict[str, Any]:
+        async def real() -> Answer:
+            return {"result": await self.real.ask(server, method, params)}
+
+        said = {"server": server, "method": method, "params": dict(params)}
+        result: dict[str, Any] = (await self.tape.ask("MCP call", said, real))["result"]
+        return result
+
+
+@dataclass(frozen=True)
+class TapedRecords:
+    """`Records` whose answers are recorded."""
+
+    tape: Tape
+    real: Records
+
+    async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
+        async def real() -> Answer:
+            return {"records": await self.real.records(query, scope)}
+
+        identity = scope.identity.model_dump(exclude_defaults=True)
+        said = {**query.model_dump(mode="json", exclude_none=True), "identity": identity}
+        records: list[dict[str, Any]] = (await self.tape.ask("record query", said, real))["records"]
+        return records
+
+
+class TapedWeb(WebClients):
+    """Clients whose answers are recorded. Values of headers are no part of a request: they are where keys are."""
+
+    def __init__(self, tape: Tape, real: WebClients) -> None:
+        super().__init__()
+        self._tape, self._real = tape, real
+
+    def of(self, settings: HttpSettings) -> WebClient:
+        return _TapedClient(self._tape, self._real, settings)
+
+
+@dataclass(frozen=True)
+class _TapedClient:
+    tape: Tape
+    clients: WebClients
+    settings: HttpSettings
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: str | bytes | None = None,
+        json: Any = None,
+    ) -> WebAnswer:
+        from host.web_client.client import WebAnswer
+
+        async def real() -> Answer:
+            client = self.clients.of(self.settings)
+            answer = await client.request(method, url, headers=headers, query=query, body=body, json=json)
+            kept = {name: value for name, value in answer.headers.items() if name not in PRIVATE}
+            return {"url": answer.url, "status": answer.status, "headers": kept, **_recorded_body(answer.body)}
+
+        text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+        said = {"method": method, "url": url, "query": dict(query or {}), "body": text, "json": json}
+        said["headers"] = sorted(headers or {})
+        answer = await self.tape.ask("web request", said, real)
+        return WebAnswer(url=answer["url"], status=answer["status"], headers=answer["headers"], body=_body(answer))
+
+
+def _recorded_body(body: bytes) -> Answer:
+    try:
+        return {"text": lines(body.decode("utf-8"))}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(body).decode("ascii")}
+
+
+def _body(answer: Answer) -> bytes:
+    return base64.b64decode(answer["base64"]) if "base64" in answer else joined(answer["text"]).encode("utf-8")

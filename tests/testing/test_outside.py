@@ -1,0 +1,86 @@
+"""What else hooks reach for: MCP servers, records and hosts of the web are recorded, memory is each test's own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from tests.loopback.server import Json, serving
+from tests.testing.conftest import RunTests, rerun
+
+SERVER = (Path(__file__).parents[1] / "mcp" / "server.py").as_posix()
+QUIET = 'const quiet = { searches: { kb: [] }, model: ["x"] };\n'
+CASSETTE = "assistants/a/tests/first.cassette.json"
+
+
+async def test_mcp_calls_are_played_when_the_server_is_gone(run_tests: RunTests) -> None:
+    declared = json.dumps({"transport": "stdio", "command": sys.executable, "args": [SERVER]})
+    ran = await run_tests(
+        QUIET
+        + 'test("mcp", () => expect(turn("?", quiet).metadata.found).toMatchObject([{ results: [{ title: "pens" }] }, "no"]));',
+        record=True,
+        package_yao='{"name": "A", "kb": {"collections": ["docs"]}, "mcp": {"servers": ["tests"]}}',
+        mcps__tests_mcp_yao=declared,
+        index_ts="""
+            function Create(ctx) {
+              const found = ctx.mcp.CallTool("tests", "search", { query: "pens" });
+              let why = "";
+              try { ctx.mcp.CallTool("tests", "fail", { why: "no" }); } catch (error) { why = "no"; }
+              return { metadata: { found: [found, why] } };
+            }
+            """,
+    )
+    assert ran.outcome == {"mcp": "passed"}, ran.why()
+    (ran.app / "assistants/a/mcps/tests.mcp.yao").write_text('{"transport": "stdio", "command": "gone"}', encoding="utf-8")
+    played = await rerun(ran.app)
+    assert played.outcome == {"mcp": "passed"}, played.why()
+
+
+async def test_requests_to_the_web_are_played_and_hold_no_header_values(run_tests: RunTests) -> None:
+    with serving() as server:
+        server.on("/api", Json({"n": 5}))
+        ran = await run_tests(
+            QUIET + 'test("web", () => expect(turn("?", quiet).metadata.n).toBe(5));',
+            record=True,
+            package_yao=json.dumps({"name": "A", "http": {"hosts": [server.url.removeprefix("http://")]}}),
+            index_ts=f"""
+                const ask = () => http.Get({json.dumps(server.url + "/api")}, null, {{ Authorization: "Bearer s3cret" }});
+                const Create = () => ({{ metadata: {{ n: ask().data.n }} }});
+                """,
+        )
+        assert ran.outcome == {"web": "passed"}, ran.why()
+    assert "s3cret" not in (ran.app / CASSETTE).read_text(encoding="utf-8")
+    played = await rerun(ran.app)
+    assert played.outcome == {"web": "passed"}, played.why()
+
+
+async def test_records_are_played(run_tests: RunTests) -> None:
+    model = """
+        { "name": "Pen", "table": { "name": "pen" }, "columns": [{ "name": "id", "type": "ID" }] }
+        """
+    ran = await run_tests(
+        QUIET + 'test("records", () => expect(turn("?", quiet).error.code).toBe("hook_threw"));',
+        record=True,
+        package_yao='{"name": "A", "db": {"models": ["pen"]}}',
+        models__pen_mod_yao=model,
+        index_ts='const Create = () => ({ metadata: { found: Process("models.pen.Get", {}) } });',
+    )
+    assert ran.outcome == {"records": "passed"}, ran.why()
+    calls = json.loads((ran.app / CASSETTE).read_text(encoding="utf-8"))["calls"]
+    assert [(call["call"], list(call["answers"][0])) for call in calls] == [("record query", ["error"])]
+    assert (await rerun(ran.app)).outcome == {"records": "passed"}
+
+
+async def test_memory_is_shared_by_the_turns_of_a_test_and_by_no_others(run_tests: RunTests) -> None:
+    ran = await run_tests(
+        QUIET
+        + """
+        const asked = { ...quiet, identity: { user_id: "ann" } };
+        const count = () => turn("?", asked).metadata.count;
+        test("first", () => expect([count(), count()]).toEqual([1, 2]));
+        test("second", () => expect(count()).toBe(1));
+        """,
+        index_ts='function Create(ctx) { return { metadata: { count: ctx.memory.user.Incr("n") } }; }',
+    )
+    assert ran.outcome == {"first": "passed", "second": "passed"}, ran.results
