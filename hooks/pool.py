@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -90,9 +90,9 @@ class Worker:
         self._child: Child | None = None
         self._process: psutil.Process | None = None
 
-    async def start(self, prelude: str) -> None:
+    async def start(self, prelude: str, environment: Mapping[str, str] | None) -> None:
         try:
-            self._child = await start_child(self.name, MODULE, incoming=self._incoming)
+            self._child = await start_child(self.name, MODULE, incoming=self._incoming, environment=environment)
         except OSError as exc:
             raise HookCrashed(f"no process for hooks can be started: {exc.strerror}") from exc
         self._process = psutil.Process(self._child.pid)
@@ -165,8 +165,9 @@ class Worker:
 class Pool:
     """Gives seats in at most `size` worker processes, and one beside them for a run that must be alone."""
 
-    def __init__(self, size: int, prelude: str, tasks: TaskGroup) -> None:
+    def __init__(self, size: int, prelude: str, tasks: TaskGroup, environment: Mapping[str, str] | None) -> None:
         self._size = size
+        self._environment = environment
         self._prelude = prelude
         self._tasks = tasks
         self._workers: list[Worker] = []
@@ -242,7 +243,7 @@ class Pool:
     async def _start(self, *, alone: bool) -> Worker:
         worker = Worker(f"hook worker {next(self._names)}", alone=alone)
         with anyio.CancelScope(shield=True):  # a process that was started must be tended
-            await worker.start(self._prelude)
+            await worker.start(self._prelude, self._environment)
         self._workers.append(worker)
         self._tasks.start_soon(self._tend, worker)
         if self._closing:

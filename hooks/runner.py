@@ -7,7 +7,7 @@ Two engines behind `host.ports.HookEngine`, which differ in where their isolates
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache as once
@@ -72,12 +72,13 @@ class InProcessEngine(_Engine):
 
 @asynccontextmanager
 async def open_engine(
-    *, workers: int | None = None, cache: Path, dialect: Dialect = HOOKS
+    *, workers: int | None = None, cache: Path, dialect: Dialect = HOOKS, environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[WorkerEngine | InProcessEngine]:
     """The engine, until the block is left; no process, isolate or thread of it is there after that.
 
     `workers`: how many processes at most, None for one a core, 0 for none. They start when the first hook runs. `cache`: the
-    folder for compiled files. `dialect`: what the scripts may call.
+    folder for compiled files. `dialect`: what the scripts may call. `environment`: the variables of the worker processes;
+    None: those of this one.
     """
     size = (os.cpu_count() or 1) if workers is None else workers
     if size == 0:
@@ -85,7 +86,7 @@ async def open_engine(
         yield InProcessEngine(Linker(cache, seats.transpiling), seats, dialect)
         return
     async with anyio.create_task_group() as tasks:
-        pool = Pool(size, _prelude(dialect), tasks)
+        pool = Pool(size, _prelude(dialect), tasks, environment)
         try:
             yield WorkerEngine(Linker(cache, pool.transpiling), pool, dialect)
         finally:

@@ -27,11 +27,11 @@ from hooks.runner import open_engine
 from host.authoring import declarations, hook_problems
 from host.check import check
 from host.citations import Book
-from host.config.environment import process_environment
+from host.config.environment import child_environment, process_environment
 from host.config.problems import Problem
 from host.config.schema import Settings
 from host.config.settings import Explained, explain, resolve
-from host.errors import ConfigError, UsageError
+from host.errors import ConfigError, UsageError, unwrapped
 from host.llm.connectors import build
 from host.mcp.servers import open_servers
 from host.memory.memory import open_memory
@@ -41,7 +41,7 @@ from host.ports import Connector, Embedder, Handler, Reranker, Scope
 from host.registry import Registry
 from host.run import Fixed, Machinery, Names, Request
 from host.search.searcher import Plugins, Searcher
-from host.stream import open_turn
+from host.stream import OpenTurns, open_turn
 from host.tools import Tool, Toolbox
 from host.types.base import dotted, problems, read
 from host.types.events import Event, Warned
@@ -63,6 +63,7 @@ class Host:
     machinery: Machinery
     kb: KnowledgeBase
     database: Database
+    turns: OpenTurns
     providers: Sequence[str] = ()
 
     def stream(
@@ -85,7 +86,7 @@ class Host:
             options=_valid(TurnOptions, {**given, **{key: value for key, value in said.items() if value is not None}}),
             identity=identity or Identity(),
         )
-        return open_turn(self.machinery, request)
+        return open_turn(self.machinery, self.turns, request)
 
     async def search(
         self,
@@ -118,7 +119,7 @@ class Host:
             plugins=self.machinery.plugins,
             settings=settings,
             scope=scope,
-            names=Names(self.app, assistant or ""),
+            names=Names(self.app, assistant or "", settings),
             book=Book(settings.search.citation.format),
             channel=channel,
         )
@@ -194,7 +195,10 @@ async def open_host(
     settings = app.settings
     app.state.mkdir(parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
-        engine = await stack.enter_async_context(open_engine(workers=settings.hook_workers, cache=app.state / "hooks"))
+        stack.enter_context(unwrapped())
+        engine = await stack.enter_async_context(
+            open_engine(workers=settings.hook_workers, cache=app.state / "hooks", environment=child_environment())
+        )
         embedders = Registry[EmbedderFactory]("embedding provider")
         embed.register(embedders)
         kb = await stack.enter_async_context(open_kb(app.state, app.collections, embedders, settings.kb_storage))
@@ -222,7 +226,9 @@ async def open_host(
             web_configured=lambda settings: web.configured(settings.search.web),
             fixed=Fixed(clock=now is not None, seed=seed),
         )
-        yield Host(app=app, machinery=machinery, kb=kb, database=database, providers=web.providers)
+        turns = OpenTurns()
+        stack.push_async_callback(turns.close)
+        yield Host(app=app, machinery=machinery, kb=kb, database=database, turns=turns, providers=web.providers)
 
 
 def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:

@@ -16,7 +16,7 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -162,9 +162,16 @@ class Child:
             await self.process.wait()
 
 
-async def start_child(name: str, module: str, arguments: Sequence[str] = (), *, incoming: Incoming | None = None) -> Child:
+async def start_child(
+    name: str,
+    module: str,
+    arguments: Sequence[str] = (),
+    *,
+    incoming: Incoming | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Child:
     """Run `python -m module FD arguments…`; FD is its end of a socket pair. It is expected to end when that closes.
-    Raises OSError when no process can be started."""
+    `environment` replaces this process's. Raises OSError when no process can be started."""
     ours, theirs = socket.socketpair()
     with theirs:
         process = await asyncio.create_subprocess_exec(
@@ -175,6 +182,7 @@ async def start_child(name: str, module: str, arguments: Sequence[str] = (), *, 
             *arguments,
             pass_fds=(theirs.fileno(),),
             stdin=asyncio.subprocess.DEVNULL,
+            env=environment,
             # A terminal's Ctrl-C reaches whole process groups; the children end when we close their links, in order.
             start_new_session=True,
         )

@@ -19,12 +19,21 @@ from host.types.base import dotted
 
 Environment = Mapping[str, str]
 
+_OF_CHILDREN = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT"})
+_OF_CHILDREN_FAMILIES = ("LC_", "PYTHON", "LD_", "DYLD_", "COVERAGE_")
+
 _VARIABLE = re.compile(r"\$ENV\.([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def process_environment() -> Environment:
     """The environment of this process, as it is now."""
     return dict(os.environ)  # noqa: TID251 - this is the one place; everybody else is handed the mapping
+
+
+def child_environment() -> Environment:
+    """What a child process that runs strangers' code is given: enough for an interpreter to start and to find its packages."""
+    given = process_environment()
+    return {name: value for name, value in given.items() if name in _OF_CHILDREN or name.startswith(_OF_CHILDREN_FAMILIES)}
 
 
 @dataclass(frozen=True)

@@ -147,11 +147,11 @@ async def test_no_hook_gets_hold_of_the_bridge(arena: Arena) -> None:
         function Create(ctx) {
           const caught = [];
           const shared = (value) => {
-            try { return value instanceof SharedArrayBuffer || value.buffer instanceof SharedArrayBuffer; } catch { return false; }
+            try { return (value.buffer ?? value) instanceof SharedArrayBuffer; } catch { return false; }
           };
           const note = (name, ...values) => { for (const value of values) if (shared(value)) caught.push(name); };
-          const spied = [SharedArrayBuffer.prototype, Int32Array, Uint16Array, Object.getPrototypeOf(Int32Array), Atomics, Reflect,
-            Object.getPrototypeOf(Int32Array.prototype), Function.prototype, Object, JSON, String, Promise.prototype];
+          const spied = [SharedArrayBuffer.prototype, Int32Array, Uint16Array, Object.getPrototypeOf(Int32Array), Reflect,
+            Object.getPrototypeOf(Int32Array.prototype), Function.prototype, Object, JSON, String, Atomics, Promise.prototype];
           const { getOwnPropertyDescriptor, defineProperty, getOwnPropertyNames } = Object, { apply, ownKeys } = Reflect;
           for (const owner of spied) for (const name of ownKeys(owner)) {
             const { value: real, configurable } = getOwnPropertyDescriptor(owner, name);

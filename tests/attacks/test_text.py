@@ -23,7 +23,8 @@ FIELDS = {
     "metadata": "return { metadata: { [T]: T, list: [T, [T]] } };",
     "message": "return { messages: [{ role: 'user', content: T, name: T }] };",
     "parts": "return { messages: [{ role: 'user', content: [{ type: 'text', text: T }, { type: T, [T]: T }], [T]: T }] };",
-    "data-part": "return { messages: [{ role: 'user', content: [{ type: 'data', data: { sources: [{ type: 'table', name: T }] } }] }] };",
+    "data-part": "const sources = [{ type: 'table', name: T }]; "
+    "return { messages: [{ role: 'user', content: [{ type: 'data', data: { sources } }] }] };",
     "role": "return { messages: [{ role: T, content: T }] };",
     "format": "return { citation: { format: T }, search: true };",
     "format-id": "return { citation: { format: T + '{id}' }, search: true };",

@@ -1,0 +1,39 @@
+"""What a worker process holds, should a script ever break out of V8 into it."""
+
+from __future__ import annotations
+
+import os
+import resource
+
+import psutil
+import pytest
+
+from host.app import open_host
+from tests.attacks.conftest import Arena
+from tests.conftest import MakeApp
+
+
+async def test_a_worker_process_is_not_given_the_secrets_of_the_environment(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "a secret of the host")
+    package = '{"connector": "extractive"}'
+    app = make_app(
+        {"assistants/a/package.yao": package, "assistants/a/index.js": "function Create() { return { search: false }; }"}
+    )
+    async with open_host(app, environment={}) as host:
+        async with host.stream("a", "hello") as events:
+            assert [event async for event in events][-1].type == "stream_end"
+        workers = psutil.Process().children()
+        assert workers
+        for worker in workers:
+            assert worker.environ()["PATH"] == os.environ["PATH"]  # noqa: TID251 - a test may look
+            assert "a secret of the host" not in str(worker.environ())
+
+
+async def test_a_worker_process_holds_no_file_of_the_host_and_writes_no_dump(arena: Arena) -> None:
+    await arena.neighbour()
+    for worker in psutil.Process().children():
+        assert worker.open_files() == []
+        assert len(worker.net_connections("all")) == 1  # the channel to the host
+        assert resource.prlimit(worker.pid, resource.RLIMIT_CORE) == (0, 0)
