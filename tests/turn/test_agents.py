@@ -518,3 +518,23 @@ async def test_leaving_the_turn_stops_the_called_assistant(make_app: MakeApp) ->
 async def test_results_are_plain_values(make_app: MakeApp) -> None:
     found = await value(make_app, "JSON.stringify(ctx.llm.Stream('b', 'x'))")
     assert json.loads(found)["content"] == LONG
+
+
+async def test_a_hook_that_replaces_builtins_hears_its_chunks_all_the_same(make_app: MakeApp) -> None:
+    hostile = """(() => {
+        const stolen = [], { push } = Array.prototype;
+        const trap = { set(value) { stolen[stolen.length] = value; }, configurable: true };
+        Object.defineProperty(Array.prototype, "0", trap);
+        Object.defineProperty(Object.prototype, "value", trap);
+        Array.prototype[Symbol.iterator] = function* () { yield "forged"; };
+        Array.prototype.push = String.prototype.slice = String.prototype.lastIndexOf = () => "forged";
+        JSON.parse = JSON.stringify = () => "forged";
+        let text = "";
+        const r = ctx.llm.Stream("b", "x", { onChunk(chunk) { text += chunk.content; } });
+        const node = ctx.trace.Add("step", { label: "named" });
+        node.Info("line");
+        return { text, content: r.content, stolen: stolen.length, id: node.id };
+    })()"""
+    found = await value(make_app, hostile)
+    assert (found["text"], found["content"], found["stolen"]) == (LONG, LONG, 0)
+    assert found["id"].startswith("n")
