@@ -54,6 +54,8 @@ class Answer:
     channel: Channel
     book: Book
     content: str = ""
+    after: bool = False  # whether another assistant has spoken before in this turn
+    said: str = ""  # what was streamed: the content, set off from what came before
     cited: dict[str, Cited] = field(default_factory=dict)
     tools: list[ToolOutcome] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)  # as the model named them: {id, name, arguments}
@@ -118,13 +120,19 @@ class Answer:
     def _show(self, piece: citations.Piece) -> None:
         if self.first_text_ms is None:
             self.first_text_ms = self.channel.elapsed_ms()
+            if self.after:
+                self._put("\n\n")
         if not isinstance(piece, Plain):
             item = self.book.find(piece.id)
             verdict: Verdict = "ok" if item else "unknown"
             self.channel.note(CitationSeen(marker=piece.text, verdict=verdict, item=item))
             self.cited.setdefault(piece.text, citations.cited(piece.text, verdict, item))
         self.content += piece.text
-        self.channel.note(Text(delta=piece.text))
+        self._put(piece.text)
+
+    def _put(self, text: str) -> None:
+        self.said += text
+        self.channel.note(Text(delta=text))
 
     def _count(self, finished: Finished) -> None:
         self.finish_reason, self.model = finished.finish_reason, finished.model or self.model

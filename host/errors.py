@@ -48,6 +48,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 LONGEST_NAME = 100  # characters of an unknown name that is compared with those that are known
@@ -279,6 +280,18 @@ def leaves(error: BaseException) -> Iterator[BaseException]:
             yield from leaves(inner)
     else:
         yield error
+
+
+@contextmanager
+def unwrapped() -> Iterator[None]:
+    """Raise what a task group wrapped: the one error in a group, or the first where all of them are ours."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        found = list(leaves(group))
+        if len(found) > 1 and not all(isinstance(error, HostError) for error in found):
+            raise
+        raise found[0] from found[0].__cause__
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:

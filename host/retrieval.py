@@ -34,6 +34,8 @@ async def search_automatically(run: Run, created: CreateReturn | None) -> Plan:
     decided = plan(run.request.options.search, created, run.settings, user_results, run.usable)
     with span("plan", types=list(decided.types), reason=decided.reason):
         pass
+    if run.request.options.search and not (decided.types and run.question):
+        await run.searcher.scope.warn("nothing_searched", f"a search was asked for: {decided.reason or 'there is no question'}")
     if not decided.types or not run.question:
         return decided
     requests = [SearchRequest(type=type, query=run.question) for type in decided.types]

@@ -16,7 +16,7 @@ from host.citations import Book
 from host.config.problems import Problem
 from host.config.schema import Settings
 from host.content import question_of
-from host.errors import HostError, UsageError
+from host.errors import HostError, NotPermitted, UsageError
 from host.memory.memory import Memory
 from host.output.channel import Channel
 from host.output.findings import warning
@@ -28,7 +28,7 @@ from host.tools import Toolbox
 from host.types.base import UnknownKey
 from host.types.events import Event, StreamEnd, StreamStart, Warned
 from host.types.search import SearchResult, SearchType
-from host.types.turn import CreateReturn, Identity, Message, TurnOptions
+from host.types.turn import CreateReturn, Identity, Message, NextReturn, TurnOptions
 from host.web_client.clients import WebClients
 
 
@@ -98,6 +98,7 @@ class Run:
     outbox: Outbox
     nested: Nested
     chain: tuple[str, ...]  # the assistants that led here, this one last
+    returned: NextReturn | None = None
     results: list[SearchResult] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
@@ -137,7 +138,7 @@ class Run:
             plugins=machinery.plugins,
             settings=settings,
             scope=scope,
-            names=Names(machinery.app, package.id),
+            names=Names(machinery.app, package.id, settings),
             book=book,
             channel=channel,
             ids=caller.searcher.ids if caller else itertools.count(1),
@@ -191,16 +192,28 @@ class Run:
 
 @dataclass(frozen=True)
 class Names:
-    """`host.search.searcher.Names` for one assistant; an empty id: only what the app declares."""
+    """`host.search.searcher.Names` for one assistant: its own, those of the app, and those of other assistants that its settings
+    list. Nobody reaches another assistant's data by knowing its name: neither a hook nor whoever sends a message. An empty id
+    stands for the app's owner, who may name all."""
 
     app: App
     assistant_id: str
+    settings: Settings
 
     def collection(self, name: str, /) -> str:
-        return self.app.resolve_collection(self.assistant_id, name).id
+        id = self.app.resolve_collection(self.assistant_id, name).id
+        listed = (*self.settings.kb.collections, *self.settings.search.kb.collections)
+        return self._permitted("collection", id, listed, "kb.collections")
 
     def model(self, name: str, /) -> str:
-        return self.app.resolve_model(self.assistant_id, name).id
+        id = self.app.resolve_model(self.assistant_id, name).id
+        return self._permitted("model", id, (*self.settings.db.models, *self.settings.search.db.models), "db.models")
+
+    def _permitted(self, noun: str, id: str, listed: tuple[str, ...], key: str) -> str:
+        own = not id.startswith("agents.") or id.startswith(f"agents.{self.assistant_id}.")
+        if own or not self.assistant_id or id in listed:
+            return id
+        raise NotPermitted(f"the {noun} {id!r} belongs to another assistant", hint=f"list it in {key} of package.yao to use it")
 
 
 def _lengthened(chain: tuple[str, ...], id: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ recorder is set, a span costs next to nothing and goes nowhere.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from host.errors import leaves
 from host.types.events import NodeStatus, TraceNode
 
 
@@ -102,13 +104,15 @@ def span(type: str, label: str = "", **data: Any) -> Iterator[Span]:
     try:
         yield node
     except BaseException as exc:
-        node.fail(str(exc) or type_name(exc))
+        node.fail(_why(exc))
         raise
     finally:
         _here.reset(token)
         node.close()
 
 
-def type_name(exc: BaseException) -> str:
-    """The name of an exception's class, for those that carry no message (a cancelled task, for one)."""
-    return exc.__class__.__name__
+def _why(exc: BaseException) -> str:
+    """An exception as a client may read it: the same on every run, without addresses and tasks."""
+    if isinstance(exc, asyncio.CancelledError):
+        return "stopped"
+    return "; ".join(str(each) or each.__class__.__name__ for each in leaves(exc))

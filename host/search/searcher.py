@@ -16,7 +16,7 @@ import anyio
 
 from host.citations import Book
 from host.config.schema import Settings
-from host.errors import HostError, RerankError, SourceTimeout, UsageError
+from host.errors import HostError, RerankError, SourceTimeout, UsageError, unwrapped
 from host.output.channel import Channel
 from host.ports import Found, Handler, Ranked, Reranker, Scope
 from host.registry import Registry
@@ -61,11 +61,12 @@ class Searcher:
         """One search. Raises nothing of the source's: `error` is set."""
         id = f"s{next(self.ids)}"
         began = time.perf_counter()
-        await self.channel.send(SearchStart(search_id=id, source=source, search_type=request.type, query=request.query))
+        # Noted, not sent: a hook's call must not wait for whoever reads the events. A search has a bounded number of them.
+        self.channel.note(SearchStart(search_id=id, source=source, search_type=request.type, query=request.query))
         with span("search", request.query, query=request.query, search_type=request.type, source=source) as node:
             try:
-                found, error = await self._attempt(request)
-                items = await self._ordered(tuple(self.book.cite(item) for item in found.items), request)
+                found, error = await self._attempt(request, source)
+                items = await self._ordered(tuple(self._cited(item, source) for item in found.items), request)
             except anyio.get_cancelled_exc_class():
                 self.channel.note(SearchComplete(search_id=id, total=0, duration_ms=_since(began), error="stopped"))
                 raise
@@ -82,10 +83,8 @@ class Searcher:
             )
             _describe(node, result)
         for item in result.items:
-            await self.channel.send(SearchFound(search_id=id, item=item))
-        await self.channel.send(
-            SearchComplete(search_id=id, total=result.total, duration_ms=result.duration_ms, error=result.error)
-        )
+            self.channel.note(SearchFound(search_id=id, item=item))
+        self.channel.note(SearchComplete(search_id=id, total=result.total, duration_ms=result.duration_ms, error=result.error))
         return result
 
     async def search_many(self, requests: Sequence[SearchRequest], mode: Mode, source: Source) -> list[SearchResult]:
@@ -101,29 +100,37 @@ class Searcher:
         merged order in place."""
         search = self.settings.search
         with span("merge", results=len(results)) as node:
-            merged = pool(results, search.weights)
-            node.data["entries"] = [entry.why() for entry in merged.entries]
-            node.data["dropped"] = [entry.why() for entry in merged.dropped]
-        if not merged.entries:
-            return merged
-        ranking = await self._ranking(query, merged.items, search.rerank)
-        return cut(apply_ranking(merged, ranking) if ranking is not None else merged, search.rerank.top_k)
+            ranked = pool(results, search.weights)
+            if ranked.entries:
+                ranking = await self._ranking(query, ranked.items, search.rerank)
+                ranked = cut(apply_ranking(ranked, ranking) if ranking is not None else ranked, search.rerank.top_k)
+            node.data["entries"] = [entry.why() for entry in ranked.entries]
+            node.data["dropped"] = [entry.why() for entry in ranked.dropped]
+        return ranked
 
-    async def _attempt(self, request: SearchRequest) -> tuple[Found, str | None]:
+    def _cited(self, item: Item, source: Source) -> Item:
+        """The item with its marker, and the weight of where it comes from."""
+        return self.book.cite(item.model_copy(update={"weight": getattr(self.settings.search.weights, source)}))
+
+    async def _attempt(self, request: SearchRequest, source: Source) -> tuple[Found, str | None]:
         """Ask the source → what it found, or nothing and why."""
-        timeout = plan.timeout_ms(request.type, self.settings)
+        timeout, setting = self._deadline(request, source)
         try:
             completed = self._resolved(plan.complete(request, self.settings))
             handler = self.plugins.handlers.get(request.type)
-            with anyio.fail_after(timeout / 1000):
+            with unwrapped(), anyio.move_on_after(timeout / 1000):
                 return await handler.search(completed, self.scope), None
-        except TimeoutError:
-            late = SourceTimeout(
-                f"the {request.type} search had no answer within {timeout} ms", hint=f"search.{request.type}.timeout_ms"
-            )
-            return Found(), str(late)
+            raise SourceTimeout(f"the {request.type} search had no answer within {timeout} ms", hint=setting)
         except HostError as exc:
             return Found(), str(exc)
+
+    def _deadline(self, request: SearchRequest, source: Source) -> tuple[int, str]:
+        """A search's deadline in milliseconds and the setting that it comes from. One for a hook ends before the hook's
+        call does, so that every result carries its own error and none takes the others with it."""
+        own, call = plan.timeout_ms(request.type, self.settings), self.settings.hooks.limits.call_ms * 9 // 10
+        if source == "hook" and call < own:
+            return call, "hooks.limits.call_ms"
+        return own, f"search.{request.type}.timeout_ms"
 
     def _resolved(self, request: SearchRequest) -> SearchRequest:
         """The request with ids in place of names; raises UsageError where there is nothing to search."""
@@ -154,10 +161,9 @@ class Searcher:
         with span("rerank", name, items=len(items)) as node:
             try:
                 reranker = self.plugins.rerankers.get(name)
-                with anyio.fail_after(self.settings.search.rerank.timeout_ms / 1000):
+                with unwrapped(), anyio.move_on_after(self.settings.search.rerank.timeout_ms / 1000):
                     return await reranker.rerank(query, items, options)
-            except TimeoutError:
-                problem: HostError = RerankError(f"the reranker {name!r} had no answer in time", hint="search.rerank.timeout_ms")
+                raise RerankError(f"the reranker {name!r} had no answer in time", hint="search.rerank.timeout_ms")
             except HostError as exc:
                 problem = exc
             node.fail(str(problem))
