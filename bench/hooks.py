@@ -63,6 +63,11 @@ class Services:
     output: Any = None
     trace: Any = None
     calls: Any = None
+    tools: Any = None
+    servers: Any = None
+    records: Any = None
+    web: Any = None
+    memory: Any = None
 
     async def search(self, request: SearchRequest, /) -> SearchResult:
         return SearchResult(type=request.type, query=request.query)
