@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from host import citations
-from host.citations import Book, Grammar, Plain, Reading
+from host.citations import Book, Plain, Reading
 from host.errors import ModelTruncated
 from host.output.channel import Channel
 from host.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
@@ -105,14 +105,14 @@ class Answer:
         return draft
 
     async def _say(self, text: str) -> None:
-        self._reading, pieces = citations.read(self._reading, text, Grammar.of(self.book.format))
+        self._reading, pieces = citations.read(self._reading, text, self.book.grammar)
         for piece in pieces:
             self._show(piece)
         await self.channel.breathe()
 
     def _close_reading(self) -> None:
         """Let out what was held back: also when the model failed, since it is part of what had arrived."""
-        _, pieces = citations.read(self._reading, "", Grammar.of(self.book.format), last=True)
+        _, pieces = citations.read(self._reading, "", self.book.grammar, last=True)
         self._reading = Reading()
         for piece in pieces:
             self._show(piece)

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Literal
+from urllib.parse import urlsplit
 
 from host.types.events import Cited, Verdict
 from host.types.search import Item
 
 SHORTEST = 4
 LONGEST = 32  # an id beyond this many characters is text, not a marker
+SHORTEST_FENCE = 3  # backticks or tildes that make a fence of code
 DISTINCTIVE = 3  # a marker's prefix of this many characters does not occur in text by chance
-
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-_LINE_KEPT = 16  # characters of a line's beginning that decide whether it is a fence
 
 
 def short_id(key: str, length: int = SHORTEST) -> str:
@@ -35,6 +37,33 @@ def short_id(key: str, length: int = SHORTEST) -> str:
     return "a2" + text[: length - 2]
 
 
+def key_of(item: Item) -> str:
+    """What the item *is*: its own `key`, else one derived from what says so. A record is its model and primary key, a passage its
+    collection, document and text, a page its address; anything else is its title, text and data."""
+    if item.key:
+        return item.key
+    text = hashlib.sha256(item.content.encode("utf-8", "surrogatepass")).hexdigest()
+    if item.model and item.record_id is not None:
+        said = ["record", item.model, repr(item.record_id)]
+    elif item.document_id:
+        said = ["passage", item.collection, item.document_id, text]
+    elif item.url and item.type == "web":  # whatever snippet of it a question brought up
+        said = ["page", _address(item.url)]
+    else:
+        said = ["text", item.collection, item.model, item.url, item.title, text, repr(item.data)]
+    return f"{item.type}:{json.dumps(said)}"
+
+
+def _address(url: str) -> str:
+    """An address in one spelling: scheme and host in lower case, `/` for no path."""
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return url
+    user, at, host = parts.netloc.rpartition("@")
+    return parts._replace(netloc=f"{user}{at}{host.lower()}", path=parts.path or "/").geturl()
+
+
 @dataclass
 class Book:
     """The sources that one turn has offered. Ids are unique in a turn: where two sources would share one, the later
@@ -43,20 +72,28 @@ class Book:
     format: str
     _ids: dict[str, str] = field(default_factory=dict)  # key → id
     _items: dict[str, Item] = field(default_factory=dict)  # id → item
+    _formats: dict[str, None] = field(default_factory=dict)  # those in which markers were handed out, in their order
 
     def cite(self, item: Item) -> Item:
-        """The item with its marker set as `citation_id`."""
-        id = self._ids.get(item.key) or self._new_id(item.key)
-        cited = item.model_copy(update={"citation_id": self.marker(id)})
+        """The item with its marker set as `citation_id`, and its `key`."""
+        key = key_of(item)
+        id = self._ids.get(key) or self._new_id(key)
+        cited = item.model_copy(update={"citation_id": self.marker(id), "key": key})
         self._items[id] = cited
+        self._formats[self.format] = None
         return cited
 
     def marker(self, id: str) -> str:
         return self.format.replace("{id}", id)
 
     def reformat(self, format: str) -> None:
-        """Write markers in another format from now on; ids stay."""
+        """Write markers in another format from now on; ids stay, and markers that were handed out are still read."""
         self.format = format
+
+    @property
+    def grammar(self) -> Grammar:
+        """Markers of every format that somebody may have been given."""
+        return Grammar.of(*{**self._formats, self.format: None})
 
     def find(self, id: str) -> Item | None:
         """The item behind an id, in whichever case the model wrote it."""
@@ -93,50 +130,109 @@ Piece = Plain | Marker
 
 
 @dataclass(frozen=True)
+class Line:
+    """What has been seen of a line, as far as it says whether the line is a fence of code (CommonMark 0.31, 4.5)."""
+
+    indent: int = 0  # blanks in front
+    sign: str = ""  # the backtick or tilde that it begins with; `-` for anything else
+    run: int = 0  # how many of them
+    rest: Literal["", "blank", "text", "backtick"] = ""  # what stands behind them
+
+    def further(self, text: str) -> Line:
+        """With more of the line."""
+        line = self
+        if not line.sign:
+            rest = text.lstrip(" ")
+            indent = line.indent + len(text) - len(rest)
+            text, sign = rest, rest[:1]
+            line = replace(line, indent=indent, sign=sign if not sign or (sign in "`~" and indent <= 3) else "-")
+        if line.sign in ("", "-"):
+            return line
+        if not line.rest:
+            rest = text.lstrip(line.sign)
+            line, text = replace(line, run=line.run + len(text) - len(rest)), rest
+        if not text:
+            return line
+        if line.run < SHORTEST_FENCE:
+            return replace(line, sign="-")
+        if "`" in text or line.rest == "backtick":
+            return replace(line, rest="backtick")
+        return replace(line, rest="text" if text.strip(" \t\r") or line.rest == "text" else "blank")
+
+    @property
+    def opens(self) -> bool:
+        """Whether the line, if it ended here, would open a block of code."""
+        fence = self.sign in ("`", "~") and self.run >= SHORTEST_FENCE
+        return fence and not (self.sign == "`" and self.rest == "backtick")
+
+    def closes(self, opener: Line) -> bool:
+        """Whether the line, if it ended here, would close the block that `opener` began."""
+        return self.sign == opener.sign and self.run >= opener.run and self.rest in ("", "blank")
+
+
+@dataclass(frozen=True)
 class Reading:
-    """Where the reader stands: `held` may be the beginning of a marker, `line` is how the current line begins,
-    `fence` is the open code fence."""
+    """Where the reader stands: `held` may be the beginning of a marker, or waits for its line to be known as code; `line` is what
+    stands before it in the current line; `fence` is the line that opened a block of code."""
 
     held: str = ""
-    line: str = ""
-    fence: str = ""
+    line: Line = Line()
+    fence: Line | None = None
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """What a marker looks like under one `citation.format`."""
+    """What a marker looks like under one `citation.format`, or under several."""
 
-    prefix: str
-    suffix: str
+    forms: tuple[tuple[str, str], ...]  # what stands before an id, and behind it
     pattern: re.Pattern[str]
 
     @staticmethod
-    def of(format: str) -> Grammar:
-        prefix, _, suffix = format.partition("{id}")
-        if len(prefix.strip()) >= DISTINCTIVE:
-            id = rf"[A-Za-z0-9]{{1,{LONGEST}}}"
-        else:  # `[note]` and `[2024]` are text: an id holds a letter and a digit
-            id = rf"(?=[A-Za-z0-9]*[A-Za-z])(?=[A-Za-z0-9]*[0-9])[A-Za-z0-9]{{{SHORTEST},{LONGEST}}}"
-        return Grammar(prefix, suffix, re.compile(re.escape(prefix) + f"({id})" + (re.escape(suffix) or "(?![A-Za-z0-9])")))
+    @lru_cache(maxsize=64)
+    def of(*formats: str) -> Grammar:
+        # The longer form first, where one is the beginning of the other.
+        forms = sorted(((before, after) for before, _, after in (format.partition("{id}") for format in formats)), key=_longest)
+        return Grammar(tuple(forms), re.compile("|".join(_form(before, after) for before, after in forms)))
+
+    def find(self, text: str, start: int = 0) -> tuple[int, Marker] | None:
+        """The first marker from `start` on, and where it begins."""
+        match = self.pattern.search(text, start)
+        return (match.start(), Marker(match[0], match[match.lastindex or 0])) if match else None
 
     def could_begin(self, text: str) -> bool:
         """Whether `text` may be the beginning of a marker whose rest has not come yet."""
-        if len(text) <= len(self.prefix):
-            return self.prefix.startswith(text)
-        if not text.startswith(self.prefix):
-            return False
-        body = text[len(self.prefix) :]
-        id = re.match(r"[A-Za-z0-9]*", body)
-        assert id is not None
-        if len(id[0]) > LONGEST:
-            return False
-        rest = body[id.end() :]
-        return rest == "" or (len(rest) < len(self.suffix) and self.suffix.startswith(rest))
+        return any(_could_begin(text, before, after) for before, after in self.forms)
 
-    @property
-    def reach(self) -> int:
-        """How many characters an unfinished marker can have."""
-        return len(self.prefix) + LONGEST + len(self.suffix)
+    def beginning(self, text: str, start: int = 0) -> int:
+        """Where from `start` on a marker may begin whose rest has not come yet; the end of the text when none does."""
+        reach = max(len(before) + LONGEST + len(after) for before, after in self.forms)
+        return next((at for at in range(max(start, len(text) - reach), len(text)) if self.could_begin(text[at:])), len(text))
+
+
+def _longest(form: tuple[str, str]) -> tuple[int, int, tuple[str, str]]:
+    return (-len(form[0]), -len(form[1]), form)
+
+
+def _form(before: str, after: str) -> str:
+    if len(before.strip()) >= DISTINCTIVE:
+        id = rf"[A-Za-z0-9]{{1,{LONGEST}}}"
+    else:  # `[note]` and `[2024]` are text: an id holds a letter and a digit
+        id = rf"(?=[A-Za-z0-9]*[A-Za-z])(?=[A-Za-z0-9]*[0-9])[A-Za-z0-9]{{{SHORTEST},{LONGEST}}}"
+    return re.escape(before) + f"({id})" + (re.escape(after) or "(?![A-Za-z0-9])")
+
+
+def _could_begin(text: str, before: str, after: str) -> bool:
+    if len(text) <= len(before):
+        return before.startswith(text)
+    if not text.startswith(before):
+        return False
+    body = text[len(before) :]
+    id = re.match(r"[A-Za-z0-9]*", body)
+    assert id is not None
+    if len(id[0]) > LONGEST:
+        return False
+    rest = body[id.end() :]
+    return rest == "" or (len(rest) < len(after) and after.startswith(rest))
 
 
 def read(reading: Reading, text: str, grammar: Grammar, *, last: bool = False) -> tuple[Reading, list[Piece]]:
@@ -144,50 +240,49 @@ def read(reading: Reading, text: str, grammar: Grammar, *, last: bool = False) -
     pieces: list[Piece] = []
     state = replace(reading, held="")
     for line in _lines(reading.held + text):
-        ended = line.endswith("\n")
-        state, found, held = _read_line(state, line, grammar, last=last or ended)
+        state, found = _read_line(state, line, grammar, last=last)
         pieces += found
-        if held:
-            state = replace(state, held=held)
     return state, _joined(pieces)
 
 
-def _read_line(state: Reading, text: str, grammar: Grammar, *, last: bool) -> tuple[Reading, list[Piece], str]:
-    """Read (part of) one line → state, pieces, what is held back."""
-    head = (state.line + text)[:_LINE_KEPT]
-    fence = _FENCE.match(head)
-    opening = fence is not None and not state.fence
-    pieces: list[Piece] = []
+def _read_line(state: Reading, text: str, grammar: Grammar, *, last: bool) -> tuple[Reading, list[Piece]]:
+    """Read (part of) one line → state, pieces."""
+    ended = text.endswith("\n")
+    line = state.line.further(text.removesuffix("\n"))
+    decided = last or ended or line.sign != "`"  # a backtick further on in its line makes an opening fence prose
+    pieces: list[Piece] = [Plain(text)]
     held = ""
-    if state.fence or opening:
-        pieces.append(Plain(text))
-    else:
-        pieces, held = _read_prose(text, grammar, last=last)
-    seen = text[: len(text) - len(held)]
-    line = (state.line + seen)[:_LINE_KEPT]
-    if not text.endswith("\n"):
-        return replace(state, line=line), pieces, held
-    if opening and fence is not None:
-        return Reading(fence=fence[1]), pieces, ""
-    if fence is not None and state.fence and fence[1].startswith(state.fence):
-        return Reading(), pieces, ""
-    return Reading(fence=state.fence), pieces, ""
+    if state.fence is None and not line.opens:
+        pieces, held = _read_prose(text, grammar, last=last or ended)
+    elif state.fence is None and not decided:
+        pieces, held = _before_markers(text, grammar)
+    if not ended:
+        seen = text[: len(text) - len(held)]
+        return replace(state, line=state.line.further(seen), held=held), pieces
+    if state.fence is None:
+        return Reading(fence=line if line.opens else None), pieces
+    return Reading(fence=None if line.closes(state.fence) else state.fence), pieces
 
 
 def _read_prose(text: str, grammar: Grammar, *, last: bool) -> tuple[list[Piece], str]:
-    held_from = len(text)
-    if not last:
-        for start in range(max(0, len(text) - grammar.reach), len(text)):
-            if grammar.could_begin(text[start:]):
-                held_from = start
-                break
     pieces: list[Piece] = []
     done = 0
-    for match in grammar.pattern.finditer(text, 0, held_from):
-        pieces += [Plain(text[done : match.start()]), Marker(match[0], match[1])]
-        done = match.end()
-    pieces.append(Plain(text[done:held_from]))
-    return [piece for piece in pieces if piece.text], text[held_from:]
+    while True:
+        unsure = len(text) if last else grammar.beginning(text, done)
+        found = grammar.find(text, done)
+        if found is None or found[0] >= unsure:
+            pieces.append(Plain(text[done:unsure]))
+            return [piece for piece in pieces if piece.text], text[unsure:]
+        start, marker = found
+        pieces += [Plain(text[done:start]), marker]
+        done = start + len(marker.text)
+
+
+def _before_markers(text: str, grammar: Grammar) -> tuple[list[Piece], str]:
+    """The text up to where a marker begins or may begin, and what is held back."""
+    found = grammar.find(text)
+    end = min(grammar.beginning(text), found[0] if found else len(text))
+    return [Plain(text[:end])] if end else [], text[end:]
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -204,11 +299,18 @@ def _joined(pieces: Iterable[Piece]) -> list[Piece]:
     return joined
 
 
-def defuse(text: str, format: str) -> str:
+def defuse(text: str, grammar: Grammar) -> str:
     """`text` with every marker broken by an invisible word joiner: a document that contains `#ref:a1b2` is quoted
     without citing anything."""
-    grammar = Grammar.of(format)
-    return grammar.pattern.sub(lambda match: match[0][0] + "\u2060" + match[0][1:], text)
+    while grammar.pattern.search(text):  # again, since what was broken may have hidden the beginning of the next
+        text = grammar.pattern.sub(_broken, text)
+    return text
+
+
+def _broken(match: re.Match[str]) -> str:
+    """With the joiner before the id, where it breaks this marker under every format."""
+    at = match.start(match.lastindex or 0) - match.start()
+    return f"{match[0][:at]}\u2060{match[0][at:]}"
 
 
 def cited(marker: str, verdict: Verdict, item: Item | None) -> Cited:

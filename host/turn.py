@@ -130,7 +130,8 @@ def _messages(run: Run, created: CreateReturn | None, pooled: Pool) -> list[Mess
     items = [entry.item for entry in pooled.entries if not (own and entry.source == "hook")]
     shared = () if run.settings.disable_global_prompts else run.machinery.app.prompts
     own_prompts = run.package.prompts_for(run.settings.prompt_preset)
-    return with_references([*shared, *own_prompts, *conversation], items, citation, run.machinery.fixed.token(8))
+    token = run.machinery.fixed.token(8)
+    return with_references([*shared, *own_prompts, *conversation], items, citation, run.searcher.book.grammar, token)
 
 
 async def _answer(run: Run, messages: Sequence[Message], pooled: Pool) -> HostError | None:
@@ -140,7 +141,7 @@ async def _answer(run: Run, messages: Sequence[Message], pooled: Pool) -> HostEr
     call = ModelCall(
         messages=messages,
         question=run.question,
-        references=quotable(pooled.items, run.searcher.book.format),
+        references=quotable(pooled.items, run.searcher.book.grammar),
         tools=toolbox.schemas(),
         temperature=options.temperature,
         max_tokens=options.max_tokens,

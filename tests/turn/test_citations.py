@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.citations import Book, Grammar, Marker, Piece, Plain, Reading, defuse, read, short_id
+from host.citations import Book, Grammar, Marker, Piece, Plain, Reading, defuse, key_of, read, short_id
 from host.types.search import Item
 
 HASH = Grammar.of("#ref:{id}")
@@ -93,6 +94,19 @@ def test_an_id_is_found_in_whichever_case_the_model_wrote_it() -> None:
         ("```\n#ref:a1b2\n```\nafter #ref:c3d4", ["#ref:c3d4"]),
         ("~~~ #ref:a1b2\n```\n#ref:a1b2\n~~~\n#ref:c3d4", ["#ref:c3d4"]),
         ("in line: a ``` b #ref:a1b2", ["#ref:a1b2"]),
+        ("```x``` inline #ref:a1b2\nand #ref:c3d4", ["#ref:a1b2", "#ref:c3d4"]),
+        ("```x #ref:a1b2 ``` #ref:c3d4", ["#ref:a1b2", "#ref:c3d4"]),
+        ("```x #ref:a1b2\n#ref:a1b2\n```\n#ref:c3d4", ["#ref:c3d4"]),
+        ("``` #ref:a1b2", []),
+        ("~~~ a ` b\n#ref:a1b2\n~~~\n#ref:c3d4", ["#ref:c3d4"]),
+        ("```\n```js\n#ref:a1b2\n``` \t\r\n#ref:c3d4", ["#ref:c3d4"]),
+        ("````\n```\n#ref:a1b2\n`````\n#ref:c3d4", ["#ref:c3d4"]),
+        (f"{'`' * 40}\n{'`' * 30}\n#ref:a1b2\n{'`' * 40}\n#ref:c3d4", ["#ref:c3d4"]),
+        (f"```{'x' * 40}`\n#ref:c3d4", ["#ref:c3d4"]),
+        ("   ```\n#ref:a1b2\n    ```\n#ref:a1b2\n  ```\n#ref:c3d4", ["#ref:c3d4"]),
+        ("    ```\n#ref:c3d4", ["#ref:c3d4"]),
+        ("\t```\n#ref:c3d4", ["#ref:c3d4"]),
+        ("`#ref:a1b2`", ["#ref:a1b2"]),
         ("#ref:" + "a1" * 40, []),
     ],
 )
@@ -107,29 +121,95 @@ def test_a_format_of_brackets_takes_no_word_and_no_year_for_a_marker(text: str, 
     assert markers(text, BRACKETS) == found
 
 
-TEXT = st.text(alphabet="#ref:a1b2[] \n`~c3é", max_size=60)
+ROUND = Grammar.of("[{id}][")
+TICKED = Grammar.of("`{id}`")
+SEVERAL = Grammar.of("[{id}]", "[[{id}]]", "#ref:{id}", "#{id}", "#{id}#")
+# Pieces of fences and markers, so that texts are often nearly one.
+SIGNS = st.sampled_from(
+    [*"#ref:a1b2[]()<>/ \t\r\n`~c3é", "```", "````", "~~~", "```js", "\n", "#ref:a1b2", "[c3d4]", "    ", "`" * 20]
+)
+TEXT = st.lists(SIGNS, max_size=40).map("".join)
 
 
-@given(TEXT, st.lists(st.integers(0, 60)), st.sampled_from([HASH, BRACKETS, Grammar.of("<{id}/>")]))
+@given(TEXT, st.lists(st.integers(0, 200)), st.sampled_from([HASH, BRACKETS, Grammar.of("<{id}/>"), ROUND, TICKED, SEVERAL]))
 def test_any_splitting_of_an_answer_gives_the_same_text_and_the_same_markers(
     text: str, cuts: list[int], grammar: Grammar
 ) -> None:
     edges = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     parts = [text[a:b] for a, b in pairwise(edges)]
-    pieces = in_pieces(parts, grammar)
-    assert pieces == whole(text, grammar)
+    pieces = whole(text, grammar)
+    assert in_pieces(parts, grammar) == pieces
+    assert in_pieces(list(text), grammar) == pieces
     assert "".join(piece.text for piece in pieces) == text
 
 
 @given(TEXT)
-def test_text_that_cannot_become_a_marker_is_not_held_back(text: str) -> None:
+def test_only_the_beginning_of_a_marker_is_held_back_and_in_a_line_that_may_open_a_fence_what_follows(text: str) -> None:
     reading, pieces = read(Reading(), text, HASH)
     assert "".join(piece.text for piece in pieces) + reading.held == text
-    assert reading.held == "" or HASH.could_begin(reading.held)
+    in_line_of_fence = text.rpartition("\n")[2].lstrip(" ").startswith("```")
+    begins = HASH.could_begin(reading.held) or (in_line_of_fence and HASH.pattern.match(reading.held))
+    assert reading.held == "" or begins
 
 
-@given(TEXT)
-def test_a_defused_text_holds_no_marker_and_reads_the_same(text: str) -> None:
-    defused = defuse(text, "#ref:{id}")
-    assert not HASH.pattern.search(defused)
+def test_a_long_answer_of_one_fence_is_read_in_no_time() -> None:
+    text = "`" * 20_000 + " #ref:a1b2 " + "x" * 20_000
+    assert len(in_pieces(list(text), HASH)) == 1
+
+
+@given(TEXT, st.sampled_from([("#ref:{id}",), ("[{id}[",), ("[{id}]", "[[{id}]]"), ("#{id}", "#{id}#")]))
+def test_a_defused_text_holds_no_marker_and_reads_the_same(text: str, formats: tuple[str, ...]) -> None:
+    grammar = Grammar.of(*formats)
+    defused = defuse(text, grammar)
+    assert not grammar.pattern.search(defused)
     assert defused.replace("\u2060", "") == text
+
+
+def test_markers_that_were_handed_out_in_an_earlier_format_are_still_read() -> None:
+    book = Book("#ref:{id}")
+    book.reformat("<{id}>")
+    assert len(book.grammar.forms) == 1
+    early = book.cite(item("a")).citation_id
+    book.reformat("[{id}]")
+    late = book.cite(item("b")).citation_id
+    assert markers(f"{early} {late} #ref:zz99", book.grammar) == [early, late]
+
+
+FIELDS = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(["web", "kb", "db"]),
+        **{
+            name: st.sampled_from(["", "a", "a/b", '","', "A"])
+            for name in ("title", "content", "document_id", "collection", "model")
+        },
+        "url": st.sampled_from(["", "https://example.org/a", "https://example.org/a#b", "https://example.org/A", "http://["]),
+        "record_id": st.sampled_from([None, 1, "1", True, "a"]),
+        "data": st.sampled_from([None, {}, {"a": 1}]),
+    }
+)
+
+
+@given(FIELDS, FIELDS)
+def test_items_without_a_key_share_one_only_when_they_are_the_same_source(first: dict[str, Any], second: dict[str, Any]) -> None:
+    one, other = Item(**first), Item(**second)
+    assert key_of(one) == key_of(Item(**first, score=0.3))
+    if key_of(one) == key_of(other):
+        record = one.model and one.record_id is not None
+        page = not record and not one.document_id and one.type == "web" and one.url
+        what = ("model", "record_id") if record else ("url",) if page else ("collection", "document_id", "content")
+        assert [repr(first[name]) for name in ("type", *what)] == [repr(second[name]) for name in ("type", *what)]
+    if first["content"] != second["content"]:
+        record_or_page = (one.model and one.record_id is not None) or (one.type == "web" and one.url)
+        assert record_or_page or key_of(one) != key_of(other)
+
+
+def test_a_page_without_a_key_is_its_address_whatever_its_snippet_says() -> None:
+    one, other = (Item(type="web", url=url, content=url) for url in ("https://Example.org", "https://example.org/"))
+    assert key_of(one) == key_of(other)
+
+
+def test_items_without_a_key_are_cited_apart() -> None:
+    book = Book("#ref:{id}")
+    cited = [book.cite(Item(type="kb", title="A title", content=text)) for text in ("one", "two", "one")]
+    assert len({each.citation_id for each in cited}) == 2
+    assert len({each.key for each in cited}) == 2
