@@ -122,6 +122,9 @@ class Arena:
 
     async def before(self, assistant: str = "hostile") -> Held:
         """How it is before an attack, with the compiler running, as every attack needs it."""
+        for source in (self.kb, self.web):
+            source.asked.clear()
+            source.scopes.clear()
         self.write("function Create() {}", assistant)
         await self.turn(assistant, "warm")
         self.quiet = statistics.median([await self.neighbour() for _ in range(3)])

@@ -42,12 +42,11 @@ async def test_log_lines_wait_for_the_client_to_read_them(arena: Arena) -> None:
     ids=["parallel", "many-wrong", "wrong", "object", "to-json-object", "to-json-number", "deep", "deeper"],
 )
 async def test_arguments_that_are_many_or_misshapen_are_refused_in_words_at_once(arena: Arena, call: str, said: str) -> None:
-    asked = len(arena.web.asked)
     fate = await arena.attack(
         f"function Create(ctx) {{ try {{ {call}; }} catch (e) {{ return {{ metadata: {{ e: e.message }} }}; }} }}"
     )
     assert said in fate.told["e"]
-    assert len(arena.web.asked) == asked
+    assert arena.web.asked == []
 
 
 async def test_thousands_of_unknown_options_are_a_few_warnings(arena: Arena) -> None:
@@ -119,11 +118,12 @@ async def test_a_client_that_leaves_in_the_middle_of_a_host_call_leaves_nothing_
     )
     arena.web.gate, cancelled = anyio.Event(), arena.web.cancelled
     for _ in range(3):
+        arena.web.asked.clear()
         async with arena.host.stream("hostile", "hello") as events:
             async for event in events:
                 if event.type == "search_start":
                     break
-            await until(lambda: arena.web.asked[-1].query == "held")
+            await until(lambda: arena.web.asked[-1:] != [])
     arena.web.gate = None
     assert arena.web.cancelled == cancelled + 3
     await arena.peace(before)

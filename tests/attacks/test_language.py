@@ -222,7 +222,6 @@ async def test_entering_the_prelude_again_reaches_nothing_but_the_hook_itself(ar
     "name", ["!limit", "!platform", "!wait", "ctx.search.Web\\n[]", "__proto__", "constructor", "toString", ""]
 )
 async def test_a_call_with_a_crafted_name_does_not_reach_the_host(arena: Arena, name: str) -> None:
-    asked = len(arena.web.asked)
     source = f"""
         function Create(ctx) {{
           for (const group of [ctx, ctx.search, console, log, time]) try {{ group["{name}"]("forged"); }} catch {{}}
@@ -231,4 +230,4 @@ async def test_a_call_with_a_crafted_name_does_not_reach_the_host(arena: Arena, 
     """
     fate = await arena.attack(source)
     assert fate.told == {"ok": 1}
-    assert len(arena.web.asked) == asked
+    assert arena.web.asked == []

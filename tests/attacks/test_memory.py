@@ -42,6 +42,7 @@ async def test_memory_beside_the_heap_costs_the_process_and_nobody_else_a_turn(a
         "Create made its process grow by more than 128 MB",
         "Create used more than 48 MB of JavaScript heap",
         "Create computed for more than 200 ms",
+        "Create took more than 1500 ms in all",  # tried again alone, on a busy machine
     )
 
 
