@@ -265,7 +265,8 @@ async def test_a_delegated_turn_goes_on_in_the_same_stream(make_app: MakeApp, ho
         ("M2", "b says"),
     ]
     assert [event.search_id for event in of(events, "search_start")] == ["s1", "s2"]
-    assert end(events).content == LONG
+    assert end(events).content == "".join(event.delta for event in of(events, "text"))
+    assert end(events).content.endswith(LONG)
     assert end(events).data == {"id": "b", "from": "a"}
     assert (models["b"].asked[0].messages[-1].text, models["b"].asked[0].temperature) == ("rather this", 0.2)
     assert len(models["a"].asked) == (hook == "Next")
