@@ -141,6 +141,7 @@ class Host:
             app=app,
             plugins=replace(self.machinery.plugins, handlers=handlers),
             documents=kb,
+            records=database if self.machinery.records is self.database else self.machinery.records,
             connectors=self.machinery.connectors.with_app(app),
         )
         return replace(self, app=app, machinery=machinery, kb=kb, database=database)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from host.errors import UnknownName, UsageError, leaves
+from host.errors import UnknownName, UsageError
 from tests.testing.conftest import RunTests
 
 HOOK = """\
@@ -240,12 +240,10 @@ async def test_a_package_that_is_broken_fails_its_tests_with_the_place(run_tests
 
 
 async def test_assistants_without_tests_and_unknown_ones_are_told(run_tests: RunTests) -> None:
-    for id, kind in (("aa", UnknownName), ("b", UsageError)):
-        with pytest.raises(BaseExceptionGroup) as raised:
-            await run_tests('test("x", () => {});', assistants=(id,), **{"../b/package.yao": '{"name": "B"}'})
-        (error,) = leaves(raised.value)
-        assert type(error) is kind
-        assert str(error).startswith(("no assistant 'aa'", "no tests in assistants/b/tests"))
+    with pytest.raises(UnknownName, match="no assistant 'aa'"):
+        await run_tests('test("x", () => {});', assistants=("aa",))
+    with pytest.raises(UsageError, match="no tests in assistants/b/tests"):
+        await run_tests('test("x", () => {});', assistants=("b",), **{"../b/package.yao": '{"name": "B"}'})
 
 
 async def test_console_lines_are_kept_with_their_test(run_tests: RunTests) -> None:
