@@ -10,12 +10,14 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from host.errors import HostError, UnknownName
+from host.errors import HostError, UnknownName, unwrapped
 from host.mcp.servers import Toolset, toolset
 from host.mcp.shapes import loaded, value_of
 from host.ports import ToolServers
 from host.types.base import dotted, problems
 from host.types.turn import ToolOutcome
+
+DEEPEST = 100  # levels of the arguments of a call
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +89,10 @@ class Toolbox:
             said = said.model_copy(update={"arguments": parsed})
             if offer is None:
                 raise UnknownName("tool", name, self._offers)
-            outcome = said.model_copy(update={"result": await offer.run(offer.check(parsed))})
+            with unwrapped():
+                outcome = said.model_copy(update={"result": await offer.run(offer.check(parsed))})
+        except TimeoutError as exc:
+            outcome = said.model_copy(update={"error": str(exc) or "the tool did not answer in time"})
         except (HostError, ValueError) as exc:
             outcome = said.model_copy(update={"error": str(exc)})
         return outcome, int((time.perf_counter() - began) * 1000)
@@ -118,11 +123,15 @@ def _server_offer(servers: ToolServers, found: Toolset, schema: Mapping[str, Any
     function = schema["function"]
     server, tool = found.names[function["name"]].server, found.names[function["name"]].tool
 
+    validators: list[Any] = []
+
     def check(arguments: dict[str, Any]) -> dict[str, Any]:
         # Imported here because it takes a tenth of a second, which a turn without such tools need not wait for.
-        from host.mcp.arguments import wrong_arguments
+        from host.mcp.arguments import problems_of, validator_of
 
-        wrong = wrong_arguments(arguments, function["parameters"])
+        if not validators:
+            validators.append(validator_of(function["parameters"]))
+        wrong = problems_of(arguments, validators[0])
         if wrong:
             raise _wrong(wrong)
         return arguments
@@ -150,4 +159,20 @@ def parse_arguments(text: str) -> dict[str, Any]:
         raise ValueError(f"the arguments cannot be read: {exc}") from exc
     if not isinstance(value, dict):
         raise ValueError("the arguments are not a JSON object")
+    if _deeper(value, DEEPEST):
+        raise ValueError(f"the arguments are nested too deeply: at most {DEEPEST} levels")
     return value
+
+
+def _deeper(value: Any, most: int) -> bool:
+    """Whether objects and lists stand more than `most` levels deep in each other."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [entry for outer in level for entry in _entries(outer)]
+    return bool(level)
+
+
+def _entries(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
