@@ -12,6 +12,7 @@ from host.config.problems import Problem, problems_of
 from host.config.schema import UsesSettings
 from host.errors import UnknownName
 from host.packages import App
+from host.types.servers import parse_listed
 
 # Lists of names: path → what they name.
 _LISTS: dict[Path, str] = {
@@ -41,7 +42,8 @@ class References:
     def problems(self) -> Iterator[Problem]:
         for path, noun in _LISTS.items():
             for number, entry in enumerate(self._at(path) or ()):
-                yield from self._unknown((*path, number), noun, _server(entry))
+                for name in _names(entry):
+                    yield from self._unknown((*path, number), noun, name)
         for path, noun in _SINGLE.items():
             yield from self._unknown(path, noun, self._at(path))
         for step, value in (self._at(("uses",)) or {}).items():
@@ -104,8 +106,6 @@ class References:
         return name in self.app.servers or f"agents.{self.owner}.{name}" in self.app.servers
 
 
-def _server(entry: Any) -> Any:
-    """The id in an entry of a list: itself, or what {id: [tools]} and {server_id, tools} name."""
-    if isinstance(entry, Mapping):
-        return entry.get("server_id") or next(iter(entry), None)
-    return entry
+def _names(entry: Any) -> list[Any]:
+    """The ids in an entry of a list: itself, or what {id: [tools]} and {server_id, tools} name."""
+    return [listed.name for listed in parse_listed(entry)] if isinstance(entry, Mapping) else [entry]

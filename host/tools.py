@@ -167,9 +167,9 @@ def parse_arguments(text: str) -> dict[str, Any]:
 def _deeper(value: Any, most: int) -> bool:
     """Whether objects and lists stand more than `most` levels deep in each other."""
     level = [value]
-    for _ in range(most + 1):
+    for _ in range(most):
         level = [entry for outer in level for entry in _entries(outer)]
-    return bool(level)
+    return any(isinstance(entry, (dict, list)) for entry in level)
 
 
 def _entries(value: Any) -> Iterable[Any]:

@@ -25,7 +25,11 @@ LONGEST_PROBLEM = 200  # characters; the library quotes values whole
 
 def wrong_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
     """What is wrong with the arguments, worded for a model to mend them; nothing when all is well."""
-    validator = _validator(schema)
+    return problems_of(arguments, validator_of(schema))
+
+
+def problems_of(arguments: Mapping[str, Any], validator: Validator | None) -> list[str]:
+    """The same with what `validator_of` made of the schema, which takes longer than the check."""
     if validator is None:
         return []
     try:
@@ -35,7 +39,8 @@ def wrong_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> 
     return [_worded(error) for error in found]
 
 
-def _validator(schema: Mapping[str, Any]) -> Validator | None:
+def validator_of(schema: Mapping[str, Any]) -> Validator | None:
+    """None for a schema that is none."""
     known = validator_for(schema, default=Draft202012Validator)
     left = dict.fromkeys(("pattern", "patternProperties", "unevaluatedProperties"), _unchecked)
     kind = extend(known, {**left, "additionalProperties": _unless_patterns(known.VALIDATORS["additionalProperties"])})

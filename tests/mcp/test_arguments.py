@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from host.check import check
 from host.mcp.arguments import wrong_arguments
+from host.packages import load_app
 from host.types.servers import ListedServer, parse_listed
 from tests.conftest import MakeApp
 from tests.turn.test_stream import of, run
@@ -132,3 +134,17 @@ async def test_an_entry_that_cannot_be_understood_names_its_place(make_app: Make
     app = make_app({"assistants/a/package.yao": package, "assistants/a/index.ts": hook, "agent/agent.yml": "hooks: {workers: 0}"})
     (error,) = of(await run(app), "error")
     assert (error.code, said in error.message) == ("hook_return", True)
+
+
+def test_every_server_that_an_entry_names_is_looked_up(make_app: MakeApp) -> None:
+    listed = [{"orders": ["a"], "odrers": []}, {"server_id": "oders"}, {"orders": 3}]
+    app = make_app(
+        {
+            "mcps/orders.mcp.yao": '{"command": "x"}',
+            "assistants/a/package.yao": json.dumps({"name": "A", "mcp": {"servers": listed[:2]}}),
+            "assistants/b/package.yao": json.dumps({"name": "B", "mcp": {"servers": listed[2:]}}),
+        }
+    )
+    found = [problem.message for problem in check(load_app(app, {}))]
+    assert found[:2] == ["no MCP server 'odrers'", "no MCP server 'oders'"]
+    assert "'orders' must be followed by a list of tools" in found[2]
