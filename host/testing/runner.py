@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -60,7 +60,6 @@ class Runner:
     host: Host
     engine: WorkerEngine | InProcessEngine
     record_at: datetime | None = None
-    files: list[str] = field(default_factory=list)
 
     async def run(self, assistants: Sequence[str] = ()) -> AsyncGenerator[Result | FileEnd]:
         """Run the tests of these assistants, of all when none is named. Raises UnknownName for one that is not there, UsageError

@@ -1,8 +1,9 @@
-"""docs/testing.md: its example passes, and it names everything there is."""
+"""docs/testing.md: its example passes, and it names everything there is. The sample assistants' own tests pass."""
 
 from __future__ import annotations
 
 import re
+import shutil
 from importlib.resources import files
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from host.testing.stage import TurnAsked
 from tests.conftest import MakeApp
 from tests.testing.conftest import rerun
 
-PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
 
 
 async def test_the_example_passes_as_it_is_written(make_app: MakeApp) -> None:
@@ -35,3 +37,13 @@ def test_every_expectation_is_named() -> None:
     names = set(re.findall(r"^    (to[A-Z]\w+)[:(]", source, re.MULTILINE))
     assert len(names) > 20
     assert {name for name in names if f"`{name}" not in PAGE} == set()
+    declared = (files("hooks") / "testing.d.ts").read_text(encoding="utf-8")
+    assert set(re.findall(r"^    (to[A-Z]\w+)\(", declared, re.MULTILINE)) == names
+
+
+async def test_the_sample_assistants_pass_their_tests(tmp_path: Path) -> None:
+    for folder in ("agent", "assistants"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    ran = await rerun(tmp_path)
+    assert {result.assistant for result in ran.results} == {"docs", "research", "shop"}
+    assert [result for result in ran.results if result.status != "passed"] == [], "record them again: groundhook test --record"
