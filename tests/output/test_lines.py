@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from host.errors import ConfigError, Place
 from host.output.findings import failures
 from host.output.lines import line
-from host.types.events import EVENT, StreamEnd, Text
+from host.types.events import EVENT, SearchFound, StreamEnd, Text, Trace, TraceNode
 from host.types.search import Item
 
 JSON = st.recursive(
@@ -47,10 +47,52 @@ def test_data_of_any_shape_is_one_line(data: Any) -> None:
         (datetime(2026, 3, 1, tzinfo=UTC), "2026-03-01T00:00:00Z"),
         ({1, 2}, [1, 2]),
         (LookupError("no such row"), "no such row"),
+        (LookupError("half \ud83d"), "half \ufffd"),
+        ({b"\xff": "\ud83d"}, {"/w==": "\ufffd"}),
     ],
 )
 def test_what_json_cannot_say_is_replaced(value: Any, written: Any) -> None:
     assert json.loads(line(StreamEnd(data=value)))["data"] == written
+
+
+def nested(levels: int, *, mapping: bool) -> Any:
+    value: Any = "deep"
+    for _ in range(levels):
+        value = {"a": value} if mapping else [value]
+    return value
+
+
+def depth(value: Any) -> int:
+    levels = 0
+    while isinstance(value, (dict, list)):
+        value, levels = next(iter(value.values() if isinstance(value, dict) else value)), levels + 1
+    assert value in ("deep", "…")
+    return levels
+
+
+@pytest.mark.parametrize("levels", [100, 240, 260, 900, 10_000])
+@pytest.mark.parametrize("mapping", [True, False])
+def test_what_is_nested_deeper_than_readers_follow_is_cut(levels: int, mapping: bool) -> None:
+    data = nested(levels, mapping=mapping)
+    for value in (StreamEnd(data=data), {"data": data}, Trace(node=TraceNode(id="1", type="t", data={"x": data}))):
+        written = json.loads(line(value))
+        assert written.get("type") in ("stream_end", "trace", None)
+        shown = written["data"] if "data" in written else written["node"]["data"]["x"]
+        assert depth(shown) == levels if levels <= 240 else 150 < depth(shown) <= 200
+    assert json.loads(line(StreamEnd(data=[data, "\ud83d", 1])))["data"][1:] == (["\ufffd", 1])
+
+
+def test_what_holds_itself_is_cut_where_it_begins_again() -> None:
+    circle: dict[str, Any] = {"n": 1}
+    circle["self"] = [circle, circle]
+    assert json.loads(line(StreamEnd(data=circle)))["data"] == {"n": 1, "self": ["…", "…"]}
+
+
+def test_an_event_with_odd_content_keeps_everything_else() -> None:
+    item = Item(type="db", title="t", record_id=7, data={"half": "\ud83d", "at": datetime(2026, 3, 1, tzinfo=UTC)}, key="k")
+    event = SearchFound(search_id="s1", item=item)
+    plain = event.model_copy(update={"item": item.model_copy(update={"data": {"half": "\ufffd", "at": "2026-03-01T00:00:00Z"}})})
+    assert json.loads(line(event)) == plain.model_dump(mode="json")
 
 
 def test_the_key_of_an_item_does_not_go_over_the_wire() -> None:
