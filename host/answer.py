@@ -91,9 +91,9 @@ class Answer:
             try:
                 async with connector.stream(call) as deltas:
                     async for delta in deltas:
+                        if isinstance(delta, TextDelta) and delta.text:
+                            await self._say(delta.text, first=not draft.text)
                         draft = step(draft, delta)
-                        if isinstance(delta, TextDelta):
-                            await self._say(delta.text)
             finally:
                 self._close_reading()
             if draft.finished is None:
@@ -104,7 +104,9 @@ class Answer:
             )
         return draft
 
-    async def _say(self, text: str) -> None:
+    async def _say(self, text: str, *, first: bool) -> None:
+        if first and self.content:  # what two rounds say are two paragraphs
+            self._show(Plain("\n\n"))
         self._reading, pieces = citations.read(self._reading, text, self.book.grammar)
         for piece in pieces:
             self._show(piece)
@@ -181,7 +183,10 @@ def _told(outcome: ToolOutcome, most: int) -> str:
     """What the model is told of a call: text as it is, everything else as JSON; what is longer than `most` bytes is cut, which is
     said."""
     value = outcome.result if outcome.error is None else {"error": outcome.error}
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError):  # of what a tool of the host may return
+        text = '{"error": "the result of the tool is nested too deeply, or holds itself"}'
     size = len(text.encode("utf-8", "replace"))
     if size <= most:
         return text

@@ -15,6 +15,7 @@ from host.types.base import dotted, problems, read
 from host.types.search import SearchRequest
 from host.types.turn import DataSource, Message
 
+MOST_SOURCES = 20  # of one message: each is a search of its own
 SUPPORTED = ("model", "kb_collection", "kb_document")
 
 
@@ -46,42 +47,57 @@ def user_data(messages: Sequence[Message]) -> UserData:
     last = next((message for message in reversed(messages) if message.role == "user"), None)
     searches: list[SearchRequest] = []
     documents: list[DocumentReference] = []
-    wrong: list[UsageError] = []
-    for part in last.content if last is not None and isinstance(last.content, list) else ():
-        if part.get("type") != "data":
+    sources, wrong = _sources(last) if last is not None else ([], [])
+    for source in sources:
+        try:
+            asked = _ask(source, question)
+        except UsageError as exc:
+            wrong.append(exc)
             continue
-        sources, malformed = _sources(part)
-        wrong += malformed
-        for source in sources:
-            try:
-                asked = _ask(source, question)
-            except UsageError as exc:
-                wrong.append(exc)
-                continue
-            if isinstance(asked, DocumentReference):
-                documents.append(asked)
-            else:
-                searches.append(asked)
+        if isinstance(asked, DocumentReference):
+            documents.append(asked)
+        else:
+            searches.append(asked)
     return UserData(tuple(searches), tuple(documents), tuple(wrong))
 
 
-def _sources(part: dict[str, object]) -> tuple[list[DataSource], list[UsageError]]:
-    data = part.get("data")
-    listed = data.get("sources") if isinstance(data, dict) else None
-    if not isinstance(listed, list):
-        return [], [UsageError("a data part must hold data.sources, a list of {type, name}")]
+def _sources(message: Message) -> tuple[list[DataSource], list[UsageError]]:
+    """What a message refers to, and what is wrong with the rest."""
+    listed, wrong = _listed(message)
     sources: list[DataSource] = []
-    wrong: list[UsageError] = []
-    for index, raw in enumerate(listed):
+    for index, raw in listed[:MOST_SOURCES]:
         try:
             source, unknown = read(DataSource, raw if isinstance(raw, dict) else {})
         except ValidationError as exc:
-            path, message = problems(exc)[0]
-            wrong.append(UsageError(f"{dotted(('data', 'sources', index, *path))}: {message}"))
+            path, said = problems(exc)[0]
+            wrong.append(UsageError(f"{dotted(('data', 'sources', index, *path))}: {said}"))
             continue
         wrong += [UsageError(f"data.sources[{index}]: {key}") for key in unknown]
         sources.append(source)
+    if len(listed) > MOST_SOURCES:
+        wrong.append(
+            UsageError(
+                f"the message refers to {len(listed)} sources, and the first {MOST_SOURCES} are searched",
+                hint="name a collection or a model instead of its parts",
+            )
+        )
     return sources, wrong
+
+
+def _listed(message: Message) -> tuple[list[tuple[int, object]], list[UsageError]]:
+    """The entries of all data parts, each with its place in its part."""
+    listed: list[tuple[int, object]] = []
+    malformed = False
+    for part in message.content if isinstance(message.content, list) else ():
+        if part.get("type") != "data":
+            continue
+        data = part.get("data")
+        entries = data.get("sources") if isinstance(data, dict) else None
+        if isinstance(entries, list):
+            listed += enumerate(entries)
+        else:
+            malformed = True
+    return listed, [UsageError("a data part must hold data.sources, a list of {type, name}")] if malformed else []
 
 
 def _ask(source: DataSource, question: str) -> SearchRequest | DocumentReference:

@@ -41,7 +41,7 @@ class Scope:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a source found: items best first, each with `key` set and `citation_id` left empty. `total` counts all matches
+    """What a source found: items best first, each with `key` (empty: derived from what it holds) and `citation_id` left empty. `total` counts all matches
     where the source knows it, else the items."""
 
     items: tuple[Item, ...] = ()

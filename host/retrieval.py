@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 
 import anyio
 
 from host.content import DocumentReference, UserData
-from host.errors import HostError
+from host.errors import HostError, SourceTimeout
+from host.ports import Found
 from host.run import Run
 from host.search.merge import Pool
 from host.search.plan import Plan, plan
+from host.search.searcher import run_all
 from host.trace import span
+from host.types.events import SearchComplete, SearchFound, SearchStart
 from host.types.search import SearchRequest, SearchResult
 from host.types.turn import CreateReturn
 
@@ -23,9 +27,11 @@ async def search_user_data(run: Run, data: UserData) -> None:
     if not data.searches and not data.documents:
         return
     with span("user_data", sources=len(data.searches) + len(data.documents)):
-        results = await run.searcher.search_many(data.searches, "all", "user") if data.searches else []
-        documents = [await _fetch(run, reference) for reference in data.documents]
-    run.results += [*results, *(document for document in documents if document is not None)]
+        jobs: list[Callable[[], Awaitable[SearchResult]]] = [
+            *(lambda request=request: run.searcher.search(request, "user") for request in data.searches),
+            *(lambda reference=reference: _fetch(run, reference) for reference in data.documents),
+        ]
+        run.results += await run_all(jobs)
 
 
 async def search_automatically(run: Run, created: CreateReturn | None) -> Plan:
@@ -47,31 +53,56 @@ async def ranked_pool(run: Run) -> Pool:
     """Everything that was found, merged, reranked and cut."""
     if not any(result.items for result in run.results):
         return Pool()
-    return await run.searcher.rank(run.question, run.results)
+    pooled = await run.searcher.rank(run.question, run.results)
+    # Sources are cited as they are found: what a citation shows from here on is the version that the pool chose.
+    for entry in (*pooled.dropped, *pooled.entries):
+        run.searcher.book.cite(entry.weighed)
+    return pooled
 
 
-async def _fetch(run: Run, reference: DocumentReference) -> SearchResult | None:
-    """A whole document as a result of the user's; a failure is a warning."""
-    began = time.perf_counter()
-    scope = run.searcher.scope
-    with span("document", f"{reference.collection}/{reference.document_id}") as node:
+async def _fetch(run: Run, reference: DocumentReference) -> SearchResult:
+    """A whole document as a result of the user's, told to the client as a search is; a failure is a warning as well."""
+    id, name = f"s{next(run.searcher.ids)}", f"{reference.collection}/{reference.document_id}"
+    channel, began = run.channel, time.perf_counter()
+    await channel.send(SearchStart(search_id=id, source="user", search_type="kb", query=name))
+    with span("document", name) as node:
         try:
-            collection = run.searcher.names.collection(reference.collection)
-            with anyio.fail_after(run.settings.search.kb.timeout_ms / 1000):
-                found = await run.machinery.documents.fetch_document(collection, reference.document_id, scope)
-        except TimeoutError:
-            node.fail("no answer in time")
-            await scope.warn("source_timeout", f"the document {reference.document_id!r} could not be read in time")
-            return None
-        except HostError as exc:
-            node.fail(str(exc))
-            await run.warn(exc)
-            return None
-    return SearchResult(
+            found, error = await _attempt(run, reference)
+        except anyio.get_cancelled_exc_class():
+            channel.note(SearchComplete(search_id=id, total=0, duration_ms=_since(began), error="stopped"))
+            raise
+        if error is not None:
+            node.fail(str(error))
+    result = SearchResult(
         type="kb",
-        query=reference.document_id,
+        query=name,
         source="user",
         items=tuple(run.searcher.book.cite(item) for item in found.items),
         total=len(found.items),
-        duration_ms=int((time.perf_counter() - began) * 1000),
+        duration_ms=_since(began),
+        error=None if error is None else str(error),
     )
+    for item in result.items:
+        await channel.send(SearchFound(search_id=id, item=item))
+    await channel.send(SearchComplete(search_id=id, total=result.total, duration_ms=result.duration_ms, error=result.error))
+    if error is not None:
+        await run.warn(error)
+    return result
+
+
+async def _attempt(run: Run, reference: DocumentReference) -> tuple[Found, HostError | None]:
+    """Ask for the document → its passages, or nothing and why."""
+    timeout = run.settings.search.kb.timeout_ms
+    try:
+        collection = run.searcher.names.collection(reference.collection)
+        with anyio.fail_after(timeout / 1000):
+            return await run.machinery.documents.fetch_document(collection, reference.document_id, run.searcher.scope), None
+    except TimeoutError:
+        message = f"the document {reference.document_id!r} was not read within {timeout} ms"
+        return Found(), SourceTimeout(message, hint="search.kb.timeout_ms")
+    except HostError as exc:
+        return Found(), exc
+
+
+def _since(began: float) -> int:
+    return int((time.perf_counter() - began) * 1000)

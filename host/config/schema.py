@@ -9,6 +9,7 @@ The first name of a field that has several is the field's own: messages and `hos
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, Field, field_validator
@@ -67,6 +68,11 @@ class RerankSettings(RerankOptions):
     timeout_ms: int = Field(default=8000, ge=1)
 
 
+LONGEST_FORMAT = 80  # characters: so much of an answer may be held back until it is known to be no marker
+# What Python calls printable and is not seen all the same: joiners, fillers, variation selectors.
+_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+
+
 class CitationSettings(Value):
     format: str = Field(default="#ref:{id}", description="The marker as the model writes it; must contain {id}")
     auto_inject_prompt: bool = Field(default=True, validation_alias=AliasChoices("auto_inject_prompt", "autoInjectPrompt"))
@@ -80,6 +86,12 @@ class CitationSettings(Value):
         before, _, after = value.partition("{id}")
         if not before or before[-1:].isalnum() or before[0].isalnum() or after[:1].isalnum():
             raise ValueError("must set {id} off from the text, with a sign before it and no letter or digit right around it")
+        if len(value) > LONGEST_FORMAT:
+            raise ValueError(f"must have at most {LONGEST_FORMAT} characters")
+        if not value.isprintable() or _UNSEEN.search(value):
+            raise ValueError("must not hold line breaks, nor other characters that a reader cannot see")
+        if before != before.strip() or after != after.strip():
+            raise ValueError("must not begin or end with a blank, and have none right before or after {id}")
         return value
 
 
@@ -139,9 +151,9 @@ class HookSettings(Value):
 class ModelSettings(Value):
     """Sent to the model; 0 or absent: the model's own default."""
 
-    temperature: float | None = None
-    max_tokens: int | None = None
-    max_completion_tokens: int | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=0)
+    max_completion_tokens: int | None = Field(default=None, ge=0)
     tool_rounds: int = Field(default=5, ge=0, description="Rounds of tool calls in one turn")
     tool_result_kb: int = Field(default=64, ge=1, description="One result of a tool as the model is told it; the rest is cut")
 

@@ -62,6 +62,10 @@ def loaded(text: str) -> Any:
         value = json.loads(text)
     except RecursionError as exc:
         raise ValueError("nested too deeply") from exc
+    except json.JSONDecodeError:
+        raise
+    except ValueError as exc:
+        raise ValueError("a number has too many digits") from exc
     if "\\ud" in text.lower():
         json.dumps(value, ensure_ascii=False).encode()
     return value

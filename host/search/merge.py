@@ -25,6 +25,13 @@ class Entry:
     rerank: float = 1.0
     judged: bool = True
     dropped: str = ""
+    search: tuple[str, str] = ("", "")  # type and query of the result that it stood in
+    position: int = 0  # in that result
+
+    @property
+    def weighed(self) -> Item:
+        """The item with the weight of its source."""
+        return self.item.model_copy(update={"weight": self.weight})
 
     @property
     def final(self) -> float:
@@ -54,14 +61,19 @@ class Pool:
     @property
     def items(self) -> list[Item]:
         """The items that stay, each with the weight of its source."""
-        return [entry.item.model_copy(update={"weight": entry.weight}) for entry in self.entries]
+        return [entry.weighed for entry in self.entries]
 
 
 def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
     """Merge results. Of duplicates the version of the highest-priority source stays, among equals the better score.
-    The order depends on the items alone, never on which search answered first."""
+    The order depends on the results alone, never on which search answered first; what is worth the same stays in the order of its
+    result."""
     weight_of: dict[Source, float] = {"user": weights.user, "hook": weights.hook, "auto": weights.auto}
-    entries = [Entry(item, result.source, weight_of[result.source]) for result in results for item in result.items]
+    entries = [
+        Entry(item, result.source, weight_of[result.source], search=(result.type, result.query), position=position)
+        for result in results
+        for position, item in enumerate(result.items)
+    ]
     kept: dict[str, Entry] = {}
     dropped: list[Entry] = []
     for entry in sorted(entries, key=_claim):
@@ -103,5 +115,7 @@ def _place(entry: Entry) -> tuple[object, ...]:
     return (-entry.final, PRIORITY[entry.source], *_identity(entry))
 
 
-def _identity(entry: Entry) -> tuple[str, str, str]:
-    return (entry.item.key, entry.item.title, entry.item.content)
+def _identity(entry: Entry) -> tuple[object, ...]:
+    """What sets entries apart that are worth the same: results one after the other, each in the order of its source."""
+    item = entry.item
+    return (*entry.search, entry.position, item.key, item.title, item.content)

@@ -26,8 +26,8 @@ class AgentOptions(Value):
     history: bool = Field(default=False, description="Put this turn's conversation before the messages")
     forward: bool = Field(default=False, description="Show its text and its messages to the client as well")
     connector: str | None = Field(default=None, description="Which model answers")
-    temperature: float | None = None
-    max_tokens: int | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=0)
     locale: str | None = None
     metadata: dict[str, Any] = Field(default={}, description="What its hooks find in `ctx.metadata`")
     skip: Skipped = Field(default=Skipped(), description="The same as `search`, `history` and `forward`, the other way round")
@@ -36,9 +36,9 @@ class AgentOptions(Value):
 class ModelOptions(Value):
     """How a language model is asked."""
 
-    temperature: float | None = None
-    max_tokens: int | None = None
-    max_completion_tokens: int | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=0)
+    max_completion_tokens: int | None = Field(default=None, ge=0)
     tools: tuple[dict[str, Any], ...] = Field(
         default=(), description="Tools that the model may ask for, as OpenAI's API takes them"
     )

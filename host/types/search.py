@@ -99,7 +99,8 @@ class Item(Value):
     """One thing found. Never changed after it was handed over.
 
     `key` says what the source *is* (canonical URL; collection, document and passage; model and primary key): the
-    citation id derives from it and duplicates share it. It does not go over the wire.
+    citation id derives from it and duplicates share it. A source may leave it empty: `host.citations.key_of` derives one. It does
+    not go over the wire.
     """
 
     citation_id: str = Field(default="", description="The marker as the model writes it")

@@ -177,8 +177,8 @@ class ConnectorOptions(Value):
     timeout: float = Field(default=30.0, gt=0, description="Seconds without a byte before a call counts as stalled")
     retries: int = Field(default=2, ge=0, description="Tries again before the first byte")
     headers: dict[str, str] = {}
-    temperature: float | None = None
-    max_tokens: int | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=0)
     script: tuple[Any, ...] = Field(default=(), description="What a scripted connector answers, in order")
 
 

@@ -65,11 +65,15 @@ class Message(Value):
         """The text of the message, parts joined by a line break."""
         if isinstance(self.content, str):
             return self.content
-        return "\n".join(str(part.get("text", "")) for part in self.content or () if part.get("type") == "text")
+        return "\n".join(_text(part.get("text")) for part in self.content or () if part.get("type") == "text")
 
     def wire(self) -> dict[str, Any]:
         """As the model's API and hooks expect it: nothing that was not said."""
         return self.model_dump(mode="json", exclude_none=True)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
 
 
 class TurnOptions(Value):
@@ -77,8 +81,8 @@ class TurnOptions(Value):
 
     search: bool | None = None
     connector: str | None = None
-    temperature: float | None = None
-    max_tokens: int | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=0)
     rerank: dict[str, Any] | None = None
     locale: str = ""
     theme: str = ""
@@ -121,9 +125,9 @@ class CreateReturn(Value):
     messages: Few[tuple[Message, ...]] | None = None
     search: bool | SearchChoice | None = None
     citation: CitationOverride | None = None
-    temperature: float | None = None
-    max_tokens: int | None = None
-    max_completion_tokens: int | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=0)
+    max_completion_tokens: int | None = Field(default=None, ge=0)
     connector: str | None = None
     prompt_preset: str | None = None
     disable_global_prompts: bool | None = None

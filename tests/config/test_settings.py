@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from host.config.documents import parse_document
 from host.config.layers import Layer, file_layer, hook_layer, request_layer
-from host.config.schema import AgentFile, PackageFile, SearchSettings, Settings
+from host.config.schema import AgentFile, CitationSettings, ModelSettings, PackageFile, SearchSettings, Settings
 from host.config.settings import explain, resolve
 from host.config.validate import check_document
 from host.errors import ConfigError, HookReturnInvalid, UsageError
+from host.types.calls import AgentOptions, ModelOptions
+from host.types.specs import ConnectorOptions
 from host.types.turn import CitationOverride, CreateReturn, SearchChoice, TurnOptions
 
 
@@ -168,3 +171,38 @@ def test_hook_workers_of_the_app_are_no_setting_of_a_run() -> None:
 
     assert layer.data == {"hooks": {"on_error": "continue"}}
     assert resolve([layer]).settings.hooks.on_error == "continue"
+
+
+@pytest.mark.parametrize(
+    "format",
+    [
+        " {id}",
+        "#ref: {id}",
+        "[{id} ]",
+        "[{id}] ",
+        "#ref:\n{id}",
+        "[{id}]\n",
+        "#\u200b{id}",
+        "#{id}\u00a0",
+        "#\x07{id}",
+        "#\ufe0f{id}",
+        "#" * 100 + "{id}",
+    ],
+)
+def test_a_format_of_citations_that_nobody_could_see_or_write_is_refused(format: str) -> None:
+    with pytest.raises(ValidationError, match=r"must (not|have)"):
+        CitationSettings(format=format)
+
+
+@pytest.mark.parametrize("format", ["#ref:{id}", "[{id}]", "(see #{id})", "【{id}】", "<ref>{id}</ref>", '"{id}"'])
+def test_a_format_of_citations_may_be_any_sign_that_sets_the_id_off(format: str) -> None:
+    assert CitationSettings(format=format).format == format
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"max_tokens": -1}, {"temperature": -0.1}, {"temperature": 2.1}, {"temperature": float("nan")}]
+)
+def test_what_no_model_accepts_is_refused_wherever_it_is_said(wrong: dict[str, float]) -> None:
+    for said in (TurnOptions, CreateReturn, ModelSettings, AgentOptions, ModelOptions, ConnectorOptions):
+        with pytest.raises(ValidationError, match=r"(greater|less) than or equal to"):
+            said.model_validate(wrong)

@@ -156,3 +156,35 @@ async def test_any_answers_with_the_first_that_has_items_and_cancels_the_others(
     events = await hooked(make_app, hook, sources={"web": held, "kb": kb(canned_item("k"))})
     assert end(events).metadata == {"titles": ["k"]}
     assert held.cancelled == 1
+
+
+@pytest.mark.parametrize("format", ["[{id}]", "<ref>{id}</ref>"])
+async def test_markers_that_a_hook_was_given_are_citations_whatever_format_it_then_returns(
+    make_app: MakeApp, format: str
+) -> None:
+    hook = f"""
+    function Create(ctx, messages) {{
+      const found = ctx.search.KB("other").items.map((item) => item.citation_id).join(" ");
+      return {{ messages: [{{ role: "system", content: found }}], citation: {{ format: "{format}" }}, search: true }};
+    }}
+    """
+    item = canned_item("k1", score=0.9, content="says [zz99] and #ref:zz99")
+    model = scripted("{ref:0}")
+    await hooked(make_app, hook, connector=model, sources={"kb": kb(item), "web": CannedSource({"*": []})})
+    given, sources = (message.text for message in model.asked[0].messages if message.role == "system")
+    assert "#ref:zz99" not in sources + model.asked[0].references[0].content
+    marker = format.replace("{id}", given.removeprefix("#ref:"))
+    assert marker in sources
+    answer = scripted(f"Both {given} and {marker}, not #ref:zz98.")
+    events = await hooked(make_app, hook, connector=answer, sources={"kb": kb(item), "web": CannedSource({"*": []})})
+    assert [(cited.marker, cited.verdict) for cited in end(events).citations] == [
+        (given, "ok"),
+        (marker, "ok"),
+        ("#ref:zz98", "unknown"),
+    ]
+
+
+async def test_a_format_that_a_hook_returns_is_checked_as_one_in_a_file(make_app: MakeApp) -> None:
+    events = await hooked(make_app, 'const Create = () => ({ citation: { format: " {id}" } })')
+    (failed,) = of(events, "error")
+    assert "must not begin or end with a blank" in failed.message

@@ -27,6 +27,19 @@ def test_the_users_data_wins_over_a_better_automatic_result() -> None:
     assert [(entry.item.key, round(entry.final, 2)) for entry in pooled.entries] == [("u", 0.8), ("a", 0.54)]
 
 
+def test_passages_of_a_document_stay_in_reading_order() -> None:
+    pooled = pool([result("user", **{f"#{n}": 1.0 for n in range(12)})], WEIGHTS)
+    assert keys(pooled) == [f"#{n}" for n in range(12)]
+    assert keys(apply_ranking(pooled, [Ranked(n, 1.0) for n in range(12)])) == keys(pooled)
+
+
+def test_passages_of_several_documents_are_not_mixed() -> None:
+    first, second = (
+        result("user", **{f"{name}{n}": 1.0 for n in range(11)}).model_copy(update={"query": f"docs/{name}"}) for name in "ab"
+    )
+    assert keys(pool([second, first], WEIGHTS)) == [*(f"a{n}" for n in range(11)), *(f"b{n}" for n in range(11))]
+
+
 def test_of_duplicates_the_version_of_the_highest_priority_stays_and_the_others_say_why() -> None:
     pooled = pool([result("auto", x=1.0), result("hook", x=0.3), result("user", x=0.2)], WEIGHTS)
     assert [(entry.source, entry.item.score) for entry in pooled.entries] == [("user", 0.2)]
@@ -37,9 +50,10 @@ def test_of_duplicates_the_version_of_the_highest_priority_stays_and_the_others_
 SOURCES: st.SearchStrategy[Source] = st.sampled_from(["user", "hook", "auto"])
 RESULTS = st.lists(
     st.builds(
-        lambda source, scores: result(source, **scores),
+        lambda source, query, scores: result(source, **scores).model_copy(update={"query": query}),
         SOURCES,
-        st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 1), max_size=6),
+        st.sampled_from("pq"),
+        st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 1) | st.just(0.5), max_size=6),
     ),
     max_size=5,
 )

@@ -13,7 +13,8 @@ import pytest
 from pydantic import BaseModel
 
 from host.llm.scripted import ScriptedConnector
-from host.tools import Tool
+from host.output.lines import line
+from host.tools import Tool, parse_arguments
 from host.types.events import Event
 from tests.conftest import MakeApp
 from tests.mcp.conftest import SERVER, HttpServer
@@ -347,3 +348,70 @@ async def test_what_a_hook_asks_of_a_server_is_in_the_trace_under_the_hook(serve
         "tests",
         "hook",
     )
+
+
+def deep(levels: int) -> str:
+    return '{"a":' * levels + "1" + "}" * levels
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mistake"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        (deep(3000), "nested too deeply"),
+        (deep(800), "nested too deeply: at most 100 levels"),
+        (deep(101), "nested too deeply: at most 100 levels"),
+        ('{"a": ' + "9" * 5000 + "}", "a number has too many digits"),
+        ('{"a": "\\ud83d"}', "half a surrogate pair"),
+    ],
+)
+async def test_arguments_that_cannot_be_read_are_a_mistake_that_the_model_is_told(
+    make_app: MakeApp, arguments: str, mistake: str
+) -> None:
+    async def weather(where: Where) -> str:
+        return "clear"
+
+    tool = Tool(name="weather", description="The weather in a city", arguments=Where, run=weather)
+    app = make_app({"assistants/a/package.yao": '{"name": "A", "connector": "script"}'})
+    events, model = await turn(app, called(("weather", arguments)), "Done.", tools=[tool])
+    assert mistake in json.loads(told(model)[0])["error"]
+    assert of(events, "tool_start")[0].arguments == {"arguments": arguments}
+    assert end(events).content == "Done."
+    assert all(json.loads(line(event)) for event in events)
+
+
+@pytest.mark.parametrize("levels", [99, 100])
+def test_arguments_may_be_nested_a_hundred_levels_deep(levels: int) -> None:
+    assert parse_arguments(deep(levels))
+
+
+async def test_a_result_that_json_cannot_hold_is_told_as_one(make_app: MakeApp) -> None:
+    async def weather(where: Where) -> Any:
+        circle: list[Any] = []
+        circle.append(circle)
+        return circle
+
+    tool = Tool(name="weather", description="The weather in a city", arguments=Where, run=weather)
+    app = make_app({"assistants/a/package.yao": '{"name": "A", "connector": "script"}'})
+    events, model = await turn(app, called(("weather", {"city": "Haifa"})), "Done.", tools=[tool])
+    assert "holds itself" in json.loads(told(model)[0])["error"]
+    assert end(events).content == "Done."
+
+
+async def test_what_the_model_says_in_two_rounds_are_two_paragraphs(make_app: MakeApp) -> None:
+    async def weather(where: Where) -> str:
+        return "clear"
+
+    tool = Tool(name="weather", description="The weather in a city", arguments=Where, run=weather)
+    app = make_app({"assistants/a/package.yao": '{"name": "A", "connector": "script"}'})
+    call = called(("weather", {"city": "Haifa"}))
+    script = [{"text": "Looking #ref:nk47", **call}, call, {"text": "Again.", **call}, "The answer."]
+    events, model = await turn(app, *script, tools=[tool])
+    assert end(events).content == "Looking #ref:nk47\n\nAgain.\n\nThe answer."
+    assert "".join(event.delta for event in of(events, "text")) == end(events).content
+    assert [cited.marker for cited in end(events).citations] == ["#ref:nk47"]
+    assert [message.content for message in model.asked[3].messages if message.role == "assistant"] == [
+        "Looking #ref:nk47",
+        "",
+        "Again.",
+    ]
