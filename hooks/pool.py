@@ -42,6 +42,7 @@ class WorkerSeat:
         self.allowed = order.memory_mb * MEGABYTE
         self.baseline = worker.last_resident
         self.working = False  # in JavaScript, as opposed to waiting for the host
+        self.shared = False  # the process has carried other runs during this one
         self._in_call = False
         self._settled_at = 0.0
 
@@ -114,7 +115,10 @@ class Worker:
         return self.last_resident
 
     def carry(self, run: int, order: Order) -> WorkerSeat:
+        beside = (*self.seats.values(), *self.leaving.values())
         seat = self.seats[run] = WorkerSeat(self, run, order)
+        for each in (seat, *beside) if beside else ():
+            each.shared = True
         return seat
 
     async def dismiss(self, run: int) -> None:
@@ -124,9 +128,9 @@ class Worker:
             with suppress(WorkerDied), anyio.CancelScope(shield=True):
                 with anyio.move_on_after(LEAVING_SECONDS) as patience:
                     await self.child.link.call("close", run)
+                    del self.leaving[run]  # when the process died instead, this run may be why
                 if patience.cancelled_caught:
                     self.child.kill()
-            self.leaving.pop(run, None)
         if self.alone and not self.seats:
             self.child.kill()
 
@@ -145,6 +149,8 @@ class Worker:
         reason = "it took too much memory" if self.killed_for else _ending(code)
         killed_from_outside = code == -signal.SIGKILL and not self.killed_for  # V8 ends itself by other signals
         only_one = len(suspects) == 1 and not self.leaving and not killed_from_outside
+        if self.killed_for:  # the process may have grown under a run that has ended since
+            only_one = only_one and not suspects[0].shared
         guilty = self.alone or not self.ready or only_one
         for seat in seats:
             role: Role = "bystander" if seat not in suspects else "culprit" if guilty else "suspect"
