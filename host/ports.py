@@ -41,8 +41,8 @@ class Scope:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a source found: items best first, each with `key` (empty: derived from what it holds) and `citation_id` left empty. `total` counts all matches
-    where the source knows it, else the items."""
+    """What a source found: items best first, each with `key` (empty: derived from what it holds) and `citation_id` left
+    empty. `total` counts all matches where the source knows it, else the items."""
 
     items: tuple[Item, ...] = ()
     total: int | None = None
