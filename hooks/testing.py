@@ -6,7 +6,7 @@ lines. What a turn of a test runs on is its caller's business (`host/testing`).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -84,9 +84,11 @@ class Suite:
 
 
 @asynccontextmanager
-async def open_suites(*, workers: int = 1, cache: Path) -> AsyncIterator[WorkerEngine | InProcessEngine]:
+async def open_suites(
+    *, workers: int = 1, cache: Path, environment: Mapping[str, str]
+) -> AsyncIterator[WorkerEngine | InProcessEngine]:
     """An engine for test files; its isolates know nothing of `ctx`."""
-    async with open_engine(workers=workers, cache=cache, dialect=_dialect()) as engine:
+    async with open_engine(workers=workers, cache=cache, environment=environment, dialect=_dialect()) as engine:
         yield engine
 
 

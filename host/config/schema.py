@@ -140,7 +140,7 @@ class HookLimits(Value):
     memory_mb: int = Field(default=512, ge=64, description="Growth of a worker's resident memory under one run")
     calls: int = Field(default=10000, ge=0, description="Host calls of one turn")
     argument_kb: int = Field(default=1024, ge=1, description="Arguments of one host call, as JSON")
-    result_kb: int = Field(default=16384, ge=1, description="Result of a host call or of the hook, as JSON")
+    result_kb: int = Field(default=4096, ge=1, description="Result of a host call or of the hook, as JSON")
 
 
 class HookSettings(Value):

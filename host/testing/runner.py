@@ -18,6 +18,7 @@ from typing import Literal
 from hooks.runner import InProcessEngine, WorkerEngine
 from hooks.testing import Declared, Fault, Suite, open_suites
 from host.app import Host, open_host
+from host.config.environment import child_environment
 from host.errors import ConfigErrors, HostError, Place, UnknownName, UsageError
 from host.memory.memory import open_memory
 from host.packages import Package
@@ -150,7 +151,7 @@ async def open_runner(
     ConfigError."""
     async with (
         open_host(root, environment=environment) as host,
-        open_suites(cache=host.app.state / "hooks") as engine,
+        open_suites(cache=host.app.state / "hooks", environment=child_environment()) as engine,
     ):
         yield Runner(host, engine, host.machinery.now() if record else None)
 
