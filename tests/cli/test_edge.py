@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -22,7 +23,8 @@ def ended_by(capsys: pytest.CaptureFixture[str]) -> Run:
         async def work() -> int:
             raise error
 
-        code = execute(work, Report(json=json), debug=debug)
+        with ThreadPoolExecutor(1) as fresh:  # where no event loop of the tests can be in the way
+            code = fresh.submit(execute, work, Report(json=json), debug=debug).result()
         return (code, *capsys.readouterr())
 
     return run
