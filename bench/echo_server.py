@@ -1,0 +1,18 @@
+"""An MCP server over its standard streams whose one tool answers at once: the other end of `bench/calls.py`."""
+
+from __future__ import annotations
+
+from mcp.server import MCPServer
+from mcp_types import ToolAnnotations
+
+server = MCPServer("echo", log_level="ERROR")
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def echo(text: str) -> str:
+    """Say it again."""
+    return text
+
+
+if __name__ == "__main__":
+    server.run()
