@@ -37,6 +37,7 @@ class Program(asyncio.SubprocessProtocol):
         self._waiting_bytes = 0
         self._arrived = asyncio.Event()
         self._over = False
+        self._listening = True
         self._stopped = False
         self._exited = asyncio.Event()
         self._writable = asyncio.Event()
@@ -109,7 +110,8 @@ class Program(asyncio.SubprocessProtocol):
 
     def _listen(self, on: bool) -> None:
         stdout = self._transport.get_pipe_transport(1)
-        if stdout is not None and not stdout.is_closing() and stdout.is_reading() != on:
+        if stdout is not None and not stdout.is_closing() and self._listening != on:
+            self._listening = on  # kept here: Python 3.11 before 3.11.4 has no `is_reading` for pipes
             (stdout.resume_reading if on else stdout.pause_reading)()
 
     # ---- asyncio.SubprocessProtocol

@@ -59,10 +59,12 @@ def spoken(before: Standing | None, after: Standing | None) -> tuple[str, bool]:
         return "", False
     if before is None:
         return message_text(after.message), True
-    old, new = words(before.message) or "", words(after.message) or ""
+    old, new = words(before.message), words(after.message) or ""
     if not new or new == old:
         return "", False
-    return (new[len(old) :], False) if new.startswith(old) else (new, True)
+    if old is None or not new.startswith(old):  # None: what was read is the message written out
+        return new, True
+    return new[len(old) :], False
 
 
 def message_text(message: Any) -> str:

@@ -179,7 +179,7 @@ async def test_what_the_callers_own_code_raises_comes_out_as_it_is(make_app: Mak
 
 
 async def test_a_search_for_a_hook_ends_before_the_hooks_call_so_that_others_keep_what_they_found(make_app: MakeApp) -> None:
-    package = ASSISTANT.replace('"name"', '"hooks": {"limits": {"call_ms": 400}}, "name"')
+    package = ASSISTANT.replace('"name"', '"hooks": {"limits": {"call_ms": 3000}}, "name"')
     hook = """
     function Create(ctx) {
       const found = ctx.search.All([{type: "web", query: "a"}, {type: "kb", query: "b"}]);
