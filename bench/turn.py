@@ -148,7 +148,6 @@ def command_line() -> None:
     figure("groundhook chat: start of process to first event", first, "ms", floor, "python -c pass")
     figure("  of that, the interpreter", floor, "ms", floor, "python -c pass")
     figure("  of that, imports", imports, "ms", floor, "python -c pass")
-    figure("  of that, the rest: arguments, files, the turn's beginning", first - imports - floor, "ms", floor, "python -c pass")
 
 
 def first_event(app: str) -> float:
