@@ -154,7 +154,7 @@ async def adding(state: Path) -> None:
 
 
 async def main(passages: int) -> None:
-    with tempfile.TemporaryDirectory(prefix="groundhook-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="groundhook-bench-", ignore_cleanup_errors=True) as folder:
         await searching(Path(folder) / "search", passages)
         await adding(Path(folder) / "add")
 
