@@ -35,7 +35,7 @@ install: .venv/.installed
 	@touch $@
 
 demo: install
-	@$(BIN)/groundhook kb add agents.docs.docs README.md ARCHITECTURE.md docs
+	@$(BIN)/groundhook kb add agents.docs.docs README.md ARCHITECTURE.md docs/*.md
 	@$(BIN)/groundhook chat docs "What is a hook and how is it kept from harming the host?"
 
 test: install

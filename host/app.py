@@ -31,7 +31,7 @@ from host.config.environment import child_environment, process_environment
 from host.config.problems import Problem
 from host.config.schema import Settings
 from host.config.settings import Explained, explain, resolve
-from host.errors import ConfigError, UsageError, unwrapped
+from host.errors import ConfigError, StorageError, UsageError, unwrapped
 from host.llm.connectors import build
 from host.mcp.servers import open_servers
 from host.memory.memory import open_memory
@@ -194,7 +194,7 @@ async def open_host(
     _refuse_the_other_rerankers()
     app = load_app(Path(path), process_environment() if environment is None else environment)
     settings = app.settings
-    app.state.mkdir(parents=True, exist_ok=True)
+    _make_state_folder(app.state)
     async with AsyncExitStack() as stack:
         stack.enter_context(unwrapped())
         engine = await stack.enter_async_context(
@@ -291,6 +291,14 @@ def _clock(now: datetime | Callable[[], datetime] | None) -> Callable[[], dateti
         return now
     moment = now.astimezone() if now is not None else None
     return lambda: moment or datetime.now().astimezone()
+
+
+def _make_state_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        hint = "make the app's folder writable, or name another with `state` in agent/agent.yml"
+        raise StorageError(f"the state folder {str(folder)!r} cannot be made: {exc.strerror}", hint=hint) from exc
 
 
 def _refuse_the_other_rerankers() -> None:

@@ -24,7 +24,7 @@ READER_GONE = 141
 
 Work = Callable[[], Awaitable[int]]
 
-DEBUG_HINT = "this is a bug in Groundhook or a plug-in; --debug shows the traceback"
+DEBUG_HINT = "this is a bug in Groundhook or a plug-in; the same command with --debug at its end shows the traceback"
 
 
 def execute(work: Work, report: Report, *, debug: bool = False) -> int:

@@ -32,7 +32,7 @@ class Moment(click.ParamType[datetime]):
 def common(command: F) -> F:
     """--app, --json and --debug."""
     folder = click.Path(exists=True, file_okay=False, path_type=Path)
-    command = click.option("--debug", is_flag=True, hidden=True, help="Show the traceback of a bug, and the log.")(command)
+    command = click.option("--debug", is_flag=True, help="Show the traceback of a bug, and the log.")(command)
     command = click.option("--json", "as_json", is_flag=True, help="Print JSON, one event or result to a line.")(command)
     return click.option("--app", type=folder, default=".", metavar="DIR", help="The app's folder (default: this one).")(command)
 

@@ -11,7 +11,7 @@ from host.types.search import Item
 MOST_ROWS = 8
 
 NOTHING = (
-    "No language model is configured, and the search found nothing for this question.\n\n"
+    "No language model is configured, and there is no source to quote for this question.\n\n"
     "For an answer in free words, describe a language model in `connectors/<name>.conn.yao` "
     '(`"type": "openai"` for any OpenAI-compatible endpoint, with `model`, `host` and `key` under `options`) '
     "and name it as the assistant's `connector`."

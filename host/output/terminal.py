@@ -136,7 +136,7 @@ class Terminal:
         source = SOURCES[self._types.get(event.search_id, "web")]
         took = duration(event.duration_ms)
         if event.error:
-            self._say("failed", f"Search failed ({source}): {one_line(event.error)} ({took})", "yellow")
+            self._say("failed", f"Search failed ({source}): {one_line(event.error)} ({took})", "yellow", whole=True)
             return
         count = f"{len(items)} of {event.total}" if event.total > len(items) else str(len(items))
         noun = "result" if event.total == 1 and len(items) == 1 else "results"
@@ -147,9 +147,9 @@ class Terminal:
             self._line(Styled(f"   ... and {len(items) - SHOWN_RESULTS} more", "dim"))
         self._say("done", f"Search complete ({took})")
 
-    def _say(self, symbol: str, text: str, style: str = "") -> None:
+    def _say(self, symbol: str, text: str, style: str = "", *, whole: bool = False) -> None:
         self._enter("progress")
-        self._line(Styled(f"{self._symbols[symbol]} {text}", style))
+        self._line(Styled(f"{self._symbols[symbol]} {text}", style), whole=whole)
 
     # ---- the answer
 
@@ -247,8 +247,9 @@ class Terminal:
             self._enter(None)
         self._err.print(complaint(kind, event, style), soft_wrap=True)
 
-    def _line(self, text: Styled) -> None:
-        if self._out.is_terminal:
+    def _line(self, text: Styled, *, whole: bool = False) -> None:
+        """A line of its own; on a terminal what does not fit is left out, unless `whole`: what to do about a failure is read."""
+        if self._out.is_terminal and not whole:
             self._print(text, no_wrap=True, overflow="ellipsis")
         else:
             self._print(text, soft_wrap=True)

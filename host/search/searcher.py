@@ -137,12 +137,18 @@ class Searcher:
         if request.type == "kb":
             collections = tuple(self.names.collection(name) for name in request.collections or ())
             if not collections:
-                raise UsageError("no collection to search", hint="name one in `kb.collections` or in the request's `collections`")
+                raise UsageError(
+                    "no collection to search",
+                    hint="name one in `kb.collections`, in the request's `collections`, or with --collection or --assistant",
+                )
             return request.model_copy(update={"collections": collections})
         if request.type == "db":
             models = tuple(self.names.model(name) for name in request.models or ())
             if not models:
-                raise UsageError("no model to query", hint="name one in `db.models` or in the request's `models`")
+                raise UsageError(
+                    "no model to query",
+                    hint="name one in `db.models`, in the request's `models`, or with --model or --assistant",
+                )
             return request.model_copy(update={"models": models})
         return request
 

@@ -79,9 +79,9 @@ async def test_where_nothing_fits_the_answer_says_so() -> None:
     assert len(quotes(text)) <= 2
 
 
-async def test_without_references_it_says_that_nothing_was_found_and_how_to_get_a_free_answer() -> None:
+async def test_without_references_it_says_that_there_is_nothing_to_quote_and_how_to_get_a_free_answer() -> None:
     text = await answer("What is the capital of Germany?", [])
-    assert "found nothing" in text
+    assert "no source to quote" in text
     assert "connectors/" in text
     assert ".conn.yao" in text
 
