@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from handlers.canned import CannedSource, canned_item
 from host.app import Host, open_host
-from host.errors import ModelUnreachable, SourceError, UnknownName
+from host.errors import ModelUnreachable, SourceError, StorageError, UnknownName
 from host.ports import Delta, Found, ModelCall
 from host.tools import Tool
 from host.types.events import Event
@@ -238,3 +238,11 @@ async def test_a_node_that_was_stopped_says_so_and_no_address(make_app: MakeApp)
     events = await run(app_with(make_app, index_ts=hook), sources={"web": held, "kb": kb()})
     failed = {event.node.data["error"] for event in of(events, "trace") if event.node.status == "failed"}
     assert failed == {"stopped"}
+
+
+async def test_a_state_folder_that_cannot_be_made_is_said_with_its_path(make_app: MakeApp) -> None:
+    app = app_with(make_app, NO_SEARCH)
+    (app / ".groundhook").write_text("in the way", encoding="utf-8")
+    with pytest.raises(StorageError, match="the state folder '.*' cannot be made"):
+        async with open_host(app, environment={}):
+            pass
