@@ -243,6 +243,6 @@ async def test_a_node_that_was_stopped_says_so_and_no_address(make_app: MakeApp)
 async def test_a_state_folder_that_cannot_be_made_is_said_with_its_path(make_app: MakeApp) -> None:
     app = app_with(make_app, NO_SEARCH)
     (app / ".groundhook").write_text("in the way", encoding="utf-8")
-    with pytest.raises(StorageError, match="the state folder '.*' cannot be made"):
+    with pytest.raises(StorageError, match=r"the state folder '.*' cannot be made"):
         async with open_host(app, environment={}):
             pass
