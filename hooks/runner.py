@@ -116,10 +116,10 @@ class _NoServices:
     tools: Any = None
 
     async def search(self, request: SearchRequest, /) -> SearchResult:
-        raise NotImplementedError
+        raise AssertionError("a check runs nothing")
 
     async def search_many(self, requests: Any, mode: Any, /) -> list[SearchResult]:
-        raise NotImplementedError
+        raise AssertionError("a check runs nothing")
 
     async def log(self, level: str, message: str, /) -> None: ...
 

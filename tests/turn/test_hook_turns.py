@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from handlers.canned import CannedSource, canned_item
+from hooks.rows.logs import CONSOLE, LOG
 from host.types.events import Event
 from tests.conftest import MakeApp
 from tests.turn.test_stream import ASSISTANT, app_with, end, kb, of, run, scripted, web
@@ -137,6 +138,16 @@ async def test_console_lines_are_nodes_of_the_trace_under_the_hook(make_app: Mak
     lines = [node for node in nodes.values() if node.type == "log"]
     assert [(node.label, node.data["level"]) for node in lines] == [("found 3", "warn"), ("x y", "info")]
     assert {nodes[node.parent].type for node in lines} == {"hook"}
+
+
+@pytest.mark.parametrize(
+    ("call", "level"),
+    [*((f"console.{name}", level) for name, level in CONSOLE.items()), *((f"log.{name}", level) for name, level in LOG.items())],
+)
+async def test_whatever_writes_a_line_writes_it_at_its_level(make_app: MakeApp, call: str, level: str) -> None:
+    events = await hooked(make_app, f"function Create() {{ {call}('found %d', 3); }}")
+    lines = {(event.node.label, event.node.data["level"]) for event in of(events, "trace") if event.node.type == "log"}
+    assert lines == {("found 3", level)}
 
 
 async def test_a_failed_search_is_an_error_on_the_hooks_result_and_does_not_throw(make_app: MakeApp) -> None:
