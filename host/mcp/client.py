@@ -32,7 +32,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, ValidationError
 
-from host.errors import HostError, ServerError, ServerMalformed, ServerNotConfigured, ServerRefused
+from host.errors import HostError, ServerError, ServerMalformed, ServerNotConfigured, ServerRefused, leaves
 from host.mcp.evidence import Evidence
 from host.mcp.http import BROKE_OFF, LARGER, REFUSED, TOO_LARGE, UNREACHED, Guarded
 from host.mcp.lines import Oversize
@@ -172,7 +172,7 @@ async def _connected(stack: AsyncExitStack, evidence: Evidence, transport: Abstr
     except (*_GONE, *_SPOKEN) as exc:
         raise await _worded(exc, evidence, "") from exc
     except ExceptionGroup as group:
-        known = _leaves(group, (*_GONE, *_SPOKEN))
+        known = _known(group, (*_GONE, *_SPOKEN))
         if not known:
             raise
         raise await _worded(known[0], evidence, "") from group
@@ -187,7 +187,7 @@ async def _in_one_piece(evidence: Evidence) -> AsyncIterator[None]:
     try:
         yield
     except ExceptionGroup as group:
-        known = _leaves(group, (*_GONE, MCPError, ValidationError))
+        known = _known(group, (*_GONE, MCPError, ValidationError))
         if not known:
             raise
         raise await _worded(known[0], evidence, "") from group
@@ -322,12 +322,9 @@ def _short(text: str) -> str:
     return words if len(words) <= 300 else words[:299] + "…"
 
 
-def _leaves(group: BaseExceptionGroup[Any], kinds: tuple[type[BaseException], ...]) -> list[BaseException]:
+def _known(group: BaseExceptionGroup[Any], kinds: tuple[type[BaseException], ...]) -> list[BaseException]:
     """The single errors in a group when all of them are of these kinds, ours first; none otherwise."""
-    found: list[BaseException] = []
-    for exc in group.exceptions:
-        inner = _leaves(exc, kinds) if isinstance(exc, BaseExceptionGroup) else [exc]
-        if not inner or not all(isinstance(each, (HostError, *kinds)) for each in inner):
-            return []
-        found += inner
+    found = list(leaves(group))
+    if not all(isinstance(each, (HostError, *kinds)) for each in found):
+        return []
     return sorted(found, key=lambda each: not isinstance(each, HostError))
