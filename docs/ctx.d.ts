@@ -211,16 +211,28 @@ declare module "groundhook" {
     orders?: Order[] | null;
     /** Fields to return (default: all) */
     select?: string[] | null;
+    /** Fields by which records are grouped; each group is one item */
+    groups?: string[] | null;
+    /** The same as `groups`. */
+    group_by?: string[] | null;
+    /** The same as `groups`. */
+    groupBy?: string[] | null;
+    /** Figures instead of records, one item a group */
+    aggregates?: Aggregate[] | null;
     rerank?: RerankOptions | null;
   }
 
-  /** One condition on a model's field; conditions of a list are ANDed. */
+  /** A condition on a field, or a group of conditions; conditions of a list are ANDed. */
   export interface Where {
     field?: string;
     /** The same as `field`. */
     column?: string;
     op?: string;
     value?: any;
+    or?: Where[] | null;
+    and?: Where[] | null;
+    /** The same as `and`. */
+    wheres?: Where[] | null;
   }
 
   /** A sort order; descending unless said, as in the query language hooks know. */
@@ -229,6 +241,20 @@ declare module "groundhook" {
     /** The same as `field`. */
     column?: string;
     order?: "asc" | "desc";
+  }
+
+  /** A figure over the records that match: their number (`count`, of `*`), or a sum, an average, a least or greatest value of a field. `as` names it in orders and in the answer. `distinct` counts different values. */
+  export interface Aggregate {
+    function?: "count" | "sum" | "avg" | "min" | "max";
+    /** The same as `function`. */
+    func?: "count" | "sum" | "avg" | "min" | "max";
+    /** The same as `function`. */
+    fn?: "count" | "sum" | "avg" | "min" | "max";
+    field?: string;
+    /** The same as `field`. */
+    column?: string;
+    as?: string;
+    distinct?: boolean;
   }
 
   /** How another assistant is called. */

@@ -74,12 +74,13 @@ class Declarations:
         special = self._special.get((model.__name__, name))
         if special is not None:
             said = special + (" | null" if said.endswith("| null") else "")
-        others = _spellings(field, name) if given else []
+        shown = field.serialization_alias or name
+        others = [other for other in _spellings(field, name) if other != shown] if given else []
         optional = "?" if given and (others or not field.is_required()) else ""
         yield from comment(field.description or "").splitlines()
-        yield f"{name}{optional}: {said};"
+        yield f"{shown}{optional}: {said};"
         for other in others:
-            yield f"/** The same as `{name}`. */"
+            yield f"/** The same as `{shown}`. */"
             yield f"{other}{optional}: {said};"
 
 

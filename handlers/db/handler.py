@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from handlers.db.coerce import plain
-from handlers.db.dsl import MATCH, MATCH_ANY, QueryDSL, lint
+from handlers.db.dsl import MATCH, MATCH_ANY, QueryDSL
 from handlers.db.items import items_of
+from handlers.db.linter import checked
 from handlers.db.permission import Permit, permit_for
 from handlers.db.question.lexicon import Lexicons
 from handlers.db.question.reading import Offer, Reading, read_question
@@ -43,7 +44,7 @@ class DBHandler:
             queries = [self._merged(request, reading.dsl, limit) for reading in readings]
             queries = await self._answerable(request, queries, scope)
             for query in queries:
-                lint(query, self._store.schema(query.model))
+                checked(query, self._store.schemas)
             node.data.update(dsl=[query.wire() for query in queries], unplaced=[list(one.unplaced) for one in readings])
         if not readings:
             await scope.warn("db_query_words", "the question asks for nothing that the models have; nothing was searched")
@@ -167,11 +168,11 @@ class DBHandler:
         return Found(items=tuple(items[:limit]), total=total, dsl=asked[0] if len(asked) == 1 else {"queries": asked})
 
     async def _once(self, query: QueryDSL, permit: Permit | None, limit: int) -> Answer:
-        checked, most = lint(query, self._store.schema(query.model)), query.limit or limit
+        clean, most = checked(query, self._store.schemas), query.limit or limit
         with span("db_query", query.model, dsl=query.wire()) as node:
-            sql, parameters = self._store.render(self._store.statement(checked, permit, most))
+            sql, parameters = self._store.render(self._store.statement(clean, permit, most))
             node.data.update(sql=sql, parameters={name: plain(value) for name, value in parameters.items()})
-            answer = await self._store.run(checked, permit, most)
+            answer = await self._store.run(clean, permit, most)
             node.data.update(rows=len(answer.rows), total=answer.total)
         # A limit of the question's own ("top 5") is all that was asked for.
         return replace(answer, total=min(answer.total, query.limit)) if query.limit and query.limit < limit else answer

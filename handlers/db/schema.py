@@ -1,4 +1,4 @@
-"""A model as queries see it: its fields with their kinds, its primary key, its title, the texts that are searched.
+"""A model as queries see it: its fields with their kinds, its relations, its primary key, its title, the texts that are searched.
 
 Pure; knows no database. What a model's options add (timestamps, soft deletes, permission columns) are fields as well, marked
 `hidden`: they can be asked about by name, and are never returned or searched unless selected.
@@ -6,7 +6,9 @@ Pure; knows no database. What a model's options add (timestamps, soft deletes, p
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from dataclasses import field as part
 from typing import Literal
 
 from host.types.specs import DELETED, PERMISSION, TIMESTAMPS, ColumnSpec, ModelSpec
@@ -57,6 +59,18 @@ class Field:
 
 
 @dataclass(frozen=True)
+class Relation:
+    """Records of another model that belong to one of this: those whose field `key` has the value of this one's `foreign`.
+    `many`: there may be several (hasMany). `model` is a full id."""
+
+    name: str
+    model: str
+    many: bool
+    key: str
+    foreign: str
+
+
+@dataclass(frozen=True)
 class Schema:
     """A model's fields in the order of declaration, by name. `names`: what people call the model."""
 
@@ -66,6 +80,7 @@ class Schema:
     fields: dict[str, Field]
     key: str
     title: str
+    relations: dict[str, Relation] = part(default_factory=dict)
 
     @property
     def visible(self) -> list[Field]:
@@ -77,8 +92,64 @@ class Schema:
         return [field for field in self.visible if field.kind == "text"]
 
 
-def schema_of(spec: ModelSpec) -> Schema:
-    """The schema of a model."""
+MOST_HOPS = 2  # relations in a path: `product.brand.name`
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where a dotted name leads: over these relations to a field, or to the relation itself where `field` is None.
+    `schema` is that of the model at its end."""
+
+    hops: tuple[Relation, ...]
+    schema: Schema
+    field: Field | None
+
+    @property
+    def many(self) -> bool:
+        """Whether it leads to several records."""
+        return any(hop.many for hop in self.hops)
+
+
+class Schemas(Mapping[str, Schema]):
+    """The schemas of models by full id, each made when it is first asked for."""
+
+    def __init__(self, models: Mapping[str, ModelSpec]) -> None:
+        self._models = models
+        self._made: dict[str, Schema] = {}
+
+    def __getitem__(self, id: str) -> Schema:
+        if id not in self._made:
+            self._made[id] = schema_of(self._models[id], self._models)
+        return self._made[id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._models)
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._models
+
+
+def route(schema: Schema, name: str, schemas: Mapping[str, Schema]) -> Route | None:
+    """Where a field's name leads, `product.brand.name` from an order; None where it leads nowhere."""
+    hops: list[Relation] = []
+    here, rest = schema, name
+    while rest not in here.fields:
+        head, _, rest = rest.partition(".")
+        relation = here.relations.get(head)
+        if relation is None or relation.model not in schemas:
+            return None
+        hops.append(relation)
+        here = schemas[relation.model]
+        if not rest:
+            return Route(tuple(hops), here, None)
+    return Route(tuple(hops), here, here.fields[rest])
+
+
+def schema_of(spec: ModelSpec, known: Collection[str] = ()) -> Schema:
+    """The schema of a model. `known`: the ids that a relation's model is looked up among; one beside this model comes first."""
     fields = {column.name: _declared(column) for column in spec.columns}
     if spec.option.timestamps:
         fields.update((name, Field(name, "moment", hidden=True)) for name in TIMESTAMPS if name not in fields)
@@ -90,7 +161,17 @@ def schema_of(spec: ModelSpec) -> Schema:
     own = spec.id.rpartition(".")[2].replace("_", " ")
     name = spec.name or own.capitalize()
     names = (name, own, spec.table.name.replace("_", " "), *short_pieces(spec.table.comment))
-    return Schema(spec.id, name, names, fields, key, _title(fields))
+    relations = {
+        name: Relation(name, _beside(spec.id, said.model, known), said.type == "hasMany", said.key, said.foreign)
+        for name, said in spec.relations.items()
+    }
+    return Schema(spec.id, name, names, fields, key, _title(fields), relations)
+
+
+def _beside(id: str, name: str, known: Collection[str]) -> str:
+    """The full id of a model that the model `id` names: `agents.shop.customer` for `customer` in `agents.shop.order`."""
+    own = f"{id.rpartition('.')[0]}.{name}"
+    return own if own in known else name
 
 
 def short_pieces(comment: str) -> list[str]:

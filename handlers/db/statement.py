@@ -14,9 +14,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.sql import ColumnElement
 
-from handlers.db.dsl import EVERY_TEXT, MATCH_ANY, MATCH_NONE, MATCHES, QueryDSL
+from handlers.db.dsl import EVERY_TEXT, MATCH_ANY, MATCH_NONE, MATCHES, QueryDSL, conditions
 from handlers.db.permission import Permit
 from handlers.db.schema import Field, Schema
+from host.errors import SourceError
 from host.types.search import Order, Where
 from host.types.specs import CREATED_BY, DELETED, SHARE, TEAM, TENANT, UPDATED_BY, ModelSpec
 
@@ -60,8 +61,18 @@ class Compiler:
     # ---- conditions
 
     def _conditions(self, dsl: QueryDSL, permit: Permit | None) -> list[Clause]:
-        asked = [self._words(where) if where.op in MATCHES else self._where(where) for where in dsl.wheres]
-        return [*asked, *self._always(permit)]
+        if dsl.computed or any("." in name for name in self._named(dsl)):
+            raise SourceError("a query over relations, and one that computes figures, cannot be answered by this version")
+        return [*(self._condition(where) for where in dsl.wheres), *self._always(permit)]
+
+    def _named(self, dsl: QueryDSL) -> list[str]:
+        return [*dsl.select, *(order.field for order in dsl.orders), *(where.field for where in conditions(dsl.wheres))]
+
+    def _condition(self, where: Where) -> Clause:
+        if where.group is not None:
+            parts = [self._condition(one) for one in where.group]
+            return sa.or_(sa.false(), *parts) if where.any_of is not None else sa.and_(sa.true(), *parts)
+        return self._words(where) if where.op in MATCHES else self._where(where)
 
     def _always(self, permit: Permit | None) -> list[Clause]:
         alive = [self._table.c[DELETED].is_(None)] if self._spec.option.soft_deletes else []

@@ -24,7 +24,7 @@ from handlers.db.dsl import QueryDSL
 from handlers.db.engine import Engines
 from handlers.db.loading import Loaded, load_model
 from handlers.db.permission import Permit
-from handlers.db.schema import Schema, schema_of
+from handlers.db.schema import Schema, Schemas
 from handlers.db.statement import Compiler
 from handlers.db.tables import table_of
 from host.errors import HostError, UnknownName
@@ -56,23 +56,21 @@ class Store:
         self._engines = Engines(url, timeout_ms)
         self._models = models
         self._compilers: dict[str, Compiler] = {}
-        self._schemas: dict[str, Schema] = {}
+        self.schemas = Schemas(models)
         self._samples: OrderedDict[tuple[str, Permit | None], tuple[float, Samples]] = OrderedDict()
 
     def schema(self, model: str) -> Schema:
-        if model not in self._schemas:
-            self._schemas[model] = schema_of(self._spec(model))
-        return self._schemas[model]
+        return self.schemas[model]
 
     def statement(self, dsl: QueryDSL, permit: Permit | None, limit: int) -> sa.Select[Any]:
-        """The statement of a query that `lint` passed."""
+        """The statement of a query that the linter passed."""
         return self._compiler(dsl.model).query(dsl, permit, limit)
 
     def render(self, statement: sa.Select[Any]) -> tuple[str, dict[str, Any]]:
         return self._engines.render(statement)
 
     async def run(self, dsl: QueryDSL, permit: Permit | None, limit: int) -> Answer:
-        """Run a query that `lint` passed. Raises SourceError."""
+        """Run a query that the linter passed. Raises SourceError."""
         statement, count = self.statement(dsl, permit, limit), self._compiler(dsl.model).count(dsl, permit)
 
         def work(connection: Connection) -> Answer:

@@ -16,6 +16,7 @@ Listed = TypeVar("Listed")
 
 MOST_ENTRIES = 1000  # of a list or mapping whose entries are checked one by one
 MOST_UNKNOWN = 20  # unknown keys that are named
+DEEPEST = 60  # steps of a path below which unknown keys are left to the model's own validator, which gives up in time
 LONGEST_NAME = 80  # characters of a key in a report
 
 
@@ -103,7 +104,7 @@ def _strip(
     model: type[BaseModel], raw: Mapping[str, Any], path: str, unknown: list[tuple[str, str, type[BaseModel]]]
 ) -> dict[str, Any]:
     """`raw` without keys that the model does not have; those are added to `unknown`: (path, key, model)."""
-    if model.model_config.get("extra") == "allow":
+    if model.model_config.get("extra") == "allow" or path.count(".") > DEEPEST:
         return dict(raw)
     names = names_of(model)
     kept: dict[str, Any] = {}

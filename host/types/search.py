@@ -5,9 +5,10 @@ Field names are those of the wire and of JavaScript.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from host.types.base import Few, Value
 
@@ -16,12 +17,77 @@ Source = Literal["user", "hook", "auto"]
 SEARCH_TYPES: tuple[SearchType, ...] = ("web", "kb", "db")
 
 
-class Where(Value):
-    """One condition on a model's field; conditions of a list are ANDed."""
+def _grouped(listed: Any) -> Any:
+    """A list in which some conditions say `or: true`, which joins them to what stands before, as groups. AND binds closer:
+    [a, b, {…c, or: true}, d] is (a and b) or (c and d)."""
+    if not isinstance(listed, (list, tuple)) or not any(_joins(entry) is not None for entry in listed):
+        return listed
+    runs: list[list[Any]] = [[]]
+    for entry in listed:
+        if _joins(entry) and runs[-1]:
+            runs.append([])
+        runs[-1].append(entry if _joins(entry) is None else {key: value for key, value in entry.items() if key != "or"})
+    return runs[0] if len(runs) == 1 else [{"or": [run[0] if len(run) == 1 else {"and": run} for run in runs]}]
 
-    field: str = Field(validation_alias=AliasChoices("field", "column"))
+
+def _joins(entry: Any) -> bool | None:
+    """Whether a condition says `or: true` or `or: false` of itself; None where it does not."""
+    said = entry.get("or") if isinstance(entry, Mapping) else None
+    return said if isinstance(said, bool) else None
+
+
+class Where(Value):
+    """A condition on a field, or a group of conditions; conditions of a list are ANDed.
+
+    `field` may be one of a related record: `product.brand.name`. A group holds when any of its conditions does (`or`) or when
+    all do (`and`; `wheres` is the same). `or: true` beside a condition joins it to those before it.
+    """
+
+    field: str = Field(default="", validation_alias=AliasChoices("field", "column"))
     op: str = "="
     value: Any = None
+    any_of: Wheres | None = Field(default=None, validation_alias=AliasChoices("or", "any_of"), serialization_alias="or")
+    all_of: Wheres | None = Field(
+        default=None, validation_alias=AliasChoices("and", "wheres", "all_of"), serialization_alias="and"
+    )
+
+    @model_validator(mode="after")
+    def _one_thing(self) -> Where:
+        said = [bool(self.field), self.any_of is not None, self.all_of is not None]
+        if sum(said) != 1:
+            raise ValueError("needs either a field, or 'or' with a list of conditions, or 'and' with one")
+        return self
+
+    @property
+    def group(self) -> tuple[Where, ...] | None:
+        """The conditions of a group; None for a condition on a field."""
+        return self.all_of if self.any_of is None else self.any_of
+
+    def wire(self) -> dict[str, Any]:
+        """As JSON in the query language."""
+        if self.group is None:
+            return {"field": self.field, "op": self.op, "value": self.model_dump(mode="json", include={"value"})["value"]}
+        return {"and" if self.any_of is None else "or": [where.wire() for where in self.group]}
+
+
+Wheres = Annotated[Few[tuple[Where, ...]], BeforeValidator(_grouped)]
+Where.model_rebuild()
+
+
+class Aggregate(Value):
+    """A figure over the records that match: their number (`count`, of `*`), or a sum, an average, a least or greatest value
+    of a field. `as` names it in orders and in the answer. `distinct` counts different values."""
+
+    function: Literal["count", "sum", "avg", "min", "max"] = Field(validation_alias=AliasChoices("function", "func", "fn"))
+    field: str = Field(default="*", validation_alias=AliasChoices("field", "column"))
+    name: str = Field(default="", validation_alias=AliasChoices("as", "name"), serialization_alias="as")
+    distinct: bool = False
+
+    @property
+    def called(self) -> str:
+        """Its name in the answer: the one it was given, or `count`, `sum_price`, `max_product_price`."""
+        plain = self.field.replace(".", "_")
+        return self.name or (self.function if plain == "*" else f"{self.function}_{plain}")
 
 
 class Order(Value):
@@ -71,9 +137,17 @@ class DBOptions(Value):
 
     limit: int | None = Field(default=None, ge=1, le=1000, description="Most records to return")
     models: Few[tuple[str, ...]] | None = Field(default=None, description="Models to query (default: the assistant's)")
-    wheres: Few[tuple[Where, ...]] | None = Field(default=None, description="Conditions ANDed with those of the question")
+    wheres: Wheres | None = Field(default=None, description="Conditions ANDed with those of the question")
     orders: Few[tuple[Order, ...]] | None = Field(default=None, description="Sort orders")
     select: Few[tuple[str, ...]] | None = Field(default=None, description="Fields to return (default: all)")
+    groups: Few[tuple[str, ...]] | None = Field(
+        default=None,
+        validation_alias=AliasChoices("groups", "group_by", "groupBy"),
+        description="Fields by which records are grouped; each group is one item",
+    )
+    aggregates: Few[tuple[Aggregate, ...]] | None = Field(
+        default=None, description="Figures instead of records, one item a group"
+    )
     rerank: RerankOptions | None = None
 
 
@@ -83,7 +157,7 @@ class RecordQuery(Value):
     model: str
     record_id: Any = Field(default=None, description="The primary key: that record alone")
     select: tuple[str, ...] = Field(default=(), description="Fields to return (default: all)")
-    wheres: Few[tuple[Where, ...]] = Field(default=(), description="Conditions, all of which must hold")
+    wheres: Wheres = Field(default=(), description="Conditions, all of which must hold")
     orders: Few[tuple[Order, ...]] = Field(default=(), description="Sort orders")
     limit: int = Field(default=1000, ge=1, le=1000, description="Most records to return")
 

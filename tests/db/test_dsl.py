@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.db.dsl import EVERY_TEXT, PLAIN, QueryDSL, lint, parse
+from handlers.db import linter
+from handlers.db.dsl import EVERY_TEXT, PLAIN, QueryDSL, parse
 from handlers.db.permission import permit_for
 from handlers.db.schema import schema_of
 from handlers.db.statement import Compiler
@@ -27,7 +28,8 @@ DIALECTS = {name: sa.make_url(f"{name}://").get_dialect()() for name in ("sqlite
 
 
 def checked(field: str, op: str, value: Any = None) -> Where:
-    return lint(QueryDSL(model="product", wheres=(Where(field=field, op=op, value=value),)), SCHEMA).wheres[0]
+    query = QueryDSL(model="product", wheres=(Where(field=field, op=op, value=value),))
+    return linter.checked(query, {"product": SCHEMA}).wheres[0]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_no_value_ever_becomes_the_text_of_a_statement(
     shapes = []
     for values in (wheres, [where.model_copy(update={"value": _other(where.value)}) for where in wheres]):
         try:
-            query = lint(QueryDSL(model="product", wheres=tuple(values)), schema)
+            query = linter.checked(QueryDSL(model="product", wheres=tuple(values)), {"product": schema})
         except SourceError:
             return
         who = identity if values is wheres else Identity(user_id="someone", tenant_id="somewhere")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.db.dsl import EVERY_TEXT, lint
+from handlers.db.dsl import EVERY_TEXT
+from handlers.db.linter import lint
 from handlers.db.question.lexicon import Lexicons
 from handlers.db.question.reading import Offer, Reading, read_question
 from handlers.db.question.vocabulary import made, vocabulary
@@ -218,13 +219,13 @@ def test_any_words_in_any_order_give_a_sound_query_and_the_same_one_again(words:
     first = readings(question)
     assert first == readings(question)
     for reading in first:
-        lint(reading.dsl, OFFERS[reading.dsl.model].schema)
+        assert lint(reading.dsl, {reading.dsl.model: OFFERS[reading.dsl.model].schema}) == []
 
 
 @given(st.text(max_size=60))
 def test_any_text_can_be_read(text: str) -> None:
     for reading in readings(text or "x"):
-        lint(reading.dsl, OFFERS[reading.dsl.model].schema)
+        assert lint(reading.dsl, {reading.dsl.model: OFFERS[reading.dsl.model].schema}) == []
 
 
 def test_another_language_is_a_file_and_an_unknown_one_names_those_there_are() -> None:
