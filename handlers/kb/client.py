@@ -18,8 +18,10 @@ from typing import Any, Literal
 
 import anyio
 
-from handlers.kb.store import Answer, Hit, Incoming, Made, Question, Stored, Told, Usage, plain
+from handlers.kb.store import Answer, Hit, Incoming, Made, Question, Stored, Told, Usage, plain, question_out
 from host.errors import StorageError, WorkerDied
+from host.types.fields import Scalar
+from host.types.filters import Filter, dumped
 from host.workers import Link
 
 _NAME = "the knowledge base's worker"
@@ -52,17 +54,37 @@ class KBClient:
         return outcome
 
     async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
-        body = {"collection": collection, "made": plain(made), "question": plain(question)}
+        body = {"collection": collection, "made": plain(made), "question": question_out(question)}
         found = await self._ask("search", body)
         if found is None:
             return Answer(exists=False)
         return Answer(**{**found, "hits": _hits(found["hits"])})
 
-    async def passages(self, collection: str, tenant: str | None, document: str, /) -> tuple[Hit, ...]:
-        return _hits(await self._ask("passages", {"collection": collection, "tenant": tenant, "document": document}))
+    async def passages(
+        self, collection: str, tenant: str | None, document: str, /, *, ordinals: Sequence[int] | None = None
+    ) -> tuple[Hit, ...]:
+        wanted = None if ordinals is None else list(ordinals)
+        body = {"collection": collection, "tenant": tenant, "document": document, "ordinals": wanted}
+        return _hits(await self._ask("passages", body))
 
-    async def usage(self, collection: str, tenant: str | None, /, *, made: Made | None = None) -> Usage:
-        found = await self._ask("usage", {"collection": collection, "tenant": tenant, "made": plain(made) if made else None})
+    async def facets(
+        self, collection: str, tenant: str | None, fields: Sequence[str], filter: Filter | None, limit: int, /
+    ) -> dict[str, list[tuple[Scalar, int]]]:
+        among = None if filter is None else dumped(filter)
+        body = {"collection": collection, "tenant": tenant, "fields": list(fields), "filter": among, "limit": limit}
+        found = await self._ask("facets", body)
+        return {name: [(value, count) for value, count in counted] for name, counted in found.items()}
+
+    async def usage(
+        self, collection: str, tenant: str | None, /, *, made: Made | None = None, documents: Sequence[str] | None = None
+    ) -> Usage:
+        body = {
+            "collection": collection,
+            "tenant": tenant,
+            "made": plain(made) if made else None,
+            "documents": None if documents is None else list(documents),
+        }
+        found = await self._ask("usage", body)
         if found is None:
             return Usage()
         return Usage(**{**found, "documents": tuple(Stored(**raw) for raw in found["documents"])})

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Literal
 
 from handlers.kb import fusion
-from handlers.kb.edge import ORDINALS, Analyser, NewPoint, Shard
+from handlers.kb.edge import FIRST, ORDINALS, Analyser, NewPoint, Shard, shown_fields, stored_fields
 from handlers.kb.language import UNSPACED, language_of, scripts, words_can_match
 from handlers.kb.manifest import Manifest
-from handlers.kb.store import Answer, Hit, Incoming, Made, Question, Stored, Usage, unpacked
+from handlers.kb.store import Answer, Hit, Incoming, Made, Question, Stored, Usage, packed, unpacked
 from host.errors import ConfigError, StorageError
+from host.types.fields import Scalar
+from host.types.filters import Filter
 
 BATCH = 64  # points written before others get their turn
 POOL = 64  # passages of each ranking that are fused, at least
@@ -63,9 +65,8 @@ class Collection:
             folder.mkdir(parents=True)
             shard = Shard.create(folder / "shard", made.dimensions)
             manifest = Manifest(folder / "manifest.sqlite")
-            unfinished = folder / "made.json.new"
-            unfinished.write_text(json.dumps(asdict(made), indent=2) + "\n", encoding="utf-8")
-            unfinished.replace(folder / "made.json")
+            shard.index_fields({}, made.fields)
+            _write_made(folder, made)
         except OSError as exc:
             raise StorageError(f"collection {id!r} cannot be made in {str(folder)!r}: {exc.strerror or exc}") from exc
         return cls(id, folder, made, shard, manifest)
@@ -86,6 +87,17 @@ class Collection:
             f"collection {self.id!r} was made with {there}, and is declared with {now}",
             hint=f"declare it as it was, or remove all its documents (`groundhook kb remove {self.id} ID…`) and add them again",
         )
+
+    def declare(self, fields: Mapping[str, str]) -> None:
+        """Bring the indexes of payload fields in line with what is declared now. Raises StorageError."""
+        if self.made.fields == fields:
+            return
+        try:
+            self._shard.index_fields(self.made.fields, fields)
+            self.made = replace(self.made, fields=dict(fields))
+            _write_made(self._folder, self.made)
+        except OSError as exc:
+            raise StorageError(f"collection {self.id!r} cannot be changed in {str(self._folder)!r}: {exc.strerror}") from exc
 
     def put(self, document: Incoming) -> Generator[int, None, Literal["added", "replaced"]]:
         """Store a document in place of its last version; yields after each batch how many passages are written, so that
@@ -115,26 +127,36 @@ class Collection:
         vector = unpacked(question.vector)
         words = self._question.question(question.text) if fits else None
         pool = max(POOL, 4 * question.limit)
-        ranked = self._shard.rank(vector, words, limit=pool, tenant=question.tenant, hidden=self._manifest.hidden)
+        ranked = self._shard.rank(
+            vector, words, limit=pool, tenant=question.tenant, hidden=self._manifest.hidden, among=question.filter
+        )
         order = fusion.fuse(ranked.dense, ranked.words, ranked.cosines, limit=pool)
         enough = [id for id in order if ranked.cosines[id] >= question.least_cosine]
         return Answer(
-            hits=self._hits({id: ranked.cosines[id] for id in enough[: question.limit]}),
+            hits=self._hits({id: ranked.cosines[id] for id in enough[: question.limit]}, vectors=question.vectors),
             candidates=len(order),
             below=len(order) - len(enough),
             lexical="used" if ranked.words else "no match" if fits else "other script",
         )
 
-    def passages(self, tenant: str, document: str) -> tuple[Hit, ...]:
+    def facets(
+        self, tenant: str | None, fields: Sequence[str], among: Filter | None, limit: int
+    ) -> dict[str, list[tuple[Scalar, int]]]:
+        known = {name: self.made.fields[name] for name in fields if name in self.made.fields}
+        return self._shard.facets(known, tenant=tenant, hidden=self._manifest.hidden, among=among, limit=limit)
+
+    def passages(self, tenant: str, document: str, ordinals: Sequence[int] | None = None) -> tuple[Hit, ...]:
         found = self._manifest.generation(tenant, document)
         if found is None:
             return ()
         generation, chunks = found
-        return self._hits({generation << ORDINALS | ordinal: 1.0 for ordinal in range(chunks)})
+        wanted = range(chunks) if ordinals is None else [ordinal for ordinal in ordinals if 0 <= ordinal < chunks]
+        return self._hits({generation << ORDINALS | ordinal: 1.0 for ordinal in wanted})
 
-    def usage(self, tenant: str | None) -> Usage:
+    def usage(self, tenant: str | None, documents: Sequence[str] | None = None) -> Usage:
         size = sum(path.stat().st_blocks * 512 for path in self._folder.rglob("*") if path.is_file())
-        return Usage(documents=tuple(self._manifest.stored(tenant)), disk_bytes=size, language=self.made.language)
+        stored = self._manifest.stored(tenant, documents)
+        return Usage(documents=tuple(stored), disk_bytes=size, language=self.made.language)
 
     def stored(self, tenant: str | None) -> list[Stored]:
         return self._manifest.stored(tenant)
@@ -161,20 +183,26 @@ class Collection:
                 payload={
                     "generation": generation,
                     "tenant": document.tenant,
+                    "document": document.document,
+                    **({"fields": stored_fields(document.fields)} if document.fields else {}),
+                    **({FIRST: 1} if ordinal == 0 else {}),
                     **{name: getattr(passage, name) for name in _KEPT},
                 },
             )
             for ordinal, passage in enumerate(document.passages[start : start + BATCH], start)
         ]
 
-    def _hits(self, cosines: Mapping[int, float]) -> tuple[Hit, ...]:
+    def _hits(self, cosines: Mapping[int, float], *, vectors: bool = False) -> tuple[Hit, ...]:
         """The passages of these points, in this order."""
         payloads = self._shard.payloads(list(cosines))
+        brought = self._shard.vectors(list(cosines)) if vectors else {}
         hits = []
         for id, cosine in cosines.items():
             document, title, url = self._manifest.shown(id >> ORDINALS)
-            kept = {name: payloads[id][name] for name in ("passage", "content", "heading", "page")}
-            hits.append(Hit(document=document, title=title, url=url, ordinal=id & _MOST, cosine=cosine, **kept))
+            kept = {name: payloads[id][name] for name in _KEPT}
+            kept |= {"fields": shown_fields(payloads[id].get("fields", {}), self.made.fields)}
+            vector = packed(brought[id]) if vectors else b""
+            hits.append(Hit(document=document, title=title, url=url, ordinal=id & _MOST, cosine=cosine, vector=vector, **kept))
         return tuple(hits)
 
     def _mean_length(self, document: Incoming) -> float:
@@ -186,6 +214,12 @@ class Collection:
     def _length(self, text: str) -> int:
         """About how many words; about two letters each where no spaces part them."""
         return len(text) // 2 if self.made.language in UNSPACED else len(text.split())
+
+
+def _write_made(folder: Path, made: Made) -> None:
+    unfinished = folder / "made.json.new"
+    unfinished.write_text(json.dumps(asdict(made), indent=2) + "\n", encoding="utf-8")
+    unfinished.replace(folder / "made.json")
 
 
 def _worded(made: Made) -> str:

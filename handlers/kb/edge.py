@@ -3,11 +3,14 @@
 One `Shard` is one collection's points on disk. It is synchronous, and the engine holds the interpreter's lock in every
 call: only the knowledge base's worker process may use it. Point ids carry the generation of their document
 (`generation << 20 | ordinal`), so that a version of a document is one range of numbers.
+
+Payload fields stand under `fields` in the payload. The engine's binding matches no booleans (they become numbers on the way):
+they are stored as 0 and 1, and given back by their declared type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +20,12 @@ import qdrant_edge as engine
 
 from handlers.kb.language import PLAIN, STEMMED, UNSPACED
 from host.errors import StorageError
+from host.types.fields import Fields, Scalar
+from host.types.filters import DOCUMENT, Both, Exists, Filter, Not, OneOf, Range
 
 ORDINALS = 20  # bits of a point id for the place in the document
 DENSE, WORDS = "dense", "bm25"
+FIRST = "first"  # of the payload: the first passage of its document
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,8 @@ class Shard:
             shard = cls(path, engine.EdgeShard.create(str(path), config))
             shard._index("tenant", engine.KeywordIndexParams(is_tenant=True))
             shard._index("generation", engine.IntegerIndexParams(lookup=True, range=False))
+            shard._index("document", engine.KeywordIndexParams())
+            shard._index(FIRST, engine.IntegerIndexParams(lookup=True, range=False))
         return shard
 
     @classmethod
@@ -87,6 +95,16 @@ class Shard:
         """Raises StorageError, also when another process has it open."""
         with _engine_at(path):
             return cls(path, engine.EdgeShard.load(str(path)))
+
+    def index_fields(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+        """Index payload fields by their types; what is no longer declared, or as something else, loses its index."""
+        with _engine_at(self._path):
+            for name, type in before.items():
+                if now.get(name) != type and type in _INDEXES:
+                    self._handle.update(engine.UpdateOperation.delete_field_index(_path_of(name)))
+            for name, type in now.items():
+                if before.get(name) != type and type in _INDEXES:
+                    self._index(_path_of(name), _INDEXES[type]())
 
     def upsert(self, points: Sequence[NewPoint]) -> None:
         made = [engine.Point(point.id, {DENSE: point.vector, WORDS: point.words}, point.payload) for point in points]
@@ -114,10 +132,11 @@ class Shard:
         limit: int,
         tenant: str | None,
         hidden: Collection[int],
+        among: Filter | None = None,
     ) -> Rankings:
         """The `limit` nearest passages by vector, and by words when there are any; each passage has its cosine. Generations
-        in `hidden` are left out."""
-        wanted = _filter(tenant, hidden)
+        in `hidden` are left out, and passages that do not fulfil `among`."""
+        wanted = _filter(tenant, hidden, among)
         questions = [engine.QueryRequest(limit=limit, query=engine.Query.Nearest(vector, using=DENSE), filter=wanted)]
         if words is not None and words.indices:
             questions.append(engine.QueryRequest(limit=limit, query=engine.Query.Nearest(words, using=WORDS), filter=wanted))
@@ -127,6 +146,26 @@ class Shard:
             unmeasured = by_words.keys() - found[0].keys()
             cosines = found[0] | (self._cosines(vector, unmeasured) if unmeasured else {})
         return Rankings(found[0], by_words, cosines)
+
+    def facets(
+        self, fields: Mapping[str, str], *, tenant: str | None, hidden: Collection[int], among: Filter | None, limit: int
+    ) -> dict[str, list[tuple[Scalar, int]]]:
+        """How many documents have each value of an indexed field: the most frequent `limit`."""
+        found: dict[str, list[tuple[Scalar, int]]] = {}
+        whole = _filter(tenant, hidden, among, [engine.FieldCondition(FIRST, match=engine.MatchValue(1))])
+        for name, type in fields.items():
+            with _engine_at(self._path):
+                # The engine breaks ties as it likes: all values are asked for, and cut here.
+                asked = engine.FacetRequest(_path_of(name), limit=_MOST_VALUES, exact=True, filter=whole)
+                counted = [(_shown(hit.value, type), hit.count) for hit in self._handle.facet(asked).hits]
+            found[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))[:limit]
+        return found
+
+    def vectors(self, ids: Sequence[int]) -> dict[int, list[float]]:
+        with _engine_at(self._path):
+            records = self._handle.retrieve(list(ids), False, [DENSE])
+        brought: dict[int, Any] = {int(record.id): record.vector for record in records}
+        return {id: vector[DENSE] for id, vector in brought.items()}
 
     def payloads(self, ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
         with _engine_at(self._path):
@@ -142,7 +181,7 @@ class Shard:
         points = self._handle.query(engine.QueryRequest(limit=len(ids), query=nearest, filter=among))
         return {int(point.id): point.score for point in points}
 
-    def _index(self, field: str, params: engine.KeywordIndexParams | engine.IntegerIndexParams) -> None:
+    def _index(self, field: str, params: Any) -> None:
         self._handle.update(engine.UpdateOperation.create_field_index(field, params))
 
 
@@ -150,14 +189,69 @@ def _equals(field: str, value: str | int) -> engine.FieldCondition:
     return engine.FieldCondition(field, match=engine.MatchValue(value))
 
 
-def _filter(tenant: str | None, hidden: Collection[int]) -> engine.Filter | None:
-    if tenant is None and not hidden:
+def _filter(tenant: str | None, hidden: Collection[int], among: Filter | None, more: Sequence[Any] = ()) -> engine.Filter | None:
+    must = [*([_equals("tenant", tenant)] if tenant is not None else []), *([_condition(among)] if among else []), *more]
+    if not must and not hidden:
         return None
     # A filter on generations makes the engine's plan twice as slow, so it is there only while a document is being replaced.
     return engine.Filter(
-        must=[_equals("tenant", tenant)] if tenant is not None else None,
+        must=must or None,
         must_not=[engine.FieldCondition("generation", match=engine.MatchAny(sorted(hidden)))] if hidden else None,
     )
+
+
+def _condition(filter: Filter) -> Any:
+    match filter:
+        case OneOf(field, values):
+            # Of no values the engine's condition fulfils nothing, as it should.
+            return engine.FieldCondition(_path_of(field), match=engine.MatchAny([_stored(value) for value in values]))
+        case Range(field, gt, gte, lt, lte):
+            moments = any(isinstance(bound, str) for bound in (gt, gte, lt, lte))
+            kind: Any = engine.RangeDateTime if moments else engine.RangeFloat
+            return engine.FieldCondition(_path_of(field), range=kind(gt=gt, gte=gte, lt=lt, lte=lte))
+        case Exists(field):
+            return engine.Filter(must_not=[engine.IsEmptyCondition(_path_of(field))])
+        case Not(one):
+            return engine.Filter(must_not=[_condition(one)])
+        case Both("and", parts):
+            return engine.Filter(must=[_condition(part) for part in parts])
+        case Both(_, parts):
+            return engine.Filter(should=[_condition(part) for part in parts])
+
+
+def _path_of(field: str) -> str:
+    return "document" if field == DOCUMENT else f'fields."{field}"'
+
+
+def stored_fields(fields: Fields) -> dict[str, Any]:
+    """Payload fields as the engine can match them."""
+    return {name: [_stored(v) for v in value] if isinstance(value, list) else _stored(value) for name, value in fields.items()}
+
+
+def shown_fields(stored: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
+    """What `stored_fields` was made from."""
+    return {
+        name: [_shown(v, types.get(name)) for v in value] if isinstance(value, list) else _shown(value, types.get(name))
+        for name, value in stored.items()
+    }
+
+
+def _stored(value: Scalar) -> Any:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _shown(value: Any, type: str | None) -> Any:
+    return bool(value) if type == "boolean" else value
+
+
+_INDEXES: Mapping[str, Callable[[], Any]] = {
+    "keyword": engine.KeywordIndexParams,
+    "integer": lambda: engine.IntegerIndexParams(lookup=True, range=True),
+    "boolean": lambda: engine.IntegerIndexParams(lookup=True, range=False),
+    "float": engine.FloatIndexParams,
+    "datetime": engine.DatetimeIndexParams,
+}
+_MOST_VALUES = 100_000  # of one facet
 
 
 @contextmanager

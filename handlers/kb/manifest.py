@@ -126,13 +126,13 @@ class Manifest:
             ).fetchone()
         return (row[0], row[1]) if row else None
 
-    def stored(self, tenant: str | None) -> list[Stored]:
-        """The live documents of a tenant, or of all (None), by tenant and id."""
+    def stored(self, tenant: str | None, documents: Sequence[str] | None = None) -> list[Stored]:
+        """The live documents of a tenant, or of all (None), by tenant and id; of these ids only when some are named."""
         with self._speaking():
             rows: list[tuple[Any, ...]] = self._db.execute(
                 f"select {_COLUMNS} from generations where state = 'live' and (?1 is null or tenant = ?1) "
-                "order by tenant, document",
-                [tenant],
+                "and (?2 is null or document in (select value from json_each(?2))) order by tenant, document",
+                [tenant, None if documents is None else json.dumps(list(documents))],
             ).fetchall()
         names = _COLUMNS.split(", ")
         return [Stored(**dict(zip(names, row, strict=True))) for row in rows]

@@ -11,19 +11,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from host.types.fields import Fields, Scalar
+from host.types.filters import Filter, dumped, loaded
+
 Told = Callable[[int, int], None]  # passages stored, of how many
 
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
     """What a collection is made with; a store refuses to mix. `language` may be "auto": decided by the first document
-    and kept. `tenanted`: every document belongs to a tenant."""
+    and kept. `tenanted`: every document belongs to a tenant. `fields` are the payload fields with their types; they may change
+    without harm, and a store brings its indexes in line when a document is put."""
 
     provider: str
     model: str
     dimensions: int
     language: str = "auto"
     tenanted: bool = False
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +48,8 @@ class Passage:
 
 @dataclass(frozen=True, kw_only=True)
 class Incoming:
-    """A document to be stored. `fingerprint` says what it was made from: equal ones need not be stored again."""
+    """A document to be stored. `fingerprint` says what it was made from: equal ones need not be stored again. `fields` are its
+    payload, of the types that `Made.fields` names."""
 
     document: str
     title: str
@@ -52,6 +58,7 @@ class Incoming:
     tenant: str = ""
     url: str = ""
     bytes: int = 0
+    fields: Fields = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +76,8 @@ class Stored:
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
-    """A passage that was found. `cosine` is that of question and passage, whatever put the passage where it stands."""
+    """A passage that was found. `cosine` is that of question and passage, whatever put the passage where it stands. `start` and
+    `end` are characters of the document; `fields` its payload; `vector` is there when it was asked for."""
 
     document: str
     title: str
@@ -80,18 +88,24 @@ class Hit:
     page: int
     ordinal: int
     cosine: float
+    start: int = 0
+    end: int = 0
+    fields: Fields = field(default_factory=dict)
+    vector: bytes = b""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
     """What is searched for: a vector as in `Passage`, the question's words, at most `limit` passages of at least
-    `least_cosine`, of one tenant (None: the collection has none)."""
+    `least_cosine`, of one tenant (None: the collection has none), that fulfil `filter`. `vectors`: the hits bring theirs."""
 
     vector: bytes
     text: str
     limit: int
     least_cosine: float = -1.0
     tenant: str | None = None
+    filter: Filter | None = None
+    vectors: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,12 +142,25 @@ class VectorStore(Protocol):
 
     async def search(self, collection: str, made: Made, question: Question, /) -> Answer: ...
 
-    async def passages(self, collection: str, tenant: str | None, document: str, /) -> tuple[Hit, ...]:
-        """A whole document in its order; empty when there is none. Cosines are 1."""
+    async def passages(
+        self, collection: str, tenant: str | None, document: str, /, *, ordinals: Sequence[int] | None = None
+    ) -> tuple[Hit, ...]:
+        """A whole document in its order, or those of its passages; empty when there is none. Cosines are 1."""
         ...
 
-    async def usage(self, collection: str, tenant: str | None, /, *, made: Made | None = None) -> Usage:
-        """What is stored; `tenant` None: of all tenants. With `made`, refuses as adding would."""
+    async def facets(
+        self, collection: str, tenant: str | None, fields: Sequence[str], filter: Filter | None, limit: int, /
+    ) -> dict[str, list[tuple[Scalar, int]]]:
+        """How many documents that fulfil `filter` have each value of a field: field → (value, documents), the most frequent
+        `limit` first, equal ones by value. Fields are of the types keyword, integer or boolean; one that no document has
+        gives nothing."""
+        ...
+
+    async def usage(
+        self, collection: str, tenant: str | None, /, *, made: Made | None = None, documents: Sequence[str] | None = None
+    ) -> Usage:
+        """What is stored; `tenant` None: of all tenants. With `made`, refuses as adding would. With `documents`, only those are
+        listed."""
         ...
 
     async def relocate(self, collection: str, tenant: str, urls: Mapping[str, str], /) -> None:
@@ -155,6 +182,15 @@ def unpacked(vector: bytes) -> list[float]:
     values = array("f")
     values.frombytes(vector)
     return values.tolist()
+
+
+def question_out(question: Question) -> dict[str, Any]:
+    """A question as a mapping for a message."""
+    return {**vars(question), "filter": None if question.filter is None else dumped(question.filter)}
+
+
+def question_in(raw: Mapping[str, Any]) -> Question:
+    return Question(**{**raw, "filter": None if raw["filter"] is None else loaded(raw["filter"])})
 
 
 def plain(value: Any) -> dict[str, Any]:

@@ -33,8 +33,9 @@ import anyio.lowlevel
 import portalocker
 
 from handlers.kb.collection import Collection
-from handlers.kb.store import Incoming, Made, Passage, Question, Stored, plain
+from handlers.kb.store import Incoming, Made, Passage, Stored, plain, question_in
 from host.errors import HostError, StorageError
+from host.types.filters import loaded
 from host.workers import Link
 
 LISTENS, FAILED, BUSY = 0, 1, 3
@@ -83,8 +84,12 @@ class Worker:
             if operation == "search":
                 link.answer(id, self._search(collection, body))
             elif operation == "passages":
-                hits = collection.passages(body["tenant"] or "", body["document"]) if collection else ()
+                hits = collection.passages(body["tenant"] or "", body["document"], body["ordinals"]) if collection else ()
                 link.answer(id, [plain(hit) for hit in hits])
+            elif operation == "facets":
+                among = None if body["filter"] is None else loaded(body["filter"])
+                found = collection.facets(body["tenant"], body["fields"], among, body["limit"]) if collection else {}
+                link.answer(id, found)
             elif operation == "usage":
                 link.answer(id, self._usage(collection, body))
             elif operation == "relocate":
@@ -98,7 +103,7 @@ class Worker:
         if collection is None:
             return None
         collection.check(Made(**body["made"]))
-        answer = collection.search(Question(**body["question"]))
+        answer = collection.search(question_in(body["question"]))
         return {**plain(answer), "hits": [plain(hit) for hit in answer.hits]}
 
     def _usage(self, collection: Collection | None, body: Any) -> Any:
@@ -106,7 +111,7 @@ class Worker:
             return None
         if body["made"]:
             collection.check(Made(**body["made"]))
-        return asdict(collection.usage(body["tenant"]))
+        return asdict(collection.usage(body["tenant"], body["documents"]))
 
     async def _change(self, link: Link, id: int, operation: str, body: Any) -> None:
         self.busy += 1
@@ -128,6 +133,7 @@ class Worker:
         if collection is None:
             collection = self._open[name] = Collection.create(self._path(name), name, made, document)
         collection.check(made)
+        collection.declare(made.fields)
         try:
             writing = collection.put(document)
             while True:
