@@ -7,9 +7,13 @@ Prints JSON lines {"figure", "value", "unit", "floor", "floor_is", "ratio"} and 
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import socket
 import statistics
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import anyio
+import anyio.to_thread
 import psutil
 
 from bench.figures import figure
@@ -45,6 +50,15 @@ function Create(ctx, messages, options) {
   const count = options.count;
   for (let i = 0; i < count; i++) ctx.search.KB("question");
 }
+"""
+ECHO = """
+import socket, sys, time
+channel, count = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
+began = time.perf_counter()
+for _ in range(count):
+    channel.sendall(b"x" * 64)
+    channel.recv(4096)
+print((time.perf_counter() - began) / count * 1e6)
 """
 TOGETHER = """
 function Create(ctx) {
@@ -127,6 +141,47 @@ async def call_us(engine: HookEngine, script: HookScript) -> float:
     return (taken[1] - taken[0]) / CALLS * 1e6
 
 
+async def echo_us() -> float:
+    """Microseconds for which a process waits that asks this one's event loop for nothing: what two processes need to wake each
+    other."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        asking = await anyio.open_process(
+            [sys.executable, "-c", ECHO, str(theirs.fileno()), str(CALLS)], pass_fds=(theirs.fileno(),), stderr=None
+        )
+    loop = asyncio.get_running_loop()
+    await loop.create_connection(Echo, sock=ours)
+    assert asking.stdout is not None
+    said = await asking.stdout.receive()
+    await asking.wait()
+    return float(said)
+
+
+class Echo(asyncio.Protocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._transport.write(data)
+
+
+async def hop_us() -> float:
+    """The same for a thread of this process."""
+    loop = asyncio.get_running_loop()
+    answered = threading.Lock()
+    answered.acquire()
+
+    def asking() -> float:
+        began = time.perf_counter()
+        for _ in range(CALLS):
+            loop.call_soon_threadsafe(answered.release)
+            answered.acquire()
+        return (time.perf_counter() - began) / CALLS * 1e6
+
+    return await anyio.to_thread.run_sync(asking)
+
+
 async def measured(folder: Path, cache: Path) -> None:
     texts = {"run": of_200_lines(RUN), "calling": CALLING, "together": TOGETHER}
     run, calling, together = (written(folder, name, text) for name, text in texts.items())
@@ -136,8 +191,18 @@ async def measured(folder: Path, cache: Path) -> None:
     for workers, where in ((1, "through a worker"), (0, "in process")):
         async with open_engine(workers=workers, cache=cache) as engine:
             await whole_runs(engine, run, where)
-            calls = [await call_us(engine, calling) for _ in range(9)]
-            figure(f"host call that answers at once, {where}: p50", statistics.median(calls), "us")
+            calls, bare = list[float](), list[float]()
+            for _ in range(9):
+                calls.append(await call_us(engine, calling))
+                bare.append(await (echo_us() if workers else hop_us()))
+            between = "two processes" if workers else "two threads"
+            figure(
+                f"host call that answers at once, {where}: p50",
+                statistics.median(calls),
+                "us",
+                statistics.median(bare),
+                f"{between} that wake each other",
+            )
             if workers:
                 await memory(engine, run)
                 figure(

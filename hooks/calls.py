@@ -52,9 +52,7 @@ LATE = (
     "URL",
     "URLSearchParams",
 )
-# Groups and functions that few runs need; they are made when they are first asked for.
-LATE_GROUPS = (*(f"ctx.memory.{name}" for name in memory.NAMESPACES), "http")
-LATE_FUNCTIONS = ("Process",)
+FUNCTIONS = ("Process",)  # calls that are globals themselves
 
 
 @dataclass(frozen=True)
@@ -69,36 +67,31 @@ class Dialect:
 HOOKS = Dialect(CALLS)
 
 
-def table(units: int, seldom: str, dialect: Dialect = HOOKS) -> str:
-    """The prelude's first argument, as JavaScript. `units` is the size of the bridge's buffer in UTF-16 units, `seldom` the
-    text of seldom.js. Calls without a group are left to the dialect's script."""
+def table(units: int, dialect: Dialect = HOOKS) -> str:
+    """The prelude's argument, as JavaScript. `units` is the size of the bridge's buffer in UTF-16 units. Calls without a group
+    are left to the dialect's script."""
+    root: list[dict[str, Any]] = []
     groups: dict[str, dict[str, Any]] = {}
     for call in dialect.calls:
-        path = call.group
-        if not path or path in LATE_GROUPS:
-            continue
-        group = groups.setdefault(
-            path,
-            {
-                "path": path,
-                "on_ctx": path.split(".")[0] == "ctx",
-                "name": path.removeprefix("ctx."),
-                "prints": call.prints,
-                "maker": call.maker,
-                "names": [],
-            },
-        )
-        group["names"].append(call.js.rpartition(".")[2])
-    later = _later(dialect)
+        if call.group:
+            group = _group(root, groups, call.group)
+            group |= {"prints": call.prints, "maker": call.maker}
+            group["names"].append(call.js.rpartition(".")[2])
+    functions = [call.js for call in dialect.calls if call.js in FUNCTIONS]
     described = {
         "units": units,
+        "groups": root,
+        "added": dialect.script,
+        "late": [*LATE, *MISSING_FUNCTIONS, *MISSING_OBJECTS, *functions],
+    }
+    return json.dumps(described)
+
+
+def seldom_table() -> str:
+    """The argument of seldom.js, as JavaScript."""
+    described = {
         "longest_log": 4096,
         "most_log": 32,
-        "groups": list(groups.values()),
-        "seldom": seldom,
-        "added": dialect.script,
-        "late": [*LATE, *MISSING_FUNCTIONS, *MISSING_OBJECTS, *later["globals"]],
-        "late_groups": later["groups"],
         "missing_on_ctx": MISSING_ON_CTX,
         "missing_functions": MISSING_FUNCTIONS,
         "missing_objects": MISSING_OBJECTS,
@@ -106,14 +99,12 @@ def table(units: int, seldom: str, dialect: Dialect = HOOKS) -> str:
     return json.dumps(described)
 
 
-def _later(dialect: Dialect) -> dict[str, Any]:
-    """{groups: {"http": ["Get", …], "ctx.memory": {"user": ["Get", …]}}, globals: ["http", "Process"]}"""
-    groups: dict[str, Any] = {}
-    found = [call.js for call in dialect.calls if call.js in LATE_FUNCTIONS]
-    for call in dialect.calls:
-        if call.group not in LATE_GROUPS:
-            continue
-        outer, _, inner = call.group.rpartition(".")
-        names = groups.setdefault(outer, {}).setdefault(inner, []) if outer else groups.setdefault(inner, [])
-        names.append(call.js.rpartition(".")[2])
-    return {"groups": groups, "globals": [*found, *(name for name in groups if "." not in name)]}
+def _group(root: list[dict[str, Any]], groups: dict[str, dict[str, Any]], path: str) -> dict[str, Any]:
+    """The group of a path, made with those around it; groups on ctx stand beside the globals."""
+    if path not in groups:
+        outer, _, name = path.rpartition(".")
+        on_ctx = path.split(".")[0] == "ctx"
+        groups[path] = {"path": path, "name": name, "on_ctx": on_ctx, "prints": False, "maker": "", "names": [], "inner": []}
+        around = root if outer in ("", "ctx") else _group(root, groups, outer)["inner"]
+        around.append(groups[path])
+    return groups[path]

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from hooks.compiler import Compiler
 from hooks.engine import Outcome
-from hooks.run import Run
+from hooks.run import Prelude, Run
 from hooks.script import Transpile
 from hooks.seats import Called, Done, Mailbox, Order, Seat, SeatEvent
 from host.errors import HookCrashed
@@ -29,7 +29,7 @@ class InProcessSeat:
         self._timer: asyncio.TimerHandle | None = None
         self._run: Run | None = None
 
-    async def start(self, prelude: str, order: Order) -> None:
+    async def start(self, prelude: Prelude, order: Order) -> None:
         self._run = await anyio.to_thread.run_sync(Run, prelude)
         self._run.begin(order.setup, order.heap_mb, order.cpu_ms, self._tell)
 
@@ -66,7 +66,7 @@ class InProcessSeat:
 
 
 class InProcessSeats:
-    def __init__(self, prelude: str) -> None:
+    def __init__(self, prelude: Prelude) -> None:
         self._prelude = prelude
 
     async def take(self, order: Order, /, *, alone: bool = False) -> Seat:

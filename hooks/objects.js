@@ -3,7 +3,7 @@
 // (the call's full name, its arguments).
 (function (taken, seldom, guard) {
   "use strict";
-  const { defineProperty, lastIndexOf, slice, call, table } = taken;
+  const { defineProperty, lastIndexOf, slice, call, groups } = taken;
 
   const put = (list, index, value) =>
     defineProperty(list, index, { __proto__: null, value, enumerable: true, writable: true, configurable: true });
@@ -18,7 +18,7 @@
     const name = nameOf(full);
     const given = [];
     put(given, 0, id);
-    for (let i = 0; i < args.length && i < table.most_log; i++) {
+    for (let i = 0; i < args.length && i < seldom.most_log; i++) {
       put(given, i + 1, name === "Fail" ? seldom.reason(args[i]) : PRINTS[name] ? seldom.shown(args[i]) : args[i]);
     }
     const answer = call(full, given);
@@ -28,8 +28,8 @@
   function made(id, full) {
     const path = slice(full, 0, lastIndexOf(full, "."));
     const node = { id };
-    for (let i = 0; i < table.groups.length; i++) {
-      const group = table.groups[i];
+    for (let i = 0; i < groups.length; i++) {
+      const group = groups[i];
       for (let j = 0; group.path === path && j < group.names.length; j++) {
         const method = path + "." + group.names[j];
         put(node, group.names[j], (...args) => onNode(id, method, args));

@@ -17,6 +17,7 @@ import anyio
 import psutil
 from anyio.abc import TaskGroup
 
+from hooks.run import Prelude
 from hooks.script import Transpile
 from hooks.seats import Called, Done, Lost, Mailbox, Order, Role, Seat, SeatEvent
 from host.errors import HookCrashed, WorkerDied
@@ -91,13 +92,13 @@ class Worker:
         self._child: Child | None = None
         self._process: psutil.Process | None = None
 
-    async def start(self, prelude: str, environment: Mapping[str, str] | None) -> None:
+    async def start(self, prelude: Prelude, environment: Mapping[str, str] | None) -> None:
         try:
             self._child = await start_child(self.name, MODULE, incoming=self._incoming, environment=environment)
         except OSError as exc:
             raise HookCrashed(f"no process for hooks can be started: {exc.strerror}") from exc
         self._process = psutil.Process(self._child.pid)
-        self.post("prelude", prelude)
+        self.post("prelude", [prelude.script, prelude.seldom])
 
     @property
     def child(self) -> Child:
@@ -171,7 +172,7 @@ class Worker:
 class Pool:
     """Gives seats in at most `size` worker processes, and one beside them for a run that must be alone."""
 
-    def __init__(self, size: int, prelude: str, tasks: TaskGroup, environment: Mapping[str, str] | None) -> None:
+    def __init__(self, size: int, prelude: Prelude, tasks: TaskGroup, environment: Mapping[str, str] | None) -> None:
         self._size = size
         self._environment = environment
         self._prelude = prelude

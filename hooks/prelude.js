@@ -1,17 +1,18 @@
 // The JavaScript side of a hook's run: the bridge to the host, `ctx`, the module loader and the call of a hook.
 //
 // A function of `table` (what there is to call), the same for every run: an isolate may be made before its run is known, which
-// `begin` then tells it. Its value is the bridge's buffer, which only the host sees. What it needs of the language is taken before any hook runs, so that a hook
-// that replaces a builtin breaks only itself: code that runs later looks up no property of a builtin, spreads nothing,
-// iterates over nothing, and gives property descriptors no prototype.
+// `begin` then tells it. Its value is the bridge's buffer, which only the host sees. What it needs of the language is taken
+// before any hook runs, so that a hook that replaces a builtin breaks only itself: code that runs later looks up no property of
+// a builtin, spreads nothing, iterates over nothing, and gives property descriptors no prototype.
 //
-// Every isolate compiles this file anew, which is most of what a run costs beside the isolate; what few runs need is in
-// seldom.js, compiled when it is first asked for.
+// Every isolate compiles this file anew, which is most of what a run costs beside the isolate. So what few runs need is in
+// seldom.js, groups of calls are made when they are first asked for, and functions that every run needs stand in parentheses:
+// V8 then compiles them with what is around them, instead of looking over them first and reading them again when called.
 (function (table) {
   "use strict";
   const { apply, construct, defineProperty, setPrototypeOf } = Reflect;
   const { parse, stringify } = JSON;
-  const { Error, TypeError, Promise, String, Uint16Array } = globalThis;
+  const { Error, TypeError, Promise, Proxy, String, Uint16Array } = globalThis;
   const uncurried = Function.prototype.bind.bind(Function.prototype.call);
   const charCodeAt = uncurried(String.prototype.charCodeAt);
   const slice = uncurried(String.prototype.slice);
@@ -23,14 +24,7 @@
   delete Atomics.wait;  // there is no other thread to wait for, and no clock would run meanwhile
   delete Atomics.waitAsync;
   const evaluate = eval;
-  const taken = {
-    __proto__: null, Error, TypeError, String, stringify, slice, lastIndexOf, defineProperty, keys: Object.keys, apply, then, resolved,
-    now: Date.now, evaluate, table, call, ask, guard: (of, path) => guard(of, path),
-  };
-  let seldomMade;
-  const seldom = () => (seldomMade ??= evaluate(table.seldom)(taken));
-  let objectsMade;
-  const objects = () => (objectsMade ??= evaluate(ask("!objects", ""))(taken, seldom(), guard));
+  const root = globalThis;
 
   // ------------------------------------------------------------------------------------------------ bridge
   const memory = new SharedArrayBuffer(16 + 2 * table.units);
@@ -38,25 +32,25 @@
   defineProperty(memory, "native", { set(made) { native = made; } });
 
   // A typed array on the buffer whose prototype and length no hook can reach.
-  function bare(kind, offset, length) {
+  const bare = ((kind, offset, length) => {
     const array = construct(kind, [memory, offset, length]);
     setPrototypeOf(array, null);
     defineProperty(array, "length", { __proto__: null, value: length });
     return array;
-  }
+  });
   const head = bare(Int32Array, 0, 4);
   const units = bare(Uint16Array, 16, table.units);
 
   // The header's first word: 1 a piece of a request, more follows; 2 the last piece; 3 the next piece of the reply, please.
   // The host answers with 0.
-  function cross(what, count) {
+  const cross = ((what, count) => {
     head[0] = what;
     head[1] = count;
     native();
     if (head[0] !== 0) throw new Error("this run was ended by the host");
-  }
+  });
 
-  function ask(name, json) {
+  const ask = ((name, json) => {
     const text = name + "\n" + json;
     const length = text.length;
     let at = 0;
@@ -75,9 +69,9 @@
       if (head[2] === 0) return reply;
       cross(3, 0);
     }
-  }
+  });
 
-  function call(name, args) {
+  const call = ((name, args) => {
     const json = stringify(args);
     if (json.length > limits.argument_kb * 1024) ask("!limit", "argument_kb");
     const reply = ask(name, json);
@@ -85,50 +79,83 @@
     const value = parse(slice(reply, 1));
     if (charCodeAt(reply, 0) === 61) return value;
     throw seldom().failure(value);
-  }
+  });
 
   // ------------------------------------------------------------------------------------------------ ctx and globals
+  const taken = {
+    __proto__: null, Error, TypeError, String, stringify, slice, lastIndexOf, defineProperty, keys: Object.keys, apply, then, resolved,
+    now: Date.now, evaluate, groups: table.groups, call, ask, guard: (of, path) => guard(of, path),
+  };
+  let seldomMade;
+  const seldom = () => (seldomMade ??= evaluate(ask("!seldom", ""))(taken));
+  let objectsMade;
+  const objects = () => (objectsMade ??= evaluate(ask("!objects", ""))(taken, seldom(), guard));
+
   // An object whose unknown properties say what is missing instead of being undefined.
-  const guard = (of, path) => new Proxy(of, {
+  const guard = ((of, path) => new Proxy(of, {
     __proto__: null,
     get: (_, key) => (key in of || typeof key === "symbol" || key === "then" || key === "toJSON" ? of[key] : seldom().missing(of, path, key)),
-  });
-  const global = (name, value) => defineProperty(globalThis, name, { value, writable: true, configurable: true });
+  }));
+  const put = ((of, name, value) =>
+    defineProperty(of, name, { __proto__: null, value, enumerable: of !== root, writable: true, configurable: true }));
 
-  const onCtx = {};
-  for (const { path, name, names, on_ctx, prints, maker } of table.groups) {
-    const group = path === "ctx" ? onCtx : {};
-    for (const own of names) {
-      const full = path + "." + own;
-      if (maker !== "") group[own] = (...args) => objects()[maker](full, args);
-      else group[own] = prints ? (...args) => seldom().print(full, args) : (...args) => call(full, args);
-    }
-    if (group === onCtx) continue;
-    if (on_ctx) onCtx[name] = guard(group, path);
-    else global(name, guard(group, path));
+  const made = ((full, { prints, maker }) =>
+    maker !== "" ? (...args) => objects()[maker](full, args)
+      : prints ? (...args) => seldom().print(full, args) : (...args) => call(full, args));
+
+  const group = ((described) => {
+    const { path, names, inner } = described;
+    const of = {};
+    for (let i = 0; i < names.length; i++) put(of, names[i], made(path + "." + names[i], described));
+    for (let i = 0; i < inner.length; i++) lazily(of, inner[i].name, () => group(inner[i]));
+    return guard(of, path);
+  });
+
+  // A property that is made when it is first read.
+  const lazily = ((of, name, make) => defineProperty(of, name, {
+    __proto__: null,
+    get() {
+      const value = make();
+      put(of, name, value);
+      return value;
+    },
+    set(value) { put(of, name, value); },
+    enumerable: of !== root,
+    configurable: true,
+  }));
+
+  for (let i = 0; i < table.groups.length; i++) {
+    const described = table.groups[i];
+    if (!described.on_ctx) lazily(root, described.name, () => group(described));
   }
-  for (const name of table.late) {
-    const set = (value) => defineProperty(globalThis, name, { __proto__: null, value, writable: true, configurable: true });
-    defineProperty(globalThis, name, { get: () => seldom().late(name), set, configurable: true });
-  }
+  for (let i = 0; i < table.late.length; i++) lazily(root, table.late[i], () => seldom().late(table.late[i]));
 
   const added = table.added === "" ? undefined : evaluate(table.added)(taken);
   let ctx, limits;
 
   // Called once, before any code of the hook; `run` is JSON {context, limits, fixed: {now, seed}}.
-  function begin(run) {
+  const begin = ((run) => {
     if (ctx !== undefined) return;
     const { context, limits: given, fixed } = parse(run);
     limits = given;
     if (fixed.now !== null || fixed.seed !== null) seldom().fix(fixed);
-    ctx = guard(Object.assign(context, onCtx), "ctx");
-  }
+    for (let i = 0; i < table.groups.length; i++) {
+      const described = table.groups[i];
+      const { path, names } = described;
+      if (path !== "ctx") {
+        if (described.on_ctx) lazily(context, described.name, () => group(described));
+        continue;
+      }
+      for (let j = 0; j < names.length; j++) put(context, names[j], made("ctx." + names[j], described));
+    }
+    ctx = guard(context, "ctx");
+  });
 
   // ------------------------------------------------------------------------------------------------ modules
   let modules = [];
 
   // Compiles every module. "" or, when V8 refuses one, "%" and {index, message}.
-  function compile(program) {
+  const compile = ((program) => {
     const list = parse(program);
     for (let i = 0; i < list.length; i++) {
       try {
@@ -139,9 +166,9 @@
     }
     modules = list;
     return "";
-  }
+  });
 
-  function load(index) {
+  const load = ((index) => {
     const entry = modules[index];
     if (entry.module === undefined) {
       const module = (entry.module = { exports: {} });
@@ -153,9 +180,9 @@
       entry.own = apply(entry.make, undefined, [module.exports, require, module]);
     }
     return entry.module.exports;
-  }
+  });
 
-  function find(name) {
+  const find = ((name) => {
     const exported = load(0);
     const places = [exported, exported.default, modules[0].own, added];
     for (let i = 0; i < 4; i++) {
@@ -163,12 +190,12 @@
       if (typeof hook === "function") return hook;
     }
     return undefined;
-  }
+  });
 
   // ------------------------------------------------------------------------------------------------ the hooks
   // What came of a hook, as text: "" nothing, "=" JSON, "!" threw, "?" no JSON can be made of it, "^" a limit, "~" later,
   // "&" never.
-  function packed(value) {
+  const packed = ((value) => {
     if (value === undefined || value === null) return "";
     let json;
     try {
@@ -178,14 +205,14 @@
     }
     if (json === undefined) return "?" + stringify({ __proto__: null, message: "a " + typeof value + " has no JSON form" });
     return json.length > limits.result_kb * 1024 ? "^result_kb" : "=" + json;
-  }
+  });
 
   let settled;
 
   // After "~", once the microtasks have run, and again as long as the answer is "~": what came of the promise, or the next timer.
   const later = () => settled ?? seldom().later();
 
-  function invoke(name, args, program) {
+  const invoke = ((name, args, program) => {
     try {
       if (seldomMade !== undefined) seldomMade.dropTimers();
       if (program !== undefined) {
@@ -203,7 +230,7 @@
     } catch (error) {
       return "!" + seldom().describe(error);
     }
-  }
+  });
 
   defineProperty(globalThis, "__groundhook", { value: Object.freeze({ __proto__: null, begin, invoke, later, compile }) });
   return memory;

@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from hooks.engine import Isolate, Outcome
 
 UNITS = 32_768  # of the bridge's buffer: 64 KB
-SCRIPTS = {"!platform\n": "platform.js", "!objects\n": "objects.js"}  # what few runs need is asked for
+SCRIPTS = {"!platform\n": "platform.js", "!objects\n": "objects.js"}  # what few runs need is asked for, as is the prelude's rest
+SELDOM = "!seldom\n"
 LATER = "__groundhook.later()"  # evaluated when the microtasks of what was invoked have run, as long as it says "~"
 
 Tell = Callable[[str, str, str], None]  # ("call", request, "") or ("done", kind of outcome or "limit", text)
@@ -25,10 +27,18 @@ def _nobody(_kind: str, _first: str, _second: str) -> None:
     """Hears what an isolate says that is nobody's yet: nothing."""
 
 
+@dataclass(frozen=True)
+class Prelude:
+    """What every isolate begins with: the script, and what it asks for when it is needed. JavaScript."""
+
+    script: str
+    seldom: str
+
+
 class Run:
     """Made with the prelude only, so that it may be made ahead; `begin` makes it the run of somebody."""
 
-    def __init__(self, prelude: str) -> None:
+    def __init__(self, prelude: Prelude) -> None:
         """Raises HookCrashed when the engine does not start."""
         self._tell: Tell = _nobody
         self._cpu_seconds = 0.0
@@ -38,7 +48,8 @@ class Run:
         self.closing: threading.Thread | None = None
         self._ended: tuple[str, str] | None = None
         self._lock = threading.Lock()
-        self._isolate = Isolate(prelude, self._called)
+        self._seldom = prelude.seldom
+        self._isolate = Isolate(prelude.script, self._called)
 
     def begin(self, setup: str, heap_mb: int, cpu_ms: int, tell: Tell) -> None:
         """`setup` is the prelude's JSON {context, limits}. `tell` is called from V8's thread or from `watch`, must not wait, and
@@ -82,7 +93,9 @@ class Run:
             self.closing.join()
 
     def _called(self, request: str) -> None:
-        if request in SCRIPTS:
+        if request == SELDOM:
+            self._isolate.reply(self._seldom)
+        elif request in SCRIPTS:
             self._isolate.reply(_script(SCRIPTS[request]))
         else:
             self._tell("call", request, "")

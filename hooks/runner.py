@@ -17,10 +17,10 @@ from typing import Any
 
 import anyio
 
-from hooks.calls import HOOKS, Dialect, table
+from hooks.calls import HOOKS, Dialect, seldom_table, table
 from hooks.inprocess import InProcessSeats
 from hooks.pool import Pool
-from hooks.run import UNITS
+from hooks.run import UNITS, Prelude
 from hooks.script import Linker
 from hooks.seats import Seats
 from hooks.session import Session
@@ -94,12 +94,14 @@ async def open_engine(
 
 
 @once
-def _prelude(dialect: Dialect) -> str:
-    """The script that every isolate begins with."""
+def _prelude(dialect: Dialect) -> Prelude:
     package = files("hooks")
-    source = (package / "prelude.js").read_text(encoding="utf-8").rstrip()
-    seldom = (package / "seldom.js").read_text(encoding="utf-8")
-    return f"{source}({table(UNITS, seldom, dialect)})"
+    source = (package / "prelude.js").read_text(encoding="utf-8")
+    # Comments and indentation are read anew by every isolate.
+    lines = [line.strip() for line in source.splitlines()]
+    short = "\n".join(line for line in lines if not line.startswith("//"))
+    seldom = (package / "seldom.js").read_text(encoding="utf-8").rstrip()
+    return Prelude(f"{short}({table(UNITS, dialect)})", f"(taken) => ({seldom})(taken, {seldom_table()})")
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 // What few runs need: errors in words, the log, the globals that the bare engine lacks, and what is said about those that are
-// not offered. A function of what prelude.js took from the language before any hook ran; evaluated when first asked for.
-(function (taken) {
+// not offered. A function of what prelude.js took from the language before any hook ran, and of a table; evaluated when first
+// asked for.
+(function (taken, table) {
   "use strict";
   const { Error, TypeError, String, stringify, slice, defineProperty, keys, apply, then, resolved } = taken;
-  const { now, evaluate, table, call, ask, guard } = taken;
+  const { now, evaluate, call, ask } = taken;
 
   // ------------------------------------------------------------------------------------------------ values as text
   const LONGEST = 2 * table.longest_log;
@@ -57,36 +58,13 @@
 
   // ------------------------------------------------------------------------------------------------ what is not there
   const absent = (name, instead) => new Error(name + " is not offered by this host: " + instead);
-  const { missing_on_ctx, missing_functions, missing_objects, late_groups } = table;
-
-  // A group that is made when it is first asked for; `names` are those of its calls, or {name: group}.
-  function built(path, names) {
-    const group = {};
-    const calls = names.length !== undefined;
-    const inner = calls ? names : keys(names);
-    for (let i = 0; i < inner.length; i++) {
-      const full = path + "." + inner[i];
-      const value = calls ? (...args) => call(full, args) : built(full, names[inner[i]]);
-      defineProperty(group, inner[i], { __proto__: null, value, enumerable: true, writable: true, configurable: true });
-    }
-    return guard(group, path);
-  }
+  const { missing_on_ctx, missing_functions, missing_objects } = table;
 
   function missing(of, path, key) {
-    const later = path === "ctx" ? late_groups["ctx." + key] : undefined;
-    if (later !== undefined) {
-      const value = built("ctx." + key, later);
-      defineProperty(of, key, { __proto__: null, value, enumerable: true, writable: true, configurable: true });
-      return value;
-    }
     const instead = path === "ctx" ? missing_on_ctx[key] : undefined;
     let known = "";
     const names = keys(of);
     for (let i = 0; i < names.length; i++) known += (known === "" ? "" : ", ") + names[i];
-    const unmade = keys(late_groups);
-    for (let i = 0; i < unmade.length; i++) {
-      if (path === "ctx" && slice(unmade[i], 0, 4) === "ctx.") known += ", " + slice(unmade[i], 4);
-    }
     throw absent(path + "." + key, typeof instead === "string" ? instead : "there are " + known);
   }
 
@@ -109,7 +87,6 @@
     const there = offered[name];
     if (there !== undefined) return there;
     if (onPlatform[name]) return platform()[name];
-    if (late_groups[name] !== undefined) return (offered[name] = built(name, late_groups[name]));
     const instead = missing_functions[name];
     if (instead !== undefined) return function () { throw absent(name, instead); };
     return new Proxy({}, {
@@ -328,5 +305,6 @@
     }
   }
 
-  return { __proto__: null, told, fix, describe, shown, reason, print, failure, missing, cannotImport, late, later, dropTimers };
+  const { most_log } = table;
+  return { __proto__: null, most_log, told, fix, describe, shown, reason, print, failure, missing, cannotImport, late, later, dropTimers };
 })

@@ -3,7 +3,7 @@
 `python -m hooks.worker FD`, FD a socket to the host; the frames are those of `host.workers`. One thread reads them and
 minds the clocks; each isolate has a thread of its own, on which host calls and outcomes are sent. It ends when the socket closes.
 
-    from the host   prelude text · open [run, setup, heap_mb, cpu_ms, code] · invoke [run, code] · reply [run, text] ·
+    from the host   prelude [script, seldom] · open [run, setup, heap_mb, cpu_ms, code] · invoke [run, code] · reply [run, text] ·
                     close run (answered) · compile [file, source] (answered)
     to the host     ready · call [run, request] · done [run, kind, text]
 """
@@ -24,7 +24,7 @@ from typing import Any
 from hooks import engine
 from hooks.compiler import Compiler
 from hooks.engine import Outcome
-from hooks.run import Run
+from hooks.run import Prelude, Run
 from host.errors import HookCrashed, HostError
 from host.workers import ANSWER, HEADER, POST, REFUSAL, describe, pack, unpack
 
@@ -33,7 +33,7 @@ class Worker:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._sending = threading.Lock()
-        self._prelude = ""
+        self._prelude = Prelude("", "")
         self._runs: dict[int, Run] = {}
         self._compiler: Compiler | None = None
         self._spare = Spare()
@@ -83,11 +83,12 @@ class Worker:
             case "compile":
                 self._compile(id, *body)
             case "prelude":
-                self._prelude = body
+                self._prelude = Prelude(*body)
 
     def _open(self, run: int, setup: str, heap_mb: int, cpu_ms: int, code: str) -> None:
         def tell(kind: str, first: str, second: str) -> None:
             self._send(POST, 0, kind, [run, first] if kind == "call" else [run, first, second])
+            self._spare.make(self._prelude)  # while the host is busy with what it was told
 
         try:
             made = self._runs[run] = self._spare.take() or Run(self._prelude)
@@ -109,7 +110,6 @@ class Worker:
             if found is not None:
                 found.close()
             self._send(ANSWER, id, "", None)
-            self._spare.make(self._prelude)
 
         if found is not None and (found.busy or found.closing):
             threading.Thread(target=close, daemon=True).start()  # V8 may be slow to stop: others must not wait for it
@@ -157,7 +157,7 @@ class Spare:
         self._thread: threading.Thread | None = None
         self._run: Run | None = None
 
-    def make(self, prelude: str) -> None:
+    def make(self, prelude: Prelude) -> None:
         """Begin to make one, if there is none."""
         with self._lock:
             if self._thread is None:
@@ -173,7 +173,7 @@ class Spare:
             run, self._run = self._run, None
         return run
 
-    def _make(self, prelude: str) -> None:
+    def _make(self, prelude: Prelude) -> None:
         with suppress(HookCrashed):  # whoever wants one makes it then, and hears why not
             self._run = Run(prelude)
 
