@@ -5,6 +5,7 @@ This is the only place that catches everything. A HostError is one clear line; a
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -21,6 +22,7 @@ from host.types.events import Failed
 FAILED = 1
 INTERRUPTED = 130
 READER_GONE = 141
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a file that takes the output may answer
 
 Work = Callable[[], Awaitable[int]]
 
@@ -49,6 +51,9 @@ def _told(errors: list[BaseException], report: Report, *, debug: bool) -> int:
         if isinstance(error, HostError):
             for event in failures(error):
                 report.failed(event)
+        elif isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
+            _discard_output()  # what could not be written would fail once more at the end
+            report.failed(Failed(code="output", message=f"standard output cannot be written: {error.strerror}"))
         else:
             if debug:
                 traceback.print_exception(error)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -64,7 +66,10 @@ def groundhook() -> None:
 
 
 def main() -> None:
-    """Run the command line of this process and end the process."""
+    """Run the command line of this process and end the process. An output that was closed (`>&-`) goes nowhere."""
+    nowhere = Path(os.devnull)
+    sys.stdout = sys.stdout or nowhere.open("w", encoding="utf-8")  # noqa: SIM115 - open for as long as the process lives
+    sys.stderr = sys.stderr or nowhere.open("w", encoding="utf-8")  # noqa: SIM115
     sys.exit(run(sys.argv[1:]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +30,21 @@ class Moment(click.ParamType[datetime]):
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+class Words(click.ParamType[str]):
+    """Text. A shell may hand over bytes that are none."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            shown = os.fsencode(text)[:40]
+            self.fail(f"{shown!r} is not UTF-8 text", param, ctx)
+        return text
+
+
 def common(command: F) -> F:
     """--app, --json and --debug."""
     folder = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -39,9 +55,9 @@ def common(command: F) -> F:
 
 def asker(command: F) -> F:
     """--user, --team and --tenant: who asks."""
-    command = click.option("--tenant", default="", metavar="T", help="Tenant of who asks.")(command)
-    command = click.option("--team", default="", metavar="T", help="Team of who asks.")(command)
-    return click.option("--user", default="", metavar="U", help="Id of who asks.")(command)
+    command = click.option("--tenant", type=Words(), default="", metavar="T", help="Tenant of who asks.")(command)
+    command = click.option("--team", type=Words(), default="", metavar="T", help="Team of who asks.")(command)
+    return click.option("--user", type=Words(), default="", metavar="U", help="Id of who asks.")(command)
 
 
 def clock(command: F) -> F:

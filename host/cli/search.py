@@ -21,7 +21,7 @@ ONLY_FOR = {"collections": ("kb", "--collection"), "models": ("db", "--model")}
 
 @click.command("search")
 @click.argument("type", type=click.Choice(SEARCH_TYPES))
-@click.argument("query")
+@click.argument("query", type=options.Words())
 @options.common
 @click.option("--assistant", metavar="ID", help="Search with this assistant's settings, collections and models.")
 @click.option("--collection", "collections", multiple=True, metavar="C", help="Collection to search; may be repeated.")

@@ -15,15 +15,19 @@ from host.output.terminal import SOURCES, duration, marker_style, place_of, titl
 from host.types.search import Item, SearchResult
 
 SNIPPET = 240  # characters of an item's content
+LONGEST_NAME = 32  # columns that a name takes at most without being folded
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[str] = ()) -> Table:
-    """A table; `numbers` names the columns that are set flush right. Nothing in a cell is obeyed by the terminal."""
+    """A table; `numbers` names the columns that are set flush right. The first holds what a row is called, which stays in one
+    piece in a narrow terminal too. Nothing in a cell is obeyed by the terminal."""
+    cells = [[cell if isinstance(cell, Text) else Text(one_line(str(cell))) for cell in row] for row in rows]
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in columns:
-        made.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
-    for row in rows:
-        made.add_row(*(cell if isinstance(cell, Text) else Text(one_line(str(cell))) for cell in row))
+    for index, column in enumerate(columns):
+        whole = min(max((row[0].cell_len for row in cells), default=0), LONGEST_NAME) if index == 0 else None
+        made.add_column(column, justify="right" if column in numbers else "left", overflow="fold", min_width=whole)
+    for row in cells:
+        made.add_row(*row)
     return made
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +16,7 @@ from host.cli.report import Report
 from host.errors import ConfigError, ConfigErrors, HookThrew, HostError, Place
 
 Run = Callable[..., tuple[int, str, str]]
+GROUNDHOOK = (sys.executable, "-c", "from host.cli.main import main; main()")
 
 
 @pytest.fixture
@@ -66,3 +70,22 @@ def test_debug_shows_the_traceback_of_a_bug_and_not_of_an_error(ended_by: Run) -
 
 def test_an_interruption_outranks_what_it_caused(ended_by: Run) -> None:
     assert ended_by(BaseExceptionGroup("tasks", [KeyError("x"), KeyboardInterrupt()])) == (130, "", "error: interrupted\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_behind_the_output_is_said_once() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run([*GROUNDHOOK, "config", "explain", "docs"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (ended.returncode, ended.stderr) == (1, "error: standard output cannot be written: No space left on device\n")
+
+
+def test_a_command_whose_output_is_closed_does_its_work() -> None:
+    shell = ["sh", "-c", 'exec "$@" >&-', "sh", *GROUNDHOOK, "config", "explain", "docs"]
+    ended = subprocess.run(shell, stderr=subprocess.PIPE, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_bytes_that_are_no_text_are_wrong_usage() -> None:
+    ended = subprocess.run([*GROUNDHOOK, "chat", "docs", b"\xff hello"], capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert "b'\\xff hello' is not UTF-8 text" in ended.stderr
