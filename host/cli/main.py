@@ -68,8 +68,8 @@ def groundhook() -> None:
 def main() -> None:
     """Run the command line of this process and end the process. An output that was closed (`>&-`) goes nowhere."""
     nowhere = Path(os.devnull)
-    sys.stdout = sys.stdout or nowhere.open("w", encoding="utf-8")  # noqa: SIM115 - open for as long as the process lives
-    sys.stderr = sys.stderr or nowhere.open("w", encoding="utf-8")  # noqa: SIM115
+    sys.stdout = sys.stdout or nowhere.open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or nowhere.open("w", encoding="utf-8")
     sys.exit(run(sys.argv[1:]))
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -15,20 +17,44 @@ from host.output.terminal import SOURCES, duration, marker_style, place_of, titl
 from host.types.search import Item, SearchResult
 
 SNIPPET = 240  # characters of an item's content
-LONGEST_NAME = 32  # columns that a name takes at most without being folded
+NARROW, WIDE = 60, 1000  # columns of a terminal
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[str] = ()) -> Table:
-    """A table; `numbers` names the columns that are set flush right. The first holds what a row is called, which stays in one
-    piece in a narrow terminal too. Nothing in a cell is obeyed by the terminal."""
-    cells = [[cell if isinstance(cell, Text) else Text(one_line(str(cell))) for cell in row] for row in rows]
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for index, column in enumerate(columns):
-        whole = min(max((row[0].cell_len for row in cells), default=0), LONGEST_NAME) if index == 0 else None
-        made.add_column(column, justify="right" if column in numbers else "left", overflow="fold", min_width=whole)
-    for row in cells:
-        made.add_row(*row)
-    return made
+class Listing:
+    """Rows under columns; where the terminal is too narrow for that, each row as lines of its own. `numbers` names the columns
+    that are set flush right. Nothing in a cell is obeyed by the terminal."""
+
+    def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[str] = ()) -> None:
+        self._columns = columns
+        self._numbers = numbers
+        self._rows = [[cell if isinstance(cell, Text) else Text(one_line(str(cell))) for cell in row] for row in rows]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = self._table()
+        if options.max_width < NARROW and Measurement.get(console, options.update(width=WIDE), table).maximum > options.max_width:
+            yield from self._lines()
+        else:
+            yield table
+
+    def _table(self) -> Table:
+        made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for column in self._columns:
+            made.add_column(column, justify="right" if column in self._numbers else "left", overflow="fold")
+        for row in self._rows:
+            made.add_row(*row)
+        return made
+
+    def _lines(self) -> Iterator[Text]:
+        for name, *cells in self._rows:
+            yield Text.assemble((name.plain, "bold"))
+            for column, cell in zip(self._columns[1:], cells, strict=True):
+                if cell.plain:
+                    yield Text.assemble(((f"  {column}: " if column else "  "), "dim"), cell)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[str] = ()) -> Listing:
+    """Something that prints as a table, or as lines in a narrow terminal."""
+    return Listing(columns, rows, numbers=numbers)
 
 
 def found(result: SearchResult) -> Iterator[Text]:
