@@ -1,52 +1,10 @@
-"""Texts that hooks have made into something else: JSON found in an answer, Markdown as HTML. Pure; may take a second on the
-largest texts, so callers that must not wait use a thread."""
+"""Markdown that hooks want as HTML. Pure; may take a second on the largest texts, so callers that must not wait use a thread."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
-from typing import Any
-
 from markdown_it import MarkdownIt
-
-MOST_STARTS = 1000  # places of a text at which a value is looked for
-
-_FENCE = re.compile(r"^ {0,3}(```+|~~~+)[ \t]*[\w-]*[ \t]*\n(.*?)^ {0,3}\1[ \t]*$", re.MULTILINE | re.DOTALL)
-_START = re.compile(r"[\[{]")
-
-
-def extract_json(text: str) -> Any:
-    """The first JSON object or list: the whole text (which may be any value), else in a fenced block, else anywhere. None where
-    there is none."""
-    whole = text.strip().removeprefix("\ufeff")
-    for candidate in (whole, *(found[2].strip() for found in _FENCE.finditer(text))):
-        try:
-            return _DECODER.decode(candidate)
-        except (ValueError, RecursionError):
-            continue
-    for start in _starts(text):
-        try:
-            return _DECODER.raw_decode(text, start)[0]
-        except (ValueError, RecursionError):
-            continue
-    return None
 
 
 def markdown_to_html(text: str) -> str:
     """CommonMark with tables and strikethrough. HTML in the text is shown, not kept, and links that run code are no links."""
     return str(MarkdownIt("js-default", {"html": False}).render(text))
-
-
-def _starts(text: str) -> Iterator[int]:
-    for count, found in enumerate(_START.finditer(text)):
-        if count == MOST_STARTS:
-            return
-        yield found.start()
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse)

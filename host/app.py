@@ -37,11 +37,11 @@ from host.mcp.servers import open_servers
 from host.memory.memory import open_memory
 from host.output.channel import Channel
 from host.packages import App, load_app
-from host.ports import Connector, Embedder, Handler, Reranker, Scope
+from host.ports import Connector, Embedder, Handler, Reranker
 from host.registry import Registry
-from host.run import Fixed, Machinery, Names, Request
+from host.run import Caller, Fixed, Machinery, Names, Request, scope_of
 from host.search.searcher import Plugins, Searcher
-from host.stream import OpenTurns, open_turn
+from host.stream import OpenTurns, call, open_turn
 from host.tools import Tool, Toolbox
 from host.types.base import dotted, problems, read
 from host.types.events import Event, Warned
@@ -107,18 +107,12 @@ class Host:
             if warned is not None:
                 warned(Warned(code=code, message=message))
 
-        scope = Scope(
-            identity=identity or Identity(),
-            assistant_id=assistant or "",
-            settings=settings.search,
-            uses=settings.uses,
-            now=self.machinery.now,
-            warn=warn,
-        )
+        caller = Caller(machinery=self.machinery, turn_id=channel.turn_id)
+        asking = Request(assistant_id=assistant or "", messages=(), identity=identity or Identity())
         searcher = Searcher(
             plugins=self.machinery.plugins,
             settings=settings,
-            scope=scope,
+            scope=scope_of(caller, asking, settings, call, warn),
             names=Names(self.app, assistant or "", settings),
             book=Book(settings.search.citation.format),
             channel=channel,

@@ -21,6 +21,7 @@
     │   ├── SourceMalformed       an answer that does not have the documented shape
     │   └── NotPermitted          identity missing or not enough; not the same as "no rows"
     ├── RerankError            a reranker failed; the merged order stays
+    ├── DelegateError          an assistant or MCP tool that does a step gave no usable answer; the builtin takes over
     ├── ModelError             the language model's answer cannot be had or was cut
     │   ├── ModelNotConfigured
     │   ├── ModelUnreachable
@@ -197,6 +198,10 @@ class NotPermitted(SourceError):
 
 class RerankError(HostError):
     code = "rerank"
+
+
+class DelegateError(HostError):
+    code = "delegate"
 
 
 class ModelError(HostError):

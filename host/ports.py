@@ -1,7 +1,8 @@
 """Where Groundhook can be extended: one narrow Protocol for each seam. Built-ins enter by the same door.
 
 A search source is a `Handler`, something that reorders results a `Reranker`, a language model a `Connector`, an
-embedding model an `Embedder`; whatever runs hooks is a `HookEngine`. They take and return Groundhook's own values and raise
+embedding model an `Embedder`; whatever runs hooks is a `HookEngine`. `Delegates` are assistants and MCP tools that do a step for
+one of them. They take and return Groundhook's own values and raise
 only errors of `host.errors`.
 """
 
@@ -15,7 +16,9 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from host.config.schema import HookLimits, SearchSettings, UsesSettings
+from host.errors import DelegateError
 from host.hook_services import HookCalls, HookMemory, HookOutput, HookRecords, HookServers, HookTools, HookTrace, HookWeb
+from host.types.delegation import Answer, Asked, Use
 from host.types.search import GraphNode, Item, RecordQuery, RerankOptions, SearchRequest, SearchResult
 from host.types.servers import ServerMethod
 from host.types.turn import CreateReturn, Identity, Message, NextPayload, NextReturn, Usage
@@ -24,12 +27,59 @@ Warn = Callable[[str, str], Awaitable[None]]  # code, message
 Clock = Callable[[], datetime]
 
 
+# ---------------------------------------------------------------------------------------------------- delegation
+
+
+def accepted(_answer: object) -> str:
+    return ""
+
+
+class Delegates(Protocol):
+    """Assistants and MCP tools that do a step in the place of the built-in, as `uses.*` names them."""
+
+    async def ask(
+        self,
+        use: Use[Asked, Answer],
+        doer: str,
+        asked: Asked,
+        /,
+        *,
+        timeout_ms: int,
+        hint: str = "",
+        wrong: Callable[[Answer], str] = accepted,
+        tries: int = 2,
+    ) -> Answer:
+        """What `doer` (`<assistant-id>` or `mcp:<server>[.<tool>]`) answers within `timeout_ms`, in all `tries`. `wrong` says
+        what is wrong with an answer of the right shape ("": nothing); the next try is told. `hint` names the setting of the
+        timeout. Raises DelegateError alone: whoever asked warns of it and does the step itself."""
+        ...
+
+
+class Nobody:
+    """Delegates where there are none: outside a host."""
+
+    async def ask(
+        self,
+        use: Use[Asked, Answer],
+        doer: str,
+        asked: Asked,
+        /,
+        *,
+        timeout_ms: int,
+        hint: str = "",
+        wrong: Callable[[Answer], str] = accepted,
+        tries: int = 2,
+    ) -> Answer:
+        raise DelegateError(f"{use.name} by {doer!r} failed: nobody can be asked here")
+
+
 # ---------------------------------------------------------------------------------------------------- sources
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """What a search may depend on beside its request: who asks, for which assistant, under which settings, when."""
+    """What a search may depend on beside its request: who asks, for which assistant, under which settings, when; and whom it
+    may ask to do a step."""
 
     identity: Identity
     assistant_id: str
@@ -37,6 +87,7 @@ class Scope:
     uses: UsesSettings
     now: Clock
     warn: Warn
+    delegates: Delegates = Nobody()
 
 
 @dataclass(frozen=True, kw_only=True)

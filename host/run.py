@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,13 +16,15 @@ from host.citations import Book
 from host.config.problems import Problem
 from host.config.schema import Settings
 from host.content import question_of
+from host.delegate import Asking, Delegates
 from host.errors import HostError, NotPermitted, UsageError
+from host.grants import Grants
 from host.memory.memory import Memory
 from host.output.channel import Channel
 from host.output.findings import warning
 from host.output.outbox import Outbox
 from host.packages import App, Package
-from host.ports import Clock, Connector, Documents, HookEngine, Records, Scope, ToolServers
+from host.ports import Clock, Connector, Documents, HookEngine, Records, Scope, ToolServers, Warn
 from host.search.searcher import Plugins, Searcher
 from host.tools import Toolbox
 from host.types.base import UnknownKey
@@ -49,7 +51,7 @@ DEPTH = 5  # assistants in a row, each called by the one before or handed its tu
 Heard = Callable[[Event], Awaitable[None]]
 # The caller, what it asks, who hears the events, and where messages to the client go (none: nowhere) → how it ended, and why it
 # failed. Raises HostError when the turn cannot begin.
-Nested = Callable[["Run", "Request", Heard, Outbox | None], Awaitable[tuple[StreamEnd, str]]]
+Nested = Callable[["Caller", "Request", Heard, Outbox | None], Awaitable[tuple[StreamEnd, str]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +83,47 @@ class Request:
     options: TurnOptions = TurnOptions()
     identity: Identity = Identity()
 
+    def of_another(self, assistant_id: str, messages: tuple[Message, ...], **said: Any) -> Request:
+        """The same person, in the same place, asks another assistant; what this request said of its own model does not hold."""
+        own = ("locale", "theme", "route", "referer", "accept", "chat_id", "client")
+        options = TurnOptions(**{**{name: getattr(self.options, name) for name in own}, **said})
+        return Request(assistant_id=assistant_id, messages=messages, options=options, identity=self.identity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """What a turn takes over from whatever it is begun by: another turn, or a search outside of any."""
+
+    machinery: Machinery
+    turn_id: str
+    chain: tuple[str, ...] = ()  # the assistants that led here
+    ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))  # of searches
+
+
+def scope_of(caller: Caller, request: Request, settings: Settings, nested: Nested, warn: Warn) -> Scope:
+    """What the searches of a request may depend on. Steps that `uses.*` gives to an assistant are turns of it, under the same
+    identity: over one message, without a search, with their steps in the trace of whoever asks."""
+
+    async def assistant(id: str, text: str) -> tuple[StreamEnd, str]:
+        async def heard(event: Event) -> None:
+            if isinstance(event, Warned):
+                await warn(event.code, f"{id}: {event.message}" + (f" ({event.hint})" if event.hint else ""))
+
+        asked = request.of_another(id, (Message(role="user", content=text),), search=False)
+        return await nested(caller, asked, heard, None)
+
+    grants = Grants(caller.machinery.app, request.assistant_id)
+    asking = Asking(assistant=assistant, server=grants.server, permit=grants.permit, servers=caller.machinery.servers)
+    return Scope(
+        identity=request.identity,
+        assistant_id=request.assistant_id,
+        settings=settings.search,
+        uses=settings.uses,
+        now=caller.machinery.now,
+        warn=warn,
+        delegates=Delegates(asking),
+    )
+
 
 @dataclass
 class Run:
@@ -97,7 +140,7 @@ class Run:
     unknown: tuple[UnknownKey, ...]
     outbox: Outbox
     nested: Nested
-    chain: tuple[str, ...]  # the assistants that led here, this one last
+    here: Caller  # what a turn within this one takes over
     returned: NextReturn | None = None
     results: list[SearchResult] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -112,12 +155,13 @@ class Run:
         channel: Channel,
         nested: Nested,
         *,
-        caller: Run | None = None,
+        caller: Caller | None = None,
         outbox: Outbox | None = None,
     ) -> Run:
-        """Resolve the layers that are known before the hook. `caller` is the run that calls this one or hands its turn to it.
-        Raises UnknownName and ConfigError; UsageError for a circle of assistants."""
+        """Resolve the layers that are known before the hook. `caller` is whoever calls this run or hands its turn to it. Raises
+        UnknownName and ConfigError; UsageError for a circle of assistants."""
         chain = _lengthened(caller.chain if caller else (), request.assistant_id)
+        ids = caller.ids if caller else itertools.count(1)
         package = machinery.app.package(request.assistant_id)
         resolved = machinery.app.settings_for(package, options=request.options)
         settings = resolved.settings
@@ -126,22 +170,15 @@ class Run:
         async def warn(code: str, message: str) -> None:
             await channel.send(Warned(code=code, message=message))
 
-        scope = Scope(
-            identity=request.identity,
-            assistant_id=package.id,
-            settings=settings.search,
-            uses=settings.uses,
-            now=machinery.now,
-            warn=warn,
-        )
+        here = Caller(machinery=machinery, turn_id=channel.turn_id, chain=chain, ids=ids)
         searcher = Searcher(
             plugins=machinery.plugins,
             settings=settings,
-            scope=scope,
+            scope=scope_of(here, request, settings, nested, warn),
             names=Names(machinery.app, package.id, settings),
             book=book,
             channel=channel,
-            ids=caller.searcher.ids if caller else itertools.count(1),
+            ids=ids,
         )
         return Run(
             machinery=machinery,
@@ -155,7 +192,7 @@ class Run:
             unknown=resolved.unknown,
             outbox=outbox or Outbox(channel),
             nested=nested,
-            chain=chain,
+            here=here,
         )
 
     def adopt(self, created: CreateReturn) -> None:

@@ -21,7 +21,7 @@ from host.errors import HookReturnInvalid, HostError, leaves, unwrapped
 from host.output.channel import Channel
 from host.output.findings import failures
 from host.output.outbox import Outbox
-from host.run import Heard, Machinery, Request, Run
+from host.run import Caller, Heard, Machinery, Request, Run
 from host.trace import recording, span
 from host.turn import take_turn
 from host.types.base import dotted, problems, read
@@ -155,7 +155,7 @@ async def _follow(relay: _Relay) -> None:
     while (delegation := await take_turn(relay.run)) is not None:
         before = relay.run
         request = await _handed_on(before, delegation)
-        run = Run.begin(before.machinery, request, before.channel, call, caller=before, outbox=before.outbox)
+        run = Run.begin(before.machinery, request, before.channel, call, caller=before.here, outbox=before.outbox)
         run.answer.after = any(each.answer.said for each in relay.runs)
         relay.runs.append(run)
         await run.channel.send(run.started())
@@ -175,10 +175,10 @@ async def _handed_on(run: Run, delegation: Delegation) -> Request:
     return replace(run.request, assistant_id=delegation.agent_id, messages=messages, options=options)
 
 
-async def call(caller: Run, request: Request, heard: Heard, outbox: Outbox | None) -> tuple[StreamEnd, str]:
-    """A turn within a turn, for a hook that calls another assistant: `host.run.Nested`. Its events go to `heard` instead of the
-    client, its steps into the caller's trace."""
-    channel = Channel(caller.channel.turn_id)
+async def call(caller: Caller, request: Request, heard: Heard, outbox: Outbox | None) -> tuple[StreamEnd, str]:
+    """A turn within a turn, for a hook that calls another assistant and for a step that one does: `host.run.Nested`. Its events
+    go to `heard` instead of the client, its steps into the caller's trace."""
+    channel = Channel(caller.turn_id)
     relay = _Relay([Run.begin(caller.machinery, request, channel, call, caller=caller, outbox=outbox)])
     failed: list[str] = []
 

@@ -13,8 +13,9 @@ import anyio.to_thread
 from pydantic import ValidationError
 
 from hooks.row import HostCall, kind_of, padded
-from hooks.text import extract_json, markdown_to_html
+from hooks.text import markdown_to_html
 from host.errors import UsageError, suggestion
+from host.jsontext import extract_json
 from host.ports import HookServices
 from host.types.base import dotted, problems, read
 from host.types.search import RecordQuery

@@ -28,7 +28,6 @@ from host.search.searcher import run_all, run_first
 from host.trace import span
 from host.types.calls import AgentAsk, AgentResult, Answered, Ask, ModelAsk, ModelResult
 from host.types.events import Event, Text, Warned
-from host.types.turn import TurnOptions
 
 UNHEARD = 64  # pieces of text that wait for the hook before their writer does
 STOPPED = "stopped"  # finish_reason of what the hook wanted no more of
@@ -144,7 +143,7 @@ class Calls:
 
         with span("agent", ask.agent) as node:
             try:
-                end, error = await self.run.nested(self.run, self._request(ask), heard, outbox)
+                end, error = await self.run.nested(self.run.here, self._request(ask), heard, outbox)
             except HostError as exc:
                 node.fail(str(exc))
                 return AgentResult(agent_id=ask.agent, error=str(exc))
@@ -165,20 +164,18 @@ class Calls:
         )
 
     def _request(self, ask: AgentAsk) -> Request:
-        """The same person, in the same place, asks another assistant; what this request said of its own model does not hold."""
-        own, said = self.run.request.options, ask.options
+        own, said = self.run.request, ask.options
         history = _first(said.history or None, _not(said.skip.history), False)
-        options = TurnOptions(
+        return own.of_another(
+            ask.agent,
+            (*own.messages, *ask.messages) if history else ask.messages,
             search=_first(said.search, False if said.skip.search else None),
             connector=said.connector,
             temperature=said.temperature,
             max_tokens=said.max_tokens,
-            locale=said.locale or own.locale,
+            locale=said.locale or own.options.locale,
             metadata=said.metadata,
-            **{name: getattr(own, name) for name in ("theme", "route", "referer", "accept", "chat_id", "client")},
         )
-        messages = (*self.run.request.messages, *ask.messages) if history else ask.messages
-        return Request(assistant_id=ask.agent, messages=messages, options=options, identity=self.run.request.identity)
 
     # ---- a model
 

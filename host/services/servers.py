@@ -6,45 +6,18 @@ servers that its package was given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from host.errors import ConfigError, HostError, ToolFailed, UnknownName, UsageError, suggestion
+from host.errors import HostError, ToolFailed, UsageError, suggestion
+from host.grants import Listing
 from host.mcp.shapes import value_of
-from host.packages import App
 from host.run import Run
 from host.search.searcher import run_all, run_first
 from host.trace import span
-from host.types.servers import ListedServer, ServerCalling, ServerMethod, ToolAsk, parse_listed
-
-
-@dataclass(frozen=True)
-class Listing:
-    """The servers that a list names, by full id, and what is wrong with others, by the names it has for them. Entries that
-    name the same server count together."""
-
-    servers: Mapping[str, ListedServer] = field(default_factory=dict)
-    problems: Mapping[str, HostError] = field(default_factory=dict)
-
-    @staticmethod
-    def of(app: App, assistant_id: str, entries: Iterable[str | Mapping[str, Any]]) -> Listing:
-        servers: dict[str, ListedServer] = {}
-        problems: dict[str, HostError] = {}
-        for listed in (each for entry in entries for each in parse_listed(entry)):
-            try:
-                id = app.resolve_server(assistant_id, listed.name).id
-            except (UnknownName, ConfigError) as exc:
-                problems[listed.name] = exc
-                continue
-            servers[id] = _together(servers[id], listed) if id in servers else listed
-        return Listing(servers, problems)
-
-
-def _together(one: ListedServer, other: ListedServer) -> ListedServer:
-    tools = (*one.tools, *other.tools) if one.tools and other.tools else ()
-    return ListedServer(one.name, tools, (*one.resources, *other.resources))
+from host.types.servers import ServerCalling, ServerMethod, ToolAsk
 
 
 @dataclass

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from host.errors import HostError, UnknownName
+from host.grants import Listing
 from host.run import Run
-from host.services.servers import Listing
 from host.tools import Offer, Toolbox, server_tools
 from host.trace import span
 from host.types.events import Warned

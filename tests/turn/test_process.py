@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from handlers.canned import CannedSource
 from hooks.rows.process import PROCESSES
-from hooks.text import extract_json, markdown_to_html
+from hooks.text import markdown_to_html
 from host.app import Host, open_host
+from host.jsontext import extract_json
 from host.types.turn import Identity
 from tests.turn.test_stream import end, of, scripted
 

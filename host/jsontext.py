@@ -1,0 +1,44 @@
+"""JSON in texts that people and models wrote: found in an answer, wherever it stands. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+MOST_STARTS = 1000  # places of a text at which a value is looked for
+
+_FENCE = re.compile(r"^ {0,3}(```+|~~~+)[ \t]*[\w-]*[ \t]*\n(.*?)^ {0,3}\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_START = re.compile(r"[\[{]")
+
+
+def extract_json(text: str) -> Any:
+    """The first JSON object or list: the whole text (which may be any value), else in a fenced block, else anywhere. None where
+    there is none. May take a second on the largest texts."""
+    whole = text.strip().removeprefix("\ufeff")
+    for candidate in (whole, *(found[2].strip() for found in _FENCE.finditer(text))):
+        try:
+            return _DECODER.decode(candidate)
+        except (ValueError, RecursionError):
+            continue
+    for start in _starts(text):
+        try:
+            return _DECODER.raw_decode(text, start)[0]
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _starts(text: str) -> Iterator[int]:
+    for count, found in enumerate(_START.finditer(text)):
+        if count == MOST_STARTS:
+            return
+        yield found.start()
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
