@@ -11,7 +11,7 @@ help:
 	@echo "make demo               ask the sample assistant about Groundhook"
 	@echo "make test               run the tests"
 	@echo "make lint               style, formatting, types, import contracts"
-	@echo "make docs               write docs/events.md and docs/ctx.d.ts anew"
+	@echo "make docs               write docs/events.md, docs/delegation.md and docs/ctx.d.ts anew"
 	@echo "make bench [NAME=turn]  measure: $(BENCHES)"
 	@echo "make clean              remove the virtual environment and caches"
 
@@ -49,6 +49,7 @@ lint: install
 
 docs: install
 	@$(BIN)/python -m host.output.events_doc
+	@$(BIN)/python -m host.output.delegation_doc
 	@$(BIN)/python -m hooks.typings
 
 bench: install

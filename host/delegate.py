@@ -66,11 +66,8 @@ class Delegates:
         with span("delegate", doer, use=use.name) as node:
             try:
                 with unwrapped(), anyio.move_on_after(timeout_ms / 1000):
-                    return await Delegate(use, doer, self._doer(use, doer), wrong)(asked, tries=tries)
+                    return await Delegate(use, self._doer(use, doer), wrong)(asked, tries=tries)
                 problem = f"no answer within {timeout_ms} ms"
-            except DelegateError as exc:
-                node.fail(exc.message)
-                raise
             except HostError as exc:
                 node.fail(str(exc))
                 raise DelegateError(f"{use.name} by {doer!r} failed: {exc}") from exc
@@ -103,7 +100,6 @@ class Delegate(Generic[Asked, Answer]):
     is."""
 
     use: Use[Asked, Answer]
-    name: str
     doer: Doer
     wrong: Callable[[Answer], str]
 
@@ -122,7 +118,7 @@ class Delegate(Generic[Asked, Answer]):
                 if not problem:
                     return answer
             retry = {"retry": {"answer": _shown(raw, 10 * LONGEST_SHOWN), "problem": problem}}
-        raise DelegateError(f"{self.use.name} by {self.name!r} gave no usable answer: {problem}; it was {_shown(raw)}")
+        raise DelegateError(f"no usable answer: {problem}; it was {_shown(raw)}")
 
 
 async def _by_assistant(asking: Asking, id: str, wanted: dict[str, Any]) -> Any:
@@ -194,8 +190,10 @@ def _declared(use: Use[Any, Any], tool: str, schema: Mapping[str, Any], wanted: 
 def _worded(raw: Any, error: ValidationError) -> str:
     if isinstance(raw, str):
         return "there is no JSON in it"
-    found = [f"{dotted(path)}: {message}" if path else message for path, message in problems(error)]
-    return "; ".join(found[:3])
+    found = problems(error)
+    # What is said of a list whose entries are wrong follows from them.
+    told = [(path, message) for path, message in found if not any(path == other[: len(path)] != other for other, _ in found)]
+    return "; ".join(f"{dotted(path)}: {message}" if path else message for path, message in told[:3])
 
 
 def _shown(raw: Any, longest: int = LONGEST_SHOWN) -> str:

@@ -54,11 +54,13 @@ class DBSettings(Switched):
 class KeywordSettings(Value):
     max_keywords: int = Field(default=10, ge=1)
     language: str = "auto"
+    timeout_ms: int = Field(default=3000, ge=1, description="Deadline of an assistant or MCP tool in `uses.keyword`")
 
 
 class QuerySettings(Value):
     language: str = Field(default="en", description="Language of the words that questions to a database are read with")
     strict: bool = Field(default=False, description="A word of the question that cannot be placed is an error")
+    timeout_ms: int = Field(default=6000, ge=1, description="Deadline of an assistant or MCP tool in `uses.query`, in all tries")
 
 
 class RerankSettings(RerankOptions):

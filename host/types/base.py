@@ -137,5 +137,6 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 def _worded(message: str) -> str:
     message = message.removeprefix("Value error, ").replace("Input should", "should")
     message = re.sub(r"be a valid (?:dictionary or instance of \w+|dictionary)", "be an object", message)
+    message = re.sub(r"^(?:Tuple|List) should (.*) after validation,", r"should \1,", message)
     message = message.replace("be a valid tuple", "be a list").replace("be a valid string", "be text")
     return message[:1].lower() + message[1:]

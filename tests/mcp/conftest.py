@@ -80,6 +80,7 @@ class HttpServer:
     port: int
     diary: Path
     answers: str = "sse"
+    script: str = SERVER
     process: subprocess.Popen[bytes] | None = field(default=None)
 
     @property
@@ -87,7 +88,7 @@ class HttpServer:
         return {"transport": "http", "url": f"http://127.0.0.1:{self.port}/mcp"}
 
     def start(self) -> None:
-        arguments = [sys.executable, SERVER, "--http", str(self.port), "--answers", self.answers]
+        arguments = [sys.executable, self.script, "--http", str(self.port), "--answers", self.answers]
         self.process = subprocess.Popen(arguments, env={"DIARY": str(self.diary)}, stderr=subprocess.DEVNULL)
         until = time.monotonic() + 20
         while time.monotonic() < until:

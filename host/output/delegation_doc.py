@@ -1,0 +1,97 @@
+"""Writes the part of `docs/delegation.md` that says what is asked and answered, from `host.types.delegation`.
+
+`python -m host.output.delegation_doc` writes it between the two marks in the file; a test compares it with what `section` gives.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+from host.types.delegation import USES, Use
+
+DOCUMENT = Path("docs/delegation.md")
+BEGIN, END = "<!-- Written by `make docs` from host/types/delegation.py. -->", "<!-- End of what `make docs` writes. -->"
+
+_CONFIGURED = {
+    "keyword": "`uses.keyword`; deadline `search.keyword.timeout_ms`",
+    "query": "`uses.query`; deadline `search.query.timeout_ms`",
+    "rerank": "`uses.rerank` or `search.rerank`; deadline `search.rerank.timeout_ms`",
+    "web": "`uses.web` or `search.web.provider`; deadline `search.web.timeout_ms`",
+    "entities": "`entities.extractor` of a collection",
+}
+
+
+def section() -> str:
+    """The generated part, without its marks."""
+    return "\n".join(line for use in USES for line in _use(use))
+
+
+def with_section(document: str) -> str:
+    """The document with the part written anew. Raises ValueError when it has no marks."""
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"{DOCUMENT} has no {BEGIN}")
+    return f"{before}{BEGIN}\n\n{section()}\n{END}{after}"
+
+
+def _use(use: Use[Any, Any]) -> Iterator[str]:
+    yield f"### {use.name}\n"
+    yield f"{' '.join((use.asks.__doc__ or '').split())} {_CONFIGURED[use.name]}.\n"
+    yield f"Tools that are taken when only the server is named: {', '.join(f'`{name}`' for name in use.tools)}.\n"
+    yield from _table("asked", use.asks)
+    yield f"The answer is {' '.join((use.answers.__doc__ or '').split())}\n"
+    yield from _table("answered", use.answers)
+    yield "<details><summary>JSON Schema of both</summary>\n"
+    schemas = _untitled({"asked": use.asks.model_json_schema(), "answered": use.answers.model_json_schema()})
+    yield f"```json\n{json.dumps(schemas, indent=1, ensure_ascii=False)}\n```\n"
+    yield "</details>\n"
+
+
+def _table(heading: str, model: type[BaseModel]) -> Iterator[str]:
+    yield f"| {heading} | type | |\n|---|---|---|"
+    yield from _rows(model, "")
+    yield ""
+
+
+def _rows(model: type[BaseModel], path: str) -> Iterator[str]:
+    schema = model.model_json_schema()
+    for name, info in model.model_fields.items():
+        other = [each for each in getattr(info.validation_alias, "choices", ()) if each != name]
+        said = [info.description or "", f"also read as {', '.join(f'`{each}`' for each in other)}" if other else ""]
+        optional = "" if info.is_required() else ", optional"
+        yield f"| `{path}{name}` | {_type(schema['properties'][name])}{optional} | {'; '.join(filter(None, said))} |"
+        for inner in _models_in(info.annotation):
+            yield from _rows(inner, f"{path}{name}[].")
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
+
+
+def _untitled(schema: Any) -> Any:
+    """Without titles that only repeat the names of keys."""
+    if isinstance(schema, dict):
+        return {key: _untitled(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
+    return [_untitled(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def _type(field: Mapping[str, Any]) -> str:
+    if "anyOf" in field:
+        return " or ".join(_type(each) for each in field["anyOf"] if each.get("type") != "null")
+    if "enum" in field:
+        return ", ".join(f"`{value}`" for value in field["enum"])
+    kind = str(field.get("type", "object"))
+    return "list" if kind == "array" else kind
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(with_section(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,149 @@
+"""Apps whose source asks somebody else for a step, through the public door."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from handlers.canned import CannedSource
+from host.app import open_host
+from host.config.environment import process_environment
+from host.errors import DelegateError
+from host.llm.scripted import ScriptedConnector
+from host.ports import Found, Scope, accepted
+from host.types.delegation import KEYWORD, KeywordAnswer, KeywordAsk
+from host.types.events import Event, Trace, TraceNode, Warned
+from host.types.search import SearchRequest
+from tests.conftest import MakeApp
+from tests.mcp.conftest import HttpServer
+from tests.turn.test_stream import scripted
+
+SERVER = str(Path(__file__).with_name("server.py"))
+PROGRAM = {"command": sys.executable, "args": [SERVER]}
+QUESTION = "cheap red pens"
+
+
+@dataclass
+class AskingSource:
+    """A source that has its keywords made by somebody else, and finds nothing. Remembers what it was answered."""
+
+    timeout_ms: int = 20_000
+    tries: int = 2
+    wrong: Callable[[KeywordAnswer], str] = accepted
+    answers: list[KeywordAnswer] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+        asked = KeywordAsk(query=request.query, max_keywords=2)
+        how: dict[str, Any] = {"timeout_ms": self.timeout_ms, "hint": "search.keyword.timeout_ms"}
+        try:
+            answer = await scope.delegates.ask(KEYWORD, scope.uses.keyword, asked, **how, wrong=self.wrong, tries=self.tries)
+        except DelegateError as exc:
+            self.errors.append(str(exc))
+            await scope.warn(exc.code, str(exc))
+        else:
+            self.answers.append(answer)
+        return Found()
+
+    @property
+    def keywords(self) -> list[tuple[str, float]]:
+        return [(each.k, each.w) for each in self.answers[0].keywords]
+
+
+@dataclass
+class Turned:
+    """What a turn came to: its events, the source, and the models by the id of their connector."""
+
+    events: list[Event]
+    source: AskingSource
+    models: Mapping[str, ScriptedConnector]
+
+    @property
+    def nodes(self) -> dict[str, TraceNode]:
+        return {event.node.id: event.node for event in self.events if isinstance(event, Trace)}
+
+    def node(self, type: str) -> TraceNode:
+        (found,) = [node for node in self.nodes.values() if node.type == type]
+        return found
+
+    @property
+    def warnings(self) -> list[str]:
+        return [
+            f"{event.message} ({event.hint})" if event.hint else event.message
+            for event in self.events
+            if isinstance(event, Warned)
+        ]
+
+
+Turn = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    """One server for all turns, since starting one takes a second."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    made = HttpServer(port, tmp_path_factory.mktemp("steps") / "diary", script=SERVER)
+    made.start()
+    yield made
+    made.kill()
+
+
+def asked(model: ScriptedConnector, call: int = 0) -> dict[str, Any]:
+    """What a delegated assistant's model was asked: the one user message, as JSON."""
+    (message,) = model.asked[call].messages
+    assert message.role == "user"
+    wanted: dict[str, Any] = json.loads(message.text)
+    return wanted
+
+
+@pytest.fixture
+def turn(make_app: MakeApp, steps: HttpServer) -> Turn:
+    """A turn of the assistant `a`, whose source asks `doer` for keywords. `kw` is another assistant, with the model `kw`."""
+
+    async def take(
+        doer: str,
+        *,
+        model: Sequence[Any] = ("{}",),
+        hook: str = "",
+        source: AskingSource | None = None,
+        files: Mapping[str, str] | None = None,
+        package: Mapping[str, Any] | None = None,
+        **asking: Any,
+    ) -> Turned:
+        made = source or AskingSource()
+        own = {
+            "name": "A",
+            "connector": "a",
+            "search": {"web": {"timeout_ms": 30_000}},
+            "uses": {"keyword": doer},
+            **(package or {}),
+        }
+        written = {
+            "agent/agent.yml": "hooks:\n  workers: 0\n",
+            "assistants/a/package.yao": json.dumps(own),
+            "assistants/kw/package.yao": '{"name": "Keywords", "connector": "kw", "search": {"kb": true}}',
+            "mcps/steps.mcp.yao": json.dumps(steps.spec),
+            **({"assistants/kw/index.ts": hook} if hook else {}),
+            **(files or {}),
+        }
+        models = {"a": scripted("Fine."), "kw": scripted(*model)}
+        sources: Any = {"web": made, "kb": CannedSource({})}
+        environment = {"PATH": process_environment()["PATH"]}
+        with anyio.fail_after(40):
+            async with (
+                open_host(make_app(written), environment=environment, sources=sources, connectors=models) as host,
+                host.stream("a", QUESTION, **asking) as events,
+            ):
+                return Turned([event async for event in events], made, models)
+
+    return take

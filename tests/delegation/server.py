@@ -1,0 +1,62 @@
+"""An MCP server for tests of delegated steps, over stdio or HTTP (`--http PORT`): tools that answer well, badly, late, and
+differently when told why."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import anyio
+from mcp.server import MCPServer
+
+server = MCPServer("steps", log_level="ERROR")
+
+
+@server.tool()
+def keyword(query: str, max_keywords: int) -> dict[str, Any]:
+    """Keywords, as structured content."""
+    return {"keywords": [{"k": word, "w": 1 / (1 + place)} for place, word in enumerate(query.split()[:max_keywords])]}
+
+
+@server.tool(structured_output=False)
+def as_text(query: str) -> str:
+    """Keywords, as JSON in a text."""
+    return f"Here you are:\n```json\n{json.dumps([query])}\n```"
+
+
+@server.tool()
+def as_list(query: str) -> list[str]:
+    """Keywords as a list, which the SDK wraps."""
+    return query.split()
+
+
+@server.tool(structured_output=False)
+def learns(query: str, retry: dict[str, Any] | None = None) -> str:
+    """Wrong, until told what is wrong."""
+    return json.dumps({"keywords": [retry["problem"]] if retry else []})
+
+
+@server.tool()
+def fails(query: str) -> str:
+    """A failure that the tool reports."""
+    raise ValueError("out of words")
+
+
+@server.tool()
+async def late(query: str) -> str:
+    """An answer that does not come."""
+    await anyio.sleep(60)
+    return query
+
+
+@server.tool()
+def wants(topic: str) -> str:
+    """Arguments that nobody sends."""
+    return topic
+
+
+if "--http" in sys.argv:
+    server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[sys.argv.index("--http") + 1]))
+else:
+    server.run()
