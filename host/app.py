@@ -21,6 +21,7 @@ from handlers.db.base import Database, open_database
 from handlers.kb import embed
 from handlers.kb.base import KnowledgeBase, open_kb
 from handlers.kb.embed import EmbedderFactory
+from handlers.kb.embedders import providers as services
 from handlers.kb.read import markdown_of
 from handlers.web.base import open_web
 from hooks.runner import open_engine
@@ -196,6 +197,7 @@ async def open_host(
         )
         embedders = Registry[EmbedderFactory]("embedding provider")
         embed.register(embedders)
+        services.register(embedders, settings.embedders, app.environment)
         kb = await stack.enter_async_context(open_kb(app.state, app.collections, embedders, settings.kb_storage))
         url = settings.database.url or f"sqlite:///{app.state.absolute() / 'data.sqlite'}"
         database = await stack.enter_async_context(open_database(url, settings.database.timeout_ms, app.models))

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from host.config import tree
 from host.config.catalogue import Catalogue
 from host.config.documents import read_document
-from host.config.environment import Environment, need
+from host.config.environment import Environment, need, without_unset
 from host.config.layers import Layer, file_layer, hook_layer, request_layer
 from host.config.problems import Problem, raise_all
 from host.config.prompts import Prompts, inline_prompts, read_prompts
@@ -103,6 +103,8 @@ class App:
         raise_all(self.agent_file.errors)
         said = {key: value for key, value in self.agent_file.data.items() if key in AppSettings.model_fields}
         workers = self.agent_file.data.get("hooks", {}).get("workers")
+        # A key that is not set is an error for whoever embeds with it, not for the whole app.
+        said = {key: without_unset(value) if key == "embedders" else value for key, value in said.items()}
         need([said, workers])
         return AppSettings.model_validate({**said, "hook_workers": workers})
 

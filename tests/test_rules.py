@@ -29,6 +29,8 @@ DOORS = {
     "mcp": ("host.mcp.client",),
     "mcp_types": ("host.mcp.client",),
     "tavily": ("handlers.web",),
+    "voyageai": ("handlers.kb.embedders.voyage",),
+    "scipy": ("handlers.kb.graph",),
     "sqlalchemy": ("handlers.db",),
     "ruamel": ("host.config", "handlers.db.question"),
     "msgpack": ("host.workers",),

@@ -14,7 +14,8 @@ from pathlib import Path
 import anyio
 
 from handlers.kb.client import KBClient
-from handlers.kb.embed import EmbedderFactory
+from handlers.kb.embed import Closes, EmbedderFactory, HashEmbedder
+from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from handlers.kb.handler import KBHandler
 from handlers.kb.ingest import AddReport, Ingestion, Progress, made_with, tenant_of
 from handlers.kb.language import known_language
@@ -55,11 +56,13 @@ class KnowledgeBase:
         collections: Mapping[str, CollectionSpec],
         embedders: Registry[EmbedderFactory],
         storage: KBStorageSettings,
+        cache: VectorCache | None = None,
     ) -> None:
         self._store = store
         self._collections = collections
         self._factories = embedders
         self._embedders: dict[EmbeddingSpec, Embedder] = {}
+        self._cache = cache
         self._handler = KBHandler(store, collections, self._embedder)
         self._ingestion = Ingestion(store, reserve_bytes=storage.reserve_mb << 20)
 
@@ -121,8 +124,17 @@ class KnowledgeBase:
     def _embedder(self, spec: CollectionSpec) -> Embedder:
         """The collection's embedder; one for all collections that say the same. Raises ConfigError, UnknownName."""
         if spec.embedding not in self._embedders:
-            self._embedders[spec.embedding] = self._factories.get(spec.embedding.provider)(spec.embedding)
+            made = self._factories.get(spec.embedding.provider)(spec.embedding)
+            if self._cache is not None and not isinstance(made, HashEmbedder):  # which is faster than any file
+                made = CachedEmbedder(made, self._cache)
+            self._embedders[spec.embedding] = made
         return self._embedders[spec.embedding]
+
+    async def aclose(self) -> None:
+        """Close the connections of embedding services."""
+        for embedder in self._embedders.values():
+            if isinstance(embedder, Closes):
+                await embedder.aclose()
 
 
 @asynccontextmanager
@@ -135,8 +147,12 @@ async def open_kb(
     """The knowledge base of a state folder. Leaving closes the connection; the worker process goes on for others until it
     is idle."""
     client = KBClient(state, idle_s=storage.idle_s)
+    cache = VectorCache(state / "embeddings.sqlite", most_bytes=storage.vector_cache_mb << 20)
+    kb = KnowledgeBase(client, collections, embedders, storage, cache if storage.vector_cache_mb else None)
     try:
-        yield KnowledgeBase(client, collections, embedders, storage)
+        yield kb
     finally:
         with anyio.CancelScope(shield=True), anyio.move_on_after(2):
+            await kb.aclose()
             await client.aclose()
+        cache.close()

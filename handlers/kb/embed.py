@@ -35,9 +35,29 @@ class CountsTokens(Protocol):
     def count_tokens(self, text: str, /) -> int: ...
 
 
+@runtime_checkable
+class Closes(Protocol):
+    """An embedder that holds connections."""
+
+    async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class EmbedsInContext(Protocol):
+    """An embedder that may look at passages together. Where `in_context` is true, `embed_documents` is given the passages of
+    one document, all of them and in their order; a vector then depends on its neighbours."""
+
+    @property
+    def in_context(self) -> bool: ...
+
+
+def in_context(embedder: Embedder) -> bool:
+    return isinstance(embedder, EmbedsInContext) and embedder.in_context
+
+
 def estimated_tokens(text: str) -> int:
     """About how many tokens a text is for a multilingual model: one for four bytes of UTF-8, rounded up."""
-    return -(-len(text.encode()) // 4)
+    return -(-len(text.encode(errors="replace")) // 4)
 
 
 def register(embedders: Registry[EmbedderFactory]) -> None:
@@ -118,15 +138,22 @@ class BuiltinEmbedder:
         return int(_E5.model().token_count(normalised(text))) - _FRAME
 
     def _embed_query(self, text: str) -> list[float]:
-        vector: list[float] = _E5.model().query(normalised(text)).tolist()
+        vector: list[float] = _E5.model().query(_readable(text, _QUESTION_BYTES)).tolist()
         return vector
 
     def _embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        vectors: list[list[float]] = _E5.model().passage([normalised(text) for text in texts]).tolist()
+        vectors: list[list[float]] = _E5.model().passage([_readable(text, _PASSAGE_BYTES) for text in texts]).tolist()
         return vectors
 
 
 _FRAME = 4  # tokens of the prefix and of the ends, counted with every text
+# The model takes over a millisecond a token, however many: a page pasted as a question would be waited for past any deadline.
+_QUESTION_BYTES, _PASSAGE_BYTES = 4_000, 8_000
+
+
+def _readable(text: str, most_bytes: int) -> str:
+    """The text as the model takes it: normalised, UTF-8 can hold it, at most so long."""
+    return normalised(text).encode(errors="replace")[:most_bytes].decode(errors="ignore")
 
 
 def builtin(spec: EmbeddingSpec) -> Embedder:

@@ -232,6 +232,35 @@ class KBStorageSettings(Value):
         default=300.0, gt=0, description="The process that holds the vectors ends after so long without a request"
     )
     reserve_mb: int = Field(default=128, ge=0, description="Disk space that adding documents must leave free")
+    vector_cache_mb: int = Field(default=256, ge=0, description="Vectors kept to be used again, on disk; 0: none")
+
+
+class CurveSettings(Value):
+    """What a model's cosines are worth (`python -m bench.calibrate` measures it)."""
+
+    middle: float = Field(ge=-1, le=1, description="Cosine at which a passage is as likely to belong to the question as not")
+    scale: float = Field(gt=0, le=1, description="How much more cosine makes a similarity of 0.5 one of 0.73")
+
+
+class EmbedderSettings(Value):
+    """An embedding service, by the name that `embedding.provider` of a collection calls it."""
+
+    type: Literal["", "openai", "voyage"] = Field(
+        default="", description="How it is spoken to; may be left out for those named `openai` and `voyage`"
+    )
+    host: str = Field(default="", description="Base URL; empty: that of OpenAI or Voyage")
+    key: str = Field(default="", description="Empty: OPENAI_API_KEY or VOYAGE_API_KEY, for a service at its own address")
+    headers: dict[str, str] = Field(default={}, description="Sent with every request; `openai` only")
+    query_timeout_ms: int = Field(default=6000, ge=1, description="A question, with all tries")
+    timeout_ms: int = Field(default=120000, ge=1, description="One request of documents, with all tries")
+    retries: int = Field(default=3, ge=0, le=20, description="Tries again after a limit, a failure or a lost connection")
+    batch_texts: int = Field(default=0, ge=0, description="Most texts in a request; 0: what the service takes")
+    batch_tokens: int = Field(default=0, ge=0, description="Most tokens in a request, estimated; 0: what the service takes")
+    text_bytes: int = Field(default=0, ge=0, description="A longer text is cut; 0: what the service's models take")
+    send_dimensions: bool = Field(default=False, description="Ask for `embedding.dimensions` also where the model is not known")
+    query_prefix: str = Field(default="", description="Put before questions, for models trained so; `openai` only")
+    document_prefix: str = Field(default="", description="Put before documents, likewise")
+    curve: CurveSettings | None = Field(default=None, description="Cosine to similarity; none: the model's own, if it is known")
 
 
 class MemorySettings(Value):
@@ -249,6 +278,7 @@ class AppKeys(Value):
     database: DatabaseSettings = DatabaseSettings()
     qdrant: QdrantSettings = QdrantSettings()
     kb_storage: KBStorageSettings = KBStorageSettings()
+    embedders: dict[str, EmbedderSettings] = Field(default={}, description="Embedding services by name")
     memory: MemorySettings = MemorySettings()
     state: str = Field(default=".groundhook", description="Folder for shards, SQLite files and compiled hooks")
     turn_timeout_ms: int = Field(default=120000, ge=1, description="Longest turn")

@@ -18,7 +18,10 @@ from host.types.base import Value
 
 
 class EmbeddingSpec(Value):
-    provider: str = Field(default="builtin", description="`builtin` runs offline on the CPU")
+    provider: str = Field(
+        default="builtin",
+        description="`builtin` runs offline on the CPU; `voyage`, `openai`, or a name under `embedders` of agent/agent.yml",
+    )
     model: str = Field(default="", description="The provider's model; empty: its default")
     dimensions: int = Field(default=0, ge=0, description="0: the model's own")
 

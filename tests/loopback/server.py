@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,7 +67,15 @@ class Sse:
     then: str = "end"
 
 
-Answer = Reply | Trickle | Hang | Cut | Sse
+@dataclass(frozen=True)
+class Reads:
+    """An answer that depends on the request."""
+
+    answer: Callable[[Asked], Reply]
+
+
+Fixed = Reply | Trickle | Hang | Cut | Sse
+Answer = Fixed | Reads
 
 
 @dataclass
@@ -125,12 +133,15 @@ class Loopback:
         asked = Asked(method, path, headers, await reader.readexactly(int(headers.get("content-length", "0"))))
         self.asked.append(asked)
         try:
-            return await self._send(self._answer(path), reader, writer)
+            answer = self._answer(path)
+            return await self._send(answer.answer(asked) if isinstance(answer, Reads) else answer, reader, writer)
         finally:
             if reader.at_eof() or reader.exception() is not None:
                 asked.left.set()
 
-    async def _send(self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _send(
+        self, answer: Reply | Trickle | Hang | Cut | Sse, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
         match answer:
             case Reply():
                 writer.write(_head(answer.status, answer.content_type, answer.headers, len(answer.body)) + answer.body)

@@ -1,0 +1,175 @@
+"""Vectors that were computed before: a bounded file that all processes of an app share, and an `Embedder` in front of another.
+
+A vector is found by provider, model, dimensions, whether it is of a question or a document, and a hash of the text; the
+text itself is not kept. The file is SQLite. It is a cache and nothing else: whatever goes wrong with it is said in the
+trace, and the vector is computed. Where there is no room, what was not asked for for longest goes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+
+from handlers.kb.embed import Closes, CountsTokens, estimated_tokens, in_context
+from handlers.kb.store import packed, unpacked
+from host.ports import Embedder
+from host.trace import span
+
+_SCHEMA = """
+create table if not exists vectors (
+    id integer primary key, key blob not null unique, vector blob not null, turn integer not null
+);
+create index if not exists by_turn on vectors (turn);
+"""
+_LOOKED_UP = 500  # keys in one statement
+_REMOVED = 50  # vectors removed between two looks at the size
+_STALE = 32  # vectors put in since another was last used, before its use is written down
+_BUSY_S = 2.0
+
+
+class VectorCache:
+    """Usable from any thread. Nothing is opened before the first use; every method raises sqlite3.Error and OSError."""
+
+    def __init__(self, path: Path, *, most_bytes: int) -> None:
+        self._path = path
+        self._most = most_bytes
+        self._lock = threading.Lock()
+        self._db: sqlite3.Connection | None = None
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The vectors that are there."""
+        found: dict[bytes, bytes] = {}
+        with self._lock:
+            db = self._opened()
+            turn = self._turn(db)
+            old: list[bytes] = []
+            for start in range(0, len(keys), _LOOKED_UP):
+                some = keys[start : start + _LOOKED_UP]
+                marks = ",".join("?" * len(some))
+                for key, vector, used in db.execute(f"select key, vector, turn from vectors where key in ({marks})", some):
+                    found[key] = vector
+                    if used + _STALE < turn:
+                        old.append(key)
+            if old:  # what was asked for again stays
+                with db:
+                    db.executemany("update vectors set turn = ? where key = ?", [(turn, key) for key in old])
+        return found
+
+    def put(self, vectors: Mapping[bytes, bytes]) -> None:
+        if sum(len(vector) for vector in vectors.values()) > self._most // 2:
+            return  # it would push out everything else
+        with self._lock:
+            db = self._opened()
+            with db:
+                db.execute("begin immediate")
+                rows = [(key, vector, self._turn(db)) for key, vector in vectors.items()]
+                db.executemany("insert or ignore into vectors (key, vector, turn) values (?, ?, ?)", rows)
+                if self._size(db) > self._most:
+                    self._make_room(db)
+
+    def close(self) -> None:
+        with self._lock, suppress(sqlite3.Error):
+            if self._db is not None:
+                self._db.close()
+            self._db = None
+
+    def _make_room(self, db: sqlite3.Connection) -> None:
+        """Remove what was not used for longest until a tenth is free."""
+        while self._size(db) > self._most * 9 // 10:
+            db.execute("delete from vectors where id in (select id from vectors order by turn, id limit ?)", [_REMOVED])
+
+    def _size(self, db: sqlite3.Connection) -> int:
+        """Bytes that are in use; those of removed vectors are used again and not given back."""
+        pages, free, size = (
+            int(db.execute(f"pragma {name}").fetchone()[0]) for name in ("page_count", "freelist_count", "page_size")
+        )
+        return (pages - free) * size
+
+    def _turn(self, db: sqlite3.Connection) -> int:
+        """The time, counted in vectors that came in."""
+        return int(db.execute("select coalesce(max(id), 0) from vectors").fetchone()[0])
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._db is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self._db = self._connected()
+            except sqlite3.DatabaseError as exc:
+                if isinstance(exc, sqlite3.OperationalError):
+                    raise
+                for path in (self._path, *(Path(f"{self._path}{end}") for end in ("-wal", "-shm"))):
+                    path.unlink(missing_ok=True)  # not a database: what was in it can be computed again
+                self._db = self._connected()
+        return self._db
+
+    def _connected(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            db.executescript(f"pragma journal_mode = wal; pragma synchronous = off; {_SCHEMA}")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+
+class CachedEmbedder:
+    """An `Embedder` that asks another only for what is not in the cache."""
+
+    def __init__(self, inner: Embedder, cache: VectorCache) -> None:
+        self.inner = inner
+        self.provider, self.model, self.dimensions = inner.provider, inner.model, inner.dimensions
+        self.in_context = in_context(inner)
+        self._cache = cache
+        self._made = f"{inner.provider}\0{inner.model}\0{inner.dimensions}"
+
+    async def embed_query(self, text: str, /) -> list[float]:
+        async def embed(texts: Sequence[str]) -> list[list[float]]:
+            return [await self.inner.embed_query(text) for text in texts]
+
+        return (await self._embedded("query", [text], embed))[0]
+
+    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+        return await self._embedded("document", texts, self.inner.embed_documents)
+
+    def similarity(self, cosine: float, /) -> float:
+        return self.inner.similarity(cosine)
+
+    def count_tokens(self, text: str, /) -> int:
+        return self.inner.count_tokens(text) if isinstance(self.inner, CountsTokens) else estimated_tokens(text)
+
+    async def aclose(self) -> None:
+        if isinstance(self.inner, Closes):
+            await self.inner.aclose()
+
+    async def _embedded(self, kind: str, texts: Sequence[str], embed: Callable[[Sequence[str]], Any]) -> list[list[float]]:
+        around = "\0".join(texts) if self.in_context and kind == "document" else ""
+        keys = [self._key(kind, text, around) for text in texts]
+        known = await self._tried(self._cache.get, keys) or {}
+        missing = list({key: text for key, text in zip(keys, texts, strict=True) if key not in known}.items())
+        if self.in_context and missing:
+            missing = list(zip(keys, texts, strict=True))  # a passage is embedded among its neighbours or not at all
+        if missing:
+            made = await embed([text for _, text in missing])
+            new = {key: packed(vector) for (key, _), vector in zip(missing, made, strict=True)}
+            known = {**known, **new}
+            await self._tried(self._cache.put, new)
+        return [unpacked(known[key]) for key in keys]
+
+    async def _tried(self, use: Callable[[Any], Any], given: Any) -> Any:
+        try:
+            return await anyio.to_thread.run_sync(use, given)
+        except (sqlite3.Error, OSError) as exc:
+            with span("vector_cache", "not used") as node:
+                node.fail(str(exc))
+            return None
+
+    def _key(self, kind: str, text: str, around: str) -> bytes:
+        said = "\0\0".join([self._made, kind, text, around]).encode(errors="surrogatepass")
+        return hashlib.blake2b(said, digest_size=20).digest()

@@ -1,0 +1,88 @@
+"""Any OpenAI-compatible `/embeddings` endpoint, over plain HTTP.
+
+POST {host}/embeddings {model, input: [text], encoding_format: "float", dimensions?} with a bearer key → {data: [{index,
+embedding}]}. Asked without the `openai` SDK: that has one door in this program, in the layer of language models, which
+sources may not know; and it would add retries of its own, and ask for an encoding that many compatible servers do not have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from handlers.kb.embedders.service import Access, Failed, Kind, Vectors, malformed, one_line, reading, wait_of
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+class Endpoint:
+    """A `Service`. `prefixes` are put before questions and documents, for models that were trained with some; `sized`: the
+    endpoint is asked for vectors of `dimensions`."""
+
+    in_context = False
+
+    def __init__(self, access: Access, *, model: str, dimensions: int, sized: bool, prefixes: Mapping[Kind, str]) -> None:
+        self._access = access
+        self._model = model
+        self._size = {"dimensions": dimensions} if sized else {}
+        self._prefixes = prefixes
+        self._client: httpx2.AsyncClient | None = None
+
+    async def embed(self, texts: Sequence[str], kind: Kind, timeout_s: float, /) -> Vectors:
+        import httpx2
+
+        prefix = self._prefixes.get(kind, "")
+        body = {"model": self._model, "input": [prefix + text for text in texts], "encoding_format": "float", **self._size}
+        try:
+            response = await self._opened().post(
+                f"{self._access.host.rstrip('/')}/embeddings", content=json.dumps(body).encode(), timeout=timeout_s
+            )
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as exc:
+            raise Failed(0, one_line(exc) or exc.__class__.__name__) from exc
+        if response.status_code != 200:
+            raise Failed(response.status_code, _said(response.content), wait_of(response.headers))
+        try:
+            answer = json.loads(response.content)
+        except ValueError as exc:
+            kind_of = response.headers.get("content-type", "").partition(";")[0].strip() or "text"
+            raise malformed(self._access, f"{kind_of} that is not JSON") from exc
+        return vectors(answer, self._access)
+
+    async def aclose(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+    def _opened(self) -> httpx2.AsyncClient:
+        if self._client is None:
+            import httpx2  # 0.16 s: not before it is needed
+
+            headers = {"content-type": "application/json", **self._access.headers}
+            if self._access.key:
+                headers["authorization"] = f"Bearer {self._access.key}"
+            self._client = httpx2.AsyncClient(headers=headers)
+        return self._client
+
+
+def vectors(answer: Any, access: Access) -> Vectors:
+    """The vectors of an answer in the order of the texts, which is not always that of the answer. Raises SourceMalformed."""
+    with reading(access):
+        rows = answer["data"]
+        if sorted(row["index"] for row in rows) != list(range(len(rows))):
+            raise ValueError("indexes that are not those of the texts")
+        return [[float(value) for value in row["embedding"]] for row in sorted(rows, key=lambda row: row["index"])]
+
+
+def _said(body: bytes) -> str:
+    """What the endpoint says about its refusal: OpenAI's `error.message`, others' `detail`, `message` or text."""
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        text = body.decode(errors="replace")
+        return "" if text.lstrip().startswith("<") else one_line(text)
+    if isinstance(answer, Mapping):
+        error = answer.get("error")
+        inner = error.get("message") if isinstance(error, Mapping) else error
+        return one_line(inner or answer.get("detail") or answer.get("message"))
+    return one_line(answer)

@@ -1,0 +1,118 @@
+"""Which services an app can embed with: the two that are always known, and those that `embedders` of agent/agent.yml names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from handlers.kb.embed import EmbedderFactory
+from handlers.kb.embedders.curve import Curve, curve_of
+from handlers.kb.embedders.endpoint import Endpoint
+from handlers.kb.embedders.service import Access, Kind, Limits, ServiceEmbedder
+from handlers.kb.embedders.voyage import Voyage
+from host.config.schema import EmbedderSettings
+from host.errors import ConfigError
+from host.ports import Embedder
+from host.registry import Registry
+from host.types.specs import EmbeddingSpec
+
+OPENAI, VOYAGE = "https://api.openai.com/v1", "https://api.voyageai.com/v1"
+_VARIABLES = {"openai": "OPENAI_API_KEY", "voyage": "VOYAGE_API_KEY"}
+_DEFAULTS = {"openai": "text-embedding-3-small", "voyage": "voyage-3.5"}
+
+# Documented limits of a request, and a margin: tokens are estimated here and counted there.
+# https://platform.openai.com/docs/api-reference/embeddings/create: 2,048 texts, 300,000 tokens, 8,192 in a text.
+# https://docs.voyageai.com/docs/embeddings: 1,000 texts, 120,000 tokens for the most restricted models.
+# https://docs.voyageai.com/docs/contextualized-chunk-embeddings: 32,000 tokens for the passages of a document.
+_OPENAI_LIMITS = Limits(texts=256, tokens=100_000, text_bytes=16_000)
+_VOYAGE_LIMITS = Limits(texts=256, tokens=60_000, text_bytes=100_000)
+_CONTEXT_LIMITS = Limits(texts=500, tokens=20_000, text_bytes=60_000)
+
+_DIMENSIONS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+    "voyage-3-lite": 512,
+    "voyage-large-2": 1536,
+    "voyage-code-2": 1536,
+}
+_SIZED = ("text-embedding-3", "voyage-3-large", "voyage-3.5", "voyage-code-3", "voyage-context", "voyage-4")
+
+
+def register(
+    embedders: Registry[EmbedderFactory], declared: Mapping[str, EmbedderSettings], environment: Mapping[str, str]
+) -> None:
+    """Enter `voyage`, `openai` and what the app declares beside them. Raises ConfigError for an entry that cannot be one."""
+    for name in ("voyage", "openai", *(name for name in declared if name not in ("voyage", "openai"))):
+        settings = declared.get(name, EmbedderSettings())
+        kind = settings.type or (name if name in _VARIABLES else "")
+        if not kind:
+            raise ConfigError(
+                f"embedders.{name} in agent/agent.yml does not say what kind of service it is", hint="add type: openai, or voyage"
+            )
+        if name in embedders:
+            raise ConfigError(f"embedders.{name} in agent/agent.yml has the name of a built-in embedding", hint="choose another")
+        make: Callable[..., Embedder] = _voyage if kind == "voyage" else _openai
+        embedders.add(name, partial(make, name, settings, environment))
+
+
+def _access(name: str, kind: str, settings: EmbedderSettings, environment: Mapping[str, str], host: str) -> Access:
+    """The key that is written down, else the one of the environment. A service elsewhere is not sent OpenAI's key, and may need
+    none: it says so itself."""
+    variable = "" if settings.host and kind == "openai" else _VARIABLES[kind]
+    return Access(
+        name=name,
+        host=settings.host or host,
+        key=settings.key.strip() or environment.get(variable, "").strip(),
+        variable=variable,
+        headers=settings.headers,
+        needs_key=kind == "voyage" or not settings.host,
+        query_s=settings.query_timeout_ms / 1000,
+        batch_s=settings.timeout_ms / 1000,
+        retries=settings.retries,
+    )
+
+
+def _openai(name: str, settings: EmbedderSettings, environment: Mapping[str, str], spec: EmbeddingSpec) -> Embedder:
+    if settings.host and not spec.model:
+        raise ConfigError(f"embedding.provider {name!r} needs embedding.model: {settings.host} may serve any")
+    model = spec.model or _DEFAULTS["openai"]
+    access = _access(name, "openai", settings, environment, OPENAI)
+    dimensions = _dimensions(name, model, spec)
+    prefixes: dict[Kind, str] = {"query": settings.query_prefix, "document": settings.document_prefix}
+    service = Endpoint(access, model=model, dimensions=dimensions, sized=_sized(settings, spec, model), prefixes=prefixes)
+    return _embedder(service, access, settings, _OPENAI_LIMITS, model, dimensions)
+
+
+def _voyage(name: str, settings: EmbedderSettings, environment: Mapping[str, str], spec: EmbeddingSpec) -> Embedder:
+    model = spec.model or _DEFAULTS["voyage"]
+    access = _access(name, "voyage", settings, environment, VOYAGE)
+    dimensions = _dimensions(name, model, spec)
+    service = Voyage(access, model=model, dimensions=dimensions, sized=_sized(settings, spec, model))
+    return _embedder(service, access, settings, _CONTEXT_LIMITS if service.in_context else _VOYAGE_LIMITS, model, dimensions)
+
+
+def _embedder(
+    service: Endpoint | Voyage, access: Access, settings: EmbedderSettings, most: Limits, model: str, dimensions: int
+) -> Embedder:
+    limits = Limits(
+        texts=settings.batch_texts or most.texts,
+        tokens=settings.batch_tokens or most.tokens,
+        text_bytes=settings.text_bytes or most.text_bytes,
+    )
+    curve = Curve(settings.curve.middle, settings.curve.scale) if settings.curve else curve_of(model)
+    return ServiceEmbedder(service, access, limits, model=model, dimensions=dimensions, curve=curve)
+
+
+def _sized(settings: EmbedderSettings, spec: EmbeddingSpec, model: str) -> bool:
+    """Whether the service is told how long vectors are to be: where somebody said so, and the model can do it."""
+    return bool(spec.dimensions) and (settings.send_dimensions or model.startswith(_SIZED))
+
+
+def _dimensions(name: str, model: str, spec: EmbeddingSpec) -> int:
+    known = _DIMENSIONS.get(model) or (1024 if model.startswith("voyage-") else 0)
+    if not spec.dimensions and not known:
+        raise ConfigError(
+            f"how long the vectors of {model!r} are is not known", hint=f"say embedding.dimensions beside provider {name!r}"
+        )
+    return spec.dimensions or known

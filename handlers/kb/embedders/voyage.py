@@ -1,0 +1,93 @@
+"""Voyage AI, through its own client (`voyageai`), which is imported when the first text is embedded.
+
+Questions and documents are told apart by `input_type`; texts beyond the model's window are cut by the service
+(`truncation`). A model whose name begins with `voyage-context` sees the passages of a document together, and each vector knows
+its surroundings. The client has no total deadline and its errors may raise when they are printed: only their fields are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from handlers.kb.embedders.service import Access, Failed, Kind, Vectors, one_line, reading, wait_of
+from host.errors import ConfigError
+
+if TYPE_CHECKING:
+    from voyageai.client_async import AsyncClient
+
+
+class Voyage:
+    """A `Service`. `in_context`: the texts of a call are the passages of one document."""
+
+    def __init__(self, access: Access, *, model: str, dimensions: int, sized: bool) -> None:
+        self._access = access
+        self._model = model
+        self._dimensions = dimensions if sized else None
+        self.in_context = model.startswith("voyage-context")
+
+    async def embed(self, texts: Sequence[str], kind: Kind, timeout_s: float, /) -> Vectors:
+        if self.in_context:
+            inputs = [list(texts)] if kind == "document" else [[text] for text in texts]
+            return [vector for document in await self._contextual(inputs, kind, timeout_s) for vector in document]
+        client = self._opened(timeout_s)
+        with _speaking_to(self._access):
+            answer = await client.embed(
+                list(texts), model=self._model, input_type=kind, truncation=True, output_dimension=self._dimensions
+            )
+            return [_plain(vector) for vector in answer.embeddings]
+
+    async def aclose(self) -> None:
+        """The client opens a connection for each request and keeps none."""
+
+    async def _contextual(self, documents: list[list[str]], kind: Kind, timeout_s: float) -> list[Vectors]:
+        client = self._opened(timeout_s)
+        with _speaking_to(self._access):
+            answer = await client.contextualized_embed(
+                documents, model=self._model, input_type=kind, output_dimension=self._dimensions
+            )
+            return [[_plain(vector) for vector in result.embeddings] for result in answer.results]
+
+    def _opened(self, timeout_s: float) -> AsyncClient:
+        """A client costs nothing to make; each call has its own, for its timeout."""
+        try:
+            from voyageai.client_async import AsyncClient  # 0.4 s: not before it is needed
+        except ImportError as exc:
+            raise ConfigError(
+                "the client of Voyage is not installed", hint="pip install 'groundhook[voyage]', or voyageai itself"
+            ) from exc
+        return AsyncClient(api_key=self._access.key, timeout=timeout_s, base_url=self._access.host.rstrip("/"))
+
+
+@contextmanager
+def _speaking_to(access: Access) -> Iterator[None]:
+    """Raises Failed and SourceMalformed for what the client raises."""
+    import aiohttp
+    import voyageai.error as errors
+
+    try:
+        with reading(access):
+            yield
+    except (errors.APIConnectionError, errors.Timeout, aiohttp.ClientError) as exc:
+        cause = exc.__cause__ or exc
+        raise Failed(0, one_line(cause) or cause.__class__.__name__) from exc
+    except errors.VoyageError as exc:
+        status = exc.http_status or 0
+        if status == 200:
+            with reading(access):
+                raise ValueError("not JSON") from exc
+        headers = {str(name).lower(): str(value) for name, value in dict(exc.headers or {}).items()}
+        raise Failed(status, _said(exc), wait_of(headers)) from exc
+
+
+def _said(exc: Any) -> str:
+    """The service's own words; the client's go before them and say less."""
+    body = exc.json_body
+    detail = body.get("detail") if isinstance(body, dict) else None
+    return one_line(detail if isinstance(detail, str) else "")
+
+
+def _plain(vector: Any) -> list[float]:
+    """Numbers, whatever they came as: the client unpacks base64 into an array of its own."""
+    return [float(value) for value in vector]

@@ -1,0 +1,60 @@
+"""Every embedder there is, behind the port: those of the installation, and services that a loopback server stands for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from handlers.kb.embed import Closes, EmbedderFactory, register
+from handlers.kb.embedders import providers as services
+from host.config.schema import EmbedderSettings
+from host.ports import Embedder
+from host.registry import Registry
+from host.types.specs import EmbeddingSpec
+from tests.loopback.embeddings import openai_answer, voyage_answer, voyage_in_context
+from tests.loopback.server import Loopback, Reads, serving
+
+SERVICES = ("openai", "voyage")
+ENVIRONMENT = {"OPENAI_API_KEY": "sk-openai", "VOYAGE_API_KEY": "pa-voyage"}
+
+Makes = Callable[..., Embedder]
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with serving() as running:
+        running.on("/openai/embeddings", Reads(openai_answer))
+        running.on("/voyage/embeddings", Reads(voyage_answer))
+        running.on("/voyage/contextualizedembeddings", Reads(voyage_in_context))
+        yield running
+
+
+def factories(declared: Mapping[str, EmbedderSettings], environment: Mapping[str, str]) -> Registry[EmbedderFactory]:
+    registry: Registry[EmbedderFactory] = Registry("embedding provider")
+    register(registry)
+    services.register(registry, declared, environment)
+    return registry
+
+
+@pytest.fixture
+async def makes(server: Loopback) -> AsyncIterator[Makes]:
+    """`makes("voyage", retries=0)`: the embedder of a provider, at the loopback server where it is a service."""
+    made: list[Embedder] = []
+
+    def make(provider: str, *, model: str = "", dimensions: int = 0, environment: Any = ENVIRONMENT, **said: Any) -> Embedder:
+        if provider == "openai":
+            said = {"key": environment.get("OPENAI_API_KEY", ""), **said}
+        settings = {provider: EmbedderSettings.model_validate({"host": f"{server.url}/{provider}", **said})}
+        if provider not in SERVICES:
+            settings = {}
+        model = model or ("text-embedding-3-small" if provider == "openai" else "")
+        spec = EmbeddingSpec(provider=provider, model=model, dimensions=dimensions)
+        made.append(factories(settings, environment).get(provider)(spec))
+        return made[-1]
+
+    yield make
+    for embedder in made:
+        if isinstance(embedder, Closes):
+            await embedder.aclose()

@@ -1,0 +1,166 @@
+"""The cache of vectors: what was embedded once is not embedded again, by whichever process; and it never stands in the way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.kb.embed import EmbedderFactory, HashEmbedder
+from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
+from host.config.schema import KBStorageSettings
+from host.ports import Embedder
+from host.trace import recording
+from host.types.events import TraceNode
+from host.types.specs import EmbeddingSpec
+from tests.kb.conftest import Opens, Writes, search, spec
+
+SPEC = EmbeddingSpec(provider="words", dimensions=64)
+
+
+class Words:
+    """The hash embedding as if it were a model that is worth caching; remembers what it was asked for."""
+
+    provider, model, dimensions = "words", "words", 64
+
+    def __init__(self, spec: EmbeddingSpec = SPEC, *, in_context: bool = False) -> None:
+        self.asked: list[str] = []
+        self.in_context = in_context
+        self._inner = HashEmbedder(EmbeddingSpec(provider="hash", dimensions=64))
+
+    async def embed_query(self, text: str, /) -> list[float]:
+        self.asked.append(text)
+        return await self._inner.embed_query(text)
+
+    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+        self.asked += texts
+        return await self._inner.embed_documents(texts)
+
+    def similarity(self, cosine: float, /) -> float:
+        return self._inner.similarity(cosine)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "embeddings.sqlite"
+
+
+@pytest.fixture
+def cache(path: Path) -> Iterator[VectorCache]:
+    opened = VectorCache(path, most_bytes=1 << 20)
+    yield opened
+    opened.close()
+
+
+async def test_a_text_is_embedded_once_and_a_question_is_another_text_than_a_document(cache: VectorCache) -> None:
+    inner = Words()
+    model = CachedEmbedder(inner, cache)
+    first = await model.embed_documents(["pear", "moon", "pear"])
+    again = await model.embed_documents(["moon", "pear", "sun"])
+    assert inner.asked == ["pear", "moon", "sun"]
+    assert again[:2] == [first[1], first[0]]
+    assert await model.embed_query("pear") == first[0]
+    assert inner.asked[3:] == ["pear"]
+
+
+async def test_in_context_a_passage_with_other_neighbours_is_embedded_anew(cache: VectorCache) -> None:
+    inner = Words(in_context=True)
+    model = CachedEmbedder(inner, cache)
+    await model.embed_documents(["pear", "moon"])
+    await model.embed_documents(["pear", "moon"])
+    await model.embed_documents(["pear", "sun"])
+    assert inner.asked == ["pear", "moon", "pear", "sun"]
+
+
+def test_another_process_finds_what_this_one_embedded(cache: VectorCache, path: Path) -> None:
+    anyio.run(CachedEmbedder(Words(), cache).embed_documents, ["pear"])
+    code = f"""
+import anyio, pathlib
+from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
+from tests.kb.embedders.test_cache import Words
+inner = Words()
+cache = VectorCache(pathlib.Path({str(path)!r}), most_bytes=1 << 20)
+anyio.run(CachedEmbedder(inner, cache).embed_documents, ["pear", "moon"])
+print(inner.asked)
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "['moon']"
+
+
+def test_the_cache_stays_within_its_bound_and_keeps_what_was_asked_for_again(path: Path) -> None:
+    most = 400_000
+    cache = VectorCache(path, most_bytes=most)
+    kept = b"kept"
+    cache.put({kept: bytes(1000)})
+    for number in range(40):
+        cache.put({f"{number}-{n}".encode(): bytes(1000) for n in range(50)})
+        assert cache.get([kept]).keys() == {kept}, f"after {number} rounds"
+    cache.close()
+    assert path.stat().st_size < most * 1.5
+    assert list(VectorCache(path, most_bytes=most).get([b"39-1", b"0-1"])) == [b"39-1"]
+
+
+def test_a_batch_that_is_larger_than_the_cache_is_not_kept(path: Path) -> None:
+    cache = VectorCache(path, most_bytes=1000)
+    cache.put({b"a": bytes(2000)})
+    assert cache.get([b"a"]) == {}
+    cache.close()
+
+
+@given(st.lists(st.dictionaries(st.binary(min_size=1, max_size=3), st.binary(min_size=4, max_size=8), max_size=5), max_size=6))
+def test_what_is_found_is_what_was_put_first(tmp_path_factory: pytest.TempPathFactory, rounds: list[dict[bytes, bytes]]) -> None:
+    cache = VectorCache(tmp_path_factory.mktemp("c") / "v.sqlite", most_bytes=1 << 20)
+    expected: dict[bytes, bytes] = {}
+    for vectors in rounds:
+        cache.put(vectors)
+        expected = {**vectors, **expected}
+        assert cache.get([*expected, b"missing"]) == expected
+    cache.close()
+
+
+@pytest.fixture
+def something_else(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"something else" * 1000)
+
+
+async def test_a_file_that_is_no_database_is_replaced(cache: VectorCache, path: Path, something_else: None) -> None:
+    inner = Words()
+    model = CachedEmbedder(inner, cache)
+    assert await model.embed_query("pear") == await model.embed_query("pear")
+    assert inner.asked == ["pear"]
+
+
+async def test_a_cache_that_cannot_be_used_costs_nothing_but_the_time_and_says_so(tmp_path: Path) -> None:
+    nodes: list[TraceNode] = []
+    with recording(nodes.append):
+        vector = await CachedEmbedder(Words(), VectorCache(tmp_path, most_bytes=1 << 20)).embed_query("pear")
+    assert vector == await Words().embed_query("pear")
+    assert {(node.type, node.status) for node in nodes} >= {("vector_cache", "failed")}
+
+
+@pytest.mark.parametrize(("megabytes", "times"), [(16, 1), (0, 2)])
+async def test_a_collection_that_is_made_again_is_not_embedded_again_unless_the_cache_is_off(
+    opens: Opens, write: Writes, megabytes: int, times: int
+) -> None:
+    made: list[Words] = []
+
+    def factory(spec: EmbeddingSpec) -> Embedder:
+        made.append(Words(spec))
+        return made[-1]
+
+    folder = write({"tea.md": "# Tea\n\nGreen tea is brewed with water of eighty degrees."})
+    storage = KBStorageSettings(idle_s=20, reserve_mb=1, vector_cache_mb=megabytes)
+    embedders: dict[str, EmbedderFactory] = {"words": factory}
+    async with opens(spec("docs", embedding=SPEC), storage=storage, embedders=embedders) as kb:
+        for _ in range(2):
+            await kb.add("docs", [folder])
+            assert [item.document_id for item in (await search(kb, "green tea", "docs")).items] == ["tea.md"]
+            await kb.remove("docs", None)
+    assert sum(len(each.asked) for each in made) == 2 * times
