@@ -164,10 +164,16 @@ declare module "groundhook" {
     limit?: number | null;
     /** Only results from these sites */
     sites?: string[] | null;
+    /** No results from these sites (default: search.web.exclude_sites) */
+    exclude_sites?: string[] | null;
+    /** The same as `exclude_sites`. */
+    excludeSites?: string[] | null;
     /** Only results of the last day, week, month or year */
     time_range?: "day" | "week" | "month" | "year" | null;
     /** The same as `time_range`. */
     timeRange?: "day" | "week" | "month" | "year" | null;
+    /** Language of the results, such as `en` or `pt-BR` (default: search.web.language) */
+    language?: string | null;
     rerank?: RerankOptions | null;
   }
 
@@ -301,6 +307,8 @@ declare module "groundhook" {
     total: number;
     duration_ms: number;
     error: string | null;
+    /** web: who was asked */
+    provider: string;
     graph_nodes: GraphNode[] | null;
     dsl: Record<string, any> | null;
   }
@@ -328,6 +336,10 @@ declare module "groundhook" {
     record_id: any;
     /** db: the record; kb: the document's fields */
     data: Record<string, any> | null;
+    /** web: when the page was published, YYYY-MM-DD; empty: not known */
+    published: string;
+    /** web: `listed` with a search engine's snippet, or `fetched`: `content` is a passage of the page */
+    status: "listed" | "fetched" | null;
   }
 
   /** An entity of a collection's graph, related to the query. */

@@ -169,7 +169,11 @@ class HookCrashed(HookError):
 
 
 class SourceError(HostError):
+    """`again`: the same request may be sent once more, after `after` seconds where the source says how long."""
+
     code = "source"
+    again = False
+    after: float | None = None
 
 
 class SourceNotConfigured(SourceError):

@@ -93,10 +93,12 @@ class Scope:
 @dataclass(frozen=True, kw_only=True)
 class Found:
     """What a source found: items best first, each with `key` (empty: derived from what it holds) and `citation_id` left
-    empty. `total` counts all matches where the source knows it, else the items."""
+    empty. `total` counts all matches where the source knows it, else the items. `provider` is whom the source asked, where it has
+    a choice."""
 
     items: tuple[Item, ...] = ()
     total: int | None = None
+    provider: str = ""
     graph_nodes: tuple[GraphNode, ...] | None = None
     dsl: dict[str, Any] | None = None
 

@@ -80,6 +80,8 @@ def _source(item: Item, grammar: Grammar) -> str:
         about.append(f'title="{_line(item.title, grammar)}"')
     if item.url:
         about.append(f'url="{_line(item.url, grammar)}"')
+    if item.published:
+        about.append(f'published="{_line(item.published, grammar)}"')
     content = clean(item.content)
     if len(content) > CONTENT_LIMIT:
         content = content[:CONTENT_LIMIT] + " […]"

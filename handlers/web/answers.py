@@ -1,30 +1,45 @@
-"""What a provider's answer means, good or bad: one reading for all of them."""
+"""What a provider's answer means, good or bad: one reading for all of them. Pure."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from host.errors import SourceError, SourceMalformed, SourceRateLimited, SourceRefused, SourceTimeout
 
 TOO_MANY = 429
 PLAN_USED_UP = (432, 433)  # Tavily's: the plan's limit, the pay-as-you-go limit
+PASSING = (500, 502, 503, 504)  # a search has no effects, so it may be tried again
 
 
-def judge(provider: str, variable: str, status: int, content_type: str, body: bytes) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """An answer as it came over the wire, decompressed; names of `headers` are in lower case."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        return self.headers.get("content-type", "").partition(";")[0].strip() or "text"
+
+
+def judge(provider: str, variable: str, reply: Reply) -> dict[str, Any]:
     """The JSON object of a good answer. `variable` is the environment variable that holds the key.
 
     Raises SourceRefused (401, 403, other 4xx), SourceRateLimited (429, a used-up plan), SourceError (5xx, redirects) or
-    SourceMalformed (no JSON object).
+    SourceMalformed (no JSON object). Those that may pass say that they may be tried again, and when.
     """
-    if status != 200:
-        raise _refusal(provider, variable, status, _said(body))
+    if reply.status != 200:
+        raise _refusal(provider, variable, reply)
     try:
-        answer = json.loads(body)
-    except ValueError as exc:
-        kind = content_type.partition(";")[0].strip() or "text"
-        raise SourceMalformed(f"{provider!r} answered with {kind} that is not JSON", hint=_HOST_HINT) from exc
+        answer = json.loads(reply.body)
+    except (ValueError, RecursionError) as exc:
+        raise SourceMalformed(f"{provider!r} answered with {reply.kind} that is not JSON", hint=_HOST_HINT) from exc
     if not isinstance(answer, dict):
         raise SourceMalformed(f"{provider!r} answered with JSON that is not an object", hint=_HOST_HINT)
     return answer
@@ -52,29 +67,56 @@ def late(provider: str, seconds: float) -> SourceTimeout:
 
 def unreachable(provider: str, host: str, exc: Exception) -> SourceError:
     reason = str(exc) or exc.__class__.__name__
-    return SourceError(f"{provider!r} cannot be reached at {host}: {reason}")
+    return _again(SourceError(f"{provider!r} cannot be reached at {host}: {reason}"))
+
+
+def too_large(provider: str, most: int) -> SourceError:
+    return SourceError(f"{provider!r} answered with more than {most >> 20} MB", hint=_HOST_HINT)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that `Retry-After` asks to wait (RFC 9110, section 10.2.3). A date is read against the answer's own `Date`."""
+    said = headers.get("retry-after", "").strip()
+    if said.isascii() and said.isdigit():
+        return float(min(int(said[:9]), 86_400))
+    try:
+        until, now = parsedate_to_datetime(said), parsedate_to_datetime(headers.get("date", ""))
+        return min(max((until - now).total_seconds(), 0.0), 86_400.0)
+    except (ValueError, TypeError, OverflowError):  # no date, or one with a zone against one without
+        return None
 
 
 _HOST_HINT = "search.web.host, if set, must be the address of the provider's API"
 
 
-def _refusal(provider: str, variable: str, status: int, said: str) -> SourceError:
+def _refusal(provider: str, variable: str, reply: Reply) -> SourceError:
+    status, said, after = reply.status, _said(reply.body), retry_after(reply.headers)
     if status in (401, 403):
         return SourceRefused(f"{provider!r} refused the key ({status}){said}", hint=f"check {variable}")
     if status == TOO_MANY:
-        return SourceRateLimited(f"{provider!r} has had too many requests ({status}){said}", hint="try again later")
+        hint = "try again later" if after is None else f"try again in {after:g} s"
+        return _again(SourceRateLimited(f"{provider!r} has had too many requests ({status}){said}", hint=hint), after)
     if status in PLAN_USED_UP or (status == 400 and "credit" in said.lower()):
         return SourceRateLimited(f"the plan's quota at {provider!r} is used up ({status}){said}")
+    if 300 <= status < 400:
+        where = reply.headers.get("location", "somewhere else")[:200]
+        return SourceError(f"{provider!r} redirects ({status}) to {where!r}, which is not followed", hint=_HOST_HINT)
     if 400 <= status < 500:
         return SourceRefused(f"{provider!r} refused the request ({status}){said}")
-    return SourceError(f"{provider!r} failed ({status}){said}")
+    failed = SourceError(f"{provider!r} failed ({status}){said}")
+    return _again(failed, after) if status in PASSING else failed
+
+
+def _again(error: SourceError, after: float | None = None) -> SourceError:
+    error.again, error.after = True, after
+    return error
 
 
 def _said(body: bytes) -> str:
     """What the provider says about its refusal, in one line: Tavily's `detail.error`, Serper's `message`."""
     try:
         answer = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     if not isinstance(answer, dict):
         return ""

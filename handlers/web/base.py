@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
 
-from handlers.web.answers import late
+from handlers.web.asking import Asking
+from handlers.web.choose import Closing, choose
 from handlers.web.items import items
 from handlers.web.keywords import extract
-from handlers.web.providers import Access, Ask, Provider, ProviderType
+from handlers.web.providers import Ability, Access, Ask, Provider, ProviderType
+from handlers.web.searxng import SEARXNG
 from handlers.web.serper import SERPER
 from handlers.web.tavily import TAVILY
-from handlers.web.urls import bare, followable
+from handlers.web.urls import bare
 from host.config.schema import WebSettings
-from host.errors import HostError, NotSupported, SourceNotConfigured, UnknownName
+from host.errors import HostError, NotSupported, unwrapped
 from host.ports import Found, Scope
 from host.registry import Registry
 from host.trace import span
@@ -23,39 +26,54 @@ from host.types.search import SearchRequest
 
 CLOSING_TIME = 5.0  # seconds that open connections get to close
 
+# What is said of a provider that cannot do what a request asks for.
+_CANNOT: dict[Ability, str] = {
+    "sites": "cannot search within sites: pages of other sites among its results are left out here",
+    "exclude_sites": "cannot leave out sites: their pages among its results are left out here",
+    "time_range": "cannot search by time: results of any age are shown",
+    "language": "cannot search by language: results in any language are shown",
+}
+
 
 def web_providers() -> Registry[ProviderType]:
     """The providers that ship with Groundhook, in the order in which `auto` tries them; others may be added."""
     providers: Registry[ProviderType] = Registry("web search provider")
     providers.add("tavily", TAVILY)
     providers.add("serper", SERPER)
+    providers.add("searxng", SEARXNG)
     return providers
 
 
 @asynccontextmanager
-async def open_web(environment: Mapping[str, str], providers: Registry[ProviderType] | None = None) -> AsyncIterator[WebSearch]:
+async def open_web(
+    environment: Mapping[str, str],
+    providers: Registry[ProviderType] | None = None,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> AsyncIterator[WebSearch]:
     """The source for `web`. Keys are looked up in `environment`; connections are opened by the first search that needs
-    them and closed with the source."""
-    stack = AsyncExitStack()
-    try:
-        yield WebSearch(environment, providers or web_providers(), lambda close: stack.push_async_callback(close))
-    finally:
-        with anyio.move_on_after(CLOSING_TIME, shield=True):
-            await stack.aclose()
+    them and closed with the source. `clock` gives the seconds that answers are kept by."""
+    async with AsyncExitStack() as stack:
+        stack.enter_context(unwrapped())
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        closing = AsyncExitStack()
+        try:
+            asking = Asking(tasks, clock)
+            yield WebSearch(environment, providers or web_providers(), closing.push_async_callback, asking)
+        finally:
+            tasks.cancel_scope.cancel()
+            with anyio.move_on_after(CLOSING_TIME, shield=True):
+                await closing.aclose()
 
 
 class WebSearch:
     """A `host.ports.Handler` for searches of type web."""
 
-    def __init__(
-        self,
-        environment: Mapping[str, str],
-        types: Registry[ProviderType],
-        closing: Callable[[Callable[[], Awaitable[None]]], object],
-    ) -> None:
+    def __init__(self, environment: Mapping[str, str], types: Registry[ProviderType], closing: Closing, asking: Asking) -> None:
         self._environment = environment
         self._types = types
         self._closing = closing
+        self._asking = asking
         self._open: dict[tuple[str, Access], Provider] = {}
 
     @property
@@ -73,31 +91,19 @@ class WebSearch:
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         """Raises SourceError, NotSupported for a delegated search, UnknownName for a provider that is not there."""
-        if scope.uses.web != "builtin":
-            raise NotSupported(f"web search by {scope.uses.web!r} is not supported yet", hint='set uses.web to "builtin"')
         settings = scope.settings.web
+        for by in (scope.uses.web if scope.uses.web != "builtin" else "", settings.provider):
+            if by.startswith("mcp:") or "." in by or by == scope.uses.web:
+                hint = 'set uses.web to "builtin" and search.web.provider to "auto"'
+                raise NotSupported(f"web search by {by!r} is not supported yet", hint=hint)
         name, access = choose(settings, self._environment, self._types, self._closing)
         kind = self._types.get(name)
-        query = await _query(request, scope)
-        wanted = request.limit or settings.max_results
-        if wanted > kind.most:
-            await scope.warn("web_limit", f"{name!r} returns at most {kind.most} results; {wanted} were asked for")
-        ask = Ask(
-            query=query,
-            limit=min(wanted, kind.most),
-            sites=tuple(site for site in map(bare, request.sites or ()) if site),
-            time_range=request.time_range,
-            timeout=settings.timeout_ms / 1000,
-        )
-        with span("web_search", label=name, provider=name, query=query, limit=ask.limit) as node:
-            try:
-                with anyio.fail_after(ask.timeout):
-                    hits = await self._provider(name, kind, access).search(ask)
-            except TimeoutError as exc:
-                raise late(name, ask.timeout) from exc
-            found = items(hits, limit=ask.limit, sites=ask.sites)
-            node.data |= {"results": len(found), "dropped": len(hits) - len(found)}
-        return Found(items=found)
+        ask = await _ask(name, kind, request, scope, await _query(request, scope))
+        with span("web_search", label=name, provider=name, query=ask.query, limit=ask.limit) as node:
+            hits, how = await self._asking.hits(name, access, self._provider(name, kind, access), ask, settings)
+            found = items(hits, ask, scope.now())
+            node.data |= {"results": len(found), "dropped": len(hits) - len(found), "answer": how}
+        return Found(items=found, provider=name)
 
     def _provider(self, name: str, kind: ProviderType, access: Access) -> Provider:
         if (name, access) not in self._open:
@@ -105,38 +111,29 @@ class WebSearch:
         return self._open[name, access]
 
 
-def choose(
-    settings: WebSettings,
-    environment: Mapping[str, str],
-    types: Registry[ProviderType],
-    closing: Callable[[Callable[[], Awaitable[None]]], object],
-) -> tuple[str, Access]:
-    """The provider to ask and how: the one that is named, or with `auto` the first whose key is there. `api_key_env` names
-    another variable for the key; with `auto` it counts for the provider whose name is part of it, else for the first."""
-    if settings.host and not followable(settings.host):
-        raise SourceNotConfigured(f"search.web.host {settings.host!r} is not an http(s) address")
-    name = settings.provider
-    if ":" in name or "." in name:
-        raise NotSupported(
-            f"web search by {name!r} is not supported yet", hint=f"search.web.provider can be auto, {', '.join(types.names())}"
-        )
-    if name != "auto" and name not in types:
-        raise UnknownName("web search provider", name, ["auto", *types.names()])
-    tried: list[str] = []
-    for candidate in [name] if name != "auto" else types:
-        kind = types.get(candidate)
-        own = settings.api_key_env if name != "auto" or _names(settings.api_key_env, candidate, types) else ""
-        for variable in dict.fromkeys(filter(None, (own, kind.variable))):
-            tried.append(variable)
-            if key := environment.get(variable, "").strip():
-                return candidate, Access(key=key, variable=variable, host=settings.host or kind.host, closing=closing)
-    what = "web search has no provider" if name == "auto" else f"web search by {name!r} has no key"
-    raise SourceNotConfigured(what, hint=f"set the environment variable {' or '.join(tried)}")
+async def _ask(name: str, kind: ProviderType, request: SearchRequest, scope: Scope, query: str) -> Ask:
+    """The request as a provider is asked it; what this one cannot do is said."""
+    settings = scope.settings.web
+    wanted = request.limit or settings.max_results
+    ask = Ask(
+        query=query,
+        limit=min(wanted, kind.most),
+        sites=_sites(request.sites),
+        exclude_sites=_sites(settings.exclude_sites if request.exclude_sites is None else request.exclude_sites),
+        time_range=request.time_range,
+        language=settings.language if request.language is None else request.language,
+        timeout=settings.timeout_ms / 1000,
+    )
+    if wanted > kind.most:
+        await scope.warn("web_limit", f"{name!r} returns at most {kind.most} results; {wanted} were asked for")
+    for ability, words in _CANNOT.items():
+        if getattr(ask, ability) and ability not in kind.can:
+            await scope.warn(f"web_{ability}", f"{name!r} {words}")
+    return ask
 
 
-def _names(variable: str, candidate: str, types: Registry[ProviderType]) -> bool:
-    named = [name for name in types if name.upper() in variable.upper()]
-    return candidate in named if named else candidate == next(iter(types))
+def _sites(names: tuple[str, ...] | None) -> tuple[str, ...]:
+    return tuple(site for site in map(bare, names or ()) if site)
 
 
 async def _query(request: SearchRequest, scope: Scope) -> str:

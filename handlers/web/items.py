@@ -6,8 +6,10 @@ import html
 import math
 import re
 from collections.abc import Sequence
+from datetime import datetime
 
-from handlers.web.providers import Hit
+from handlers.web.dates import published
+from handlers.web.providers import Ask, Hit
 from handlers.web.urls import canonical, followable, within
 from host.types.search import Item
 
@@ -18,19 +20,34 @@ _INVISIBLE = re.compile(
 )
 
 
-def items(hits: Sequence[Hit], *, limit: int, sites: Sequence[str] = ()) -> tuple[Item, ...]:
-    """At most `limit` items, best first. Pages outside `sites`, without an address that can be followed or without any
-    text are left out; of two results for one page the first stays."""
+def items(hits: Sequence[Hit], ask: Ask, now: datetime) -> tuple[Item, ...]:
+    """At most `ask.limit` items, best first. Pages outside its sites or within excluded ones, without an address that can be
+    followed or without any text are left out; of two results for one page the first stays. `now` is what ages count from."""
     found: dict[str, Item] = {}
     for position, hit in enumerate(hits, start=1):
         url = followable(hit.url)
         title, content = clean(hit.title).replace("\n", " "), clean(hit.content)
-        if not url or not (title or content) or (sites and not any(within(url, site) for site in sites)):
+        if not url or not (title or content) or not _wanted(url, ask):
             continue
         key = f"web:{canonical(url)}"
         if key not in found:
-            found[key] = Item(type="web", title=title or url, content=content, url=url, score=_score(hit, position), key=key)
-    return tuple(sorted(found.values(), key=lambda item: -item.score)[:limit])
+            found[key] = Item(
+                type="web",
+                title=title or url,
+                content=content,
+                url=url,
+                score=_score(hit, position),
+                published=published(clean(hit.published), now),
+                status="listed",
+                key=key,
+            )
+    return tuple(sorted(found.values(), key=lambda item: -item.score)[: ask.limit])
+
+
+def _wanted(url: str, ask: Ask) -> bool:
+    if any(within(url, site) for site in ask.exclude_sites):
+        return False
+    return not ask.sites or any(within(url, site) for site in ask.sites)
 
 
 def position_score(position: int) -> float:

@@ -1,7 +1,8 @@
 """Tavily, through its own client.
 
-The client answers a wrong shape with no results and forgets the status of a refusal, so every answer is judged as it
-arrives, by a hook on the HTTP client that it is given. API: https://docs.tavily.com/documentation/api-reference/endpoint/search
+The client answers a wrong shape with no results, forgets the status of a refusal and reads bodies of any size, so it is given an
+HTTP client whose answers are read within bounds and judged first.
+API: https://docs.tavily.com/documentation/api-reference/endpoint/search
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from handlers.web.answers import judge, late, listed, text_of, unreachable
-from handlers.web.providers import Access, Ask, Hit, ProviderType
+from handlers.web.answers import Reply, judge, late, listed, text_of, unreachable
+from handlers.web.providers import LARGEST, Access, Ask, Hit, ProviderType
 
 if TYPE_CHECKING:
     import httpx
@@ -32,6 +33,7 @@ class Tavily:
                 max_results=ask.limit,
                 time_range=ask.time_range,
                 include_domains=list(ask.sites) or None,
+                exclude_domains=list(ask.exclude_sites) or None,
                 timeout=ask.timeout,
             )
         return [
@@ -40,6 +42,7 @@ class Tavily:
                 title=text_of(entry, "title"),
                 content=text_of(entry, "content", "raw_content"),
                 score=_number(entry.get("score")),
+                published=text_of(entry, "published_date"),
             )
             for entry in listed(NAME, answer, "results")
         ]
@@ -49,16 +52,20 @@ class Tavily:
             import httpx
             from tavily import AsyncTavilyClient
 
-            http = httpx.AsyncClient(base_url=self._access.host, event_hooks={"response": [self._judge]})
+            # Bodies are counted as they come: what is not compressed cannot grow on the way.
+            headers = {"accept-encoding": "identity"}
+            http = httpx.AsyncClient(base_url=self._access.host, headers=headers, event_hooks={"response": [self._judge]})
             self._access.closing(http.aclose)
             self._client = AsyncTavilyClient(api_key=self._access.key, client=http)
         return self._client
 
     async def _judge(self, response: httpx.Response) -> None:
         """Raises SourceError for an answer that is none; called for every answer before the client sees it."""
-        body = await response.aread()
-        kind = response.headers.get("content-type", "")
-        listed(NAME, judge(NAME, self._access.variable, response.status_code, kind, body), "results")
+        from handlers.web.bounded import body_of
+
+        body = await body_of(NAME, response, LARGEST)
+        reply = Reply(status=response.status_code, headers=dict(response.headers), body=body)
+        listed(NAME, judge(NAME, self._access.variable, reply), "results")
 
 
 @contextmanager
@@ -70,7 +77,7 @@ def _speaking_to(host: str, timeout: float) -> Iterator[None]:
         yield
     except (TavilyTimeout, httpx.TimeoutException) as exc:
         raise late(NAME, timeout) from exc
-    except httpx.HTTPError as exc:
+    except (httpx.HTTPError, httpx.InvalidURL) as exc:
         raise unreachable(NAME, host, exc) from exc
 
 
@@ -78,4 +85,10 @@ def _number(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-TAVILY = ProviderType(variable="TAVILY_API_KEY", host="https://api.tavily.com", most=20, make=Tavily)
+TAVILY = ProviderType(
+    variable="TAVILY_API_KEY",
+    host="https://api.tavily.com",
+    most=20,
+    make=Tavily,
+    can=frozenset({"sites", "exclude_sites", "time_range"}),
+)

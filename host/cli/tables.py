@@ -62,7 +62,8 @@ def found(result: SearchResult) -> Iterator[Text]:
     count = len(result.items)
     of = f" of {result.total}" if result.total > count else ""
     noun = "result" if count == 1 and not of else "results"
-    yield Text(f"{count}{of} {noun} from the {SOURCES[result.type]} in {duration(result.duration_ms)}", "bold")
+    by = f" by {one_line(result.provider)}" if result.provider else ""
+    yield Text(f"{count}{of} {noun} from the {SOURCES[result.type]}{by} in {duration(result.duration_ms)}", "bold")
     for number, item in enumerate(result.items, 1):
         yield from _item(number, item)
     for node in result.graph_nodes or ():
@@ -75,7 +76,8 @@ def found(result: SearchResult) -> Iterator[Text]:
 def _item(number: int, item: Item) -> Iterator[Text]:
     marker = (one_line(item.citation_id), marker_style("ok", item.url))
     yield Text.assemble(f"{number:>2}. ", marker, (f"  {item.score:.2f}  ", "green"), (title_of(item), "bold"))
-    if place := place_of(item):
+    about = [place_of(item), item.published, "read" if item.status == "fetched" else ""]
+    if place := "  ".join(filter(None, about)):
         yield Text(f"    {place}", "dim")
     content = one_line(item.content)
     if content and content != one_line(item.title):

@@ -29,12 +29,34 @@ class Switched(Value):
     enabled: bool = Field(default=False, description="Search this source automatically")
 
 
+class WebCacheSettings(Switched):
+    """Answers of providers that are used again; how long depends on how recent they were to be."""
+
+    enabled: bool = Field(default=True, description="Use answers again")
+    entries: int = Field(default=256, ge=1, le=10_000, description="Most answers that are kept")
+    day_s: float = Field(default=300, ge=0, description="Seconds that an answer for the last day is good for")
+    week_s: float = Field(default=900, ge=0)
+    month_s: float = Field(default=1800, ge=0)
+    year_s: float = Field(default=3600, ge=0)
+    any_s: float = Field(default=900, ge=0, description="Seconds that an answer without a time range is good for")
+
+
+class BreakerSettings(Value):
+    failures: int = Field(default=5, ge=0, description="Failures in a row after which a provider is left alone; 0: never")
+    pause_s: float = Field(default=30, gt=0, description="Seconds it is left alone, before one search tries it again")
+
+
 class WebSettings(Switched):
     provider: str = Field(default="auto", description="`auto`, a provider's name, `mcp:<server>` or an assistant")
     host: str = Field(default="", description="Another base URL for the provider")
     api_key_env: str = Field(default="", description="Environment variable with the key (default: the provider's own)")
     max_results: int = Field(default=10, ge=1, le=100)
     timeout_ms: int = Field(default=8000, ge=1, description="Deadline of one search, whatever the client believes")
+    exclude_sites: tuple[str, ...] = Field(default=(), description="Sites whose pages are left out")
+    language: str = Field(default="", max_length=35, description="Language of the results, such as `en`; empty: any")
+    retries: int = Field(default=1, ge=0, le=5, description="Tries again after a failure that may pass, within the deadline")
+    breaker: BreakerSettings = BreakerSettings()
+    cache: WebCacheSettings = WebCacheSettings()
 
 
 class KBSettings(Switched):

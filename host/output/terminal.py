@@ -134,6 +134,7 @@ class Terminal:
     def _searched(self, event: SearchComplete) -> None:
         items = self._found.pop(event.search_id, [])
         source = SOURCES[self._types.get(event.search_id, "web")]
+        source += f" by {one_line(event.provider)}" if event.provider else ""
         took = duration(event.duration_ms)
         if event.error:
             self._say("failed", f"Search failed ({source}): {one_line(event.error)} ({took})", "yellow", whole=True)

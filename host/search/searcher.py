@@ -78,13 +78,22 @@ class Searcher:
                 total=len(items) if found.total is None else found.total,
                 duration_ms=_since(began),
                 error=error,
+                provider=found.provider,
                 graph_nodes=found.graph_nodes,
                 dsl=found.dsl,
             )
             _describe(node, result)
         for item in result.items:
             self.channel.note(SearchFound(search_id=id, item=item))
-        self.channel.note(SearchComplete(search_id=id, total=result.total, duration_ms=result.duration_ms, error=result.error))
+        self.channel.note(
+            SearchComplete(
+                search_id=id,
+                total=result.total,
+                duration_ms=result.duration_ms,
+                error=result.error,
+                provider=result.provider,
+            )
+        )
         return result
 
     async def search_many(self, requests: Sequence[SearchRequest], mode: Mode, source: Source) -> list[SearchResult]:

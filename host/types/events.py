@@ -58,6 +58,7 @@ class SearchComplete(_Event):
     total: int = Field(description="All matches where the source knows it, else the items found")
     duration_ms: int
     error: str | None = Field(default=None, description="Why the search failed")
+    provider: str = Field(default="", description="web: who was asked")
 
 
 class Text(_Event):

@@ -112,10 +112,18 @@ class WebOptions(Value):
 
     limit: int | None = Field(default=None, ge=1, le=1000, description="Most results to return (default 10)")
     sites: Few[tuple[str, ...]] | None = Field(default=None, description="Only results from these sites")
+    exclude_sites: Few[tuple[str, ...]] | None = Field(
+        default=None,
+        validation_alias=AliasChoices("exclude_sites", "excludeSites"),
+        description="No results from these sites (default: search.web.exclude_sites)",
+    )
     time_range: Literal["day", "week", "month", "year"] | None = Field(
         default=None,
         validation_alias=AliasChoices("time_range", "timeRange"),
         description="Only results of the last day, week, month or year",
+    )
+    language: str | None = Field(
+        default=None, max_length=35, description="Language of the results, such as `en` or `pt-BR` (default: search.web.language)"
     )
     rerank: RerankOptions | None = None
 
@@ -189,6 +197,10 @@ class Item(Value):
     model: str = Field(default="", description="db: the model")
     record_id: Any = Field(default=None, description="db: the primary key")
     data: dict[str, Any] | None = Field(default=None, description="db: the record; kb: the document's fields")
+    published: str = Field(default="", description="web: when the page was published, YYYY-MM-DD; empty: not known")
+    status: Literal["listed", "fetched"] | None = Field(
+        default=None, description="web: `listed` with a search engine's snippet, or `fetched`: `content` is a passage of the page"
+    )
     key: str = Field(default="", exclude=True, repr=False)
 
 
@@ -214,6 +226,7 @@ class SearchResult(Value):
     total: int = 0
     duration_ms: int = 0
     error: str | None = None
+    provider: str = Field(default="", description="web: who was asked")
     graph_nodes: tuple[GraphNode, ...] | None = None
     dsl: dict[str, Any] | None = None
 

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.web.items import clean, items, position_score
-from handlers.web.providers import Hit
+from handlers.web import items as module
+from handlers.web.dates import published
+from handlers.web.items import clean, position_score
+from handlers.web.providers import Ask, Hit
 from handlers.web.urls import canonical
+from host.types.search import Item
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def items(hits: Sequence[Hit], *, limit: int = 10, sites: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> list[Item]:
+    return list(module.items(hits, Ask(query="q", limit=limit, sites=sites, exclude_sites=without), NOW))
 
 
 def test_text_is_as_a_reader_sees_it() -> None:
@@ -64,3 +76,37 @@ def test_whatever_a_provider_sends_items_are_few_distinct_ordered_and_well_forme
         assert item.key == f"web:{canonical(item.url)}"
         assert item.title.strip()
         item.model_dump_json().encode("utf-8")
+
+
+def test_pages_of_excluded_sites_are_left_out_whatever_the_provider_did() -> None:
+    found = items([Hit(url="https://a.com/x", title="A"), Hit(url="https://www.b.a.com", title="B")], without=("b.a.com",))
+    assert [item.title for item in found] == ["A"]
+
+
+@pytest.mark.parametrize(
+    ("said", "day"),
+    [
+        ("2026-03-01T10:00:00+02:00", "2026-03-01"),
+        ("2026-03-01", "2026-03-01"),
+        ("Tue, 04 Nov 2025 12:00:00 GMT", "2025-11-04"),
+        ("Mar 1, 2024", "2024-03-01"),
+        ("1 March 2024", "2024-03-01"),
+        ("Sept 5, 2024", "2024-09-05"),
+        ("3 days ago", "2026-11-17"),
+        ("5 hours ago", "2026-11-20"),
+        ("1 week ago", "2026-11-13"),
+        ("2027-01-01", ""),
+        ("2026-13-01", ""),
+        ("9999 years ago", ""),
+        ("vor 3 Tagen", ""),
+        ("", ""),
+    ],
+)
+def test_a_date_is_read_or_not_known(said: str, day: str) -> None:
+    assert published(said, NOW) == day
+
+
+@given(st.text(max_size=60))
+def test_any_text_for_a_date_is_a_day_or_nothing(said: str) -> None:
+    day = published(said, NOW)
+    assert day == "" or datetime.fromisoformat(day)

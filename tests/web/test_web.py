@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import anyio.lowlevel
@@ -30,9 +31,10 @@ from host.trace import recording
 from host.types.events import TraceNode
 from host.types.search import SearchRequest
 from host.types.turn import Identity
-from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Trickle, serving
+from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reply, Trickle, serving
 
-PROVIDERS = ("tavily", "serper")
+PROVIDERS = ("tavily", "serper", "searxng")
+KEYED = ("tavily", "serper")
 KEYS = {"TAVILY_API_KEY": "tvly-test", "SERPER_API_KEY": "serper-test"}
 GOOD: dict[str, dict[str, Any]] = {
     "tavily": {
@@ -44,9 +46,36 @@ GOOD: dict[str, dict[str, Any]] = {
                 "content": "Berlin lies on the Spree.",
                 "score": 0.91,
             },
-            {"title": "Museums", "url": "https://museum.example/a", "content": "Many.", "score": 0.4},
+            {
+                "title": "Museums",
+                "url": "https://museum.example/a",
+                "content": "Many.",
+                "score": 0.4,
+                "published_date": "Sat, 31 Oct 2026 12:00:00 GMT",
+            },
         ],
         "response_time": 0.3,
+    },
+    "searxng": {
+        "query": "x",
+        "results": [
+            {
+                "title": "Spree &amp; co",
+                "url": "https://www.berlin.example/?utm_source=t",
+                "content": "Berlin lies on the Spree.",
+                "engine": "google",
+                "score": 4.5,
+                "publishedDate": None,
+            },
+            {
+                "title": "Museums",
+                "url": "https://museum.example/a",
+                "content": "Many.",
+                "score": 1.0,
+                "publishedDate": "2026-10-31T00:00:00",
+            },
+        ],
+        "unresponsive_engines": [["bing", "timeout"]],
     },
     "serper": {
         "organic": [
@@ -56,7 +85,7 @@ GOOD: dict[str, dict[str, Any]] = {
                 "snippet": "Berlin lies on the Spree.",
                 "position": 1,
             },
-            {"title": "Museums", "link": "https://museum.example/a", "snippet": "Many.", "position": 2},
+            {"title": "Museums", "link": "https://museum.example/a", "snippet": "Many.", "position": 2, "date": "Oct 31, 2026"},
         ]
     },
 }
@@ -77,7 +106,8 @@ class Asking:
         self.environment = environment
         self.warned: list[str] = []
         self.nodes: dict[str, TraceNode] = {}
-        web = {"provider": provider, "host": server.url if server else "", "timeout_ms": 5000, **settings}
+        host = server.url if server else ""
+        web = {"provider": provider, "host": host, "timeout_ms": 5000, "retries": 0, "cache": {"enabled": False}, **settings}
         self.uses: dict[str, str] = {}
         self.settings = SearchSettings.model_validate({"web": web})
 
@@ -113,7 +143,8 @@ async def test_pages_come_back_clean_scored_and_with_a_key(server: Loopback, pro
     assert (first.url, first.key) == ("https://www.berlin.example/", "web:https://berlin.example")
     assert first.score == (0.91 if provider == "tavily" else 0.9)
     assert first.score > second.score
-    assert first.citation_id == ""
+    assert (first.published, second.published) == ("", "2026-10-31")
+    assert (first.citation_id, first.status, found.provider) == ("", "listed", provider)
 
 
 async def test_sites_time_range_and_limit_reach_tavily(server: Loopback) -> None:
@@ -137,6 +168,61 @@ async def test_sites_time_range_and_limit_reach_serper(server: Loopback) -> None
     assert server.asked[0].headers["x-api-key"] == "serper-test"
     assert server.asked[0].json == {"q": "(site:berlin.example OR site:b.example/docs) rivers", "num": 3, "tbs": "qdr:d"}
     assert server.asked[1].json == {"q": "site:berlin.example rivers", "num": 10}
+
+
+async def test_sites_time_range_and_language_reach_searxng_which_has_no_limit(server: Loopback) -> None:
+    server.on("/search", Json(GOOD["searxng"]))
+    asked: dict[str, Any] = {"sites": ["berlin.example"], "exclude_sites": ["b.example"], "time_range": "week", "language": "de"}
+    found = await Asking(server, "searxng").search("rivers", limit=1, **asked)
+    assert len(found.items) == 1
+    (only,) = server.asked
+    assert parse_qs(urlsplit(only.path).query) == {
+        "q": ["site:berlin.example -site:b.example rivers"],
+        "format": ["json"],
+        "time_range": ["week"],
+        "language": ["de"],
+    }
+
+
+async def test_searxng_without_json_says_what_to_change(server: Loopback) -> None:
+    server.on("/search", Html("Forbidden", 403))
+    with pytest.raises(SourceRefused, match="does not answer with JSON") as caught:
+        await Asking(server, "searxng").search()
+    assert "search.formats in its settings.yml" in caught.value.hint
+
+
+async def test_searxng_whose_engines_are_all_silent_has_not_found_nothing(server: Loopback) -> None:
+    server.on("/search", Json({"results": [], "unresponsive_engines": [["google", "CAPTCHA"], ["bing", "timeout"]]}))
+    with pytest.raises(SourceError, match=r"google \(CAPTCHA\), bing \(timeout\)"):
+        await Asking(server, "searxng").search()
+    server.on("/search", Json({"results": []}))
+    assert (await Asking(server, "searxng").search()).items == ()
+
+
+async def test_searxng_is_found_by_its_address_below_a_path_too(server: Loopback) -> None:
+    server.on("/search", Json(GOOD["searxng"]))
+    server.on("/engine/search", Json(GOOD["searxng"]))
+    found = await Asking(None, "auto", {"SEARXNG_URL": f"{server.url}/engine/"}).search()
+    assert found.provider == "searxng"
+    with pytest.raises(SourceNotConfigured, match=r"SEARXNG_URL, or search\.web\.host"):
+        await Asking(None, "searxng", {}).search()
+    with pytest.raises(SourceNotConfigured, match="SEARXNG_URL holds 'here'"):
+        await Asking(None, "auto", {"SEARXNG_URL": "here"}).search()
+
+
+async def test_excluded_sites_and_language_reach_those_who_know_them(server: Loopback) -> None:
+    server.on("/search", Json({"organic": [], "results": []}))
+    await Asking(server, "serper", exclude_sites=["x.example"], language="pt-BR").search("rivers")
+    await Asking(server, "tavily", exclude_sites=["y.example"]).search("rivers", exclude_sites=["www.x.example"])
+    assert server.asked[0].json == {"q": "-site:x.example rivers", "num": 10, "hl": "pt-br"}
+    assert server.asked[1].json["exclude_domains"] == ["x.example"]
+
+
+async def test_what_a_provider_cannot_do_is_said(server: Loopback) -> None:
+    server.on("/search", Json(GOOD["tavily"]))
+    asking = Asking(server, "tavily")
+    assert len((await asking.search(language="de")).items) == 2
+    assert asking.warned == ["web_language: 'tavily' cannot search by language: results in any language are shown"]
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -169,7 +255,7 @@ async def test_a_question_is_searched_as_keywords_and_the_trace_shows_both(serve
     assert (node.status, node.data["provider"], node.data["results"]) == ("completed", "tavily", 2)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", KEYED)
 async def test_a_missing_key_names_the_variable_to_set(server: Loopback, provider: str) -> None:
     with pytest.raises(SourceNotConfigured) as caught:
         await Asking(server, provider, {}).search()
@@ -191,7 +277,7 @@ async def test_auto_takes_the_first_provider_that_has_a_key(server: Loopback) ->
     assert await taken({"SERPER_API_KEY": "s", "TAVILY_API_KEY": ""}) == "serper"
     assert await taken({"MY_SERPER_KEY": "s"}, api_key_env="MY_SERPER_KEY") == "serper"
     assert await taken({"SEARCH_KEY": "s"}, api_key_env="SEARCH_KEY") == "tavily"
-    with pytest.raises(SourceNotConfigured, match="TAVILY_API_KEY or SERPER_API_KEY"):
+    with pytest.raises(SourceNotConfigured, match="TAVILY_API_KEY or SERPER_API_KEY or SEARXNG_URL"):
         await taken({})
 
 
@@ -200,7 +286,6 @@ async def test_auto_takes_the_first_provider_that_has_a_key(server: Loopback) ->
     ("answer", "kind", "words"),
     [
         (Json({"detail": {"error": "invalid key"}}, 401), SourceRefused, "refused the key (401): invalid key"),
-        (Json({"message": "Unauthorized."}, 403), SourceRefused, "refused the key (403): Unauthorized."),
         (Json({"detail": {"error": "slow down"}}, 429), SourceRateLimited, "too many requests (429): slow down"),
         (Json({"detail": {"error": "plan limit"}}, 432), SourceRateLimited, "used up (432): plan limit"),
         (Json({"detail": {"error": "paygo limit"}}, 433), SourceRateLimited, "used up (433): paygo limit"),
@@ -213,6 +298,10 @@ async def test_auto_takes_the_first_provider_that_has_a_key(server: Loopback) ->
         (Json([]), SourceMalformed, "not an object"),
         (Json({"results": [1], "organic": [1]}), SourceMalformed, "not objects"),
         (Cut(b'{"results": ['), SourceError, "cannot be reached"),
+        (Cut(), SourceError, "cannot be reached"),
+        (Json({}, 302, location="https://elsewhere.example/"), SourceError, "redirects (302) to 'https://elsewhere.example/'"),
+        (Reply(b"[" * 100_000), SourceMalformed, "not JSON"),
+        (Reply(b" " * (5 << 20)), SourceError, "more than 4 MB"),
     ],
 )
 async def test_every_failure_is_an_error_of_its_own_kind(
@@ -227,6 +316,13 @@ async def test_every_failure_is_an_error_of_its_own_kind(
     assert repr(provider) in caught.value.message
     assert not any(key in str(caught.value) for key in KEYS.values())
     assert asking.nodes["web_search"].status == "failed"
+
+
+@pytest.mark.parametrize("provider", KEYED)
+async def test_a_key_may_be_refused_as_forbidden_too(server: Loopback, provider: str) -> None:
+    server.on("/search", Json({"message": "Unauthorized."}, 403))
+    with pytest.raises(SourceRefused, match=r"refused the key \(403\): Unauthorized"):
+        await Asking(server, provider).search()
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

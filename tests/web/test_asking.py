@@ -1,0 +1,323 @@
+"""How providers are asked: answers kept, equal requests made once, tries again, and providers that are left alone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.web.asking import Asking, canonical
+from handlers.web.breaker import Breaker
+from handlers.web.cache import Cache
+from handlers.web.providers import Ask, Hit
+from host.config.schema import WebSettings
+from host.errors import SourceError, SourceRateLimited, SourceRefused, SourceTimeout, unwrapped
+
+NO_CACHE = WebSettings.model_validate({"retries": 0, "cache": {"enabled": False}, "breaker": {"failures": 3, "pause_s": 10}})
+
+
+def passing(kind: type[SourceError] = SourceError, after: float | None = None) -> SourceError:
+    error = kind("for now")
+    error.again, error.after = True, after
+    return error
+
+
+@dataclass
+class Scripted:
+    """A provider that answers with hits or errors in order, the last one again and again; `gate` holds every answer back."""
+
+    script: list[SourceError | None]
+    gate: anyio.Event | None = None
+    asked: list[Ask] = field(default_factory=list)
+    given_up: int = 0
+
+    async def search(self, ask: Ask, /) -> list[Hit]:
+        self.asked.append(ask)
+        step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        try:
+            if self.gate is not None:
+                await self.gate.wait()
+        except anyio.get_cancelled_exc_class():
+            self.given_up += 1
+            raise
+        if step is not None:
+            raise step
+        return [Hit(url=f"https://x.example/{len(self.asked)}")]
+
+
+@dataclass
+class Desk:
+    """`Asking` with a clock that stands still."""
+
+    asking: Asking
+    provider: Scripted
+    now: list[float]
+
+    async def ask(self, query: str = "q", settings: WebSettings | None = None, **fields: object) -> tuple[str, str]:
+        ask = Ask(query=query, limit=5, **fields)  # type: ignore[arg-type]
+        hits, how = await self.asking.hits("p", "who", self.provider, ask, settings or WebSettings())
+        return hits[0].url.rpartition("/")[2], how
+
+
+@asynccontextmanager
+async def desk(*script: SourceError | None, gate: anyio.Event | None = None) -> AsyncIterator[Desk]:
+    now = [100.0]
+    with unwrapped():
+        async with anyio.create_task_group() as tasks:
+            yield Desk(Asking(tasks, lambda: now[0]), Scripted(list(script) or [None], gate), now)
+            tasks.cancel_scope.cancel()
+
+
+async def until_asked(provider: Scripted, times: int = 1) -> None:
+    with anyio.fail_after(5):
+        while len(provider.asked) < times:
+            await anyio.lowlevel.checkpoint()
+
+
+# ------------------------------------------------------------------------------------------------ answers kept
+
+
+async def test_an_answer_is_used_again_for_as_long_as_its_time_range_says() -> None:
+    async with desk() as at:
+        assert await at.ask() == ("1", "asked")
+        assert await at.ask("  q ") == ("1", "cached")
+        assert await at.ask(time_range="day") == ("2", "asked")
+        at.now[0] += 301
+        assert await at.ask(time_range="day") == ("3", "asked")
+        assert await at.ask() == ("1", "cached")
+        at.now[0] += 600
+        assert await at.ask() == ("4", "asked")
+
+
+async def test_what_differs_in_anything_that_decides_the_answer_is_asked_anew() -> None:
+    async with desk() as at:
+        for fields in ({}, {"sites": ("a.org",)}, {"exclude_sites": ("a.org",)}, {"language": "de"}, {"time_range": "year"}):
+            assert (await at.ask(**fields))[1] == "asked"
+        assert (await at.ask(sites=("A.org", "a.org")))[1] == "cached"
+
+
+async def test_with_the_cache_off_nothing_is_kept() -> None:
+    async with desk() as at:
+        assert await at.ask(settings=NO_CACHE) == ("1", "asked")
+        assert await at.ask(settings=NO_CACHE) == ("2", "asked")
+
+
+async def test_failures_are_not_kept() -> None:
+    async with desk(SourceError("no"), None) as at:
+        with pytest.raises(SourceError):
+            await at.ask()
+        assert await at.ask() == ("2", "asked")
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5), st.integers(0, 3))), st.integers(1, 4))
+def test_a_cache_is_bounded_and_never_gives_what_is_too_old(steps: list[tuple[int, int, int]], most: int) -> None:
+    cache: Cache[int] = Cache()
+    good: dict[int, float] = {}
+    now = 0.0
+    for key, lifetime, passed in steps:
+        now += passed
+        kept = cache.get(key, now)
+        assert kept is None or (kept == key and good[key] > now)
+        cache.put(key, key, until=now + lifetime, most=most)
+        good[key] = now + lifetime
+        assert len(cache) <= most
+        assert cache.get(key, now) == key
+
+
+@given(st.text(), st.lists(st.text(max_size=3)), st.lists(st.text(max_size=3)))
+def test_sites_in_another_order_are_the_same_request(query: str, sites: list[str], without: list[str]) -> None:
+    one = Ask(query=query, limit=3, sites=tuple(sites), exclude_sites=tuple(without))
+    other = Ask(query=f" {query} ", limit=3, sites=tuple(reversed(sites)), exclude_sites=tuple(sorted(without)))
+    assert canonical(one) == canonical(other)
+
+
+# ------------------------------------------------------------------------------------------------ at the same time
+
+
+async def test_a_stampede_of_equal_requests_makes_one_call() -> None:
+    answers: list[tuple[str, str]] = []
+    async with desk(gate=anyio.Event()) as at:
+
+        async def one() -> None:
+            answers.append(await at.ask(settings=NO_CACHE))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(50):
+                tasks.start_soon(one)
+            await until_asked(at.provider)
+            assert at.provider.gate is not None
+            at.provider.gate.set()
+    assert len(at.provider.asked) == 1
+    assert sorted({how for _, how in answers}) == ["asked", "joined"]
+    assert len(answers) == 50
+
+
+async def test_a_first_caller_that_is_cancelled_does_not_fail_the_others() -> None:
+    answers: list[tuple[str, str]] = []
+    async with desk(gate=anyio.Event()) as at:
+
+        async def one(scope: anyio.CancelScope) -> None:
+            with scope:
+                answers.append(await at.ask())
+
+        first, second = anyio.CancelScope(), anyio.CancelScope()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one, first)
+            await until_asked(at.provider)
+            tasks.start_soon(one, second)
+            await anyio.lowlevel.checkpoint()
+            first.cancel()
+            await anyio.lowlevel.checkpoint()
+            assert at.provider.gate is not None
+            at.provider.gate.set()
+    assert answers == [("1", "joined")]
+    assert at.provider.given_up == 0
+
+
+async def test_work_that_nobody_waits_for_any_more_is_stopped() -> None:
+    async with desk(gate=anyio.Event()) as at:
+        with anyio.move_on_after(0.02):
+            await at.ask()
+        with anyio.fail_after(5):
+            while not at.provider.given_up:
+                await anyio.lowlevel.checkpoint()
+        at.provider.gate = None
+        assert await at.ask() == ("2", "asked")
+
+
+async def test_all_who_wait_hear_of_a_failure() -> None:
+    failed: list[str] = []
+    async with desk(SourceRefused("no such key"), gate=anyio.Event()) as at:
+
+        async def one() -> None:
+            with pytest.raises(SourceRefused, match="no such key"):
+                await at.ask()
+            failed.append("yes")
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(one)
+            await until_asked(at.provider)
+            assert at.provider.gate is not None
+            at.provider.gate.set()
+    assert failed == ["yes"] * 3
+    assert len(at.provider.asked) == 1
+
+
+# ------------------------------------------------------------------------------------------------ again
+
+
+async def test_a_failure_that_may_pass_is_tried_again_after_the_providers_own_pause() -> None:
+    async with desk(passing(SourceRateLimited, after=0.03), None) as at:
+        began = anyio.current_time()
+        assert await at.ask() == ("2", "asked")
+        assert anyio.current_time() - began >= 0.03
+
+
+@pytest.mark.parametrize("error", [SourceRefused("no"), SourceError("once is enough")])
+async def test_what_does_not_pass_is_not_tried_again(error: SourceError) -> None:
+    async with desk(error) as at:
+        with pytest.raises(SourceError):
+            await at.ask()
+        assert len(at.provider.asked) == 1
+
+
+async def test_a_pause_beyond_the_deadline_is_not_waited_for() -> None:
+    async with desk(passing(SourceRateLimited, after=60)) as at:
+        began = anyio.current_time()
+        with pytest.raises(SourceRateLimited):
+            await at.ask(timeout=2.0)
+        assert anyio.current_time() - began < 1
+        assert len(at.provider.asked) == 1
+
+
+async def test_the_deadline_holds_over_all_tries() -> None:
+    async with desk(passing(after=0.01), gate=anyio.Event()) as at:
+        with pytest.raises(SourceTimeout, match=r"0\.05 s"):
+            await at.ask(timeout=0.05)
+
+
+# ------------------------------------------------------------------------------------------------ left alone
+
+
+async def test_a_provider_that_keeps_failing_is_left_alone_and_tried_once_after_a_while() -> None:
+    async with desk(SourceError("broken")) as at:
+        for _ in range(3):
+            with pytest.raises(SourceError, match="broken"):
+                await at.ask(settings=NO_CACHE)
+        with pytest.raises(SourceError, match="left alone for 10 s after 3 failures in a row: broken"):
+            await at.ask(settings=NO_CACHE)
+        assert len(at.provider.asked) == 3
+        at.now[0] += 10
+        with pytest.raises(SourceError, match=r"^broken"):
+            await at.ask(settings=NO_CACHE)
+        with pytest.raises(SourceError, match="left alone"):
+            await at.ask(settings=NO_CACHE)
+        at.now[0] += 10
+        at.provider.script = [None]
+        await at.ask(settings=NO_CACHE)
+        at.provider.script = [SourceError("broken"), None]
+        with pytest.raises(SourceError, match=r"^broken"):
+            await at.ask(settings=NO_CACHE)
+        await at.ask(settings=NO_CACHE)
+
+
+async def test_behind_a_pause_one_search_alone_tries_the_provider() -> None:
+    async with desk(passing(SourceRateLimited, after=5)) as at:
+        with pytest.raises(SourceRateLimited):
+            await at.ask(settings=NO_CACHE)
+        with pytest.raises(SourceError, match="left alone for 5 s after a failure: for now"):
+            await at.ask("other", settings=NO_CACHE)
+        at.now[0] += 6
+        at.provider.script, at.provider.gate = [None], anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(at.ask, "trial", NO_CACHE)
+            await until_asked(at.provider, 2)
+            with pytest.raises(SourceError, match="left alone"):
+                await at.ask("other", settings=NO_CACHE)
+            at.provider.gate.set()
+        assert (await at.ask("other", settings=NO_CACHE))[1] == "asked"
+
+
+async def test_a_try_that_is_given_up_leaves_the_next_one_free() -> None:
+    async with desk(passing(after=1), None, gate=None) as at:
+        with pytest.raises(SourceError):
+            await at.ask(settings=NO_CACHE)
+        at.now[0] += 2
+        at.provider.gate = anyio.Event()
+        with anyio.move_on_after(0.02):
+            await at.ask(settings=NO_CACHE)
+        with anyio.fail_after(5):
+            while not at.provider.given_up:
+                await anyio.lowlevel.checkpoint()
+        at.provider.gate.set()
+        assert (await at.ask(settings=NO_CACHE))[1] == "asked"
+
+
+async def test_a_refused_key_is_the_callers_failure_and_not_the_providers() -> None:
+    async with desk(SourceRefused("no")) as at:
+        for _ in range(10):
+            with pytest.raises(SourceRefused):
+                await at.ask(settings=NO_CACHE)
+
+
+@given(st.lists(st.sampled_from(["fail", "later", "left", "ask", "wait"])), st.integers(0, 4))
+def test_a_breaker_always_closes_again_when_time_passes(steps: list[str], most: int) -> None:
+    breaker, now = Breaker(), 0.0
+    for step in steps:
+        if step == "wait":
+            now += 3
+        elif not breaker.open(now):
+            breaker = breaker.asked()
+            if step == "fail":
+                breaker = breaker.failed(now, "no", most=most, pause=7)
+            elif step == "later":
+                breaker = breaker.failed(now, "no", most=most, pause=7, after=1e9)
+            else:
+                breaker = breaker.left()
+    assert not breaker.open(now + 301)
