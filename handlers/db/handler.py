@@ -15,9 +15,9 @@ from handlers.db.dsl import MATCH, MATCH_ANY, QueryDSL
 from handlers.db.items import items_of
 from handlers.db.linter import checked
 from handlers.db.permission import Permit, permit_for
-from handlers.db.question.lexicon import Lexicons
-from handlers.db.question.reading import Offer, Reading, read_question
-from handlers.db.question.vocabulary import vocabulary
+from handlers.db.question.languages import words_for
+from handlers.db.question.lexicon import Lexicons, Offer
+from handlers.db.question.reading import Reading, read_question
 from handlers.db.store import Answer, Samples, Store
 from host.errors import NotPermitted, SourceError, SourceNotConfigured, SourceTimeout, suggestion
 from host.ports import Found, Scope
@@ -87,7 +87,7 @@ class DBHandler:
     async def _read(self, request: SearchRequest, scope: Scope, permits: Permits) -> list[Reading]:
         if scope.uses.query != "builtin":
             raise SourceNotConfigured(f"uses.query is {scope.uses.query!r}: only 'builtin' writes queries to a database")
-        words = vocabulary(scope.settings.query.language)
+        words = words_for(scope.settings.query.language, request.query)
         offers = []
         for model, permit in permits.items():
             offers.append(Offer(self._store.schema(model), await self._samples(model, permit, scope)))

@@ -80,7 +80,7 @@ class KeywordSettings(Value):
 
 
 class QuerySettings(Value):
-    language: str = Field(default="en", description="Language of the words that questions to a database are read with")
+    language: str = Field(default="auto", description="Language of questions: `en`, `de`, `he`, or `auto`")
     strict: bool = Field(default=False, description="A word of the question that cannot be placed is an error")
     timeout_ms: int = Field(default=6000, ge=1, description="Deadline of an assistant or MCP tool in `uses.query`, in all tries")
 

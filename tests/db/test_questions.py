@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from handlers.db.dsl import EVERY_TEXT
 from handlers.db.linter import lint
-from handlers.db.question.lexicon import Lexicons
-from handlers.db.question.reading import Offer, Reading, read_question
+from handlers.db.question.lexicon import Lexicons, Offer
+from handlers.db.question.reading import Reading, read_question
 from handlers.db.question.vocabulary import made, vocabulary
 from handlers.db.schema import schema_of
 from host.errors import ConfigError, SourceNotConfigured
@@ -116,7 +116,8 @@ PLACED: dict[str, tuple[str, list[str]]] = {
 
 ORDERED: dict[str, tuple[list[str], int | None]] = {
     "top 5 newest phones": (["released_at desc"], 5),
-    "the cheapest laptop": (["price asc"], None),
+    "the cheapest laptop": (["price asc"], 1),
+    "the cheapest laptops": (["price asc"], None),
     "10 cheapest active toys": (["price asc"], 10),
     "most expensive orders of 2025": (["total desc"], None),
     "least expensive audio": (["price asc"], None),

@@ -6,34 +6,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from handlers.db.question import dates
-from handlers.db.question.dates import Span
 from handlers.db.question.lexicon import Lexicon
 from handlers.db.question.meanings import (
-    Ago,
-    BeforeYear,
-    DateRelation,
+    And,
     DateUnit,
-    DateUnitName,
-    DayWord,
-    Definite,
-    Filler,
-    Link,
+    FieldRef,
     Meaning,
-    Month,
     Multiplier,
     Numeral,
-    Period,
-    Single,
+    Or,
+    RelationRef,
     Unit,
-    Weekday,
+    ValueRef,
 )
 from handlers.db.question.tokens import Token
 from handlers.db.schema import Field
-from host.types.search import Order, Where
+from host.types.search import Aggregate, Order, Where
 
+NUMBERS = ("integer", "number")
 M = TypeVar("M", bound=Meaning)
 
 
@@ -49,9 +41,14 @@ class Amount:
 @dataclass
 class Draft:
     """What the rules have made of the question so far. `unplaced`, `excluded` and `idle` are positions: of words that became no
-    condition, of those that were negated, of those that only speak about other words."""
+    condition, of those that were negated, of those that only speak about other words; `alternatives` of every "or" between
+    conditions. `pieces`: for each piece of the question that became conditions, where it begins and ends, and which they are."""
 
     wheres: list[Where] = field(default_factory=list)
+    pieces: list[tuple[int, int, list[Where]]] = field(default_factory=list)
+    alternatives: list[int] = field(default_factory=list)
+    aggregates: list[Aggregate] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
     orders: list[Order] = field(default_factory=list)
     limit: int | None = None
     phrases: list[str] = field(default_factory=list)
@@ -61,6 +58,9 @@ class Draft:
     notes: list[str] = field(default_factory=list)
     named_at: int | None = None
     listing: bool = False
+    person: bool = False
+    singular: bool = False
+    mention: Field | None = None
 
     def add(self, name: str, op: str, value: Any = None) -> None:
         where = Where(field=name, op=op, value=value)
@@ -68,6 +68,11 @@ class Draft:
         flag = isinstance(value, bool) and any(there.field == name for there in self.wheres)
         if where not in self.wheres and not flag:
             self.wheres.append(where)
+
+    def figure(self, function: str, name: str = "*", *, distinct: bool = False) -> None:
+        made = Aggregate(function=cast(Any, function), field=name, distinct=distinct)
+        if made not in self.aggregates:
+            self.aggregates.append(made)
 
     def sort(self, name: str, order: str) -> None:
         if name not in [there.field for there in self.orders]:
@@ -78,9 +83,10 @@ class Cursor:
     """The tokens of one question and what they mean for one model."""
 
     def __init__(self, tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> None:
-        self.typed = list(tokens)
-        self.tokens = [lexicon.corrected(token) for token in tokens]
+        pieces = lexicon.read(tokens)
+        self.typed, self.tokens = [typed for typed, _ in pieces], [read for _, read in pieces]
         self.lexicon, self.now = lexicon, now
+        self.focus = ""  # the relation that was mentioned last: what follows is about it
         self._memo: dict[int, tuple[tuple[Meaning, ...], int]] = {}
 
     def at(self, i: int) -> tuple[tuple[Meaning, ...], int]:
@@ -91,12 +97,22 @@ class Cursor:
         return self._memo[i]
 
     def take(self, i: int, kind: type[M]) -> tuple[M, int] | None:
-        meanings, end = self.at(i)
-        found = next((meaning for meaning in meanings if isinstance(meaning, kind)), None)
-        return (found, end) if found is not None else None
+        found = self.all(i, kind)
+        return (found[0], self.at(i)[1]) if found else None
 
     def all(self, i: int, kind: type[M]) -> list[M]:
-        return [meaning for meaning in self.at(i)[0] if isinstance(meaning, kind)]
+        """The meanings of a kind; of fields and values those of what is spoken about come first, then the model's own."""
+        meanings, end = self.at(i)
+        found = [meaning for meaning in meanings if isinstance(meaning, kind)]
+        if len(found) < 2 or kind not in (FieldRef, ValueRef):
+            return found
+        ahead = {meaning.relation for meaning in self.at(end)[0] if isinstance(meaning, RelationRef)}
+
+        def far(meaning: M) -> int:
+            relation = meaning.field.name.rpartition(".")[0] if isinstance(meaning, (FieldRef, ValueRef)) else ""
+            return 0 if relation in ahead else 1 if relation == self.focus else 2 if not relation else 3
+
+        return sorted(found, key=far)
 
     def is_(self, i: int, *kinds: type[Meaning]) -> bool:
         return any(isinstance(meaning, kinds) for meaning in self.at(i)[0])
@@ -158,117 +174,26 @@ class Cursor:
             kind, end = kind or unit[0].kind, unit[1]
         return Amount(int(value) if value == int(value) else value, kind, end)
 
-    # ---- dates
-
-    def duration(self, i: int) -> tuple[int, DateUnitName, int] | None:
-        """ "3 months", "a week"."""
-        single = self.take(i, Single)
-        count = (1, single[1]) if single else self.whole(i, dates.LONGEST)
-        unit = self.take(count[1], DateUnit) if count else None
-        return (count[0], unit[0].unit, unit[1]) if count and unit else None
-
-    def dated(self, i: int, *, year: bool = False) -> tuple[str, Span, int] | None:
-        """A time with the word before it that relates to it: ("since", span, end). `year`: a bare number may be one."""
-        relation = self.take(i, DateRelation)
-        if relation is None:
-            span = self.span(i, said=year, year=year)
-            return ("during", *span) if span else None
-        at, year = relation[1], year or self.is_(i, BeforeYear)
-        for _ in range(3):  # "in the", "since the end of" do not change what is meant
-            span = self.span(at, said=True, year=year)
-            if span is not None:
-                return (relation[0].relation, *span)
-            if not self.is_(at, Filler, Link):
-                return None
-            at = self.at(at)[1]
-        return None
-
-    def span(self, i: int, *, said: bool, year: bool) -> tuple[Span, int] | None:
-        """A time. `said`: a word before it announced one, so that "may" can be a month; `year`: so that 2024 can be a year."""
-        if i >= len(self.tokens):
-            return None
-        token, now = self.tokens[i], self.now
-        if token.day is not None:
-            moment = now.replace(year=token.day.year, month=token.day.month, day=token.day.day)
-            return dates.day(moment), i + 1
-        if word := self.take(i, DayWord):
-            return dates.day(dates.shifted(now, "day", word[0].days)), word[1]
-        found = self._period(i) or self._ago(i) or self._quarter(i) or self._month(i, said=said) or self._day_month(i)
-        if found is not None:
-            return found
-        if said and (weekday := self.take(i, Weekday)):
-            return dates.weekday(now, weekday[0].number, before_today=False), weekday[1]
-        number = self._year(i) if year else None
-        return (dates.year(now, number), i + 1) if number else None
-
-    def _year(self, i: int) -> int | None:
-        if i >= len(self.tokens) or self.tokens[i].kind != "number" or not self.tokens[i].norm.isdecimal():
-            return None
-        number = int(self.tokens[i].norm)
-        return number if dates.FIRST_YEAR <= number <= dates.LAST_YEAR else None
-
-    def _period(self, i: int) -> tuple[Span, int] | None:
-        which = {period.which for period in self.all(i, Period)}
-        if not which:
-            return None
-        after = self.at(i)[1]
-        if "this" not in which and (length := self.duration(after)):
-            return dates.rolling(self.now, length[1], length[0]), length[2]
-        if unit := self.take(after, DateUnit):
-            the_last = "rolling" in which and i > 0 and self.is_(i - 1, Definite)
-            if "previous" in which and not the_last:
-                return dates.previous(self.now, unit[0].unit), unit[1]
-            whole = dates.current(self.now, unit[0].unit) if "this" in which else dates.rolling(self.now, unit[0].unit, 1)
-            return whole, unit[1]
-        if weekday := self.take(after, Weekday):
-            return dates.weekday(self.now, weekday[0].number, before_today="this" not in which), weekday[1]
-        if month := self.take(after, Month):
-            year = self.now.year if "this" in which or month[0].number < self.now.month else self.now.year - 1
-            return dates.month(self.now, month[0].number, year), month[1]
-        return None
-
-    def _ago(self, i: int) -> tuple[Span, int] | None:
-        length = self.duration(i)
-        ago = self.take(length[2], Ago) if length else None
-        return (dates.day(dates.shifted(self.now, length[1], -length[0])), ago[1]) if length and ago else None
-
-    def _quarter(self, i: int) -> tuple[Span, int] | None:
-        norm = self.tokens[i].norm
-        if len(norm) != 2 or norm[0] != "q" or norm[1] not in "1234":
-            return None
-        year = self._year(i + 1)
-        return dates.quarter(self.now, int(norm[1]), year), i + 2 if year else i + 1
-
-    def _month(self, i: int, *, said: bool) -> tuple[Span, int] | None:
-        """ "March", "March 2024", "March 5", "March 5th, 2024"."""
-        month = self.take(i, Month)
-        if month is None:
-            return None
-        number, end = month[0].number, month[1]
-        if year := self._year(end):
-            return dates.month(self.now, number, year), end + 1
-        if day := self.whole(end, 31):
-            return self._on(day[0], number, self._ordinal(day[1]))
-        return (dates.month(self.now, number, None), end) if said or month[0].clear else None
-
-    def _day_month(self, i: int) -> tuple[Span, int] | None:
-        """ "5 March", "5th of March 2024"."""
-        day = self.whole(i, 31)
-        month = self.take(self.past(self._ordinal(day[1]), Link), Month) if day else None
-        return self._on(day[0], month[0].number, month[1]) if day and month else None
-
-    def _on(self, day: int, month: int, end: int) -> tuple[Span, int] | None:
-        comma = end + 1 if self.is_mark(end, ",") else end
-        year = self._year(comma)
-        span = dates.month(self.now, month, year)
-        moment = dates.shifted(span.start, "day", day - 1)
-        return (dates.day(moment), comma + 1 if year else end) if moment < span.end else None
-
-    def _ordinal(self, i: int) -> int:
-        ordinal = i < len(self.tokens) and self.tokens[i].norm in self.lexicon.vocabulary.file.dates.ordinals
-        return i + 1 if ordinal else i
-
     # ---- fields
 
     def field_of_kind(self, kind: str) -> Field | None:
-        return self.lexicon.of_kind(kind)
+        """The number field of a kind: of the relation that is spoken about, else the model's own."""
+        related = self.lexicon.of_kind(kind, self.focus) if self.focus else None
+        return related or self.lexicon.of_kind(kind)
+
+    def number_named(self, i: int) -> Field | None:
+        """The number field that is named at a position."""
+        return next((reference.field for reference in self.all(i, FieldRef) if reference.field.kind in NUMBERS), None)
+
+    def many(self, field: Field) -> bool:
+        """Whether a record has several values of the field, since it is one of several related records."""
+        relation = self.lexicon.schema.relations.get(field.name.rpartition(".")[0])
+        return relation is not None and relation.many
+
+    def time_unit(self, i: int) -> bool:
+        """Whether a unit of time stands there that is not the name of a number field."""
+        return self.is_(i, DateUnit) and self.number_named(i) is None
+
+    def continues(self, i: int) -> bool:
+        """Whether only "and", "or", "but" and the like stand between this position and the condition before it."""
+        return i > 0 and self.is_(i - 1, And, Or)

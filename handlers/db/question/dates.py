@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import calendar
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from handlers.db.question.meanings import DateUnitName
@@ -15,10 +15,12 @@ LONGEST = 10_000  # units; further back there is nothing to find, and dates end
 
 @dataclass(frozen=True)
 class Span:
-    """From `start` (included) to `end` (not included), both with the time zone of `now`."""
+    """From `start` (included) to `end` (not included), both with the time zone of `now`. `yearless`: no year was said, and it
+    is the latest that has begun."""
 
     start: datetime
     end: datetime
+    yearless: bool = False
 
 
 def midnight(moment: datetime) -> datetime:
@@ -66,6 +68,18 @@ def rolling(now: datetime, unit: DateUnitName, count: int) -> Span:
     return Span(start if unit == "hour" else midnight(start), day(now).end)
 
 
+def following(now: datetime, unit: DateUnitName) -> Span:
+    """The day, week, month, quarter or year after this one."""
+    start = current(now, unit).end
+    return Span(start, shifted(start, unit, 1))
+
+
+def coming(now: datetime, unit: DateUnitName, count: int) -> Span:
+    """From the beginning of today to the end of the day in `count` units."""
+    end = shifted(now, unit, count)
+    return Span(now, end) if unit == "hour" else Span(midnight(now), day(end).end)
+
+
 def year(now: datetime, number: int) -> Span:
     return current(midnight(now).replace(year=number, month=1, day=1), "year")
 
@@ -73,18 +87,31 @@ def year(now: datetime, number: int) -> Span:
 def month(now: datetime, number: int, in_year: int | None) -> Span:
     """That month of the year; without a year the latest that has begun."""
     within = in_year or (now.year if number <= now.month else now.year - 1)
-    return current(midnight(now).replace(year=within, month=number, day=1), "month")
+    return replace(current(midnight(now).replace(year=within, month=number, day=1), "month"), yearless=in_year is None)
+
+
+def nearest(now: datetime, span: Span) -> Span:
+    """A span whose year was not said: a year later where that is nearer."""
+    if not span.yearless or now - span.start < timedelta(days=183):
+        return span
+    return Span(shifted(span.start, "year", 1), shifted(span.end, "year", 1))
 
 
 def quarter(now: datetime, number: int, in_year: int | None) -> Span:
     latest = now.year if number * 3 - 2 <= now.month else now.year - 1
-    return current(midnight(now).replace(year=in_year or latest, month=number * 3 - 2, day=1), "quarter")
+    within = current(midnight(now).replace(year=in_year or latest, month=number * 3 - 2, day=1), "quarter")
+    return replace(within, yearless=in_year is None)
 
 
 def weekday(now: datetime, number: int, *, before_today: bool) -> Span:
     """The latest such day; today counts unless `before_today`."""
     back = (now.weekday() - number) % 7
     return day(now - timedelta(days=back or (7 if before_today else 0)))
+
+
+def coming_weekday(now: datetime, number: int) -> Span:
+    """The first such day after today."""
+    return day(now + timedelta(days=(number - now.weekday() - 1) % 7 + 1))
 
 
 def stored(moment: datetime, kind: str) -> str:

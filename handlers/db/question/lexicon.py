@@ -1,4 +1,5 @@
-"""What a question's phrases mean for one model: the language's words, the model's names and fields, and the values it has."""
+"""What a question's phrases mean for one model: the language's words, the model's names and fields, the values it has, and the
+same of the models that it is related to."""
 
 from __future__ import annotations
 
@@ -6,73 +7,82 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rapidfuzz import process
-from rapidfuzz.distance import OSA
-
-from handlers.db.question.meanings import FieldRef, Meaning, ModelRef, OtherModel, Phrase, ValueRef
+from handlers.db.question.meanings import FieldRef, Meaning, ModelRef, OtherModel, Phrase, RelationRef, ValueRef
+from handlers.db.question.spelling import nearest
 from handlers.db.question.tokens import Token, phrase_of
 from handlers.db.question.vocabulary import Vocabulary
 from handlers.db.schema import Field, Schema, short_pieces
 
 NAME_ENDINGS = ("_at", "_on", "_date", "_time")  # of columns: `released_at` is asked about as "released"
-SHORTEST_CORRECTED = 5  # letters; shorter words are too near to others
-SHORTEST_MEANT = 6
+SHORTEST_MEANT = 4
+SHORTEST_SPOKEN = 7  # of the language's own words; shorter ones are too near to others
 Samples = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A model that a question may be about, the values that it has, and what its records are related to, by relation."""
+
+    schema: Schema
+    samples: Samples
+    related: Mapping[str, Offer] = field(default_factory=dict)
 
 
 @dataclass
 class Lexicon:
-    """Phrases and their meanings for one model. `exact` is looked up with the words as they are, `stems` without their
-    plural endings; `longest` says how many words the phrases beginning with a word have; `words` are those that a misspelt
-    word may have meant."""
+    """Phrases and their meanings for one model. `exact` is looked up with the words as they are, `stems` without their plural
+    endings, `roots` without the endings of any form; `longest` says how many words the phrases beginning with a word have;
+    `words` are those that a misspelt word may have meant."""
 
     schema: Schema
     vocabulary: Vocabulary
+    fields: dict[str, Field] = field(default_factory=dict)
     exact: dict[Phrase, list[Meaning]] = field(default_factory=dict)
     stems: dict[Phrase, list[Meaning]] = field(default_factory=dict)
+    roots: dict[Phrase, list[Meaning]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
     longest: dict[str, int] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
 
     def meanings(self, tokens: Sequence[Token], at: int) -> tuple[tuple[Meaning, ...], int]:
         """The meanings of the longest phrase that begins at a token, and the position after it."""
-        longest = self.longest.get(tokens[at].norm, 0) or self.longest.get(self.vocabulary.stem(tokens[at].norm), 0)
+        words, norm = self.vocabulary, tokens[at].norm
+        longest = max(self.longest.get(key, 0) for key in (norm, words.stem(norm), words.root(norm)))
         norms = [token.norm for token in tokens[at : at + longest]]
         for length in range(len(norms), 0, -1):
             key = tuple(norms[:length])
-            found = [*self.exact.get(key, ()), *self.vocabulary.phrases.get(key, ())]
-            stemmed = self.stems.get(tuple(self.vocabulary.stem(word) for word in key), ())
-            found = [*(meaning for meaning in stemmed if meaning not in found), *found]
+            found = [*self.stems.get(tuple(map(words.stem, key)), ()), *self.exact.get(key, ())]
+            if not any(isinstance(meaning, (ModelRef, RelationRef)) for meaning in found):  # "orders" are not "ordered"
+                found += self.roots.get(tuple(map(words.root, key)), ())
+            found += words.phrases.get(key, ())
             if found:
-                return tuple(found), at + length
+                return tuple(dict.fromkeys(found)), at + length
         return (), at
 
-    def corrected(self, token: Token) -> Token:
-        """The token, its misspelt word replaced by the one of the model's words that it must have meant, if there is one."""
-        word = token.norm
-        if token.kind != "word" or len(word) < SHORTEST_CORRECTED or self._knows(word):
-            return token
-        distance = 2 if len(word) >= 9 else 1
-        near = process.extract(word, self.words, scorer=OSA.distance, score_cutoff=distance, limit=2)
-        near = [found for found in near if found[0][0] == word[0]]
-        if not near or (len(near) > 1 and near[0][1] == near[1][1]):
-            return token
-        return replace(token, norm=near[0][0])
+    def read(self, tokens: Iterable[Token]) -> list[tuple[Token, Token]]:
+        """Each token as typed and as it is looked up: a prefix that the language writes together with its word parted from
+        it, a misspelt word replaced by the one of the model's words that it must have meant, if there is one."""
+        return [piece for token in tokens for piece in self._pieces(token)]
 
-    def of_kind(self, kind: str) -> Field | None:
-        """The model's number field of a kind; the words of a kind are listed best first."""
-        words = self.vocabulary.file.kinds.get(kind, ())
-        ranked = [
-            (words.index(word), place, candidate)
-            for place, candidate in enumerate(self.schema.visible)
-            if candidate.kind in ("integer", "number") and candidate.name != self.schema.key
-            for word in self._words_of(candidate)
-            if word in words
-        ]
-        return min(ranked, key=lambda entry: entry[:2])[2] if ranked else None
+    def of_kind(self, kind: str, relation: str = "") -> Field | None:
+        """The model's number field of a kind; the words of a kind are listed best first. `relation`: of that one."""
+        found = self._of_kind(kind, ("integer", "number"), relation)
+        return found[0] if found else None
+
+    def texts_of_kind(self, kind: str) -> list[Field]:
+        return self._of_kind(kind, ("text",), "")
+
+    def is_kind(self, candidate: Field, kind: str) -> bool:
+        return not self._words_of(candidate).isdisjoint(self.vocabulary.kinds.get(kind, ()))
 
     def is_category(self, candidate: Field) -> bool:
-        return bool(candidate.options) or not self._words_of(candidate).isdisjoint(self.vocabulary.file.kinds.get("category", ()))
+        return bool(candidate.options) or self.is_kind(candidate, "category")
+
+    @property
+    def of_persons(self) -> bool:
+        """Whether the model's records are persons."""
+        persons = self.vocabulary.persons
+        return any(word in persons for name in self.schema.names for word in phrase_of(name))
 
     @property
     def day_field(self) -> Field | None:
@@ -84,12 +94,16 @@ class Lexicon:
 
     # ---- making
 
-    def add(self, phrase: Phrase, meaning: Meaning, *, plural: bool) -> None:
-        """`plural`: the question may say it in the plural where the model does not, and the other way round."""
+    def add(self, phrase: Phrase, meaning: Meaning, *, plural: bool, forms: bool = False) -> None:
+        """`plural`: the question may say it in the plural where the model does not, and the other way round; `forms`: in any
+        form ("earning" for "earns")."""
         if not phrase:
             return
-        stem = tuple(self.vocabulary.stem(word) for word in phrase)
-        for table, key in [(self.exact, phrase), (self.stems if plural else self.exact, stem)]:
+        stem = tuple(map(self.vocabulary.stem, phrase))
+        keys = [(self.exact, phrase), (self.stems if plural else self.exact, stem)]
+        if forms and all(len(word) > 2 or len(phrase) > 1 for word in phrase):
+            keys.append((self.roots, tuple(map(self.vocabulary.root, phrase))))
+        for table, key in keys:
             there = table.setdefault(key, [])
             if meaning not in there:
                 there.append(meaning)
@@ -97,45 +111,101 @@ class Lexicon:
     def close(self) -> None:
         own = {word for key in self.exact for word in key}
         spoken = {word for key in self.vocabulary.phrases for word in key}
-        for key in (*self.vocabulary.phrases, *self.exact, *self.stems):
+        for key in (*self.vocabulary.phrases, *self.exact, *self.stems, *self.roots):
             self.longest[key[0]] = max(len(key), self.longest.get(key[0], 0))
-        self._known = own | spoken | {word for key in self.stems for word in key}
-        self.words = sorted(word for word in own if len(word) >= SHORTEST_MEANT and word not in spoken)
+        self._known = own | spoken | {word for table in (self.stems, self.roots) for key in table for word in key}
+        long = {word for word in spoken if len(word) >= SHORTEST_SPOKEN}
+        self.words = sorted({word for word in own if len(word) >= SHORTEST_MEANT and word not in spoken} | long)
+
+    def _pieces(self, token: Token) -> list[tuple[Token, Token]]:
+        if token.kind != "word" or self._knows(token.norm):
+            return [(token, token)]
+        if parted := self._parted(token):
+            return [(piece, piece) for piece in parted]
+        meant = nearest(token.norm, self.words) or nearest(self.vocabulary.stem(token.norm), self.words)
+        return [(token, replace(token, norm=meant) if meant else token)]
+
+    def _parted(self, token: Token, most: int = 2) -> list[Token]:
+        """The token as prefixes and a word that is known, or a number; empty where it is not that."""
+        norm = token.norm
+        for prefix, instead in self.vocabulary.file.prefixes.items():
+            rest = norm[len(prefix) :]
+            if not norm.startswith(prefix) or len(rest) < 2 or len(token.text) != len(norm):
+                continue
+            first = replace(token, text=token.text[: len(prefix)], norm=instead)
+            second = replace(token, text=token.text[len(prefix) :], norm=rest)
+            if self._knows(rest):
+                return [first, second]
+            if more := self._parted(second, most - 1) if most > 1 else []:
+                return [first, *more]
+        return []
 
     def _knows(self, word: str) -> bool:
-        return word in self._known or self.vocabulary.stem(word) in self._known
+        return bool({word, self.vocabulary.stem(word), self.vocabulary.root(word)} & self._known)
+
+    def _of_kind(self, kind: str, kinds: tuple[str, ...], relation: str) -> list[Field]:
+        words = self.vocabulary.kinds.get(kind, ())
+        candidates = [candidate for candidate in self.fields.values() if candidate.name.rpartition(".")[0] == relation]
+        ranked = [
+            (words.index(word), place)
+            for place, candidate in enumerate(candidates)
+            if candidate.kind in kinds and candidate.name != self.schema.key and not candidate.hidden
+            for word in self._words_of(candidate)
+            if word in words
+        ]
+        return list({candidates[place].name: candidates[place] for _, place in sorted(ranked)}.values())
 
     def _words_of(self, candidate: Field) -> set[str]:
-        names = (candidate.name.replace("_", " "), candidate.label, *short_pieces(candidate.comment))
-        return {candidate.name, *(word for name in names for word in phrase_of(name))}
+        name = candidate.name.rpartition(".")[2]
+        phrases = [phrase_of(said) for said in (name.replace("_", " "), candidate.label, *short_pieces(candidate.comment))]
+        return {*(" ".join(phrase) for phrase in phrases), *(word for phrase in phrases for word in phrase)}
 
 
-def lexicon(schema: Schema, samples: Samples, words: Vocabulary, others: Iterable[Schema]) -> Lexicon:
+def lexicon(offer: Offer, words: Vocabulary, others: Iterable[Schema]) -> Lexicon:
     """The lexicon of one model."""
-    made = Lexicon(schema, words)
+    schema = offer.schema
+    made = Lexicon(schema, words, dict(schema.fields))
     for name in schema.names:
         made.add(phrase_of(name), ModelRef(), plural=True)
-    for candidate in schema.fields.values():
-        _add_field(made, candidate)
-    # Titles last: where a brand and a product share their name, the brand is meant.
-    for name in sorted(samples, key=lambda name: name == schema.title):
-        for value in samples[name]:
-            _add_value(made, schema.fields[name], value)
+    _add_model(made, offer, "")
+    for relation, related in offer.related.items():
+        title = related.schema.fields.get(related.schema.title)
+        reference = RelationRef(relation, replace(title, name=f"{relation}.{title.name}") if title else None)
+        for name in (relation.replace("_", " "), *related.schema.names):
+            made.add(phrase_of(name), reference, plural=True)
+        _add_model(made, related, f"{relation}.")
+    near = {related.schema.id for related in offer.related.values()}
     for other in others:
         for name in other.names:
-            if phrase_of(name) not in made.exact:
+            if phrase_of(name) not in made.exact and other.id not in near:
                 made.add(phrase_of(name), OtherModel(other.id), plural=True)
     made.close()
     return made
 
 
+def _add_model(made: Lexicon, offer: Offer, path: str) -> None:
+    schema = offer.schema
+    for candidate in schema.fields.values():
+        if path and (candidate.hidden or candidate.name == schema.key):
+            continue
+        here = replace(candidate, name=path + candidate.name)
+        made.fields[here.name] = here
+        _add_field(made, here)
+    # Titles last: where a brand and a product share their name, the brand is meant.
+    for name in sorted(offer.samples, key=lambda name: name == schema.title):
+        if path + name in made.fields:
+            for value in offer.samples[name]:
+                _add_value(made, made.fields[path + name], value)
+
+
 def _add_field(made: Lexicon, candidate: Field) -> None:
-    if candidate.name.startswith("__"):
+    own = candidate.name.rpartition(".")[2]
+    if own.startswith("__"):
         return
-    names = [candidate.label, candidate.name.replace("_", " "), *short_pieces(candidate.comment)]
-    names += [candidate.name.removesuffix(end).replace("_", " ") for end in NAME_ENDINGS if candidate.name.endswith(end)]
+    names = [candidate.label, own.replace("_", " "), *short_pieces(candidate.comment)]
+    names += [own.removesuffix(end).replace("_", " ") for end in NAME_ENDINGS if own.endswith(end)]
     for name in names:
-        made.add(phrase_of(name), FieldRef(candidate), plural=True)
+        made.add(phrase_of(name), FieldRef(candidate), plural=True, forms=True)
     for option in candidate.options:
         _add_value(made, candidate, option)
 
@@ -147,7 +217,7 @@ def _add_value(made: Lexicon, candidate: Field, value: str) -> None:
     function = made.vocabulary.function_words
     if not code and all(word in function or word.replace(".", "").isdecimal() or len(word) < 2 for word in phrase):
         return
-    made.add(phrase, ValueRef(candidate, value), plural=made.is_category(candidate))
+    made.add(phrase, ValueRef(candidate, value), plural=made.is_category(candidate), forms=bool(candidate.options))
 
 
 class Lexicons:
@@ -156,14 +226,15 @@ class Lexicons:
     KEPT = 64
 
     def __init__(self) -> None:
-        self._made: OrderedDict[tuple[str, str, int], tuple[Samples, Lexicon]] = OrderedDict()
+        self._made: OrderedDict[tuple[object, ...], tuple[Offer, Lexicon]] = OrderedDict()
 
-    def get(self, schema: Schema, samples: Samples, words: Vocabulary, others: Sequence[Schema]) -> Lexicon:
-        key = (schema.id, words.language + "".join(f"|{other.id}" for other in others), id(samples))
+    def get(self, offer: Offer, words: Vocabulary, others: Sequence[Schema]) -> Lexicon:
+        samples = (offer.samples, *(related.samples for related in offer.related.values()))
+        key = (offer.schema.id, words.language, *(other.id for other in others), *offer.related, *map(id, samples))
         kept = self._made.get(key)
-        # The samples are held with their lexicon, so their id is theirs for as long as it is a key.
-        if kept is None or kept[0] is not samples:
-            kept = (samples, lexicon(schema, samples, words, others))
+        if kept is None:
+            # The offer is held with its lexicon, so the ids of its samples are theirs for as long as they are in the key.
+            kept = (offer, lexicon(offer, words, others))
             self._made[key] = kept
         self._made.move_to_end(key)
         while len(self._made) > self.KEPT:

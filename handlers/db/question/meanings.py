@@ -39,6 +39,14 @@ class ModelRef(Meaning):
 
 
 @dataclass(frozen=True)
+class RelationRef(Meaning):
+    """A model that records of this one are related to. `title`: its field that names a record best, as this model says it."""
+
+    relation: str
+    title: Field | None
+
+
+@dataclass(frozen=True)
 class OtherModel(Meaning):
     """Another model of the app."""
 
@@ -46,6 +54,20 @@ class OtherModel(Meaning):
 
 
 # ---- of the language
+
+
+@dataclass(frozen=True)
+class FigureWord(Meaning):
+    """Asks for a number over records: "how many", "average"."""
+
+    function: Literal["count", "sum", "avg", "min", "max"]
+
+
+@dataclass(frozen=True)
+class Preposition(Meaning):
+    """Says which of several text fields the value after it belongs to: "from" the origin, "to" the destination."""
+
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -111,9 +133,16 @@ class DateRelation(Meaning):
 
 @dataclass(frozen=True)
 class Period(Meaning):
-    """`previous` (last month), `rolling` (the last 30 days), `this`."""
+    """`previous` (last month), `rolling` (the last 30 days), `this`, `next` (next month, the next 30 days)."""
 
-    which: Literal["previous", "rolling", "this"]
+    which: Literal["previous", "rolling", "this", "next"]
+
+
+@dataclass(frozen=True)
+class PeriodBehind(Meaning):
+    """The same, in a language that says it after the time."""
+
+    which: Literal["previous", "rolling", "this", "next"]
 
 
 @dataclass(frozen=True)
@@ -125,6 +154,13 @@ class DateUnit(Meaning):
 class Month(Meaning):
     number: int
     clear: bool
+
+
+@dataclass(frozen=True)
+class Ahead(Meaning):
+    """ "upcoming": from now on; "past": until now."""
+
+    future: bool
 
 
 @dataclass(frozen=True)
@@ -192,3 +228,17 @@ class Filler(Meaning): ...
 
 
 class Everything(Filler): ...
+
+
+class Person(Filler):
+    """ "who": a model of persons is meant."""
+
+
+class AskedValue(Filler):
+    """ "what is": the "highest price" behind it is a number and not a record."""
+
+
+class Per(Meaning): ...
+
+
+class Different(Meaning): ...

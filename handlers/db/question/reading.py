@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_NONE, QueryDSL
-from handlers.db.question.cursor import Cursor, Draft
-from handlers.db.question.lexicon import Lexicon, Lexicons, Samples
+from handlers.db.question.cursor import NUMBERS, Cursor, Draft
+from handlers.db.question.joining import joined
+from handlers.db.question.lexicon import Lexicon, Lexicons, Offer
 from handlers.db.question.meanings import (
     Ago,
     Between,
@@ -36,7 +37,6 @@ from handlers.db.question.meanings import (
 from handlers.db.question.rules import RULES
 from handlers.db.question.tokens import Token, tokens_of
 from handlers.db.question.vocabulary import Vocabulary
-from handlers.db.schema import Schema
 from host.types.search import Order, Where
 
 # Words that speak about other words: alone they are reported, but there is no use in searching for them.
@@ -47,25 +47,23 @@ ABOUT_OTHERS: tuple[type[Meaning], ...] = (
 
 
 @dataclass(frozen=True)
-class Offer:
-    """A model that the question may be about, and values that it has."""
-
-    schema: Schema
-    samples: Samples
-
-
-@dataclass(frozen=True)
 class Reading:
-    """A question as a query on one model. `unplaced`: words that became no condition, in order, as typed. `notes`: what was
-    read otherwise than typed. `named_at`: where the question names the model, None where it does not. `asks`: whether it asks
-    the model for anything at all; "thank you" does not."""
+    """A question as a query on one model. `placed`: the words that were understood, `unplaced`: those that became no condition;
+    both in order, as typed, together all of the question. `notes`: what was read otherwise than typed. `named_at`: where the
+    question names the model, None where it does not. `asks`: whether it asks the model for anything at all; "thank you" does
+    not. `far` counts the conditions on related records, of which there are any `lead` is where the first one on the record's own
+    fields stands."""
 
     dsl: QueryDSL
+    placed: tuple[str, ...]
     unplaced: tuple[str, ...]
     notes: tuple[str, ...]
     named_at: int | None
     effects: int
     asks: bool
+    far: int = 0
+    lead: int = 0
+    fits_person: bool = True
 
 
 def read_question(
@@ -76,12 +74,12 @@ def read_question(
     lexicons: Lexicons | None = None,
 ) -> list[Reading]:
     """The readings of a question: one for the model that it names or fits best; several where models fit equally well."""
-    tokens, made = tokens_of(question), lexicons or Lexicons()
+    tokens, made = tokens_of(question, words.file.decimal), lexicons or Lexicons()
     moment = now if now.tzinfo else now.replace(tzinfo=UTC)
     readings = []
     for offer in offers:
         rest = [other.schema for other in offers if other.schema.id != offer.schema.id]
-        readings.append(read_for(tokens, made.get(offer.schema, offer.samples, words, rest), moment))
+        readings.append(read_for(tokens, made.get(offer, words, rest), moment))
     return _meant(readings)
 
 
@@ -89,7 +87,8 @@ def read_for(tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> Readin
     """The reading of a question for one model."""
     cursor, draft = Cursor(tokens, lexicon, now), Draft()
     i = 0
-    while i < len(tokens):
+    while i < len(cursor.tokens):
+        before = len(draft.wheres)
         end = next((end for rule in RULES if (end := rule(cursor, draft, i)) is not None), None)
         if end is None:
             idle = cursor.is_(i, *ABOUT_OTHERS)
@@ -98,6 +97,8 @@ def read_for(tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> Readin
             draft.idle.update(range(i, end) if idle else ())
         else:
             _note_corrections(cursor, draft, i, end)
+            if len(draft.wheres) > before:
+                draft.pieces.append((i, end, draft.wheres[before:]))
         i = end
     return _finished(cursor, draft)
 
@@ -110,26 +111,47 @@ def _meant(readings: list[Reading]) -> list[Reading]:
         whole = [reading for reading in named if not reading.unplaced]
         return [first if first in whole or not whole else whole[0]]
 
-    def fit(reading: Reading) -> tuple[int, int]:
-        return len(reading.unplaced), -reading.effects
+    def fit(reading: Reading) -> tuple[int, bool, int, int, int]:
+        return len(reading.unplaced), not reading.fits_person, reading.far, -reading.effects, reading.lead
 
-    best = min(map(fit, readings), default=(0, 0))
+    best = min(map(fit, readings), default=(0, False, 0, 0, 0))
     return [reading for reading in readings if fit(reading) == best]
 
 
 def _finished(cursor: Cursor, draft: Draft) -> Reading:
-    wheres = _merged(cursor, draft.wheres)
-    orders = draft.orders or _implied(cursor, wheres)
-    effects = len(wheres) + len(draft.orders) + (draft.limit is not None)
+    wheres = joined(cursor, draft)
+    computed = bool(draft.aggregates or draft.groups)
+    orders = draft.orders or ([] if computed else _implied(cursor, wheres))
+    named = [where.field for where in draft.wheres] + [order.field for order in draft.orders]
+    far = sum("." in name for name in (*named, *(one.field for one in draft.aggregates), *draft.groups))
+    effects = len(draft.wheres) + len(draft.orders) + (draft.limit is not None) + len(draft.aggregates) + len(draft.groups)
     words, reported = _words(cursor, draft, draft.unplaced)
     excluded, also_reported = _words(cursor, draft, draft.excluded)
     if searched := [*draft.phrases, *words]:
         wheres.append(Where(field=EVERY_TEXT, op=MATCH, value=searched))
     if excluded:
         wheres.append(Where(field=EVERY_TEXT, op=MATCH_NONE, value=excluded))
-    asks = bool(wheres or draft.orders or draft.limit or draft.listing or draft.named_at is not None)
-    dsl = QueryDSL(model=cursor.lexicon.schema.id, wheres=tuple(wheres), orders=tuple(orders), limit=draft.limit)
-    return Reading(dsl, (*reported, *also_reported), tuple(dict.fromkeys(draft.notes)), draft.named_at, effects, asks)
+    dsl = QueryDSL(
+        model=cursor.lexicon.schema.id,
+        wheres=tuple(wheres),
+        groups=tuple(draft.groups),
+        aggregates=tuple(draft.aggregates),
+        orders=tuple(order for order in orders if not computed or order.field in draft.groups),
+        limit=None if draft.aggregates and not draft.groups else draft.limit,
+    )
+    left = {*draft.unplaced, *draft.excluded}
+    return Reading(
+        dsl,
+        placed=tuple(token.text for i, token in enumerate(cursor.typed) if i not in left),
+        unplaced=(*reported, *also_reported),
+        notes=tuple(dict.fromkeys(draft.notes)),
+        named_at=draft.named_at,
+        effects=effects,
+        asks=bool(wheres or effects or draft.listing or draft.named_at is not None),
+        far=far,
+        lead=next((start for start, _, made in draft.pieces if "." not in made[0].field), 0) if far else 0,
+        fits_person=not draft.person or cursor.lexicon.of_persons,
+    )
 
 
 def _words(cursor: Cursor, draft: Draft, places: Sequence[int]) -> tuple[list[str], list[str]]:
@@ -147,7 +169,7 @@ def _words(cursor: Cursor, draft: Draft, places: Sequence[int]) -> tuple[list[st
         idle = all(i in draft.idle or _compared(cursor, draft, i) for i in range(first, last))
         if not idle and any(character.isalnum() for character in text):
             word = end - at == 1 and cursor.typed[first].kind == "word"
-            searched.append(cursor.lexicon.vocabulary.stem(cursor.typed[first].norm) if word else text)
+            searched.append(cursor.lexicon.vocabulary.stem(text.casefold()) if word else text)
         at = end
     return list(dict.fromkeys(searched)), reported
 
@@ -169,30 +191,14 @@ def _note_corrections(cursor: Cursor, draft: Draft, start: int, end: int) -> Non
         draft.notes.append(f"{cursor.typed[start].text!r} names the model {other.id!r}; models are not joined")
 
 
-def _merged(cursor: Cursor, wheres: Sequence[Where]) -> list[Where]:
-    """Several values of one text field are alternatives: a brand cannot be Apple and Sony."""
-    values: dict[str, list[object]] = {}
-    for where in wheres:
-        if where.op in ("=", "in") and cursor.lexicon.schema.fields[where.field].kind == "text":
-            values.setdefault(where.field, []).extend(where.value if where.op == "in" else [where.value])
-    merged: list[Where] = []
-    for where in wheres:
-        if where.op not in ("=", "in") or where.field not in values:
-            merged.append(where)
-        elif found := list(dict.fromkeys(values.pop(where.field))):
-            merged.append(
-                Where(field=where.field, op="in" if len(found) > 1 else "=", value=found if len(found) > 1 else found[0])
-            )
-            values[where.field] = []
-    return merged
-
-
 def _implied(cursor: Cursor, wheres: Sequence[Where]) -> list[Order]:
     """Who asks for what is below a price wants the cheapest first, who asks for what is since a day the newest."""
     for where in wheres:
-        kind = cursor.lexicon.schema.fields[where.field].kind
-        if kind in ("integer", "number") and where.op in ("<", "<=", "between"):
+        field = cursor.lexicon.fields.get(where.field)
+        if field is None or "." in where.field:
+            continue
+        if field.kind in NUMBERS and where.op in ("<", "<=", "between"):
             return [Order(field=where.field, order="asc")]
-        if kind in ("integer", "number", "date", "moment") and where.op in (">", ">=", "<"):
+        if field.kind in (*NUMBERS, "date", "moment") and where.op in (">", ">=", "<"):
             return [Order(field=where.field, order="desc")]
     return []

@@ -19,9 +19,12 @@ from handlers.db.question.meanings import (
     ModelRef,
     Not,
     Or,
+    Person,
+    RelationRef,
     ValueRef,
 )
-from handlers.db.question.rules_field import field_led, literal, values
+from handlers.db.question.rules_field import field_led, literal, prepositioned, values
+from handlers.db.question.rules_figure import figure, grouped
 from handlers.db.question.rules_number import amount_led, between, compare, compared_date, date_led
 from handlers.db.question.rules_order import limit, order_words
 from handlers.db.question.tokens import phrase_of
@@ -34,6 +37,9 @@ def identifier(cursor: Cursor, draft: Draft, i: int) -> int | None:
     group, end = cursor.typed[i].group, i
     while end < len(cursor.typed) and cursor.typed[end].group == group:
         end += 1
+    prefixes = cursor.lexicon.vocabulary.file.prefixes
+    if cursor.typed[i].norm in prefixes:
+        return None
     mixed = cursor.typed[i].kind == "word" and any(cursor.typed[k].kind == "number" for k in range(i, end))
     if not mixed or cursor.at(i)[1] >= end:
         return None
@@ -48,10 +54,13 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return None
     direct, later = no[1], cursor.past(no[1], Filler, Link)
     for at in dict.fromkeys((direct, later)):
-        for rule in (compare, field_led, values, condition):
+        for rule in (compare, prepositioned, field_led, values, condition):
             end = rule(cursor, draft, at, True)
             if end is not None:
                 return end
+        if related := cursor.take(at, RelationRef):  # "customers without orders"
+            draft.add(related[0].relation, "null")
+            return related[1]
     if later < len(cursor.tokens) and cursor.unknown(later) and cursor.tokens[later].kind == "word":
         draft.excluded.append(later)
         return later + 1
@@ -60,13 +69,13 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
 
 def condition(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> int | None:
     """ "in stock", "sold out"."""
-    found = cursor.take(i, Condition)
-    field = cursor.field_of_kind(found[0].kind) if found else None
-    if found is None or field is None:
-        return None
     opposite = {">": "=", "=": ">"}
-    draft.add(field.name, opposite[found[0].op] if negated else found[0].op, found[0].value)
-    return found[1]
+    for found in cursor.all(i, Condition):
+        field = cursor.field_of_kind(found.kind)
+        if field is not None:
+            draft.add(field.name, opposite[found.op] if negated else found.op, found.value)
+            return cursor.at(i)[1]
+    return None
 
 
 def called(cursor: Cursor, draft: Draft, i: int) -> int | None:
@@ -98,11 +107,12 @@ def named(cursor: Cursor, draft: Draft, i: int) -> int | None:
     model = cursor.take(i, ModelRef)
     if model is None or _corrected(cursor, i, model[1]):
         return None
-    if draft.named_at is None:
-        draft.named_at = i
     last, schema = cursor.tokens[model[1] - 1].norm, cursor.lexicon.schema
-    number = cursor.whole(model[1], 10**12)
     singular = cursor.lexicon.vocabulary.stem(last) == last
+    if draft.named_at is None:
+        draft.named_at, draft.singular = i, singular
+    cursor.focus = ""
+    number = cursor.whole(model[1], 10**12)
     if not (number and singular and cursor.tokens[model[1]].kind == "number" and schema.fields[schema.key].kind == "integer"):
         return model[1]
     if not (cursor.ended(number[1]) or cursor.is_(number[1], Filler, And, Or, Link)):
@@ -111,10 +121,24 @@ def named(cursor: Cursor, draft: Draft, i: int) -> int | None:
     return number[1]
 
 
-def mentioned(cursor: Cursor, _: Draft, i: int) -> int | None:
+def related(cursor: Cursor, _: Draft, i: int) -> int | None:
+    """The name of a model that records are related to: what follows is said of it."""
+    relation = cursor.take(i, RelationRef)
+    if relation is None or _corrected(cursor, i, relation[1]):
+        return None
+    cursor.focus = relation[0].relation
+    return relation[1]
+
+
+def mentioned(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """A field that nothing is said about: "the price of …"."""
     field = cursor.take(i, FieldRef)
-    return field[1] if field and not _corrected(cursor, i, field[1]) else None
+    if field is None or _corrected(cursor, i, field[1]):
+        return None
+    draft.mention = field[0].field
+    if relation := cursor.take(i, RelationRef):
+        cursor.focus = relation[0].relation
+    return field[1]
 
 
 def nothing(cursor: Cursor, draft: Draft, i: int) -> int | None:
@@ -122,12 +146,16 @@ def nothing(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if cursor.tokens[i].kind == "mark":
         return i + 1
     draft.listing = draft.listing or cursor.is_(i, Everything)
+    draft.person = draft.person or cursor.is_(i, Person)
+    if cursor.is_(i, Or) and draft.wheres:
+        draft.alternatives.append(i)
     return cursor.at(i)[1] if cursor.is_(i, Filler, And, Or, Link) else None
 
 
 def _corrected(cursor: Cursor, start: int, end: int) -> bool:
-    """A misspelt word that would change nothing is better searched for than dropped."""
-    return any(cursor.tokens[i].norm != cursor.typed[i].norm for i in range(start, end))
+    """A misspelt word that would change nothing is better searched for than dropped; the name of a model changes which."""
+    wrong = any(cursor.tokens[i].norm != cursor.typed[i].norm for i in range(start, end))
+    return wrong and not cursor.is_(start, ModelRef)
 
 
 def _values(cursor: Cursor, draft: Draft, i: int) -> int | None:
@@ -149,6 +177,9 @@ def _condition(cursor: Cursor, draft: Draft, i: int) -> int | None:
 RULES: tuple[Rule, ...] = (
     identifier,
     negation,
+    figure,
+    grouped,
+    prepositioned,
     between,
     date_led,
     compared_date,
@@ -162,6 +193,7 @@ RULES: tuple[Rule, ...] = (
     called,
     quoted,
     named,
+    related,
     mentioned,
     nothing,
 )

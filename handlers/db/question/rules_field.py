@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handlers.db.question.cursor import Cursor, Draft
+from handlers.db.question.cursor import NUMBERS, Cursor, Draft
 from handlers.db.question.meanings import (
     And,
     Contains,
@@ -13,10 +13,11 @@ from handlers.db.question.meanings import (
     Link,
     Not,
     Or,
+    Preposition,
     Truth,
     ValueRef,
 )
-from handlers.db.question.rules_number import NUMBERS, TIMES, between, compare, compared_date, date_led, postfixed
+from handlers.db.question.rules_number import TIMES, between, compare, compared_date, date_led, postfixed
 from handlers.db.schema import Field
 
 LONGEST_LITERAL = 5  # words of a value that is not known
@@ -45,19 +46,29 @@ def values(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | None
     end = cursor.at(i)[1]
     behind = {reference.field.name: reference.field for reference in cursor.all(end, FieldRef)}
     named = [meaning for meaning in found if meaning.field.name in behind]
-    chosen = next(iter(named or [meaning for meaning in found if meaning.field.options] or found))
+    own = [meaning for meaning in found if meaning.field.options and "." not in meaning.field.name]
+    chosen = next(iter(named or own or found))
     listed = [chosen.value]
     while (more := _next_value(cursor, end, chosen.field)) is not None:
         listed.append(more[0])
         end = more[1]
     if any(reference.field.name == chosen.field.name for reference in cursor.all(end, FieldRef)):
         end = cursor.at(end)[1]
-    if cursor.is_(end, Or) and cursor.is_(cursor.at(end)[1], ValueRef):
-        draft.notes.append("'or' between different fields cannot be asked for: both conditions were required")
     many = len(listed) > 1
     op = ("not in" if many else "!=") if negated else ("in" if many else "=")
     draft.add(chosen.field.name, op, listed if many else listed[0])
     return end
+
+
+def prepositioned(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> int | None:
+    """ "from Oslo", "to Rome": which of several fields the value belongs to is said by the word before it."""
+    at = cursor.past(cursor.at(i)[1], Filler, most=1) if cursor.is_(i, Preposition) else i
+    for word in cursor.all(i, Preposition):
+        for field in cursor.lexicon.texts_of_kind(word.kind):
+            end = values(cursor, draft, cursor.at(i)[1], negated, field) or values(cursor, draft, at, negated, field)
+            if end is not None:
+                return end
+    return None
 
 
 def literal(cursor: Cursor, i: int) -> tuple[str, int] | None:
@@ -74,11 +85,14 @@ def _said(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) ->
     """What is said about the field at this position."""
     if field.kind in NUMBERS:
         end = compare(cursor, draft, at, negated, field)
+        if end is None and field.kind == "integer" and cursor.lexicon.is_kind(field, "year") and not negated:
+            end = between(cursor, draft, at, field) or date_led(cursor, draft, at, field)
         return end if end is not None or negated else between(cursor, draft, at, field) or _number(cursor, draft, field, at)
     if field.kind in TIMES and not negated:
         return between(cursor, draft, at, field) or date_led(cursor, draft, at, field) or compared_date(cursor, draft, at, field)
     if field.kind == "text":
-        return values(cursor, draft, at, negated, field) or _contains(cursor, draft, field, at, negated)
+        end = values(cursor, draft, at, negated, field) or values(cursor, draft, cursor.past(at, Link, Filler), negated, field)
+        return end or _contains(cursor, draft, field, at, negated)
     return None
 
 
@@ -123,5 +137,10 @@ def _next_value(cursor: Cursor, i: int, field: Field) -> tuple[str, int] | None:
     at, joined = i, False
     while cursor.is_mark(at, ",") or cursor.is_(at, And, Or):
         at, joined = max(cursor.at(at)[1], at + 1), True
-    value = next((meaning for meaning in cursor.all(at, ValueRef) if meaning.field.name == field.name), None)
-    return (value.value, cursor.at(at)[1]) if value and joined else None
+    other = any(field not in cursor.lexicon.texts_of_kind(word.kind) for word in cursor.all(at, Preposition))
+    further = at if other else cursor.past(at, Filler, Link, most=2)  # "to Rome or from Dublin"
+    for start in dict.fromkeys((at, further)) if joined else ():
+        value = next((meaning for meaning in cursor.all(start, ValueRef) if meaning.field.name == field.name), None)
+        if value is not None:
+            return value.value, cursor.at(start)[1]
+    return None

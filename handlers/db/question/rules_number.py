@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from handlers.db.question import dates
-from handlers.db.question.cursor import Amount, Cursor, Draft
+from handlers.db.question.cursor import NUMBERS, Amount, Cursor, Draft
 from handlers.db.question.dates import Span
 from handlers.db.question.meanings import (
+    Ago,
+    Ahead,
     And,
     Between,
     BetweenAnd,
@@ -22,16 +24,17 @@ from handlers.db.question.meanings import (
     Or,
     OtherModel,
     Postfix,
+    RelationRef,
     Superlative,
     Unit,
 )
+from handlers.db.question.times import dated, duration, span
 from handlers.db.schema import Field
 
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}
-NUMBERS = ("integer", "number")
 TIMES = ("date", "moment")
 SAYS_MORE: tuple[type[Meaning], ...] = (Compare, Link, Between, Superlative)  # of the field before it
-COUNTED: tuple[type[Meaning], ...] = (OtherModel, DateUnit, Unit, Multiplier)  # of which we have no number
+COUNTED: tuple[type[Meaning], ...] = (OtherModel, RelationRef, DateUnit, Unit, Multiplier)  # of which we have no number
 
 
 def compare(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | None = None) -> int | None:
@@ -44,10 +47,11 @@ def compare(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | Non
     if between is not None and between[0].field.kind in NUMBERS:
         of, at = between[0].field, cursor.past(between[1], Link)
     amount = cursor.amount(at)
-    if amount is None or cursor.is_(amount.end, DateUnit):
+    if amount is None or cursor.time_unit(amount.end):
         return None
-    found = (of, amount.end) if of else number_field(cursor, amount, word[0].kind)
-    if found is None or found[0] is None:
+    found = (of, _past_unit(cursor, of, amount.end)) if of else None
+    found = found or number_field(cursor, amount, word[0].kind, _before(cursor, draft, i))
+    if found is None:
         return None
     draft.add(found[0].name, OPPOSITE[word[0].op] if negated else word[0].op, amount.value)
     more = postfixed(cursor, found[1])
@@ -57,18 +61,24 @@ def compare(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | Non
 def amount_led(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "$50-$100", "100 or less", "4+ stars", "$100" alone (exactly that), "4 stars" (at least)."""
     amount = cursor.amount(i)
-    if amount is None or cursor.is_(amount.end, DateUnit):
+    if amount is None or cursor.time_unit(amount.end):
         return None
     until = cursor.take(amount.end, BetweenAnd)
     upper = cursor.amount(until[1]) if until else None
     if upper is not None and (amount.kind or upper.kind):
         field = cursor.field_of_kind(amount.kind or upper.kind)
         return _range(draft, field, amount, upper, upper.end) if field else None
+    if (named := cursor.number_named(amount.end)) and (not amount.kind or amount.kind == "duration"):
+        after = cursor.at(amount.end)[1]
+        more = postfixed(cursor, after)
+        draft.add(named.name, more[0] if more else "=", amount.value)
+        return more[1] if more else after
     postfix = postfixed(cursor, amount.end)
     if postfix is not None:
         unit = cursor.take(postfix[1], Unit)
         end = unit[1] if unit else postfix[1]
-        found = number_field(cursor, Amount(amount.value, amount.kind or (unit[0].kind if unit else ""), end), "")
+        kind = amount.kind or (unit[0].kind if unit else "")
+        found = number_field(cursor, Amount(amount.value, kind, end), "", _before(cursor, draft, i))
         if found is None:
             return None
         draft.add(found[0].name, postfix[0], amount.value)
@@ -89,30 +99,41 @@ def between(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> in
 
 
 def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> int | None:
-    """ "last month", "since March", "before 2024", "in the last 7 days"."""
-    found, field = cursor.dated(i, year=of is not None), of or cursor.lexicon.day_field
-    if found is None or field is None:
+    """ "last month", "since March", "before 2024", "in the last 7 days", "upcoming", "before 1950 built"."""
+    if (ahead := cursor.take(i, Ahead)) and (day := of or cursor.lexicon.day_field) and day.kind in TIMES:
+        draft.add(day.name, ">=" if ahead[0].future else "<", dates.stored(cursor.now, day.kind))
+        return ahead[1]
+    earlier = _before(cursor, draft, i)
+    earlier = earlier if earlier and _tells_time(cursor, earlier) else None
+    found = dated(cursor, i, year=of is not None or earlier is not None)
+    if found is None:
         return None
     relation, span, end = found
-    _within(draft, field, relation, span)
+    behind = [reference.field for reference in cursor.all(end, FieldRef) if _tells_time(cursor, reference.field)]
+    if of is None and behind and not dated(cursor, cursor.at(end)[1], year=True):
+        of, end = behind[0], cursor.at(end)[1]
+    field = of or earlier or cursor.lexicon.day_field
+    if field is None:
+        return None
+    _within(draft, field, relation, _near(cursor, field, span))
     return end
 
 
 def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> int | None:
-    """ "older than 3 months", "less than a week old"."""
+    """ "older than 3 months", "less than a week old", "more than ten years ago"."""
     word, field = cursor.take(i, Compare), of or cursor.lexicon.day_field
-    length = cursor.duration(word[1]) if word else None
-    if word is None or length is None or field is None:
+    length = duration(cursor, word[1]) if word else None
+    if word is None or length is None or field is None or field.kind not in TIMES:
         return None
     count, unit, end = length
-    old = cursor.take(end, Old)
+    old = cursor.is_(end, Old, Ago)
     if word[0].kind != "date" and not old:
         return None
     # More than three months old is before a day, newer than three months after it.
     op = OPPOSITE[word[0].op] if old and word[0].kind != "date" else word[0].op
     moment = dates.midnight(dates.shifted(cursor.now, unit, -count))
     draft.add(field.name, "<" if op.startswith("<") else ">=", dates.stored(moment, field.kind))
-    return old[1] if old else end
+    return cursor.at(end)[1] if old else end
 
 
 def postfixed(cursor: Cursor, i: int) -> tuple[str, int] | None:
@@ -125,23 +146,49 @@ def postfixed(cursor: Cursor, i: int) -> tuple[str, int] | None:
     return word[0].op[0] + "=", word[1]
 
 
-def number_field(cursor: Cursor, amount: Amount, kind: str) -> tuple[Field, int] | None:
-    """The field that a number is about: the one named behind it, that of its unit, that of the comparison, or a price.
-    None where the word behind it says that it counts something else."""
+def number_field(cursor: Cursor, amount: Amount, kind: str, before: Field | None = None) -> tuple[Field, int] | None:
+    """The field that a number is about: the one named behind it, that of its unit, that of the comparison, that of the
+    condition `before` ("under 20 or over 1000"), or a price. None where the word behind it says that it counts something else."""
     end = amount.end
     if stock := cursor.take(end, Condition):
         field = cursor.field_of_kind(stock[0].kind)
         return (field, stock[1]) if field and amount.kind in ("", "quantity") else None
-    behind = cursor.take(end, FieldRef) or cursor.take(cursor.past(end, Filler, most=1), FieldRef)
-    if behind is not None and behind[0].field.kind in NUMBERS and not amount.kind and not _says_more(cursor, behind[1]):
-        return behind[0].field, behind[1]
+    for at in (end, cursor.past(end, Filler, most=1)):
+        behind = cursor.number_named(at)
+        if behind and amount.kind in ("", "duration") and not _says_more(cursor, cursor.at(at)[1]):
+            return behind, cursor.at(at)[1]
     if amount.kind or kind:
         field = cursor.field_of_kind(amount.kind or kind)
         return (field, end) if field else None
+    if before is not None and before.kind in NUMBERS:
+        return before, end
     if cursor.unknown(end) or cursor.is_(end, *COUNTED) or cursor.is_(end, ModelRef):
         return None
     field = cursor.field_of_kind("money") or _only_number(cursor)
     return (field, end) if field else None
+
+
+def _before(cursor: Cursor, draft: Draft, i: int) -> Field | None:
+    """The field of the condition that "and", "or" or "but" joins to what begins here."""
+    if not cursor.continues(i) or not draft.pieces:
+        return None
+    return cursor.lexicon.fields.get(draft.pieces[-1][2][-1].field)
+
+
+def _past_unit(cursor: Cursor, field: Field, i: int) -> int:
+    """The position after the unit of a number whose field is known."""
+    named = any(reference.field.name == field.name for reference in cursor.all(i, FieldRef))
+    return cursor.at(i)[1] if named or cursor.is_(i, Unit) else i
+
+
+def _near(cursor: Cursor, field: Field, span: Span) -> Span:
+    """The time meant where no year was said: of dates that lie ahead the nearest, of others the latest."""
+    return dates.nearest(cursor.now, span) if cursor.lexicon.is_kind(field, "ahead") else span
+
+
+def _tells_time(cursor: Cursor, field: Field) -> bool:
+    """Whether a field is a date, or a number that is a year."""
+    return field.kind in TIMES or (field.kind == "integer" and cursor.lexicon.is_kind(field, "year"))
 
 
 def _says_more(cursor: Cursor, i: int) -> bool:
@@ -158,12 +205,12 @@ def _only_number(cursor: Cursor) -> Field | None:
 
 def _between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> int | None:
     field = of or cursor.lexicon.day_field
-    first = cursor.span(i, said=True, year=True)
+    first = span(cursor, i, said=True, year=True)
     until = cursor.take(first[1], BetweenAnd) if first else None
-    last = cursor.span(until[1], said=True, year=True) if until else None
-    if not (first and last and field and field.kind in TIMES):
+    last = span(cursor, until[1], said=True, year=True) if until else None
+    if not (first and last and field and _tells_time(cursor, field)):
         return None
-    start, end = sorted((first[0], last[0]), key=lambda span: span.start)
+    start, end = sorted((_near(cursor, field, span[0]) for span in (first, last)), key=lambda span: span.start)
     _within(draft, field, "during", Span(start.start, end.end))
     return last[1]
 
@@ -184,7 +231,8 @@ def _range(draft: Draft, field: Field, one: Amount, other: Amount, end: int) -> 
 
 
 def _within(draft: Draft, field: Field, relation: str, span: Span) -> None:
-    start, end = dates.stored(span.start, field.kind), dates.stored(span.end, field.kind)
+    start: str | int = span.start.year if field.kind == "integer" else dates.stored(span.start, field.kind)
+    end: str | int = span.end.year if field.kind == "integer" else dates.stored(span.end, field.kind)
     if relation == "before":
         draft.add(field.name, "<", start)
     elif relation == "until":

@@ -16,6 +16,7 @@ from handlers.db.question.meanings import (
     Top,
     ValueRef,
 )
+from handlers.db.question.tokens import phrase_of
 from handlers.db.schema import Field
 
 MOST = 1000
@@ -30,7 +31,7 @@ def limit(cursor: Cursor, draft: Draft, i: int) -> int | None:
         if cursor.is_(i, Top) and not _orders(cursor):
             _sort_by_kind(cursor, draft, ("popularity", "rating"), "desc")
         return number[1]
-    if number is not None and cursor.is_(i, OrderWord) and order_words(cursor, draft, i) is not None:
+    if number is not None and cursor.is_(i, OrderWord) and not cursor.time_unit(number[1]) and order_words(cursor, draft, i):
         draft.limit = number[0]
         return number[1]
     if cursor.is_(i, Period) and _last_records(cursor, draft, lead):
@@ -43,20 +44,42 @@ def limit(cursor: Cursor, draft: Draft, i: int) -> int | None:
 
 
 def order_words(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    """ "cheapest", "highest rating", "sorted by price descending", "top products"."""
-    if word := cursor.take(i, OrderWord):
-        return word[1] if _sort_by_kind(cursor, draft, word[0].kinds, word[0].order) else None
+    """ "cheapest", "highest rating", "sorted by price descending", "top products". Of one record ("the cheapest laptop", "who
+    has the highest salary") only that one is asked for."""
     if superlative := cursor.take(i, Superlative):
         field = cursor.take(cursor.past(superlative[1], Filler, most=1), FieldRef)
-        if field and field[0].field.kind in ("integer", "number", "date", "moment"):
+        if field and field[0].field.kind in ("integer", "number", "date", "moment") and not cursor.many(field[0].field):
             draft.sort(field[0].field.name, superlative[0].order)
+            if draft.limit is None and (draft.singular or (draft.person and draft.named_at is None) or _one(cursor, field[1])):
+                draft.limit = 1
             return field[1]
-        return None
+    for word in cursor.all(i, OrderWord):
+        if _sort_by_kind(cursor, draft, word.kinds, word.order):
+            end = cursor.at(i)[1]
+            if draft.limit is None and not cursor.is_(i, SortBy) and (draft.singular or _one(cursor, end)):
+                draft.limit = 1
+            return end
     if cursor.is_(i, SortBy):
         return _sorted_by(cursor, draft, cursor.at(i)[1])
+    if cursor.is_(i, First) and draft.orders and cursor.ended(cursor.at(i)[1]):
+        return cursor.at(i)[1]  # "the oldest ones first"
     if cursor.is_(i, Top) and cursor.is_(cursor.at(i)[1], ModelRef, ValueRef):
         return cursor.at(i)[1] if _sort_by_kind(cursor, draft, ("popularity", "rating"), "desc") else None
     return None
+
+
+def _one(cursor: Cursor, i: int) -> bool:
+    """Whether what is named here, with words before it that choose among records, is one record: "laptop", "flight"."""
+    stem = cursor.lexicon.vocabulary.stem
+    while i < len(cursor.tokens) and cursor.is_(i, ValueRef, ModelRef, OrderWord):
+        end = cursor.at(i)[1]
+        if not cursor.is_(end, ValueRef, ModelRef, OrderWord):
+            last = cursor.tokens[end - 1].norm
+            # "laptop" of a category that is called "Laptops"; "audio" is called so itself.
+            plural = any(phrase_of(value.value)[-1:] != (last,) for value in cursor.all(i, ValueRef))
+            return (cursor.is_(i, ModelRef) or plural) and stem(last) == last
+        i = end
+    return False
 
 
 def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> int | None:
@@ -64,13 +87,23 @@ def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if word := cursor.take(at, OrderWord):
         return word[1] if _sort_by_kind(cursor, draft, word[0].kinds, word[0].order) else None
     field = cursor.take(at, FieldRef)
-    if field is None:
+    if field is None or cursor.many(field[0].field):
         return None
-    direction = cursor.take(field[1], Direction) or cursor.take(cursor.past(field[1], Filler, most=1), Direction)
+    comma = field[1] + 1 if cursor.is_mark(field[1], ",") else field[1]
+    direction = _direction(cursor, comma) or _direction(cursor, cursor.past(comma, Filler, most=1))
     if direction is None and not (cursor.ended(field[1]) or cursor.is_(field[1], Filler)):
         return None  # "by brand Apple" sorts nothing
-    draft.sort(field[0].field.name, direction[0].order if direction else _usual(cursor, field[0].field))
+    draft.sort(field[0].field.name, direction[0] if direction else _usual(cursor, field[0].field))
     return direction[1] if direction else field[1]
+
+
+def _direction(cursor: Cursor, i: int) -> tuple[str, int] | None:
+    """ "descending", "highest first"."""
+    if direction := cursor.take(i, Direction):
+        return direction[0].order, direction[1]
+    orders = [word.order for word in cursor.at(i)[0] if isinstance(word, (Superlative, OrderWord))]
+    end = cursor.at(i)[1]
+    return (orders[0], cursor.at(end)[1]) if orders and cursor.is_(end, First) else None
 
 
 def _usual(cursor: Cursor, field: Field) -> str:
@@ -108,7 +141,7 @@ def _last_records(cursor: Cursor, draft: Draft, at: int) -> bool:
 
 def _counts_records(cursor: Cursor, i: int) -> bool:
     """Whether a number before this position counts records: "5 cheapest", "10 active products", "3 laptops"."""
-    at, seen = i, False
+    at, seen = cursor.past(i, Filler, most=1), False
     while cursor.is_(at, ValueRef, OrderWord):
         category = any(cursor.lexicon.is_category(value.field) for value in cursor.all(at, ValueRef))
         seen = seen or category or cursor.is_(at, OrderWord)

@@ -17,18 +17,27 @@ TokenKind = Literal["word", "number", "date", "quoted", "mark"]
 LONGEST_QUESTION = 2000  # characters read; nobody asks a table longer questions
 LONGEST_NUMBER = 15  # digits; longer ones are identifiers, and more than a float holds
 CURRENCY = "$€£₪¥₹"
+# Within a Hebrew word the quotation mark stands before the last letter of an abbreviation: the currency ש"ח.
+_PART = r"(?:[א-ת]+[\"״][א-ת]+|\w+(?:['’.&]\w+)*)"
 
-_SCAN = re.compile(
-    rf"""
-    (?P<quoted> "[^"]+" | “[^”]+” | «[^»]+» | (?<!\w)'[^']+'(?!\w) )
-  | (?P<date> \d{{4}}-\d{{2}}-\d{{2}} (?!\w) )
-  | (?P<number> (?P<before>[{CURRENCY}]\s?)? (?P<digits>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)
+
+def _scanner(thousands: str, decimal: str) -> re.Pattern[str]:
+    digits = rf"\d{{1,3}}(?:[{thousands}]\d{{3}})+(?:[{decimal}]\d+)?|\d+(?:[{decimal}]\d+|\.\d{{1,2}}(?!\d))?"
+    return re.compile(
+        rf"""
+    (?P<quoted> (?<!\w)"[^"]+" | [“„][^”“]+[”“] | «[^»]+» | (?<!\w)'[^']+'(?!\w) )
+  | (?P<date> \d{{4}}-\d{{2}}-\d{{2}} (?!\w) | \d{{1,2}}\.\d{{1,2}}\.\d{{4}} (?!\w) )
+  | (?P<number> (?P<before>[{CURRENCY}]\s?)? (?P<digits>{digits})
       (?P<factor>[kKmM](?![\w]))? (?P<after>\s?[{CURRENCY}])? (?![\w]) )
-  | (?P<word> \w+(?:['’.&]\w+)*(?:-\w+(?:['’.&]\w+)*)* )
+  | (?P<word> {_PART}(?:-{_PART})* )
   | (?P<mark> <=|>=|<>|!=|==|[<>=≤≥:;,+&?!.–-] )
 """,
-    re.VERBOSE,
-)
+        re.VERBOSE,
+    )
+
+
+_SCANNERS = {".": _scanner(",", "."), ",": _scanner(".", ",")}  # by the sign before decimals
+_POINT = re.compile(r"\d+\.\d{1,2}")
 _SPLIT = re.compile(r"^(\d+(?:\.\d+)?)([^\W\d_]+)$")
 
 
@@ -45,11 +54,11 @@ class Token:
     day: date | None = None
 
 
-def tokens_of(question: str) -> list[Token]:
-    """The tokens of a question, in order."""
+def tokens_of(question: str, decimal: str = ".") -> list[Token]:
+    """The tokens of a question, in order. `decimal`: the sign before decimals; the other of `.` and `,` parts thousands."""
     tokens: list[Token] = []
-    for match in _SCAN.finditer(question[:LONGEST_QUESTION]):
-        tokens += _tokens(match)
+    for match in _SCANNERS[decimal].finditer(question[:LONGEST_QUESTION]):
+        tokens += _tokens(match, decimal)
     return tokens
 
 
@@ -59,29 +68,43 @@ def phrase_of(text: str) -> tuple[str, ...]:
     return tuple(token.norm for token in tokens_of(text))
 
 
+@lru_cache(maxsize=4096)
 def folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).replace("’", "'").casefold()
+    """Without case, accents, vowel points and compatibility forms: `Sao Paulo` finds `São Paulo`."""
+    plain = text.replace("’", "'").replace("״", '"').casefold()
+    if plain.isascii():
+        return plain
+    return "".join(sign for sign in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(sign))
 
 
-def _tokens(match: re.Match[str]) -> list[Token]:
+def _tokens(match: re.Match[str], decimal: str) -> list[Token]:
     kind, text, at = match.lastgroup, match.group(), match.start()
     if match["quoted"]:
         return [Token("quoted", text[1:-1].strip(), folded(text[1:-1].strip()), at)]
     if match["date"]:
         try:
-            return [Token("date", text, text, at, day=date.fromisoformat(text))]
+            return [Token("date", text, text, at, day=_day(text))]
         except ValueError:
             return [Token("word", text, text, at)]
     if match["number"]:
-        return [_number(match)]
+        return [_number(match, decimal)]
     if match["word"]:
         return _words(text, at)
     assert kind == "mark"
     return [Token("mark", text, text, at)]
 
 
-def _number(match: re.Match[str]) -> Token:
-    text, digits = match.group(), match["digits"].replace(",", "")
+def _day(text: str) -> date:
+    if "." not in text:
+        return date.fromisoformat(text)
+    day, month, year = text.split(".")
+    return date(int(year), int(month), int(day))
+
+
+def _number(match: re.Match[str], decimal: str) -> Token:
+    text, digits = match.group(), match["digits"]
+    if not _POINT.fullmatch(digits):  # "4.5" is said with a point everywhere
+        digits = digits.replace("." if decimal == "," else ",", "").replace(decimal, ".")
     if len(digits) > LONGEST_NUMBER:
         return Token("word", text, folded(text), match.start())
     value = float(digits) * {"": 1, "k": 1_000, "m": 1_000_000}[(match["factor"] or "").lower()]

@@ -12,7 +12,9 @@ from pydantic import ValidationError
 
 from handlers.db.question.meanings import (
     Ago,
+    Ahead,
     And,
+    AskedValue,
     BeforeYear,
     Between,
     BetweenAnd,
@@ -24,9 +26,11 @@ from handlers.db.question.meanings import (
     DateUnit,
     DayWord,
     Definite,
+    Different,
     Direction,
     Equals,
     Everything,
+    FigureWord,
     Filler,
     First,
     Link,
@@ -38,9 +42,13 @@ from handlers.db.question.meanings import (
     Old,
     Or,
     OrderWord,
+    Per,
     Period,
+    PeriodBehind,
+    Person,
     Phrase,
     Postfix,
+    Preposition,
     Single,
     SortBy,
     Superlative,
@@ -55,6 +63,7 @@ from host.types.base import Value, dotted, problems
 
 Words = tuple[str, ...]
 FOLDER = Path(__file__).parent
+SHORTEST_STEM = 3
 
 
 class OrderEntry(Value):
@@ -80,11 +89,19 @@ class DateWords(Value):
     rolling: Words
     definite: Words = ()
     this: Words
+    next: Words
+    previous_behind: Words = ()
+    rolling_behind: Words = ()
+    this_behind: Words = ()
+    next_behind: Words = ()
     ago: Words
     with_year: Words
     old: Words
     today: Words
     yesterday: Words
+    tomorrow: Words
+    upcoming: Words = ()
+    past: Words = ()
     units: dict[Literal["hour", "day", "week", "month", "quarter", "year"], Words]
     months: tuple[Words, ...]
     weekdays: tuple[Words, ...]
@@ -95,9 +112,21 @@ class DateWords(Value):
 class LanguageFile(Value):
     """The keys of a language's file; `en.yml` says what each is for."""
 
+    name: str
+    letters: str = ""
+    decimal: Literal[".", ","] = "."
     endings: tuple[tuple[str, str], ...] = ()
     endings_kept: Words = ()
+    forms: tuple[tuple[str, str], ...] = ()
+    prefixes: dict[str, str] = {}
     kinds: dict[str, Words]
+    persons: Words = ()
+    prepositions: dict[str, Words] = {}
+    figures: dict[Literal["count", "sum", "avg", "min", "max"], Words]
+    per: Words
+    different: Words = ()
+    asked_values: Words = ()
+    who: Words = ()
     units: dict[str, Words]
     comparisons: dict[str, Words]
     comparisons_of: dict[str, dict[str, Words]]
@@ -134,24 +163,41 @@ class Vocabulary:
     file: LanguageFile
     phrases: Mapping[Phrase, tuple[Meaning, ...]]
     function_words: frozenset[str]
+    single: frozenset[str]
+    letters: frozenset[str]
+    kinds: Mapping[str, Words]
+    persons: frozenset[str]
 
     def stem(self, word: str) -> str:
         """The word without its plural ending."""
+        return self._without(word, self.file.endings)
+
+    def root(self, word: str) -> str:
+        """The word without the endings of any of its forms, which a verb or an adjective shares with its noun: "earning",
+        "earns" and "earned" are "earn". Not a word of the language; only to be compared with another root."""
+        endings = self.file.forms or self.file.endings
+        return self._without(self._without(word, endings), endings)
+
+    def _without(self, word: str, endings: Iterable[tuple[str, str]]) -> str:
         if len(word) > 3 and not word.endswith(self.file.endings_kept):
-            for ending, instead in self.file.endings:
-                if word.endswith(ending):
-                    return word[: -len(ending)] + instead
+            for ending, instead in endings:
+                if word.endswith(ending) and len(word) - len(ending) + len(instead) >= SHORTEST_STEM:
+                    return word[: len(word) - len(ending)] + instead
         return word
 
 
 @cache
 def vocabulary(language: str) -> Vocabulary:
     """Raises SourceNotConfigured for a language without a file, ConfigError for a file that is wrong."""
-    path = FOLDER / f"{language}.yml"
-    known = sorted(file.stem for file in FOLDER.glob("*.yml"))
-    if language not in known:
-        raise SourceNotConfigured(f"questions in {language!r} cannot be read", hint=suggestion(language, known))
-    return made(language, _yaml(path))
+    if language not in languages():
+        raise SourceNotConfigured(f"questions in {language!r} cannot be read", hint=suggestion(language, languages()))
+    return made(language, _yaml(FOLDER / f"{language}.yml"))
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """The languages that there is a file for; English first."""
+    return tuple(sorted((file.stem for file in FOLDER.glob("*.yml")), key=lambda name: (name != "en", name)))
 
 
 def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
@@ -167,8 +213,12 @@ def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
         for phrase in filter(None, map(phrase_of, words)):
             phrases.setdefault(phrase, []).append(meaning)
     groups = (file.fillers, file.everything, file.negations, file.links, file.single, *connectors.values())
-    function = {word for group in (*groups, *file.comparisons.values()) for word in group}
-    return Vocabulary(language, file, {key: tuple(value) for key, value in phrases.items()}, frozenset(function))
+    function = {word for group in (*groups, *file.comparisons.values()) for said in group for word in phrase_of(said)}
+    single = frozenset(key[0] for key in phrases if len(key) == 1 and len(key[0]) > 1)
+    made_of = {key: tuple(value) for key, value in phrases.items()}
+    kinds = {kind: tuple(" ".join(phrase_of(word)) for word in words) for kind, words in file.kinds.items()}
+    persons = frozenset(" ".join(phrase_of(word)) for word in file.persons)
+    return Vocabulary(language, file, made_of, frozenset(function), single, frozenset(file.letters), kinds, persons)
 
 
 def _yaml(path: Path) -> Mapping[str, Any]:
@@ -180,6 +230,12 @@ def _yaml(path: Path) -> Mapping[str, Any]:
 
 
 def _entries(file: LanguageFile, connectors: Mapping[str, Words]) -> Iterator[tuple[Iterable[str], Meaning]]:
+    yield from ((words, FigureWord(function)) for function, words in file.figures.items())
+    yield file.per, Per()
+    yield file.different, Different()
+    yield file.asked_values, AskedValue()
+    yield file.who, Person()
+    yield from ((words, Preposition(kind)) for kind, words in file.prepositions.items())
     yield from ((words, Unit(kind)) for kind, words in file.units.items())
     yield from ((words, Compare(op)) for op, words in file.comparisons.items())
     for kind, group in file.comparisons_of.items():
@@ -219,10 +275,16 @@ def _dates(dates: DateWords) -> Iterator[tuple[Iterable[str], Meaning]]:
     yield dates.rolling, Period("rolling")
     yield dates.definite, Definite()
     yield dates.this, Period("this")
+    yield dates.next, Period("next")
+    for which in ("previous", "rolling", "this", "next"):
+        yield getattr(dates, f"{which}_behind"), PeriodBehind(which)
+    yield dates.upcoming, Ahead(True)
+    yield dates.past, Ahead(False)
     yield dates.ago, Ago()
     yield dates.old, Old()
     yield dates.today, DayWord(0)
     yield dates.yesterday, DayWord(-1)
+    yield dates.tomorrow, DayWord(1)
     yield from ((words, DateUnit(unit)) for unit, words in dates.units.items())
     for number, words in enumerate(dates.months, 1):
         yield from (([word], Month(number, word not in dates.unclear)) for word in words)

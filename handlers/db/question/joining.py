@@ -1,0 +1,85 @@
+"""How the conditions that a question's pieces became belong together. Pure.
+
+All must hold, but for those between which the question says "or". That joins the two conditions beside it, and what is said
+before both holds for both ("direct flights to Rome or from Dublin"); where the model is named again after it, it parts the
+whole question ("books under $15 or products rated above 4.8").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from handlers.db.question.cursor import Cursor, Draft
+from handlers.db.question.meanings import ModelRef
+from host.types.search import Where
+
+Piece = tuple[int, int, list[Where]]
+
+
+def joined(cursor: Cursor, draft: Draft) -> list[Where]:
+    """The conditions of a question, all of which must hold."""
+    apart, beside = [], set()
+    for at in draft.alternatives:
+        left = [number for number, piece in enumerate(draft.pieces) if piece[1] <= at]
+        right = next((number for number, piece in enumerate(draft.pieces) if piece[0] > at), None)
+        if not left or right is None or any(at < i < draft.pieces[right][0] for i in draft.unplaced):
+            draft.notes.append(f"what stands around {cursor.typed[at].text!r} was not read as alternatives")
+        elif any(cursor.is_(i, ModelRef) for i in range(at + 1, draft.pieces[right][0])):
+            apart.append(right)
+        else:
+            beside.add(right)
+    bounds = [0, *sorted(set(apart)), len(draft.pieces)]
+    parts = [_all(cursor, draft.pieces, range(start, end), beside) for start, end in pairwise(bounds)]
+    if len(parts) == 1:
+        return parts[0]
+    return [_any([part[0] if len(part) == 1 else Where(all_of=tuple(part)) for part in parts])]
+
+
+def _all(cursor: Cursor, pieces: Sequence[Piece], numbers: range, beside: set[int]) -> list[Where]:
+    """The conditions of some pieces; `beside`: the numbers of those that are alternatives to the one before them."""
+    groups: list[list[list[Where]]] = []
+    for number in numbers:
+        if number in beside and groups:
+            groups[-1].append(pieces[number][2])
+        else:
+            groups.append([pieces[number][2]])
+    made: list[Where] = []
+    for group in groups:
+        if len(group) == 1:
+            made += group[0]
+        else:
+            made.append(_any([part[0] if len(part) == 1 else Where(all_of=tuple(part)) for part in group]))
+    return _merged(cursor, made)
+
+
+def _any(parts: Sequence[Where]) -> Where:
+    same = {where.field for where in parts if where.group is None and where.op in ("=", "in")}
+    if len(same) == 1 and all(where.group is None and where.op in ("=", "in") for where in parts):
+        return _one_of(same.pop(), [value for where in parts for value in _values(where)])
+    return Where(any_of=tuple(parts))
+
+
+def _merged(cursor: Cursor, wheres: Sequence[Where]) -> list[Where]:
+    """Several values of one text field are alternatives: a brand cannot be Apple and Sony."""
+    values: dict[str, list[object]] = {}
+    for where in wheres:
+        if where.op in ("=", "in") and where.group is None and cursor.lexicon.fields[where.field].kind == "text":
+            values.setdefault(where.field, []).extend(_values(where))
+    merged: list[Where] = []
+    for where in wheres:
+        if where.group is not None or where.op not in ("=", "in") or where.field not in values:
+            merged.append(where)
+        elif found := values[where.field]:
+            merged.append(_one_of(where.field, found))
+            values[where.field] = []
+    return merged
+
+
+def _one_of(field: str, values: Sequence[object]) -> Where:
+    found = list(dict.fromkeys(values))
+    return Where(field=field, op="in" if len(found) > 1 else "=", value=found if len(found) > 1 else found[0])
+
+
+def _values(where: Where) -> list[object]:
+    return list(where.value) if where.op == "in" else [where.value]

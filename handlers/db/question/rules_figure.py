@@ -1,0 +1,93 @@
+"""Rules for questions that ask for a number over records: "how many", "average price", "per category"."""
+
+from __future__ import annotations
+
+from handlers.db.question.cursor import NUMBERS, Cursor, Draft
+from handlers.db.question.meanings import (
+    AskedValue,
+    Different,
+    FieldRef,
+    FigureWord,
+    Filler,
+    Link,
+    ModelRef,
+    Per,
+    RelationRef,
+    SortBy,
+    Superlative,
+)
+from handlers.db.question.rules_number import TIMES
+from handlers.db.schema import Field
+
+OF_ORDER = {"asc": "min", "desc": "max"}
+
+
+def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "how many", "number of", "average price", "total of the fines", "on average", "how many different cities"."""
+    words = cursor.all(i, FigureWord)
+    if not words:
+        return _extreme(cursor, draft, i)
+    end = cursor.at(i)[1]
+    if any(word.function == "count" for word in words):
+        return _count(cursor, draft, end)
+    function = words[0].function
+    at = end
+    while cursor.is_(at, Filler, Link, FigureWord) and not cursor.is_(at, FieldRef):
+        at = cursor.at(at)[1]
+    named = next((one.field for one in cursor.all(at, FieldRef) if _measured(cursor, one.field, function)), None)
+    if named is not None and cursor.number(cursor.past(cursor.at(at)[1], Link)) is None:
+        draft.figure(function, named.name)
+        return cursor.at(at)[1]
+    if draft.mention is not None and _measured(cursor, draft.mention, function) and not draft.aggregates:
+        draft.figure(function, draft.mention.name)  # "the price on average"
+        return end
+    return None
+
+
+def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "per genre", "by city", "for each airline": only where a number is asked for."""
+    if not cursor.is_(i, Per, SortBy) or not any(cursor.is_(at, FigureWord) for at in range(len(cursor.tokens))):
+        return None
+    at = cursor.past(cursor.at(i)[1], Filler, most=1)
+    named = [one.field for one in cursor.all(at, FieldRef) if not one.field.long and not cursor.many(one.field)]
+    related = [one.title for one in cursor.all(at, RelationRef) if one.title is not None and not cursor.many(one.title)]
+    field = next(iter(named or related), None)
+    if field is None:
+        return None
+    if field.name not in draft.groups:
+        draft.groups.append(field.name)
+    if not draft.aggregates:
+        draft.figure("count")
+    return cursor.at(at)[1]
+
+
+def _count(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    at = cursor.past(i, Filler, Link, most=2)
+    if different := cursor.take(at, Different):
+        named = cursor.take(different[1], FieldRef)
+        if named is None or cursor.many(named[0].field):
+            return None
+        draft.figure("count", named[0].field.name, distinct=True)
+        return named[1]
+    if cursor.number_named(at) is not None and not cursor.is_(at, ModelRef, RelationRef):
+        return i  # "how many seats are left" asks for what the records say
+    draft.figure("count")
+    return i
+
+
+def _extreme(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "what is the highest fee"; "the doctor with the highest fee" is a record."""
+    asked = cursor.take(i, AskedValue)
+    at = cursor.past(asked[1], Filler, most=1) if asked else i
+    word = cursor.take(at, Superlative) if asked else None
+    named = cursor.take(word[1], FieldRef) if word else None
+    if word is None or named is None or not _measured(cursor, named[0].field, "max"):
+        return None
+    draft.figure(OF_ORDER[word[0].order], named[0].field.name)
+    return named[1]
+
+
+def _measured(cursor: Cursor, field: Field, function: str) -> bool:
+    if cursor.many(field):
+        return False
+    return field.kind in NUMBERS or (field.kind in TIMES and function in ("min", "max"))

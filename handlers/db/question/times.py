@@ -1,0 +1,190 @@
+"""Times in a question: "last month", "since March", "3 weeks ago", "5 March 2024", "the next 7 days"; and how long something is.
+
+What is said of a time is read at a position of a cursor; the answer has the position after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from handlers.db.question import dates
+from handlers.db.question.cursor import Cursor
+from handlers.db.question.dates import Span
+from handlers.db.question.meanings import (
+    Ago,
+    BeforeYear,
+    DateRelation,
+    DateUnit,
+    DateUnitName,
+    DayWord,
+    Definite,
+    Filler,
+    Link,
+    Month,
+    Period,
+    PeriodBehind,
+    Single,
+    Weekday,
+)
+
+
+def duration(cursor: Cursor, i: int) -> tuple[int, DateUnitName, int] | None:
+    """ "3 months", "a week"."""
+    single = cursor.take(i, Single)
+    count = (1, single[1]) if single else cursor.whole(i, dates.LONGEST)
+    unit = cursor.take(count[1], DateUnit) if count else None
+    return (count[0], unit[0].unit, unit[1]) if count and unit else None
+
+
+def dated(cursor: Cursor, i: int, *, year: bool = False) -> tuple[str, Span, int] | None:
+    """A time with the word before it that relates to it: ("since", span, end). `year`: a bare number may be one."""
+    relation = cursor.take(i, DateRelation)
+    if relation is None:
+        found = span(cursor, i, said=year, year=year)
+        return ("during", *found) if found else None
+    at, year = relation[1], year or cursor.is_(i, BeforeYear)
+    for _ in range(3):  # "in the", "since the end of" do not change what is meant
+        found = span(cursor, at, said=True, year=year)
+        if found is not None:
+            return (relation[0].relation, *found)
+        if not cursor.is_(at, Filler, Link):
+            return None
+        at = cursor.at(at)[1]
+    return None
+
+
+def span(cursor: Cursor, i: int, *, said: bool, year: bool) -> tuple[Span, int] | None:
+    """A time. `said`: a word before it announced one, so that "may" can be a month; `year`: so that 2024 can be a year."""
+    if i >= len(cursor.tokens):
+        return None
+    token, now = cursor.tokens[i], cursor.now
+    if token.day is not None:
+        moment = now.replace(year=token.day.year, month=token.day.month, day=token.day.day)
+        return dates.day(moment), i + 1
+    if word := cursor.take(i, DayWord):
+        return dates.day(dates.shifted(now, "day", word[0].days)), word[1]
+    found = (
+        _period(cursor, i)
+        or _period_behind(cursor, i)
+        or _ago(cursor, i)
+        or _quarter(cursor, i)
+        or _month(cursor, i, said=said)
+        or _day_month(cursor, i)
+    )
+    if found is not None:
+        return found
+    if said and (weekday := cursor.take(i, Weekday)):
+        return dates.weekday(now, weekday[0].number, before_today=False), weekday[1]
+    number = _year(cursor, i) if year else None
+    return (dates.year(now, number), i + 1) if number else None
+
+
+def _year(cursor: Cursor, i: int) -> int | None:
+    if i >= len(cursor.tokens) or cursor.tokens[i].kind != "number" or not cursor.tokens[i].norm.isdecimal():
+        return None
+    number = int(cursor.tokens[i].norm)
+    return number if dates.FIRST_YEAR <= number <= dates.LAST_YEAR else None
+
+
+def _period(cursor: Cursor, i: int) -> tuple[Span, int] | None:
+    which = {period.which for period in cursor.all(i, Period)}
+    if not which:
+        return None
+    after = cursor.at(i)[1]
+    if "next" in which:
+        return _coming(cursor, after)
+    if "this" not in which and (length := duration(cursor, after)):
+        return dates.rolling(cursor.now, length[1], length[0]), length[2]
+    if unit := cursor.take(after, DateUnit):
+        the_last = "rolling" in which and i > 0 and cursor.is_(i - 1, Definite)
+        if "previous" in which and not the_last:
+            return dates.previous(cursor.now, unit[0].unit), unit[1]
+        whole = dates.current(cursor.now, unit[0].unit) if "this" in which else dates.rolling(cursor.now, unit[0].unit, 1)
+        return whole, unit[1]
+    if weekday := cursor.take(after, Weekday):
+        return dates.weekday(cursor.now, weekday[0].number, before_today="this" not in which), weekday[1]
+    if month := cursor.take(after, Month):
+        year = cursor.now.year if "this" in which or month[0].number < cursor.now.month else cursor.now.year - 1
+        return dates.month(cursor.now, month[0].number, year), month[1]
+    return None
+
+
+def _period_behind(cursor: Cursor, i: int) -> tuple[Span, int] | None:
+    """Of a language that says "month last" and "3 months last"."""
+    length, unit = duration(cursor, i), cursor.take(i, DateUnit)
+    counted = length or ((0, unit[0].unit, unit[1]) if unit else None)
+    if counted is None:
+        return None
+    count, name, end = counted
+    word = cursor.take(end, PeriodBehind) or cursor.take(cursor.past(end, Filler, most=1), PeriodBehind)
+    return (_relative(cursor, word[0].which, name, count), word[1]) if word else None
+
+
+def _relative(cursor: Cursor, which: str, unit: DateUnitName, count: int) -> Span:
+    if count:
+        return dates.coming(cursor.now, unit, count) if which == "next" else dates.rolling(cursor.now, unit, count)
+    if which == "rolling":
+        return dates.rolling(cursor.now, unit, 1)
+    made = {"this": dates.current, "next": dates.following}.get(which, dates.previous)
+    return made(cursor.now, unit)
+
+
+def _coming(cursor: Cursor, i: int) -> tuple[Span, int] | None:
+    """ "next week", "the next 7 days", "next Friday", "next March"."""
+    if length := duration(cursor, i):
+        return dates.coming(cursor.now, length[1], length[0]), length[2]
+    if unit := cursor.take(i, DateUnit):
+        return dates.following(cursor.now, unit[0].unit), unit[1]
+    if weekday := cursor.take(i, Weekday):
+        return dates.coming_weekday(cursor.now, weekday[0].number), weekday[1]
+    if month := cursor.take(i, Month):
+        year = cursor.now.year + (month[0].number <= cursor.now.month)
+        return dates.month(cursor.now, month[0].number, year), month[1]
+    return None
+
+
+def _ago(cursor: Cursor, i: int) -> tuple[Span, int] | None:
+    length = duration(cursor, i)
+    ago = cursor.take(length[2], Ago) if length else None
+    return (dates.day(dates.shifted(cursor.now, length[1], -length[0])), ago[1]) if length and ago else None
+
+
+def _quarter(cursor: Cursor, i: int) -> tuple[Span, int] | None:
+    norm = cursor.tokens[i].norm
+    if len(norm) != 2 or norm[0] != "q" or norm[1] not in "1234":
+        return None
+    year = _year(cursor, i + 1)
+    return dates.quarter(cursor.now, int(norm[1]), year), i + 2 if year else i + 1
+
+
+def _month(cursor: Cursor, i: int, *, said: bool) -> tuple[Span, int] | None:
+    """ "March", "March 2024", "March 5", "March 5th, 2024"."""
+    month = cursor.take(i, Month)
+    if month is None:
+        return None
+    number, end = month[0].number, month[1]
+    if year := _year(cursor, end):
+        return dates.month(cursor.now, number, year), end + 1
+    if day := cursor.whole(end, 31):
+        return _on(cursor, day[0], number, _ordinal(cursor, day[1]))
+    return (dates.month(cursor.now, number, None), end) if said or month[0].clear else None
+
+
+def _day_month(cursor: Cursor, i: int) -> tuple[Span, int] | None:
+    """ "5 March", "5th of March 2024"."""
+    day = cursor.whole(i, 31)
+    month = cursor.take(cursor.past(_ordinal(cursor, day[1]), Link), Month) if day else None
+    return _on(cursor, day[0], month[0].number, month[1]) if day and month else None
+
+
+def _on(cursor: Cursor, day: int, month: int, end: int) -> tuple[Span, int] | None:
+    comma = end + 1 if cursor.is_mark(end, ",") else end
+    year = _year(cursor, comma)
+    span = dates.month(cursor.now, month, year)
+    moment = dates.shifted(span.start, "day", day - 1)
+    return (replace(dates.day(moment), yearless=not year), comma + 1 if year else end) if moment < span.end else None
+
+
+def _ordinal(cursor: Cursor, i: int) -> int:
+    ordinal = i < len(cursor.tokens) and cursor.tokens[i].norm in cursor.lexicon.vocabulary.file.dates.ordinals
+    return i + 1 if ordinal else i
