@@ -200,6 +200,20 @@ declare module "groundhook" {
     collections?: CollectionName[] | null;
     /** Least similarity, 0-1, the same scale for every embedding model */
     threshold?: number | null;
+    /** Only documents whose fields fulfil it: {"year": {"gte": 2020}, "tag": ["a", "b"]} */
+    filter?: Filter | null;
+    /** Count the documents that fulfil the filter by the values of these fields */
+    facets?: string[] | null;
+    /** Most passages of one document; true: its best one; false: as many as there are */
+    groups?: number | boolean | null;
+    /** Passages before and after each hit that are added to it */
+    neighbours?: number | null;
+    /** The same as `neighbours`. */
+    neighbors?: number | null;
+    /** How much passages that repeat others fall behind, 0-1; 0: not at all */
+    diversity?: number | null;
+    /** The whole document of this id, in its order, instead of a search */
+    document?: string | null;
     /** Also walk the knowledge graph */
     graph?: boolean | null;
     rerank?: RerankOptions | null;
@@ -309,6 +323,8 @@ declare module "groundhook" {
     error: string | null;
     /** web: who was asked */
     provider: string;
+    /** kb: counts by field, the most frequent first */
+    facets: Record<string, FacetCount[]> | null;
     graph_nodes: GraphNode[] | null;
     dsl: Record<string, any> | null;
   }
@@ -340,6 +356,12 @@ declare module "groundhook" {
     published: string;
     /** web: `listed` with a search engine's snippet, or `fetched`: `content` is a passage of the page */
     status: "listed" | "fetched" | null;
+  }
+
+  /** How many documents have a value. */
+  export interface FacetCount {
+    value: string | number | boolean;
+    count: number;
   }
 
   /** An entity of a collection's graph, related to the query. */
@@ -450,6 +472,8 @@ declare module "groundhook" {
       Any(requests: SearchRequest[]): SearchResult[];
       /** Several searches at once; the first that ends, in a list. */
       Race(requests: SearchRequest[]): SearchResult[];
+      /** A whole document of a collection, passage by passage. */
+      Document(collection: CollectionName, document: string): SearchResult;
     };
     /** Send a whole message to the client; its id. */
     Send(message: OutputMessage | string, blockId?: string): string;
@@ -643,6 +667,13 @@ declare module "groundhook" {
       };
     };
   }
+
+  export type FilterValue = string | number | boolean;
+  export type FieldFilter = FilterValue | FilterValue[] | null | {
+    eq?: FilterValue; in?: FilterValue[]; exists?: boolean; not?: FieldFilter;
+    gt?: FilterValue; gte?: FilterValue; lt?: FilterValue; lte?: FilterValue;
+  };
+  export type Filter = { [field: string]: FieldFilter | Filter | Filter[] };
 
   /** A message to the client, such as {type: "text", props: {content: "…"}}. */
   export interface OutputMessage {

@@ -37,6 +37,8 @@ RECEIVED: tuple[Any, ...] = (turn.Client, turn.Identity, turn.NextPayload)
 
 SPECIAL = {
     ("KBOptions", "collections"): "CollectionName[]",
+    ("KBOptions", "filter"): "Filter",
+    ("KBOptions", "groups"): "number | boolean",
     ("DBOptions", "models"): "ModelName[]",
     ("RerankOptions", "agent"): "AssistantName",
     ("CreateReturn", "connector"): "ConnectorName",

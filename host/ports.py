@@ -19,7 +19,7 @@ from host.config.schema import HookLimits, SearchSettings, UsesSettings
 from host.errors import DelegateError
 from host.hook_services import HookCalls, HookMemory, HookOutput, HookRecords, HookServers, HookTools, HookTrace, HookWeb
 from host.types.delegation import Answer, Asked, Use
-from host.types.search import GraphNode, Item, RecordQuery, RerankOptions, SearchRequest, SearchResult
+from host.types.search import FacetCount, GraphNode, Item, RecordQuery, RerankOptions, SearchRequest, SearchResult
 from host.types.servers import ServerMethod
 from host.types.turn import CreateReturn, Identity, Message, NextPayload, NextReturn, Usage
 
@@ -99,6 +99,7 @@ class Found:
     items: tuple[Item, ...] = ()
     total: int | None = None
     provider: str = ""
+    facets: Mapping[str, tuple[FacetCount, ...]] | None = None
     graph_nodes: tuple[GraphNode, ...] | None = None
     dsl: dict[str, Any] | None = None
 

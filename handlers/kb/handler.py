@@ -6,23 +6,29 @@ The tenant comes from the request's identity and nowhere else, and is part of ev
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 
-from handlers.kb import fusion
+from handlers.kb import choose, fusion
+from handlers.kb.access import facets_of, filter_of, tenant_seen
 from handlers.kb.embed import least_cosine
 from handlers.kb.ingest import HEADINGS, made_with
 from handlers.kb.language import known_language
-from handlers.kb.store import Answer, Hit, Question, VectorStore, packed
-from host.errors import HostError, NotPermitted, SourceNotConfigured, suggestion
+from handlers.kb.store import Answer, Hit, Made, Question, VectorStore, packed
+from host.errors import HostError, SourceNotConfigured, suggestion
 from host.ports import Embedder, Found, Scope
 from host.trace import span
-from host.types.search import Item, SearchRequest
+from host.types.fields import Scalar
+from host.types.filters import Filter
+from host.types.search import FacetCount, Item, SearchRequest
 from host.types.specs import CollectionSpec
 
 EmbedderOf = Callable[[CollectionSpec], Embedder]
+_MOST_VALUES = 100  # of a facet
+_WIDEST = 2000  # passages looked at for a search that wants few of each document, or such that differ
 
 
 @dataclass
@@ -30,7 +36,18 @@ class _Outcome:
     """What the collections of one search answered."""
 
     items: dict[str, tuple[Item, ...]] = field(default_factory=dict)
+    facets: dict[str, Counter[Scalar]] = field(default_factory=dict)
     problems: dict[str, HostError] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """A search in one collection: what of it may be seen, and what of that is wanted."""
+
+    spec: CollectionSpec
+    tenant: str | None
+    among: Filter | None
+    facets: Sequence[str]
 
 
 class KBHandler:
@@ -45,20 +62,22 @@ class KBHandler:
         when one could, what the others said is a warning."""
         outcome = _Outcome()
         wanted = list(dict.fromkeys(request.collections or ()))
-        allowed: list[tuple[CollectionSpec, str | None]] = []
+        if request.document is not None:
+            return await self._one_document(request, request.document, wanted, scope)
+        parts: list[_Part] = []
         for id in wanted:
             try:
                 spec = self._spec(id)
-                allowed.append((spec, _tenant(spec, scope)))
+                tenant = tenant_seen(spec, scope.identity)
+                parts.append(_Part(spec=spec, tenant=tenant, among=filter_of(spec, request), facets=facets_of(spec, request)))
             except HostError as exc:
                 outcome.problems[id] = exc
-        vectors = await self._vectors(request.query, [spec for spec, _ in allowed], outcome)
+        vectors = await self._vectors(request.query, [part.spec for part in parts], outcome)
         async with anyio.create_task_group() as tasks:
-            for spec, tenant in allowed:
-                if spec.id not in outcome.problems:
-                    tasks.start_soon(
-                        self._search_one, request, scope, spec, tenant, vectors[spec.embedding.model_dump_json()], outcome
-                    )
+            for part in parts:
+                if part.spec.id not in outcome.problems:
+                    vector = vectors[part.spec.embedding.model_dump_json()]
+                    tasks.start_soon(self._search_one, request, scope, part, vector, outcome)
         if outcome.problems and not outcome.items:
             raise next(outcome.problems[id] for id in wanted if id in outcome.problems)
         for id in wanted:
@@ -66,12 +85,13 @@ class KBHandler:
                 await scope.warn(outcome.problems[id].code, str(outcome.problems[id]))
         items = [item for id in wanted for item in outcome.items.get(id, ())]
         items.sort(key=lambda item: -item.score)
-        return Found(items=tuple(items[: request.limit]))
+        facets = await self._counted(outcome.facets, scope) if request.facets is not None else None
+        return Found(items=tuple(items[: request.limit]), facets=facets)
 
     async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
         """A whole document, passage by passage. Raises SourceNotConfigured when there is none of this id, NotPermitted."""
         spec = self._spec(collection)
-        hits = await self._store.passages(spec.id, _tenant(spec, scope), document_id)
+        hits = await self._store.passages(spec.id, tenant_seen(spec, scope.identity), document_id)
         if not hits:
             raise SourceNotConfigured(
                 f"collection {collection!r} has no document {document_id!r}",
@@ -94,9 +114,8 @@ class KBHandler:
                 outcome.problems[spec.id] = exc
         return vectors
 
-    async def _search_one(
-        self, request: SearchRequest, scope: Scope, spec: CollectionSpec, tenant: str | None, vector: bytes, outcome: _Outcome
-    ) -> None:
+    async def _search_one(self, request: SearchRequest, scope: Scope, part: _Part, vector: bytes, outcome: _Outcome) -> None:
+        spec = part.spec
         threshold = next(value for value in (request.threshold, spec.threshold, scope.settings.kb.threshold) if value is not None)
         try:
             with span("vector_search", spec.id, threshold=threshold) as node:
@@ -106,13 +125,20 @@ class KBHandler:
                     text=request.query,
                     limit=request.limit or scope.settings.kb.max_results,
                     least_cosine=least_cosine(embedder.similarity, threshold),
-                    tenant=tenant,
+                    tenant=part.tenant,
+                    filter=part.among,
+                    vectors=bool(request.diversity),
                 )
                 made = made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
-                answer = await self._store.search(spec.id, made, question)
+                answer = await self._answer(request, spec, made, question, embedder)
                 if not answer.exists:
                     raise SourceNotConfigured(f"collection {spec.id!r} is empty", hint=_how_to_add(spec))
-                outcome.items[spec.id] = _items(spec, answer, embedder)
+                items = _items(spec, answer, embedder)
+                if request.neighbours:
+                    items = await self._widened(part, answer.hits, items, request.neighbours)
+                for name, counted in (await self._facets(part)).items():
+                    outcome.facets.setdefault(name, Counter()).update(dict(counted))
+                outcome.items[spec.id] = items
                 node.data |= {
                     "candidates": answer.candidates,
                     "below_threshold": answer.below,
@@ -123,6 +149,68 @@ class KBHandler:
         except HostError as exc:
             outcome.problems[spec.id] = exc
 
+    async def _answer(
+        self, request: SearchRequest, spec: CollectionSpec, made: Made, question: Question, embedder: Embedder
+    ) -> Answer:
+        """What the store answers; few passages of each document and such that differ, where that is wanted: then more are
+        asked for until there are enough."""
+        if not request.groups and not request.diversity:
+            return await self._store.search(spec.id, made, question)
+        limit, asked = question.limit, 4 * question.limit
+        while True:
+            answer = await self._store.search(spec.id, made, replace(question, limit=asked))
+            hits = choose.grouped(answer.hits, request.groups) if request.groups else list(answer.hits)
+            if len(hits) >= limit or len(answer.hits) < asked or asked >= _WIDEST:
+                break
+            asked = min(4 * asked, _WIDEST)
+        if request.diversity:
+            scores = fusion.descending([embedder.similarity(hit.cosine) for hit in hits])
+            hits = choose.diverse(hits, scores, limit, request.diversity, embedder.similarity)
+        return replace(answer, hits=tuple(hits[:limit]))
+
+    async def _widened(self, part: _Part, hits: Sequence[Hit], items: Sequence[Item], reach: int) -> tuple[Item, ...]:
+        """The items with what stands before and after them in their documents; nothing is told twice."""
+        taken: defaultdict[str, set[int]] = defaultdict(set)
+        for hit in hits:
+            taken[hit.document].add(hit.ordinal)
+        around: dict[str, dict[int, Hit]] = {}
+        for document, own in taken.items():
+            near = sorted({ordinal + step for ordinal in own for step in range(-reach, reach + 1)})
+            there = await self._store.passages(part.spec.id, part.tenant, document, ordinals=near)
+            around[document] = {hit.ordinal: hit for hit in there}
+        widened = []
+        for hit, item in zip(hits, items, strict=True):
+            run = choose.run_around(hit, around[hit.document], taken[hit.document], reach)
+            taken[hit.document].update(passage.ordinal for passage in run)
+            widened.append(item.model_copy(update={"content": choose.joined(run)}))
+        return tuple(widened)
+
+    async def _facets(self, part: _Part) -> Mapping[str, Sequence[tuple[Scalar, int]]]:
+        if not part.facets:
+            return {}
+        return await self._store.facets(part.spec.id, part.tenant, part.facets, part.among, _MOST_VALUES + 1)
+
+    async def _counted(self, facets: Mapping[str, Counter[Scalar]], scope: Scope) -> dict[str, tuple[FacetCount, ...]]:
+        counted = {}
+        for name, counts in facets.items():
+            values = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
+            if len(values) > _MOST_VALUES:
+                await scope.warn(
+                    "facet_cut", f"the facet {name!r} has more than {_MOST_VALUES} values; the most frequent are given"
+                )
+            counted[name] = tuple(FacetCount(value=value, count=count) for value, count in values[:_MOST_VALUES])
+        return counted
+
+    async def _one_document(self, request: SearchRequest, document: str, wanted: Sequence[str], scope: Scope) -> Found:
+        """The document from the first of the collections that has it. Raises what `fetch_document` raises."""
+        said: HostError | None = None
+        for id in wanted:
+            try:
+                return await self.fetch_document(id, document, scope)
+            except HostError as exc:
+                said = said or exc
+        raise said or SourceNotConfigured(f"no collection to look for the document {document!r} in")
+
     def _spec(self, id: str) -> CollectionSpec:
         if id not in self._collections:
             hint = suggestion(id, sorted(self._collections))
@@ -130,17 +218,6 @@ class KBHandler:
                 f"there is no collection {id!r}", hint=f"{hint}; collections are declared in kb/<id>.kb.yao"
             )
         return self._collections[id]
-
-
-def _tenant(spec: CollectionSpec, scope: Scope) -> str | None:
-    """Whose documents may be seen; None in a collection without tenants."""
-    if not spec.tenant_field:
-        return None
-    if not scope.identity.tenant_id:
-        raise NotPermitted(
-            f"collection {spec.id!r} keeps its tenants apart, and the request names none", hint="the identity needs a tenant_id"
-        )
-    return scope.identity.tenant_id
 
 
 def _items(spec: CollectionSpec, answer: Answer, embedder: Embedder) -> tuple[Item, ...]:
@@ -159,6 +236,7 @@ def _item(spec: CollectionSpec, hit: Hit, score: float) -> Item:
         score=score,
         document_id=hit.document,
         collection=spec.id,
+        data=dict(hit.fields) or None,
     )
 
 

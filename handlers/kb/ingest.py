@@ -77,6 +77,7 @@ def made_with(spec: CollectionSpec, embedder: Embedder, language: str) -> Made:
         dimensions=embedder.dimensions,
         language=language,
         tenanted=bool(spec.tenant_field),
+        fields=spec.types,
     )
 
 

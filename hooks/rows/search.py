@@ -32,6 +32,19 @@ def _search(type: SearchType) -> Run:
     return run
 
 
+async def _document(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    collection, document = padded(arguments, 2)
+    for name, value in (("collection", collection), ("document", document)):
+        if not isinstance(value, str) or not value:
+            raise UsageError(f"{call.js}: {name} must be text that is not empty, not {quoted(value)}")
+    request = SearchRequest(type="kb", query=f"{collection}/{document}", collections=(collection,), document=document)
+    return (await services.search(request)).model_dump_json()
+
+
+def _late_document(arguments: Sequence[Any], message: str) -> str:
+    return _unanswered("kb", f"{arguments[0]}/{arguments[1]}", message).model_dump_json()
+
+
 def _late_search(type: SearchType) -> Late:
     def late(arguments: Sequence[Any], message: str) -> str:
         return _unanswered(type, arguments[0], message).model_dump_json()
@@ -95,6 +108,15 @@ def _unanswered(type: SearchType, query: str, message: str) -> SearchResult:
     return SearchResult(type=type, query=query, error=message)
 
 
+FILTER = """
+type FilterValue = string | number | boolean;
+type FieldFilter = FilterValue | FilterValue[] | null | {
+  eq?: FilterValue; in?: FilterValue[]; exists?: boolean; not?: FieldFilter;
+  gt?: FilterValue; gte?: FilterValue; lt?: FilterValue; lte?: FilterValue;
+};
+type Filter = { [field: string]: FieldFilter | Filter | Filter[] };
+"""
+
 TOGETHER: tuple[tuple[str, Mode, str], ...] = (
     ("Parallel", "all", "Several searches at once; every result, in order."),
     ("All", "all", "The same as Parallel."),
@@ -117,6 +139,7 @@ ROWS: tuple[HostCall, ...] = (
         doc="Search knowledge base collections.",
         run=_search("kb"),
         ts="(query: string, options?: KBOptions): SearchResult",
+        types=FILTER,
         options=KBOptions,
         result=SearchResult,
         late=_late_search("kb"),
@@ -140,5 +163,13 @@ ROWS: tuple[HostCall, ...] = (
             late=_late_many,
         )
         for name, mode, doc in TOGETHER
+    ),
+    HostCall(
+        js="ctx.search.Document",
+        doc="A whole document of a collection, passage by passage.",
+        run=_document,
+        ts="(collection: CollectionName, document: string): SearchResult",
+        result=SearchResult,
+        late=_late_document,
     ),
 )

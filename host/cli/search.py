@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,12 @@ from host.types.search import SEARCH_TYPES
 
 ONLY_FOR = {
     "collections": ("kb", "--collection"),
+    "threshold": ("kb", "--threshold"),
+    "filter": ("kb", "--filter"),
+    "facets": ("kb", "--facet"),
+    "groups": ("kb", "--groups"),
+    "neighbours": ("kb", "--neighbours"),
+    "diversity": ("kb", "--diversity"),
     "models": ("db", "--model"),
     "sites": ("web", "--site"),
     "exclude_sites": ("web", "--exclude-site"),
@@ -38,6 +45,14 @@ ONLY_FOR = {
 @click.option("--time-range", type=click.Choice(("day", "week", "month", "year")), help="Only pages of the web so recent.")
 @click.option("--language", metavar="L", help="Language of pages of the web, such as en.")
 @click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="Most results.")
+@click.option("--threshold", type=click.FloatRange(0, 1), metavar="X", help="kb: least similarity, 0-1.")
+@click.option(
+    "--filter", "filter_", metavar="JSON", help="kb: only documents whose fields fulfil it, such as '{\"year\": 2024}'."
+)
+@click.option("--facet", "facets", multiple=True, metavar="FIELD", help="kb: count documents by this field; may be repeated.")
+@click.option("--groups", type=click.IntRange(1, 1000), metavar="N", help="kb: most passages of one document.")
+@click.option("--neighbours", type=click.IntRange(0, 20), metavar="N", help="kb: passages before and after each hit.")
+@click.option("--diversity", type=click.FloatRange(0, 1), metavar="X", help="kb: how much repetition falls behind, 0-1.")
 @options.asker
 @options.clock
 def command(
@@ -48,19 +63,22 @@ def command(
     collections: tuple[str, ...],
     models: tuple[str, ...],
     limit: int | None,
+    filter_: str | None,
+    facets: tuple[str, ...],
     user: str,
     team: str,
     tenant: str,
     now: datetime | None,
     as_json: bool,
     debug: bool,
-    **web: Any,
+    **more: Any,
 ) -> int:
     """Search the web, knowledge bases (kb) or databases (db) for QUERY."""
     report = Report(json=as_json)
     identity = options.identity(user=user, team=team, tenant=tenant)
     request: dict[str, Any] = {"type": type, "query": query}
-    for key, value in {"collections": collections, "models": models, "limit": limit, **web}.items():
+    said = {**more, "collections": collections, "models": models, "limit": limit, "facets": facets}
+    for key, value in {**said, "filter": _json(filter_)}.items():
         if value not in (None, ()):
             if key in ONLY_FOR and ONLY_FOR[key][0] != type:
                 raise click.UsageError(f"{ONLY_FOR[key][1]} is for `search {ONLY_FOR[key][0]}`")
@@ -79,3 +97,14 @@ def command(
         return FAILED if result.error else 0
 
     return execute(work, report, debug=debug)
+
+
+def _json(text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError as exc:
+        raise click.UsageError(
+            f"--filter is not JSON: {exc} (such as '{{\"year\": 2024}}', in quotes that your shell keeps)"
+        ) from exc

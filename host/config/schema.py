@@ -9,13 +9,13 @@ The first name of a field that has several is the field's own: messages and `hos
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, Field, field_validator
+from pydantic import AfterValidator, AliasChoices, Field
 
 from host.types.base import Value
 from host.types.hosts import parse_declared
+from host.types.markers import usable_format
 from host.types.search import RerankOptions
 from host.types.servers import parse_listed
 
@@ -63,6 +63,11 @@ class KBSettings(Switched):
     collections: tuple[str, ...] = Field(default=(), description="Collections to search automatically (default: kb.collections)")
     threshold: float = Field(default=0.3, ge=0, le=1, description="Least similarity, the same scale for every model")
     graph: bool = False
+    groups: int = Field(default=0, ge=0, le=1000, description="Most passages of one document; 0: as many as there are")
+    neighbours: int = Field(
+        default=0, ge=0, le=20, description="Passages before and after each hit that its content brings along"
+    )
+    diversity: float = Field(default=0.0, ge=0, le=1, description="How much passages that repeat others fall behind")
     max_results: int = Field(default=10, ge=1, le=1000)
     timeout_ms: int = Field(default=8000, ge=1)
 
@@ -92,31 +97,12 @@ class RerankSettings(RerankOptions):
     timeout_ms: int = Field(default=8000, ge=1)
 
 
-LONGEST_FORMAT = 80  # characters: so much of an answer may be held back until it is known to be no marker
-# What Python calls printable and is not seen all the same: joiners, fillers, variation selectors.
-_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
-
-
 class CitationSettings(Value):
-    format: str = Field(default="#ref:{id}", description="The marker as the model writes it; must contain {id}")
+    format: Annotated[str, AfterValidator(usable_format)] = Field(
+        default="#ref:{id}", description="The marker as the model writes it; must contain {id}"
+    )
     auto_inject_prompt: bool = Field(default=True, validation_alias=AliasChoices("auto_inject_prompt", "autoInjectPrompt"))
     custom_prompt: str = Field(default="", validation_alias=AliasChoices("custom_prompt", "customPrompt"))
-
-    @field_validator("format")
-    @classmethod
-    def _has_id(cls, value: str) -> str:
-        if value.count("{id}") != 1:
-            raise ValueError("must contain {id} exactly once, such as '#ref:{id}' or '[{id}]'")
-        before, _, after = value.partition("{id}")
-        if not before or before[-1:].isalnum() or before[0].isalnum() or after[:1].isalnum():
-            raise ValueError("must set {id} off from the text, with a sign before it and no letter or digit right around it")
-        if len(value) > LONGEST_FORMAT:
-            raise ValueError(f"must have at most {LONGEST_FORMAT} characters")
-        if not value.isprintable() or _UNSEEN.search(value):
-            raise ValueError("must not hold line breaks, nor other characters that a reader cannot see")
-        if before != before.strip() or after != after.strip():
-            raise ValueError("must not begin or end with a blank, and have none right before or after {id}")
-        return value
 
 
 class WeightSettings(Value):

@@ -60,8 +60,9 @@ def complete(request: SearchRequest, settings: Settings) -> SearchRequest:
             filled["collections"] = search.kb.collections or settings.kb.collections
         if request.threshold is None:
             filled["threshold"] = search.kb.threshold
-        if request.graph is None:
-            filled["graph"] = search.kb.graph
+        for name in ("graph", "groups", "neighbours", "diversity"):
+            if getattr(request, name) is None:
+                filled[name] = getattr(search.kb, name)
     if request.type == "db" and request.models is None:
         filled["models"] = search.db.models or settings.db.models
     return request.model_copy(update=filled)

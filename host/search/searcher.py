@@ -79,6 +79,7 @@ class Searcher:
                 duration_ms=_since(began),
                 error=error,
                 provider=found.provider,
+                facets=None if found.facets is None else dict(found.facets),
                 graph_nodes=found.graph_nodes,
                 dsl=found.dsl,
             )

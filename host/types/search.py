@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
+from host.errors import UsageError
 from host.types.base import Few, Value
+from host.types.filters import parse_filter
 
 SearchType = Literal["web", "kb", "db"]
 Source = Literal["user", "hook", "auto"]
@@ -136,8 +138,37 @@ class KBOptions(Value):
     threshold: float | None = Field(
         default=None, ge=0, le=1, description="Least similarity, 0-1, the same scale for every embedding model"
     )
+    filter: dict[str, Any] | None = Field(
+        default=None, description='Only documents whose fields fulfil it: {"year": {"gte": 2020}, "tag": ["a", "b"]}'
+    )
+    facets: Few[tuple[str, ...]] | None = Field(
+        default=None, description="Count the documents that fulfil the filter by the values of these fields"
+    )
+    groups: int | None = Field(
+        default=None, ge=0, le=1000, description="Most passages of one document; true: its best one; false: as many as there are"
+    )
+    neighbours: int | None = Field(
+        default=None,
+        ge=0,
+        le=20,
+        validation_alias=AliasChoices("neighbours", "neighbors"),
+        description="Passages before and after each hit that are added to it",
+    )
+    diversity: float | None = Field(
+        default=None, ge=0, le=1, description="How much passages that repeat others fall behind, 0-1; 0: not at all"
+    )
+    document: str | None = Field(default=None, description="The whole document of this id, in its order, instead of a search")
     graph: bool | None = Field(default=None, description="Also walk the knowledge graph")
     rerank: RerankOptions | None = None
+
+    @field_validator("filter")
+    @classmethod
+    def _is_a_filter(cls, filter: dict[str, Any] | None) -> dict[str, Any] | None:
+        try:
+            parse_filter(filter or {})
+        except UsageError as exc:
+            raise ValueError(str(exc)) from exc
+        return filter
 
 
 class DBOptions(Value):
@@ -216,6 +247,13 @@ class GraphNode(Value):
     metadata: dict[str, Any] = {}
 
 
+class FacetCount(Value):
+    """How many documents have a value."""
+
+    value: str | int | float | bool
+    count: int
+
+
 class SearchResult(Value):
     """What one search answered. A failed search is a result too: `error` says what happened, `items` is empty."""
 
@@ -227,6 +265,9 @@ class SearchResult(Value):
     duration_ms: int = 0
     error: str | None = None
     provider: str = Field(default="", description="web: who was asked")
+    facets: dict[str, tuple[FacetCount, ...]] | None = Field(
+        default=None, description="kb: counts by field, the most frequent first"
+    )
     graph_nodes: tuple[GraphNode, ...] | None = None
     dsl: dict[str, Any] | None = None
 

@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from host.types.base import Value
+from host.types.fields import FieldType
+from host.types.filters import DOCUMENT, WORDS
 
 # ------------------------------------------------------------------------------------------------ *.kb.yao
 
@@ -28,7 +30,19 @@ class EmbeddingSpec(Value):
 
 class ChunkSpec(Value):
     size: int = Field(default=400, ge=32, le=2000, description="Most tokens in a chunk")
-    overlap: int = Field(default=40, ge=0, description="Tokens repeated from the chunk before, within a section")
+    overlap: int = Field(
+        default=40, ge=0, description="Tokens repeated from the chunk before, within a section; half a chunk at most"
+    )
+    by: Literal["heading", "paragraph", "page", "size"] = Field(
+        default="heading",
+        description="What no chunk goes beyond: a heading's section, a paragraph (list, table, code), a page; size: nothing",
+    )
+
+    @model_validator(mode="after")
+    def _overlaps(self) -> ChunkSpec:
+        if "overlap" in self.model_fields_set and self.overlap > self.size // 2:
+            raise ValueError(f"overlap is at most half of size, {self.size // 2}, not {self.overlap}")
+        return self
 
 
 class AnalyserSpec(Value):
@@ -36,11 +50,46 @@ class AnalyserSpec(Value):
 
 
 class FieldSpec(Value):
-    type: Literal["keyword", "text", "integer", "float", "boolean", "datetime"] = "keyword"
+    """A payload field; its type alone will do: `"year": "integer"`."""
+
+    type: FieldType = Field(default="keyword", description="`keyword` is compared whole, `text` is shown and not compared")
+    filterable: bool = Field(default=True, description="`filter` may use it; text never")
+    facetable: bool = Field(default=False, description="`facets` may count its values: keyword, integer and boolean")
+    description: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _type_alone(cls, raw: Any) -> Any:
+        return {"type": raw} if isinstance(raw, str) else raw
+
+    @model_validator(mode="after")
+    def _possible(self) -> FieldSpec:
+        if self.type == "text" and "filterable" in self.model_fields_set and self.filterable:
+            raise ValueError("a text field cannot be filtered by; declare it as a keyword")
+        if self.facetable and self.type not in ("keyword", "integer", "boolean"):
+            raise ValueError(f"values of type {self.type} cannot be counted; keyword, integer and boolean can")
+        return self
 
 
 class EntitySpec(Value):
     types: tuple[str, ...] = ()
+    extractor: str = Field(default="builtin", description="`builtin`, or an assistant that names entities and relations")
+
+
+class PermissionSpec(Value):
+    """Who may search a collection: with `named`, requests whose identity names a user, a team or a tenant; with lists, those
+    that are in one of them. A list that is empty lets nobody in. The word alone will do: `"permission": "user"`."""
+
+    named: Literal["anyone", "user", "team", "tenant"] = "anyone"
+    users: tuple[str, ...] = ()
+    teams: tuple[str, ...] = ()
+    tenants: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = Field(default=(), description="Words of the identity's scope")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _word_alone(cls, raw: Any) -> Any:
+        return {"named": raw} if isinstance(raw, str) else raw
 
 
 class CollectionSpec(Value):
@@ -52,11 +101,39 @@ class CollectionSpec(Value):
     embedding: EmbeddingSpec = EmbeddingSpec()
     analyser: AnalyserSpec = AnalyserSpec()
     chunk: ChunkSpec = ChunkSpec()
-    fields: dict[str, FieldSpec] = {}
-    tenant_field: str = ""
+    fields: dict[str, FieldSpec] = Field(default={}, description="What front matter and columns say of a document, by name")
+    tenant_field: str = Field(default="", description="Documents belong to tenants; the field or column that says to which")
     entities: EntitySpec = EntitySpec()
     graph: bool = False
     threshold: float | None = Field(default=None, ge=0, le=1)
+    permission: PermissionSpec = PermissionSpec()
+
+    @field_validator("fields")
+    @classmethod
+    def _names(cls, fields: dict[str, FieldSpec]) -> dict[str, FieldSpec]:
+        for name in fields:
+            if name in (*WORDS, DOCUMENT):
+                raise ValueError(f"no field can be called {name!r}: it has a meaning of its own in filters")
+            if not name.strip() or len(name) > 64 or '"' in name or not name.isprintable():
+                raise ValueError(f"{name!r} cannot be a field's name: 1 to 64 characters, none of them a double quote")
+        return fields
+
+    @model_validator(mode="after")
+    def _tenant_apart(self) -> CollectionSpec:
+        if self.tenant_field in self.fields:
+            raise ValueError(f"{self.tenant_field!r} is the tenant_field: the host alone filters by it; remove it from fields")
+        return self
+
+    @property
+    def types(self) -> dict[str, FieldType]:
+        """The type of each field."""
+        return {name: field.type for name, field in self.fields.items()}
+
+    @property
+    def filterable(self) -> dict[str, FieldType]:
+        """The fields that a filter may use."""
+        usable = {name: field.type for name, field in self.fields.items() if field.filterable and field.type != "text"}
+        return {DOCUMENT: "keyword", **usable}
 
 
 # ------------------------------------------------------------------------------------------------ *.mod.yao

@@ -1,0 +1,68 @@
+"""Who may see what of a collection: its permission, its tenants, and the filter of a request. Fails closed. Pure.
+
+The tenant comes from the request's identity and from nowhere else. A filter is a further condition beside it, on declared
+fields alone, so that no filter can reach what the tenant does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from host.errors import NotPermitted, UnknownName
+from host.types.filters import Filter, fit_filter, parse_filter
+from host.types.search import SearchRequest
+from host.types.specs import CollectionSpec, PermissionSpec
+from host.types.turn import Identity
+
+_LISTS = frozenset({"users", "teams", "tenants", "scopes"})
+
+
+def tenant_seen(spec: CollectionSpec, identity: Identity) -> str | None:
+    """Whose documents the identity may see; None in a collection without tenants. Raises NotPermitted when it may not
+    search there at all, or names no tenant where one is needed."""
+    if not _lets_in(spec.permission, identity):
+        raise NotPermitted(
+            f"collection {spec.id!r} is not open to {_who(identity)}", hint="`permission` in its .kb.yao says who may search it"
+        )
+    if not spec.tenant_field:
+        return None
+    if not identity.tenant_id:
+        raise NotPermitted(
+            f"collection {spec.id!r} keeps its tenants apart, and the request names none", hint="the identity needs a tenant_id"
+        )
+    return identity.tenant_id
+
+
+def filter_of(spec: CollectionSpec, request: SearchRequest) -> Filter | None:
+    """The request's filter as it fits the collection's fields. Raises UnknownName, UsageError."""
+    parsed = parse_filter(request.filter or {})
+    return None if parsed is None else fit_filter(parsed, spec.filterable, spec.id)
+
+
+def facets_of(spec: CollectionSpec, request: SearchRequest) -> Sequence[str]:
+    """The fields whose values are to be counted. Raises UnknownName for one that is not declared as facetable."""
+    facetable = [name for name, field in spec.fields.items() if field.facetable]
+    for name in request.facets or ():
+        if name not in facetable:
+            raise UnknownName(f"facetable field of collection {spec.id!r}", name, facetable)
+    return request.facets or ()
+
+
+def _lets_in(permission: PermissionSpec, identity: Identity) -> bool:
+    names = {"anyone": True, "user": identity.user_id, "team": identity.team_id, "tenant": identity.tenant_id}
+    if not names[permission.named]:
+        return False
+    listed = (
+        (permission.users, [identity.user_id]),
+        (permission.teams, [identity.team_id]),
+        (permission.tenants, [identity.tenant_id]),
+        (permission.scopes, identity.scope.split()),
+    )
+    if not permission.model_fields_set & _LISTS:
+        return True
+    return any(name and name in allowed for allowed, names in listed for name in names)
+
+
+def _who(identity: Identity) -> str:
+    named = [f"{noun} {id!r}" for noun, id in (("user", identity.user_id), ("team", identity.team_id)) if id]
+    return ", ".join(named) or "a request that names nobody"
