@@ -200,7 +200,9 @@ async def open_host(
         services.register(embedders, settings.embedders, app.environment)
         kb = await stack.enter_async_context(open_kb(app.state, app.collections, embedders, settings.kb_storage))
         url = settings.database.url or f"sqlite:///{app.state.absolute() / 'data.sqlite'}"
-        database = await stack.enter_async_context(open_database(url, settings.database.timeout_ms, app.models))
+        limits = settings.database
+        opened = open_database(url, limits.timeout_ms, app.models, connections=limits.connections, result_kb=limits.result_kb)
+        database = await stack.enter_async_context(opened)
         web = await stack.enter_async_context(open_web(app.environment))
         clock = _clock(now)
         memory = await stack.enter_async_context(open_memory(app.state / "memory.sqlite", clock, settings.memory))

@@ -327,4 +327,5 @@ def cited(marker: str, verdict: Verdict, item: Item | None) -> Cited:
         document_id=item.document_id,
         model=item.model,
         record_id=item.record_id,
+        query=item.query,
     )

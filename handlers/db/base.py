@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
@@ -26,18 +27,27 @@ if TYPE_CHECKING:
 Progress = Callable[["Loaded"], None]
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What one search may cost the database: milliseconds of a statement, connections at a time, kB of a result."""
+
+    timeout_ms: int
+    connections: int
+    result_kb: int
+
+
 class Database:
     """The models of an app in one database; a `host.ports.Handler` that can also load."""
 
-    def __init__(self, url: str, timeout_ms: int, models: Mapping[str, ModelSpec]) -> None:
-        self._url, self._timeout_ms, self._models = url, timeout_ms, models
+    def __init__(self, url: str, limits: Limits, models: Mapping[str, ModelSpec]) -> None:
+        self._url, self._limits, self._models = url, limits, models
         self._opened: tuple[Store, DBHandler] | None = None
         self._lock = anyio.Lock()
         self._others: list[Database] = []  # made of this one
 
     def with_models(self, models: Mapping[str, ModelSpec]) -> Database:
         """The same database behind other declarations; closed with this one."""
-        other = Database(self._url, self._timeout_ms, models)
+        other = Database(self._url, self._limits, models)
         self._others.append(other)
         return other
 
@@ -77,17 +87,23 @@ class Database:
         return self._opened
 
     def _connect(self) -> tuple[Store, DBHandler]:
+        from handlers.db.engine import engine_for
         from handlers.db.handler import DBHandler
         from handlers.db.store import Store
 
-        store = Store(self._url, self._timeout_ms, self._models)
+        limits = self._limits
+        engine = engine_for(self._url, timeout_ms=limits.timeout_ms, connections=limits.connections, result_kb=limits.result_kb)
+        store = Store(engine, self._models, limits.result_kb)
         return store, DBHandler(store, self._models)
 
 
 @asynccontextmanager
-async def open_database(url: str, timeout_ms: int, models: Mapping[str, ModelSpec]) -> AsyncIterator[Database]:
-    """The models of an app in the database at `url` (SQLAlchemy's form). `timeout_ms`: the longest statement."""
-    database = Database(url, timeout_ms, models)
+async def open_database(
+    url: str, timeout_ms: int, models: Mapping[str, ModelSpec], *, connections: int = 8, result_kb: int = 4096
+) -> AsyncIterator[Database]:
+    """The models of an app in the database at `url` (SQLAlchemy's form). `timeout_ms`: the longest statement. `connections`:
+    searches that ask it at the same time; others wait. `result_kb`: the largest result; rows beyond it are left out."""
+    database = Database(url, Limits(timeout_ms, connections, result_kb), models)
     try:
         yield database
     finally:

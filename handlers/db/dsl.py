@@ -22,6 +22,7 @@ from typing import Any
 from pydantic import AliasChoices, ConfigDict, ValidationError
 from pydantic import Field as Setting
 
+from handlers.db.schema import Schema, route
 from host.errors import SourceError
 from host.types.base import Few, Value, dotted, problems, read
 from host.types.search import Aggregate, Order, Where, Wheres
@@ -107,6 +108,14 @@ def conditions(wheres: Sequence[Where]) -> Iterator[Where]:
             yield where
         else:
             yield from conditions(where.group)
+
+
+def reached(dsl: QueryDSL, schemas: Mapping[str, Schema]) -> list[str]:
+    """The models that a query reads: its own, and those that its names lead over."""
+    names = [*dsl.select, *dsl.groups, *(order.field for order in dsl.orders), *(one.field for one in dsl.aggregates)]
+    names += [where.field for where in conditions(dsl.wheres)]
+    found = [route(schemas[dsl.model], name, schemas) for name in names if name != EVERY_TEXT]
+    return list(dict.fromkeys([dsl.model, *(hop.model for one in found if one is not None for hop in one.hops)]))
 
 
 def operator(op: str) -> str | None:

@@ -1,7 +1,7 @@
 """The database source: a question and the caller's conditions become queries on the models, records become items.
 
 The question is read by the builtin grammar (`handlers.db.question`). Whatever wrote the conditions, the limits of the identity
-are ANDed last, here and nowhere else.
+are ANDed last, here and nowhere else, for every model that a query reads.
 """
 
 from __future__ import annotations
@@ -10,22 +10,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from handlers.db.asking import looser, merged, missing, unheard
 from handlers.db.coerce import plain
-from handlers.db.dsl import MATCH, MATCH_ANY, QueryDSL
+from handlers.db.dsl import QueryDSL, reached
 from handlers.db.items import items_of
-from handlers.db.linter import checked
-from handlers.db.permission import Permit, permit_for
+from handlers.db.linter import checked, lint
+from handlers.db.permission import permit_for
+from handlers.db.places import Permits
 from handlers.db.question.languages import words_for
 from handlers.db.question.lexicon import Lexicons, Offer
 from handlers.db.question.reading import Reading, read_question
+from handlers.db.statement import COUNTED
 from handlers.db.store import Answer, Samples, Store
 from host.errors import NotPermitted, SourceError, SourceNotConfigured, SourceTimeout, suggestion
 from host.ports import Found, Scope
 from host.trace import span
 from host.types.search import Item, RecordQuery, SearchRequest, Where
 from host.types.specs import ModelSpec
-
-Permits = Mapping[str, Permit | NotPermitted | None]
 
 
 class DBHandler:
@@ -37,11 +38,12 @@ class DBHandler:
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         """Records of `request.models`, best first. `Found.dsl` is the query, or {"queries": […]} where several models
         were asked. Raises SourceError; NotPermitted when the identity may not see what the question is about."""
-        permits = self._permits(request.models, scope)
+        self._know(request.models)
         limit = request.limit or scope.settings.db.max_results
         with span("dsl_build", "query from the question", query=request.query) as node:
-            readings = [one for one in await self._read(request, scope, permits) if one.asks or request.wheres or request.orders]
-            queries = [self._merged(request, reading.dsl, limit) for reading in readings]
+            said = request.wheres or request.orders or request.aggregates or request.groups
+            readings = [one for one in await self._read(request, scope) if one.asks or said]
+            queries = [merged(request, reading.dsl, limit) for reading in readings]
             queries = await self._answerable(request, queries, scope)
             for query in queries:
                 checked(query, self._store.schemas)
@@ -49,48 +51,40 @@ class DBHandler:
         if not readings:
             await scope.warn("db_query_words", "the question asks for nothing that the models have; nothing was searched")
             return Found(total=0)
-        await self._tell(readings, queries, scope)
-        queries = await self._permitted(queries, permits, scope)
-        found = await self._ask(queries, permits, limit)
-        if not found.items and (looser := [one for query in queries if (one := _looser(query)) is not None]):
+        await self._tell(request, readings, queries, scope)
+        queries = await self._permitted(queries, scope)
+        found = await self._ask(queries, scope, limit)
+        if not found.items and (loose := [one for query in queries if (one := looser(query)) is not None]):
             await scope.warn("db_query_words", "no record has all of these words; those with any of them are shown")
-            found = await self._ask(looser, permits, limit)
+            found = await self._ask(loose, scope, limit)
         return found
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
         """Records that meet the conditions and that the identity may see. Raises SourceError, NotPermitted."""
-        permit = self._permits((query.model,), scope)[query.model]
-        if isinstance(permit, NotPermitted):
-            raise permit
-        schema = self._store.schema(query.model)
+        self._know([query.model])
+        schema = self._store.schemas[query.model]
         one = () if query.record_id is None else (Where(field=schema.key, value=query.record_id),)
         dsl = QueryDSL(model=query.model, select=query.select, wheres=(*query.wheres, *one), orders=query.orders)
-        answer = await self._once(dsl, permit, query.limit)
-        return [item.data or {} for item in items_of(answer.rows, schema, dsl, query.limit)]
+        checked(dsl, self._store.schemas)  # before anything is asked of it
+        answer = await self._once(dsl, self._permits(dsl, scope), query.limit, scope)
+        return [item.data or {} for item in items_of(answer.rows, dsl, self._store.schemas, query.limit)]
 
     # ---- what is asked
 
-    def _permits(self, models: Sequence[str] | None, scope: Scope) -> Permits:
+    def _know(self, models: Sequence[str] | None) -> None:
         if not models:
             raise SourceNotConfigured("there is no model to search", hint="name models in the search or under 'db.models'")
-        permits: dict[str, Permit | NotPermitted | None] = {}
         for model in models:
-            spec = self._models.get(model)
-            if spec is None:
+            if model not in self._models:
                 raise SourceNotConfigured(f"no model {model!r}", hint=suggestion(model, sorted(self._models)))
-            try:
-                permits[model] = permit_for(spec, scope.identity)
-            except NotPermitted as exc:
-                permits[model] = exc
-        return permits
 
-    async def _read(self, request: SearchRequest, scope: Scope, permits: Permits) -> list[Reading]:
+    async def _read(self, request: SearchRequest, scope: Scope) -> list[Reading]:
         if scope.uses.query != "builtin":
             raise SourceNotConfigured(f"uses.query is {scope.uses.query!r}: only 'builtin' writes queries to a database")
         words = words_for(scope.settings.query.language, request.query)
         offers = []
-        for model, permit in permits.items():
-            offers.append(Offer(self._store.schema(model), await self._samples(model, permit, scope)))
+        for model in request.models or ():
+            offers.append(Offer(self._store.schemas[model], await self._samples(model, scope)))
         readings = read_question(request.query, offers, words, scope.now(), self._lexicons)
         unplaced = list(dict.fromkeys(word for reading in readings for word in reading.unplaced))
         if unplaced and scope.settings.query.strict:
@@ -100,87 +94,85 @@ class DBHandler:
             )
         return readings
 
-    async def _samples(self, model: str, permit: Permit | NotPermitted | None, scope: Scope) -> Samples:
-        if isinstance(permit, NotPermitted):
-            return {}
+    async def _samples(self, model: str, scope: Scope) -> Samples:
         try:
-            return await self._store.samples(model, permit)
+            return await self._store.samples(model, permit_for(self._models[model], scope.identity))
+        except NotPermitted:
+            return {}
         except SourceTimeout as exc:
             await scope.warn("db_sample", f"the values of {model!r} could not be sampled: {exc.message}")
             return {}
 
-    def _merged(self, request: SearchRequest, dsl: QueryDSL, limit: int) -> QueryDSL:
-        """The question's query with what the caller said: its conditions besides, its orders before, its fields alone."""
-        orders = request.orders or ()
-        ordered = {order.field for order in orders}
-        return QueryDSL(
-            model=dsl.model,
-            select=request.select or (),
-            wheres=(*(request.wheres or ()), *dsl.wheres),
-            orders=(*orders, *(order for order in dsl.orders if order.field not in ordered)),
-            limit=min(limit, dsl.limit or limit),
-        )
-
     async def _answerable(self, request: SearchRequest, queries: list[QueryDSL], scope: Scope) -> list[QueryDSL]:
         """Without the models that lack a field which the caller named, as long as another has it."""
-        named = [where.field for where in request.wheres or ()] + [order.field for order in request.orders or ()]
-        named += request.select or ()
-        left = []
+        schemas, left = self._store.schemas, []
         for query in queries:
-            missing = [name for name in named if name not in self._store.schema(query.model).fields and name != "*"]
-            if missing and len(queries) > 1:
-                await scope.warn("db_model_skipped", f"{query.model!r} was not searched: it has no field {missing[0]!r}")
+            lacks = missing(request, schemas[query.model], schemas)
+            if lacks is not None and len(queries) > 1:
+                await scope.warn("db_model_skipped", f"{query.model!r} was not searched: it has no field {lacks!r}")
             else:
                 left.append(query)
         return left or queries[:1]  # whose missing field becomes the error
 
-    async def _tell(self, readings: list[Reading], queries: list[QueryDSL], scope: Scope) -> None:
+    async def _tell(self, request: SearchRequest, readings: list[Reading], queries: list[QueryDSL], scope: Scope) -> None:
         asked = {query.model for query in queries}
         told = [reading for reading in readings if reading.dsl.model in asked]
         for note in dict.fromkeys(note for reading in told for note in reading.notes):
             await scope.warn("db_query_read", note)
+        for name in dict.fromkeys(name for reading in told for name in unheard(request, reading.dsl)):
+            await scope.warn("db_query_read", f"the question asks for figures: {name!r} has no effect on them")
+        for problem in dict.fromkeys(str(one) for query in queries for one in lint(query, self._store.schemas)):
+            await scope.warn("db_query_lint", problem)
         words = dict.fromkeys(word for reading in told for word in reading.unplaced)
         if words:
             shown = ", ".join(map(repr, words))
             await scope.warn("db_query_words", f"words that are no condition were searched for as text: {shown}")
 
-    # ---- asking
+    # ---- who may see it
 
-    async def _permitted(self, queries: list[QueryDSL], permits: Permits, scope: Scope) -> list[QueryDSL]:
-        refused = [permit for query in queries if isinstance(permit := permits[query.model], NotPermitted)]
-        if refused and len(refused) == len(queries):
+    def _permits(self, query: QueryDSL, scope: Scope) -> Permits:
+        """The limits of every model that the query reads. Raises NotPermitted."""
+        return {model: permit_for(self._models[model], scope.identity) for model in reached(query, self._store.schemas)}
+
+    async def _permitted(self, queries: list[QueryDSL], scope: Scope) -> list[QueryDSL]:
+        open: list[QueryDSL] = []
+        refused: list[NotPermitted] = []
+        for query in queries:
+            try:
+                self._permits(query, scope)
+                open.append(query)
+            except NotPermitted as exc:
+                refused.append(exc)
+        if refused and not open:
             raise refused[0]
         for refusal in refused:
             await scope.warn(refusal.code, refusal.message)
-        return [query for query in queries if not isinstance(permits[query.model], NotPermitted)]
+        return open
 
-    async def _ask(self, queries: list[QueryDSL], permits: Permits, limit: int) -> Found:
+    # ---- asking
+
+    async def _ask(self, queries: list[QueryDSL], scope: Scope, limit: int) -> Found:
         items: list[Item] = []
         total = 0
         for query in queries:
-            permit = permits[query.model]
-            assert not isinstance(permit, NotPermitted)
-            answer = await self._once(query, permit, limit)
-            items += items_of(answer.rows, self._store.schema(query.model), query, limit)
+            answer = await self._once(query, self._permits(query, scope), limit, scope)
+            items += items_of(answer.rows, query, self._store.schemas, limit)
             total += answer.total
         items.sort(key=lambda item: -item.score)
         asked = [query.wire() for query in queries]
         return Found(items=tuple(items[:limit]), total=total, dsl=asked[0] if len(asked) == 1 else {"queries": asked})
 
-    async def _once(self, query: QueryDSL, permit: Permit | None, limit: int) -> Answer:
+    async def _once(self, query: QueryDSL, permits: Permits, limit: int, scope: Scope) -> Answer:
         clean, most = checked(query, self._store.schemas), query.limit or limit
         with span("db_query", query.model, dsl=query.wire()) as node:
-            sql, parameters = self._store.render(self._store.statement(clean, permit, most))
+            sql, parameters = self._store.sql(clean, permits, most)
             node.data.update(sql=sql, parameters={name: plain(value) for name, value in parameters.items()})
-            answer = await self._store.run(clean, permit, most)
+            answer = await self._store.run(clean, permits, most)
             node.data.update(rows=len(answer.rows), total=answer.total)
+        if answer.cut:
+            said = f"the result was too large: {len(answer.rows)} rows of {query.model!r} are shown"
+            await scope.warn("db_result_cut", f"{said} (name fields with 'select', or raise database.result_kb)")
+        if answer.more:
+            await scope.warn("db_total", f"{COUNTED} or more records of {query.model!r} match; they were not counted to the end")
         # A limit of the question's own ("top 5") is all that was asked for.
         return replace(answer, total=min(answer.total, query.limit)) if query.limit and query.limit < limit else answer
-
-
-def _looser(query: QueryDSL) -> QueryDSL | None:
-    wheres = tuple(
-        where.model_copy(update={"op": MATCH_ANY}) if where.op == MATCH and len(where.value) > 1 else where
-        for where in query.wheres
-    )
-    return query.model_copy(update={"wheres": wheres}) if wheres != query.wheres else None

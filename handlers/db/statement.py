@@ -1,204 +1,270 @@
 """QueryDSL to SQLAlchemy `select`. Pure: no value ever becomes part of a statement's text, each is a bound parameter.
 
-Text is compared as a person compares it, without regard to case. SQLite's own `lower`, `LIKE` and NOCASE know only the ASCII
-letters, so a value with others goes through the function `FOLD`, which `engine` gives to each SQLite connection.
+The same query finds the same rows in the same order on every engine: how texts are compared is `text`'s, how related records
+are reached and limited `places`'s. Without a value means last, whichever way one sorts.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.sql import ColumnElement
 
-from handlers.db.dsl import EVERY_TEXT, MATCH_ANY, MATCH_NONE, MATCHES, QueryDSL, conditions
-from handlers.db.permission import Permit
-from handlers.db.schema import Field, Schema
-from host.errors import SourceError
-from host.types.search import Order, Where
-from host.types.specs import CREATED_BY, DELETED, SHARE, TEAM, TENANT, UPDATED_BY, ModelSpec
+from handlers.db.dsl import EVERY_TEXT, MATCH_ANY, MATCH_NONE, MATCHES, QueryDSL
+from handlers.db.places import Permits, Place, always
+from handlers.db.schema import Field, Relation, Route, route
+from handlers.db.tables import Tables
+from handlers.db.text import Texts, containing, fold, pattern_of
+from host.types.search import Aggregate, Order, Where
 
-FOLD = "groundhook_fold"
-ESCAPE = "\\"
+COUNTED = 10_000  # a total beyond this is not counted to its end
+ROWS = "rows"  # of a query that computes: the column with the number of records behind a figure
 
 Clause = ColumnElement[Any]
-
-
-def fold(text: Any) -> Any:
-    """Text without case and compatibility forms, so that `STRASSE` is `straße`; anything else as it is."""
-    if not isinstance(text, str):
-        return text
-    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+_COMPARED: dict[str, Callable[[Any, Any], Clause]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
 
 
 class Compiler:
-    """Makes the statements for one model on one kind of database (`dialect`: SQLAlchemy's name for it)."""
+    """Makes statements over the models of an app for one kind of database (`dialect`: SQLAlchemy's name for it)."""
 
-    def __init__(self, spec: ModelSpec, schema: Schema, table: sa.Table, dialect: str) -> None:
-        self._spec, self._schema, self._table, self._dialect = spec, schema, table, dialect
+    def __init__(self, tables: Tables, dialect: str) -> None:
+        self._tables, self._dialect, self._texts = tables, dialect, Texts(dialect)
 
-    def query(self, dsl: QueryDSL, permit: Permit | None, limit: int) -> sa.Select[Any]:
-        """The records that a query that `lint` passed asks for, at most `limit`, in a stable order."""
-        chosen = [self._schema.fields[name].name for name in dsl.select] or [field.name for field in self._schema.visible]
-        names = dict.fromkeys([self._schema.key, *([self._schema.title] if self._schema.title else []), *chosen])
-        columns = [self._table.c[name] for name in names]
-        orders = [*self._best(dsl), *(part for order in dsl.orders for part in self._order(order))]
-        return sa.select(*columns).where(*self._conditions(dsl, permit)).order_by(*orders, self._key()).limit(limit)
+    def query(self, dsl: QueryDSL, permits: Permits, limit: int) -> sa.Select[Any]:
+        """The records, or the figures, that a query which the linter passed asks for: at most `limit`, in a stable order.
+        Columns are labelled with the names that the query has for them. `permits`: of every model that the query touches."""
+        asked = self._query(dsl, permits)
+        return (asked.figures() if dsl.computed else asked.records()).limit(limit)
 
-    def count(self, dsl: QueryDSL, permit: Permit | None) -> sa.Select[Any]:
-        """How many records the query matches in all."""
-        return sa.select(sa.func.count()).select_from(self._table).where(*self._conditions(dsl, permit))
+    def count(self, dsl: QueryDSL, permits: Permits) -> sa.Select[Any]:
+        """How many rows the query has in all, as far as `COUNTED`."""
+        asked = self._query(dsl, permits)
+        some = asked.bare().limit(COUNTED).subquery()
+        return sa.select(sa.func.count()).select_from(some)
 
-    def sample(self, field: Field, permit: Permit | None, rows: int, values: int) -> sa.Select[Any]:
+    def sample(self, model: str, of: Field, permits: Permits, rows: int, values: int) -> sa.Select[Any]:
         """Distinct values of a field, at most `values` of them, among the first `rows` rows that the permit shows."""
-        column = self._table.c[field.name]
-        some = sa.select(column).where(*self._always(permit), column.is_not(None)).order_by(self._key()).limit(rows).subquery()
-        return sa.select(some.c[field.name]).distinct().limit(values)
+        declared = self._tables[model]
+        column, key = declared.table.c[of.name], declared.table.c[declared.schema.key]
+        limits = always(declared, declared.table, permits[model], self._texts)
+        some = sa.select(column).where(*limits, column.is_not(None)).order_by(key).limit(rows).subquery()
+        return sa.select(some.c[of.name]).distinct().limit(values)
+
+    def _query(self, dsl: QueryDSL, permits: Permits) -> _Query:
+        return _Query(dsl, Place.root(self._tables, permits, self._texts, dsl.model), self._tables, self._texts, self._dialect)
+
+
+@dataclass
+class _Query:
+    dsl: QueryDSL
+    root: Place
+    tables: Tables
+    texts: Texts
+    dialect: str
+    labels: dict[str, Clause] = field(default_factory=dict)
+
+    def records(self) -> sa.Select[Any]:
+        schema, dsl = self.root.declared.schema, self.dsl
+        chosen = dsl.select or [one.name for one in schema.visible]
+        names = dict.fromkeys([schema.key, *([schema.title] if schema.title else []), *chosen])
+        columns = [self._column(name).label(name) for name in names]
+        orders = [*self._best(), *(part for order in dsl.orders for part in self._order(order))]
+        return self._from(columns).order_by(*orders, self._key())
+
+    def figures(self) -> sa.Select[Any]:
+        groups = {name: self._group(name) for name in self.dsl.groups}
+        self.labels = {**groups, **{one.called: self._figure(one) for one in self.dsl.aggregates}}
+        columns = [clause.label(name) for name, clause in self.labels.items()] + [sa.func.count().label(ROWS)]
+        statement = self._from(columns).group_by(*groups.values())
+        ordered = {order.field for order in self.dsl.orders}
+        orders = [part for order in self.dsl.orders for part in self._ordered(self.labels[order.field], order)]
+        rest = [
+            part for name in groups if name not in ordered for part in self._ordered(groups[name], Order(field=name, order="asc"))
+        ]
+        return statement.order_by(*orders, *rest)
+
+    def bare(self) -> sa.Select[Any]:
+        """The same rows without what they hold."""
+        groups = [self._group(name) for name in self.dsl.groups]
+        if self.dsl.computed and not groups:
+            return sa.select(sa.literal(1))
+        return self._from([sa.literal(1).label("one")]).group_by(*groups)
+
+    def _from(self, columns: Sequence[Any]) -> sa.Select[Any]:
+        wheres = self._all(self.root, self.dsl.wheres)  # first, since it joins what it needs
+        return sa.select(*columns).select_from(self.root.source()).where(*wheres, *self.root.always())
+
+    # ---- columns
+
+    def _route(self, place: Place, name: str) -> Route:
+        found = route(place.declared.schema, name, self.tables.schemas)
+        assert found is not None, name  # the linter knew it
+        return found
+
+    def _column(self, name: str) -> Clause:
+        found = self._route(self.root, name)
+        assert found.field is not None
+        return self.root.column(found.hops, found.field)
+
+    def _group(self, name: str) -> Clause:
+        column, kind = self._column(name), self._kind(name)
+        return self.texts.exact(column) if kind == "text" else column
+
+    def _kind(self, name: str) -> str:
+        found = self._route(self.root, name)
+        return found.field.kind if found.field is not None else ""
+
+    def _figure(self, one: Aggregate) -> Clause:
+        if one.field == EVERY_TEXT:
+            return sa.func.count()
+        column = self._group(one.field)
+        match one.function:
+            case "count":
+                return sa.func.count(sa.distinct(column) if one.distinct else column)
+            case "avg":  # engines keep different numbers of digits of a decimal's average
+                number = column * sa.literal_column("1e0") if self.dialect == "mariadb" else sa.cast(column, sa.Double)
+                return sa.func.avg(sa.distinct(number) if one.distinct else number)
+            case "sum":
+                return sa.func.sum(sa.distinct(column) if one.distinct else column)
+            case "min":
+                return sa.func.min(column)
+            case _:
+                return sa.func.max(column)
 
     # ---- conditions
 
-    def _conditions(self, dsl: QueryDSL, permit: Permit | None) -> list[Clause]:
-        if dsl.computed or any("." in name for name in self._named(dsl)):
-            raise SourceError("a query over relations, and one that computes figures, cannot be answered by this version")
-        return [*(self._condition(where) for where in dsl.wheres), *self._always(permit)]
+    def _all(self, place: Place, wheres: Sequence[Where]) -> list[Clause]:
+        """Conditions that must all hold. Those on the same related records are asked of one and the same record."""
+        clauses: list[Clause] = []
+        many: dict[tuple[Relation, ...], list[Where]] = {}
+        for where in wheres:
+            hops = self._to_many(place, where)
+            if hops:
+                rest = where.field.split(".", len(hops))[len(hops)]
+                many.setdefault(hops, []).append(where.model_copy(update={"field": rest}))
+            else:
+                clauses.append(self._condition(place, where))
+        for hops, inner in many.items():
+            here = place.reach(hops[:-1])
+            within = here.beside(hops[-1])
+            clauses.append(here.exists(hops[-1], within, self._all(within, inner)))
+        return clauses
 
-    def _named(self, dsl: QueryDSL) -> list[str]:
-        return [*dsl.select, *(order.field for order in dsl.orders), *(where.field for where in conditions(dsl.wheres))]
+    def _to_many(self, place: Place, where: Where) -> tuple[Relation, ...]:
+        """The relations up to the first that leads to many records, for a condition on what they hold; else none."""
+        if where.group is not None or where.field == EVERY_TEXT:
+            return ()
+        found = self._route(place, where.field)
+        hops = found.hops if found.field is not None else found.hops[:-1]
+        return next((hops[: number + 1] for number, hop in enumerate(hops) if hop.many), ())
 
-    def _condition(self, where: Where) -> Clause:
-        if where.group is not None:
-            parts = [self._condition(one) for one in where.group]
-            return sa.or_(sa.false(), *parts) if where.any_of is not None else sa.and_(sa.true(), *parts)
-        return self._words(where) if where.op in MATCHES else self._where(where)
+    def _condition(self, place: Place, where: Where) -> Clause:
+        if where.any_of is not None:
+            return sa.or_(sa.false(), *(sa.and_(sa.true(), *self._all(place, [one])) for one in where.any_of))
+        if where.all_of is not None:
+            return sa.and_(sa.true(), *self._all(place, where.all_of))
+        if where.op in MATCHES:
+            return self._words(place, where)
+        found = self._route(place, where.field)
+        if found.field is None:
+            here = place.reach(found.hops[:-1])
+            there = here.exists(found.hops[-1], here.beside(found.hops[-1]), ())
+            return sa.not_(there) if where.op == "null" else there
+        return self._compared(place.column(found.hops, found.field), found.field, where)
 
-    def _always(self, permit: Permit | None) -> list[Clause]:
-        alive = [self._table.c[DELETED].is_(None)] if self._spec.option.soft_deletes else []
-        return alive + (self._permitted(permit) if permit else [])
-
-    def _where(self, where: Where) -> Clause:
-        field, column = self._schema.fields[where.field], self._table.c[where.field]
-        value = self._bound(field, where.value)
+    def _compared(self, column: Clause, of: Field, where: Where) -> Clause:
+        value = self._bound(of, where.value)
         match where.op:
             case "null":
                 return column.is_(None)
             case "not null":
                 return column.is_not(None)
             case "like":
-                return self._like(column, _pattern(where.value))
+                return self.texts.like(column, pattern_of(where.value))
             case "=":
-                return self._equal(field, [value])
+                return self._equal(column, of, [value])
             case "in":
-                return self._equal(field, value) if value else sa.false()
+                return self._equal(column, of, value) if value else sa.false()
             case "!=":
-                return sa.or_(sa.not_(self._equal(field, [value])), column.is_(None))
+                return sa.or_(sa.not_(self._equal(column, of, [value])), column.is_(None))
             case "not in":
-                return sa.or_(sa.not_(self._equal(field, value)), column.is_(None)) if value else sa.true()
+                return sa.or_(sa.not_(self._equal(column, of, value)), column.is_(None)) if value else sa.true()
             case "between":
-                return sa.and_(column >= self._parameter(column, value[0]), column <= self._parameter(column, value[1]))
-            case ">":
-                return column > self._parameter(column, value)
-            case ">=":
-                return column >= self._parameter(column, value)
-            case "<":
-                return column < self._parameter(column, value)
+                return sa.and_(self._against(column, of, ">=", value[0]), self._against(column, of, "<=", value[1]))
             case _:
-                return column <= self._parameter(column, value)
+                return self._against(column, of, where.op, value)
 
-    def _words(self, where: Where) -> Clause:
-        found = self._found(where)
+    def _against(self, column: Clause, of: Field, op: str, value: Any) -> Clause:
+        if of.kind == "text":
+            return _COMPARED[op](self.texts.sorted(column), fold(value))
+        return _COMPARED[op](column, _parameter(column, value))
+
+    def _equal(self, column: Clause, of: Field, values: Sequence[Any]) -> Clause:
+        if of.kind != "text" or (of.options and set(values) <= set(of.options)):
+            return column.in_(values) if len(values) > 1 else column == _parameter(column, values[0])
+        return self.texts.equal(column, values)
+
+    def _words(self, place: Place, where: Where) -> Clause:
+        found = self._found(place, where)
         if where.op == MATCH_NONE:
             return sa.not_(sa.or_(sa.false(), *found))
         return sa.or_(sa.false(), *found) if where.op == MATCH_ANY else sa.and_(sa.true(), *found)
 
-    def _found(self, where: Where) -> list[Clause]:
+    def _found(self, place: Place, where: Where) -> list[Clause]:
         """For each word, whether one of the fields has it."""
-        fields = self._schema.texts if where.field == EVERY_TEXT else [self._schema.fields[where.field]]
-        columns = [self._table.c[field.name] for field in fields]
+        schema = place.declared.schema
+        fields = schema.texts if where.field == EVERY_TEXT else [schema.fields[where.field]]
+        columns = [place.table.c[one.name] for one in fields]
         return [sa.or_(sa.false(), *(self._has(column, word) for column in columns)) for word in where.value]
 
-    def _equal(self, field: Field, values: Sequence[Any]) -> Clause:
-        column = self._table.c[field.name]
-        if field.kind != "text" or (field.options and set(values) <= set(field.options)):
-            return column.in_(values) if len(values) > 1 else column == self._parameter(column, values[0])
-        if self._dialect == "sqlite" and all(str(value).isascii() for value in values):
-            return sa.collate(column, "NOCASE").in_(values)
-        return self._folded(column).in_([fold(value) for value in values])
-
-    def _has(self, column: sa.Column[Any], word: str) -> Clause:
+    def _has(self, column: Clause, word: str) -> Clause:
         # Without a text there is nothing in it, rather than nothing known about it.
-        return sa.func.coalesce(self._like(column, _containing(word)), sa.false())
+        return sa.func.coalesce(self.texts.like(column, containing(word)), sa.false())
 
-    def _like(self, column: sa.Column[Any], pattern: str) -> Clause:
-        if self._dialect == "sqlite" and pattern.isascii():
-            return column.like(pattern, escape=ESCAPE)  # without case for ASCII
-        return self._folded(column).like(fold(pattern), escape=ESCAPE)
-
-    def _folded(self, column: sa.Column[Any]) -> Clause:
-        text = column if isinstance(column.type, sa.String) else sa.cast(column, sa.Text)
-        return getattr(sa.func, FOLD)(column, type_=sa.Text) if self._dialect == "sqlite" else sa.func.lower(text)
-
-    def _bound(self, field: Field, value: Any) -> Any:
+    def _bound(self, of: Field, value: Any) -> Any:
         """Decimals for whole-number columns as floats: drivers have no other way to compare 4.5 with one."""
         if isinstance(value, (list, tuple)):
-            return [self._bound(field, one) for one in value]
-        return float(value) if field.kind == "integer" and isinstance(value, Decimal) else value
-
-    def _parameter(self, column: sa.Column[Any], value: Any) -> sa.BindParameter[Any]:
-        return sa.bindparam(None, value, type_=sa.Float() if isinstance(value, float) else column.type)
+            return [self._bound(of, one) for one in value]
+        return float(value) if of.kind == "integer" and isinstance(value, Decimal) else value
 
     # ---- order
 
     def _key(self) -> Clause:
-        return self._table.c[self._schema.key].asc()
+        """What decides between equals; the way of the last order, so that an index over that serves both."""
+        key = self.root.table.c[self.root.declared.schema.key]
+        return key.desc() if self.dsl.orders and self.dsl.orders[-1].order == "desc" else key.asc()
 
-    def _best(self, dsl: QueryDSL) -> list[Clause]:
+    def _best(self) -> list[Clause]:
         """Of records that have any of some words, those with most of them first."""
-        counts = [
-            sum((sa.case((has, 1), else_=0) for has in self._found(where)), sa.literal(0)).desc()
-            for where in dsl.wheres
-            if where.op == MATCH_ANY
+        return [
+            sum((sa.case((has, 1), else_=0) for has in self._found(self.root, where)), sa.literal(0)).desc()
+            for where in self.dsl.wheres
+            if where.op == MATCH_ANY and where.group is None
         ]
-        return list(counts)
 
     def _order(self, order: Order) -> list[Clause]:
-        field, column = self._schema.fields[order.field], self._table.c[order.field]
-        sorted_by = sa.collate(column, "NOCASE") if self._dialect == "sqlite" and field.kind == "text" else column
-        last = [column.is_(None)] if field.nullable else []  # NULLS LAST, in words that every database knows
-        return [*last, sorted_by.asc() if order.order == "asc" else sorted_by.desc()]
+        found = self._route(self.root, order.field)
+        assert found.field is not None
+        column = self._column(order.field)
+        by = self.texts.sorted(column) if found.field.kind == "text" else column
+        return self._ordered(by, order, empty=bool(found.hops) or found.field.nullable)
 
-    # ---- permission
-
-    def _permitted(self, permit: Permit) -> list[Clause]:
-        column = self._table.c
-
-        def is_(name: str, value: str) -> Clause:
-            return column[name] == value if value else sa.func.coalesce(column[name], "") == ""
-
-        shared = [sa.and_(column[SHARE] == "team", is_(TEAM, permit.team))] if permit.team else []
-        nobodys = sa.and_(is_(CREATED_BY, ""), sa.or_(is_(TEAM, ""), is_(TEAM, permit.team)))
-        own = [is_(CREATED_BY, permit.user)] if permit.user else []
-        clauses = [is_(TENANT, permit.tenant), sa.or_(*own, *shared, column[SHARE] == "tenant", nobodys)]
-        if permit.own or permit.created:
-            clauses.append(is_(CREATED_BY, permit.user))
-        if permit.own:
-            clauses.append(sa.or_(is_(TEAM, ""), is_(TEAM, permit.team)))
-        if permit.edited:
-            clauses.append(is_(UPDATED_BY, permit.user))
-        if permit.of_team:
-            clauses.append(is_(TEAM, permit.team))
-        return clauses + [column[name].in_(values) for name, values in permit.extra]
+    def _ordered(self, by: Clause, order: Order, *, empty: bool = True) -> list[Clause]:
+        """Without a value (`empty`: there may be such) last. Not said where the engine does so anyway: an index may serve."""
+        by_nature = (self.dialect == "postgresql") == (order.order == "asc")
+        last = [by.is_(None)] if empty and not by_nature else []
+        return [*last, by.asc() if order.order == "asc" else by.desc()]
 
 
-def _containing(word: str) -> str:
-    """The LIKE pattern of texts that contain the word, its own wildcards taken literally."""
-    for special in (ESCAPE, "%", "_"):
-        word = word.replace(special, ESCAPE + special)
-    return f"%{word}%"
-
-
-def _pattern(value: str) -> str:
-    """A pattern where the author wrote `%`, else "contains"."""
-    return value if "%" in value else _containing(value)
+def _parameter(column: Clause, value: Any) -> sa.BindParameter[Any]:
+    return sa.bindparam(None, value, type_=sa.Float() if isinstance(value, float) else column.type)

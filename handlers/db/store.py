@@ -1,33 +1,25 @@
-"""The models' tables in one database: runs queries and samples values in threads, loads sample rows.
-
-Blocking work runs in a worker thread under a guard; when the caller is cancelled the statement is stopped, and the thread is
-free again before the cancellation goes on.
-"""
+"""The models' tables in one database: runs queries, samples values, loads sample rows, compares models with tables."""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from threading import Event
 from typing import Any
 
-import anyio
-import anyio.lowlevel
-import anyio.to_thread
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from handlers.db.dsl import QueryDSL
-from handlers.db.engine import Engines
+from handlers.db.dsl import QueryDSL, reached
+from handlers.db.engine import Engine, render
 from handlers.db.loading import Loaded, load_model
 from handlers.db.permission import Permit
-from handlers.db.schema import Schema, Schemas
-from handlers.db.statement import Compiler
-from handlers.db.tables import table_of
-from host.errors import HostError, UnknownName
+from handlers.db.places import Permits
+from handlers.db.schema import Schema
+from handlers.db.statement import COUNTED, Compiler
+from handlers.db.tables import Tables
 from host.types.specs import ModelSpec
 
 SAMPLE_ROWS = 5000  # looked at for each field
@@ -35,6 +27,7 @@ SAMPLE_VALUES = 300  # kept of each field
 SAMPLE_LENGTH = 60  # characters; longer values are prose
 SAMPLE_SECONDS = 30.0  # before a sample is taken again
 SAMPLES = 64  # kept, of (model, permit)
+AT_ONCE = 50  # rows that are fetched together
 
 Samples = Mapping[str, tuple[str, ...]]
 Row = dict[str, Any]
@@ -42,43 +35,50 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Answer:
-    """The rows of a query, and how many records match in all."""
+    """The rows of a query, and how many it has in all; more where `more` is set. `cut`: rows are missing since the result would
+    have been too large."""
 
     rows: list[Row]
     total: int
+    more: bool = False
+    cut: bool = False
 
 
 class Store:
-    """Not more than this class and `engine` know that SQLAlchemy is there."""
+    """The models of an app in the database of one engine."""
 
-    def __init__(self, url: str, timeout_ms: int, models: Mapping[str, ModelSpec]) -> None:
-        """Raises SourceNotConfigured for a URL that cannot be used."""
-        self._engines = Engines(url, timeout_ms)
-        self._models = models
-        self._compilers: dict[str, Compiler] = {}
-        self.schemas = Schemas(models)
+    def __init__(self, engine: Engine, models: Mapping[str, ModelSpec], result_kb: int) -> None:
+        self._engine, self._models, self._most = engine, models, result_kb * 1024
+        self._tables = Tables(models)
+        self._compiler = Compiler(self._tables, engine.dialect)
         self._samples: OrderedDict[tuple[str, Permit | None], tuple[float, Samples]] = OrderedDict()
 
-    def schema(self, model: str) -> Schema:
-        return self.schemas[model]
+    @property
+    def schemas(self) -> Mapping[str, Schema]:
+        return self._tables.schemas
 
-    def statement(self, dsl: QueryDSL, permit: Permit | None, limit: int) -> sa.Select[Any]:
-        """The statement of a query that the linter passed."""
-        return self._compiler(dsl.model).query(dsl, permit, limit)
+    @property
+    def shown(self) -> str:
+        """The database as messages name it."""
+        return self._engine.shown
 
-    def render(self, statement: sa.Select[Any]) -> tuple[str, dict[str, Any]]:
-        return self._engines.render(statement)
+    def sql(self, dsl: QueryDSL, permits: Permits, limit: int) -> tuple[str, dict[str, Any]]:
+        """The statement of a query that the linter passed, and its bound values, for the trace."""
+        return render(self._compiler.query(dsl, permits, limit), self._engine.dialect)
 
-    async def run(self, dsl: QueryDSL, permit: Permit | None, limit: int) -> Answer:
+    async def run(self, dsl: QueryDSL, permits: Permits, limit: int) -> Answer:
         """Run a query that the linter passed. Raises SourceError."""
-        statement, count = self.statement(dsl, permit, limit), self._compiler(dsl.model).count(dsl, permit)
+        statement, count = self._compiler.query(dsl, permits, limit), self._compiler.count(dsl, permits)
+        long = any(field.long or field.kind == "json" for field in self.schemas[dsl.model].fields.values())
 
         def work(connection: Connection) -> Answer:
-            rows = [dict(row) for row in connection.execute(statement).mappings()]
-            full = len(rows) == limit
-            return Answer(rows, connection.execute(count).scalar_one() if full else len(rows))
+            rows, cut = _within(connection, statement, self._most, stream=long and not dsl.computed)
+            if len(rows) < limit and not cut:
+                return Answer(rows, len(rows))
+            total = connection.execute(count).scalar_one()
+            return Answer(rows, total, more=total == COUNTED, cut=cut)
 
-        answer: Answer = await self._read(work, dsl.model)
+        answer: Answer = await self._engine.read(work, self._names(reached(dsl, self.schemas)))
         return answer
 
     async def samples(self, model: str, permit: Permit | None) -> Samples:
@@ -88,14 +88,14 @@ class Store:
         if key in self._samples and time.monotonic() - taken < SAMPLE_SECONDS:
             self._samples.move_to_end(key)
             return known
-        compiler, schema = self._compiler(model), self.schema(model)
-        fields = [field for field in schema.texts if not field.long and not field.options]
-        statements = {field.name: compiler.sample(field, permit, SAMPLE_ROWS, SAMPLE_VALUES) for field in fields}
+        fields = [field for field in self.schemas[model].texts if not field.long and not field.options]
+        permits = {model: permit}
+        asked = {one.name: self._compiler.sample(model, one, permits, SAMPLE_ROWS, SAMPLE_VALUES) for one in fields}
 
         def work(connection: Connection) -> Samples:
-            return {name: _short(connection.execute(one).scalars().all()) for name, one in statements.items()}
+            return {name: _short(connection.execute(one).scalars().all()) for name, one in asked.items()}
 
-        found: Samples = await self._read(work, model)
+        found: Samples = await self._engine.read(work, self._names([model]))
         self._samples[key] = (time.monotonic(), found)
         while len(self._samples) > SAMPLES:
             self._samples.popitem(last=False)
@@ -103,56 +103,37 @@ class Store:
 
     async def load(self, model: str, now: datetime | None) -> Loaded:
         """Create and fill a model's table. `now` (UTC): the time of rows that do not say theirs. Raises HostError."""
-        spec = self._spec(model)
-
-        def work() -> Loaded:
-            loaded: Loaded = self._engines.write(lambda connection: load_model(connection, spec, now))
-            return loaded
-
+        spec = self._tables[model].spec
         self._samples.clear()
-        return await anyio.to_thread.run_sync(work)
+        loaded: Loaded = await self._engine.write(lambda connection: load_model(connection, spec, now))
+        return loaded
 
     async def close(self) -> None:
-        await anyio.to_thread.run_sync(self._engines.close)
+        await self._engine.close()
 
-    async def _read(self, work: Callable[[Connection], Any], model: str) -> Any:
-        tables = [self._spec(model).table.name]
-        return await _stoppable(lambda stop: self._engines.read(work, tables, stop))
-
-    def _spec(self, model: str) -> ModelSpec:
-        if model not in self._models:
-            raise UnknownName("model", model, self._models)
-        return self._models[model]
-
-    def _compiler(self, model: str) -> Compiler:
-        if model not in self._compilers:
-            spec = self._spec(model)
-            self._compilers[model] = Compiler(spec, self.schema(model), table_of(spec), self._engines.dialect)
-        return self._compilers[model]
+    def _names(self, models: Sequence[str]) -> list[str]:
+        return [self._tables[model].table.name for model in models]
 
 
-async def _stoppable(work: Callable[[Event], Any]) -> Any:
-    """`work` in a thread. When the caller is cancelled the event is set, and the thread's end is waited for."""
-    stop, answer, failed = Event(), None, None
+def _within(connection: Connection, statement: sa.Select[Any], most: int, *, stream: bool) -> tuple[list[Row], bool]:
+    """The rows that fit into so many bytes, and whether there were more. `stream`: rows are fetched a few at a time, so that a
+    large answer is never held whole; short rows are quicker at once."""
+    options = {"stream_results": True, "max_row_buffer": AT_ONCE} if stream else {}
+    result = connection.execute(statement, execution_options=options)
+    rows: list[Row] = []
+    size = 0
+    for row in result.mappings():
+        size += sum(map(_size, row.values()))
+        if size > most and rows:
+            result.close() if connection.dialect.name == "sqlite" else connection.invalidate()  # rather than read the rest
+            return rows, True
+        rows.append(dict(row))
+    return rows, False
 
-    async def stop_when_cancelled() -> None:
-        try:
-            await anyio.sleep_forever()
-        finally:
-            stop.set()
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(stop_when_cancelled)
-        with anyio.CancelScope(shield=True):
-            try:
-                answer = await anyio.to_thread.run_sync(work, stop)
-            except HostError as exc:
-                failed = exc  # raised outside: a task group would wrap it
-        tasks.cancel_scope.cancel()
-    if failed is not None:
-        await anyio.lowlevel.checkpoint_if_cancelled()  # it failed because it was stopped
-        raise failed
-    return answer
+def _size(value: Any) -> int:
+    """Roughly, in bytes."""
+    return len(value) if isinstance(value, (str, bytes)) else 8 if not isinstance(value, (dict, list)) else len(str(value))
 
 
 def _short(values: Sequence[Any]) -> tuple[str, ...]:

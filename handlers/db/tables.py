@@ -7,16 +7,18 @@ What cannot be read as its type is returned as it is stored, since one odd cell 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
-from sqlalchemy.types import TypeDecorator, TypeEngine
+from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 from handlers.db.coerce import coerce, plain
-from handlers.db.schema import Field
+from handlers.db.schema import Field, Schema, Schemas
 from host.types.specs import DELETED, PERMISSION, SHARE, TIMESTAMPS, ColumnSpec, ModelSpec
 
 
@@ -81,6 +83,67 @@ class Json(TypeDecorator[Any]):
             return value
 
 
+class Option(TypeDecorator[Any]):
+    """An enum: text, or a type of PostgreSQL's own in tables of others, which takes no value that is declared to be text."""
+
+    impl = sa.String
+    cache_ok = True
+
+    def __init__(self, length: int) -> None:
+        super().__init__(length)
+        self.length = length
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(_Untyped(self.length) if dialect.name == "postgresql" else sa.String(self.length))
+
+
+class _Untyped(UserDefinedType[Any]):
+    cache_ok = True
+
+    def __init__(self, length: int | None) -> None:
+        self.length = length
+
+    def get_col_spec(self, **_: Any) -> str:
+        return f"VARCHAR({self.length})"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A model with its table."""
+
+    spec: ModelSpec
+    schema: Schema
+    table: sa.Table
+
+    def single(self, column: str) -> bool:
+        """Whether no two rows can have the same value there."""
+        for one in self.spec.columns:
+            if one.name == column and (one.unique or one.primary or one.type == "ID"):
+                return True
+        return any(index.type == "unique" and index.columns == (column,) for index in self.spec.indexes)
+
+
+class Tables(Mapping[str, Declared]):
+    """The models of an app with their tables, each made when it is first asked for."""
+
+    def __init__(self, models: Mapping[str, ModelSpec]) -> None:
+        self._models = models
+        self.schemas = Schemas(models)
+        self._made: dict[str, Declared] = {}
+
+    def __getitem__(self, id: str) -> Declared:
+        if id not in self._made:
+            spec = self._models[id]
+            self._made[id] = Declared(spec, self.schemas[id], table_of(spec))
+        return self._made[id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._models)
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+
 def table_of(spec: ModelSpec) -> sa.Table:
     """The table of a model, in a MetaData of its own."""
     names = {column.name for column in spec.columns}
@@ -140,11 +203,11 @@ def _type(column: ColumnSpec) -> TypeEngine[Any]:
         case "json":
             return Json()
         case "enum":
-            return sa.String(column.length or max(64, *map(len, column.option)))
+            return Option(column.length or max(64, *map(len, column.option)))
         case "char":
             return sa.CHAR(column.length or 36)
         case "uuid":
-            return sa.Uuid(as_uuid=False).with_variant(sa.String(36), "sqlite")
+            return sa.Uuid(as_uuid=False).with_variant(sa.String(36), "sqlite", "mysql", "mariadb")
         case _:
             return sa.String(column.length or 255)
 

@@ -228,6 +228,10 @@ class Settings(Value):
 class DatabaseSettings(Value):
     url: str = Field(default="", description="SQLAlchemy URL; empty: SQLite under the state folder")
     timeout_ms: int = Field(default=5000, ge=1, description="Longest statement")
+    connections: int = Field(default=8, ge=1, le=200, description="Searches that ask the database at the same time; others wait")
+    result_kb: int = Field(
+        default=4096, ge=1, description="Largest result of a query; rows beyond it are left out, which is said"
+    )
 
 
 class QdrantSettings(Value):

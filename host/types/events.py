@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 
 from host.types.base import Value
-from host.types.search import Item, SearchType, Source
+from host.types.search import ComputedBy, Item, SearchType, Source
 from host.types.turn import Usage
 
 NodeStatus = Literal["running", "completed", "failed"]
@@ -172,6 +172,9 @@ class Cited(Value):
     document_id: str = ""
     model: str = ""
     record_id: Any = None
+    query: ComputedBy | None = Field(
+        default=None, description="Of a figure, such as a count or a sum: the query it was computed with"
+    )
 
 
 class StreamEnd(_Event):

@@ -208,6 +208,13 @@ class SearchRequest(WebOptions, KBOptions, DBOptions):
     query: str = Field(min_length=1)
 
 
+class ComputedBy(Value):
+    """What a figure was computed with: the query, and of how many records."""
+
+    dsl: dict[str, Any]
+    rows: int
+
+
 class Item(Value):
     """One thing found. Never changed after it was handed over.
 
@@ -227,7 +234,8 @@ class Item(Value):
     collection: str = Field(default="", description="kb: the collection")
     model: str = Field(default="", description="db: the model")
     record_id: Any = Field(default=None, description="db: the primary key")
-    data: dict[str, Any] | None = Field(default=None, description="db: the record; kb: the document's fields")
+    data: dict[str, Any] | None = Field(default=None, description="db: the record or the figures; kb: the document's fields")
+    query: ComputedBy | None = Field(default=None, description="db: of figures (a count, a sum): what they were computed with")
     published: str = Field(default="", description="web: when the page was published, YYYY-MM-DD; empty: not known")
     status: Literal["listed", "fetched"] | None = Field(
         default=None, description="web: `listed` with a search engine's snippet, or `fetched`: `content` is a passage of the page"

@@ -14,8 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from handlers.db.base import open_database
-from handlers.db.engine import Engines
-from handlers.db.store import Store
+from handlers.db.engine import engine_for
 from host.errors import SourceError, SourceTimeout
 from host.types.specs import ModelSpec
 from tests.db.conftest import Shop, shop_models
@@ -50,7 +49,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_the_search_connection_does_nothing_but_select_from_its_tables(shop: Shop, tmp_path: Path, attack: str) -> None:
-    engines = Engines(shop.url, 5000)
+    engine = engine_for(shop.url, timeout_ms=5000, connections=2, result_kb=100)
     other = tmp_path / "other.db"
     text = attack.format(other=other)
 
@@ -58,15 +57,10 @@ async def test_the_search_connection_does_nothing_but_select_from_its_tables(sho
         return connection.exec_driver_sql(text).fetchall()
 
     with pytest.raises(SourceError):
-        await anyio.to_thread.run_sync(lambda: engines.read(work, ["shop_product"], threading.Event()))
-    allowed = await anyio.to_thread.run_sync(
-        lambda: engines.read(
-            lambda connection: connection.exec_driver_sql("SELECT count(*) FROM shop_product").scalar_one(),
-            ["shop_product"],
-            threading.Event(),
-        )
-    )
-    engines.close()
+        await engine.read(work, ["shop_product"])
+    count = "SELECT count(*) FROM shop_product"
+    allowed = await engine.read(lambda connection: connection.exec_driver_sql(count).scalar_one(), ["shop_product"])
+    await engine.close()
     assert allowed == 150
     assert not other.exists()
 
@@ -123,11 +117,9 @@ async def test_a_statement_that_takes_too_long_is_ended_and_the_database_stays_u
     assert [item.record_id for item in found.items] == [7]
 
 
-async def test_a_cancelled_search_stops_its_statement_and_frees_its_thread(
-    tmp_path: Path, spec: Callable[..., ModelSpec]
-) -> None:
+async def test_a_cancelled_search_stops_its_statement_and_frees_its_thread(tmp_path: Path) -> None:
     big(tmp_path / "n.db", 30_000)
-    store = Store(f"sqlite:///{tmp_path}/n.db", 60_000, {"note": spec()})
+    engine = engine_for(f"sqlite:///{tmp_path}/n.db", timeout_ms=60_000, connections=2, result_kb=100)
     entered, left = threading.Event(), threading.Event()
     endless = sa.text("SELECT count(*) FROM note a, note b, note c")
 
@@ -140,11 +132,11 @@ async def test_a_cancelled_search_stops_its_statement_and_frees_its_thread(
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(store._read, work, "note")
+            tasks.start_soon(engine.read, work, ["note"])
             await anyio.to_thread.run_sync(entered.wait)
             tasks.cancel_scope.cancel()
     assert left.is_set()
-    await store.close()
+    await engine.close()
 
 
 async def test_a_server_that_cannot_be_used_is_named_without_its_password() -> None:
