@@ -199,10 +199,7 @@ async def open_host(
         embed.register(embedders)
         services.register(embedders, settings.embedders, app.environment)
         kb = await stack.enter_async_context(open_kb(app.state, app.collections, embedders, settings.kb_storage))
-        url = settings.database.url or f"sqlite:///{app.state.absolute() / 'data.sqlite'}"
-        limits = settings.database
-        opened = open_database(url, limits.timeout_ms, app.models, connections=limits.connections, result_kb=limits.result_kb)
-        database = await stack.enter_async_context(opened)
+        database = await stack.enter_async_context(_database(app))
         web = await stack.enter_async_context(open_web(app.environment))
         clock = _clock(now)
         memory = await stack.enter_async_context(open_memory(app.state / "memory.sqlite", clock, settings.memory))
@@ -228,6 +225,12 @@ async def open_host(
         turns = OpenTurns()
         stack.push_async_callback(turns.close)
         yield Host(app=app, machinery=machinery, kb=kb, database=database, turns=turns, providers=web.providers)
+
+
+def _database(app: App) -> AbstractAsyncContextManager[Database]:
+    said = app.settings.database
+    url = said.url or f"sqlite:///{app.state.absolute() / 'data.sqlite'}"
+    return open_database(url, said.timeout_ms, app.models, connections=said.connections, result_kb=said.result_kb)
 
 
 def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
