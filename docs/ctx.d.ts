@@ -232,10 +232,8 @@ declare module "groundhook" {
     /** Fields to return (default: all) */
     select?: string[] | null;
     /** Fields by which records are grouped; each group is one item */
-    groups?: string[] | null;
-    /** The same as `groups`. */
     group_by?: string[] | null;
-    /** The same as `groups`. */
+    /** The same as `group_by`. */
     groupBy?: string[] | null;
     /** Figures instead of records, one item a group */
     aggregates?: Aggregate[] | null;
@@ -350,12 +348,20 @@ declare module "groundhook" {
     model: string;
     /** db: the primary key */
     record_id: any;
-    /** db: the record; kb: the document's fields */
+    /** db: the record or the figures; kb: the document's fields */
     data: Record<string, any> | null;
+    /** db: of figures (a count, a sum): what they were computed with */
+    query: ComputedBy | null;
     /** web: when the page was published, YYYY-MM-DD; empty: not known */
     published: string;
     /** web: `listed` with a search engine's snippet, or `fetched`: `content` is a passage of the page */
     status: "listed" | "fetched" | null;
+  }
+
+  /** What a figure was computed with: the query, and of how many records. */
+  export interface ComputedBy {
+    dsl: Record<string, any>;
+    rows: number;
   }
 
   /** How many documents have a value. */
@@ -402,6 +408,8 @@ declare module "groundhook" {
     document_id: string;
     model: string;
     record_id: any;
+    /** Of a figure, such as a count or a sum: the query it was computed with */
+    query: ComputedBy | null;
   }
 
   /** What a language model answered. `error` says why it could not; what had arrived is in `content`. */

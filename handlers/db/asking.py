@@ -18,12 +18,12 @@ def merged(request: SearchRequest, dsl: QueryDSL, limit: int) -> QueryDSL:
     ordered = {order.field for order in orders}
     wheres = (*(request.wheres or ()), *dsl.wheres)
     most = min(limit, dsl.limit or limit)
-    if request.groups or request.aggregates:
+    if request.group_by or request.aggregates:
         return QueryDSL(
             model=dsl.model,
             select=request.select or (),
             wheres=wheres,
-            groups=request.groups or (),
+            groups=request.group_by or (),
             aggregates=request.aggregates or (),
             orders=orders,
             limit=most,
@@ -41,7 +41,7 @@ def merged(request: SearchRequest, dsl: QueryDSL, limit: int) -> QueryDSL:
 
 def unheard(request: SearchRequest, dsl: QueryDSL) -> list[str]:
     """What the caller said that has no effect, since the question asks for figures."""
-    if not dsl.computed or request.groups or request.aggregates:
+    if not dsl.computed or request.group_by or request.aggregates:
         return []
     return [name for name, said in (("select", request.select), ("orders", request.orders)) if said]
 
@@ -50,7 +50,8 @@ def missing(request: SearchRequest, schema: Schema, schemas: Mapping[str, Schema
     """The first field that the caller names and the model does not have."""
     called = {one.called for one in request.aggregates or ()}
     named = [where.field for where in conditions(request.wheres or ())] + [order.field for order in request.orders or ()]
-    named += [*(request.select or ()), *(request.groups or ()), *(one.field for one in request.aggregates or ())]
+    named += [*(request.select or ()), *(request.group_by or ())]
+    named += [one.field for one in request.aggregates or ()]
     for name in named:
         if name != EVERY_TEXT and name not in called and route(schema, name, schemas) is None:
             return name

@@ -41,7 +41,7 @@ class DBHandler:
         self._know(request.models)
         limit = request.limit or scope.settings.db.max_results
         with span("dsl_build", "query from the question", query=request.query) as node:
-            said = request.wheres or request.orders or request.aggregates or request.groups
+            said = request.wheres or request.orders or request.aggregates or request.group_by
             readings = [one for one in await self._read(request, scope) if one.asks or said]
             queries = [merged(request, reading.dsl, limit) for reading in readings]
             queries = await self._answerable(request, queries, scope)

@@ -179,9 +179,9 @@ class DBOptions(Value):
     wheres: Wheres | None = Field(default=None, description="Conditions ANDed with those of the question")
     orders: Few[tuple[Order, ...]] | None = Field(default=None, description="Sort orders")
     select: Few[tuple[str, ...]] | None = Field(default=None, description="Fields to return (default: all)")
-    groups: Few[tuple[str, ...]] | None = Field(
+    group_by: Few[tuple[str, ...]] | None = Field(
         default=None,
-        validation_alias=AliasChoices("groups", "group_by", "groupBy"),
+        validation_alias=AliasChoices("group_by", "groupBy"),
         description="Fields by which records are grouped; each group is one item",
     )
     aggregates: Few[tuple[Aggregate, ...]] | None = Field(
