@@ -1,11 +1,12 @@
-"""The shop's models in a real SQLite file, and what a search needs beside its request."""
+"""The shop's models in a real SQLite file and on real servers, and what a search needs beside its request."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from secrets import token_hex
 from shutil import copyfile
 from typing import Any
 
@@ -18,6 +19,7 @@ from host.ports import Found, Scope
 from host.types.search import SearchRequest
 from host.types.specs import ModelSpec
 from host.types.turn import Identity
+from tests.loopback.databases import Databases, NotThere, serving
 
 NOW = datetime(2026, 11, 12, 10, 0, tzinfo=UTC)  # a Thursday
 SHOP = Path(__file__).parents[2] / "assistants/shop/models"
@@ -110,3 +112,59 @@ def spec() -> Callable[..., ModelSpec]:
         return ModelSpec.model_validate({**whole, **raw})
 
     return make
+
+
+# ---------------------------------------------------------------------------------------------------- every engine
+
+ENGINES = ("sqlite", "postgresql", "mariadb")
+Fresh = Callable[[], Awaitable[str]]
+
+
+@pytest.fixture(scope="session", params=ENGINES)
+def kind(request: pytest.FixtureRequest) -> str:
+    """The engines, one after the other."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def server(kind: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases | None]:
+    """The server of an engine that has one; it is shared by the workers of a run. Skips, with the reason, where there is none."""
+    if kind == "sqlite":
+        yield None
+        return
+    base = tmp_path_factory.getbasetemp()
+    try:
+        with serving(kind, base.parent if hasattr(request.config, "workerinput") else base) as there:
+            yield there
+    except NotThere as reason:
+        pytest.skip(f"no {kind} to test with: {reason}")
+
+
+@pytest.fixture(scope="session")
+async def fresh_database(server: Databases | None, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Fresh]:
+    """Makes an empty database → its URL."""
+    made: list[str] = []
+
+    async def make() -> str:
+        made.append(f"groundhook_{token_hex(4)}")
+        return f"sqlite:///{tmp_path_factory.mktemp('new')}/x.db" if server is None else await server.create(made[-1])
+
+    yield make
+    if server is not None:
+        for name in made:
+            await server.drop(name)
+
+
+@pytest.fixture(scope="session")
+async def shop_url(fresh_database: Fresh, shop_specs: dict[str, ModelSpec]) -> str:
+    """The shop as loading leaves it, on the engine; for tests that only read."""
+    url = await fresh_database()
+    async with open_database(url, 20_000, shop_specs) as database:
+        await database.load()
+    return url
+
+
+@pytest.fixture
+async def everywhere(shop_url: str, shop_specs: dict[str, ModelSpec]) -> AsyncIterator[Shop]:
+    async with open_database(shop_url, 20_000, shop_specs) as database:
+        yield Shop(database, shop_url)

@@ -149,16 +149,15 @@ def _start_mariadb() -> str:
     )
     pid = [f"--socket={folder}/socket", f"--pid-file={folder}/pid", f"--port={port}", "--bind-address=127.0.0.1"]
     size = ["--innodb-buffer-pool-size=256M", "--skip-log-bin", "--skip-name-resolve", "--performance-schema=OFF"]
-    command = [str(server), "--no-defaults", f"--datadir={folder}/data", *pid, *quick, *size]
-    with (folder / "log").open("wb") as log:
-        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
-        process = subprocess.Popen(command, start_new_session=True, **streams, **_as("mysql"))
+    log = folder / "log"
+    command = [server, "--no-defaults", f"--datadir={folder}/data", *pid, *quick, *size]
+    _run("mysql", "sh", "-c", 'log="$0"; "$@" >"$log" 2>&1 &', log, *command)  # it serves other workers too
     url = f"mariadb://root@127.0.0.1:{port}/mysql"
     for _ in range(STARTING * 10):
-        if process.poll() is not None:
-            raise NotThere(f"mariadbd ended at once: {(folder / 'log').read_text(errors='replace')[-500:]}")
         if _reachable("mariadb", url):
             return f"{url}\n{folder}\n"
+        if log.exists() and "Aborting" in log.read_text(errors="replace"):
+            raise NotThere(f"mariadbd ended at once: {log.read_text(errors='replace')[-500:]}")
         anyio.run(anyio.sleep, 0.1)
     raise NotThere("mariadbd did not answer in time")
 
