@@ -198,7 +198,7 @@ async def open_host(
         embedders = Registry[EmbedderFactory]("embedding provider")
         embed.register(embedders)
         services.register(embedders, settings.embedders, app.environment)
-        kb = await stack.enter_async_context(open_kb(app.state, app.collections, embedders, settings.kb_storage))
+        kb = await stack.enter_async_context(open_kb(app.state, app.collections, embedders, settings.kb_storage, settings.qdrant))
         database = await stack.enter_async_context(_database(app))
         web = await stack.enter_async_context(open_web(app.environment))
         clock = _clock(now)

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -20,12 +21,15 @@ from handlers.kb.handler import KBHandler
 from handlers.kb.ingest import AddReport, Ingestion, Progress, made_with, tenant_of
 from handlers.kb.language import known_language
 from handlers.kb.store import Stored, VectorStore
-from host.config.schema import KBStorageSettings
+from host.config.schema import KBStorageSettings, QdrantSettings
 from host.errors import UnknownName
 from host.ports import Embedder, Found, Scope
 from host.registry import Registry
 from host.types.search import SearchRequest
 from host.types.specs import CollectionSpec, EmbeddingSpec
+
+if TYPE_CHECKING:
+    from handlers.kb.server import ServerStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,16 +147,27 @@ async def open_kb(
     collections: Mapping[str, CollectionSpec],
     embedders: Registry[EmbedderFactory],
     storage: KBStorageSettings,
+    qdrant: QdrantSettings | None = None,
 ) -> AsyncIterator[KnowledgeBase]:
-    """The knowledge base of a state folder. Leaving closes the connection; the worker process goes on for others until it
-    is idle."""
-    client = KBClient(state, idle_s=storage.idle_s)
+    """The knowledge base of a state folder, or of a Qdrant server when `qdrant` has a URL. Leaving closes the connection; the
+    worker process goes on for others until it is idle."""
+    store = opened_store(state, storage, qdrant)
     cache = VectorCache(state / "embeddings.sqlite", most_bytes=storage.vector_cache_mb << 20)
-    kb = KnowledgeBase(client, collections, embedders, storage, cache if storage.vector_cache_mb else None)
+    kb = KnowledgeBase(store, collections, embedders, storage, cache if storage.vector_cache_mb else None)
     try:
         yield kb
     finally:
         with anyio.CancelScope(shield=True), anyio.move_on_after(2):
             await kb.aclose()
-            await client.aclose()
+            await store.aclose()
         cache.close()
+
+
+def opened_store(state: Path, storage: KBStorageSettings, qdrant: QdrantSettings | None = None) -> KBClient | ServerStore:
+    """A store that connects when it is first asked something."""
+    if qdrant is None or not qdrant.url:
+        return KBClient(state, idle_s=storage.idle_s)
+    from handlers.kb.server import ServerStore  # its client takes a second to import
+    from handlers.kb.server_link import ServerLink
+
+    return ServerStore(ServerLink(qdrant), qdrant.prefix)

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import anyio
 
-from handlers.kb.store import Answer, Hit, Incoming, Made, Question, Stored, Told, Usage, plain, question_out
+from handlers.kb.store import Answer, Hit, Incoming, Made, Passage, Question, Stored, Told, Usage, plain, question_out
 from host.errors import StorageError, WorkerDied
 from host.types.fields import Scalar
 from host.types.filters import Filter, dumped
@@ -87,7 +87,16 @@ class KBClient:
         found = await self._ask("usage", body)
         if found is None:
             return Usage()
-        return Usage(**{**found, "documents": tuple(Stored(**raw) for raw in found["documents"])})
+        stored = tuple(Stored(**raw) for raw in found["documents"])
+        return Usage(**{**found, "documents": stored, "made": Made(**found["made"])})
+
+    async def whole(self, collection: str, tenant: str, document: str, /) -> Incoming | None:
+        raw = await self._ask("whole", {"collection": collection, "tenant": tenant, "document": document})
+        return Incoming(**{**raw, "passages": tuple(Passage(**one) for one in raw["passages"])}) if raw else None
+
+    async def swap(self, building: str, collection: str, /) -> bool:
+        done: bool = await self._ask("swap", {"collection": collection, "building": building})
+        return done
 
     async def relocate(self, collection: str, tenant: str, urls: Mapping[str, str], /) -> None:
         await self._ask("relocate", {"collection": collection, "tenant": tenant, "urls": dict(urls)})

@@ -1,92 +1,118 @@
 """One collection on disk: vectors, the list of documents, and what it is made with.
 
-`<state>/kb/<collection>/` holds `made.json` (embedding, language, tenants; written last, so that a folder without it is half
-made and starts again), `manifest.sqlite` and `shard/`. Synchronous, for the worker process alone; `put` gives way
-between batches, so that searches go on while a large document is stored.
+Its folder (`folder`) holds what it was made with, the list of documents and the vectors. Synchronous, for the worker process
+alone; `put` gives way between batches, so that searches go on while a large document is stored.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from handlers.kb import fusion
-from handlers.kb.edge import FIRST, ORDINALS, Analyser, NewPoint, Shard, shown_fields, stored_fields
-from handlers.kb.language import UNSPACED, language_of, scripts, words_can_match
+from handlers.kb import fusion, points
+from handlers.kb.edge import ORDINALS, Analyser, NewPoint, Shard
+from handlers.kb.folder import Contents, Folder
+from handlers.kb.language import language_of, scripts, words_can_match
 from handlers.kb.manifest import Manifest
-from handlers.kb.store import Answer, Hit, Incoming, Made, Question, Stored, Usage, packed, unpacked
-from host.errors import ConfigError, StorageError
+from handlers.kb.store import (
+    MOST_PASSAGES,
+    POOL,
+    Answer,
+    Hit,
+    Incoming,
+    Made,
+    Question,
+    Stored,
+    Usage,
+    agree,
+    packed,
+    refuse_without_tenant,
+    unpacked,
+)
+from host.errors import StorageError
 from host.types.fields import Scalar
 from host.types.filters import Filter
 
 BATCH = 64  # points written before others get their turn
-POOL = 64  # passages of each ranking that are fused, at least
-_PRIOR_WORDS, _PRIOR_PASSAGES = 120, 32  # the mean length before a collection has one of its own
-_MOST = (1 << ORDINALS) - 1
-_KEPT = ("passage", "content", "heading", "page", "start", "end")
+assert MOST_PASSAGES < 1 << ORDINALS
 
 
 class Collection:
     """An open collection. Raises StorageError."""
 
-    def __init__(self, id: str, folder: Path, made: Made, shard: Shard, manifest: Manifest) -> None:
+    def __init__(self, id: str, folder: Folder, contents: Contents) -> None:
         self.id = id
-        self.made = made
+        self.made = contents.made
         self._folder = folder
-        self._shard = shard
-        self._manifest = manifest
-        self._question = Analyser(made.language, 1.0)
+        self._contents = contents
+        self._shard = Shard.load(folder.path / contents.shard)
+        self._manifest = Manifest(folder.path / contents.manifest)
+        self._question = Analyser(contents.made.language, 1.0)
 
     @classmethod
-    def open(cls, folder: Path, id: str) -> Collection | None:
+    def open(cls, path: Path, id: str) -> Collection | None:
         """The collection, cleared of what a killed process left; None when there is none."""
-        try:
-            made = Made(**json.loads((folder / "made.json").read_text(encoding="utf-8")))
-        except FileNotFoundError:
+        folder = Folder(path)
+        contents = folder.read(id)
+        if contents is None:
             return None
-        except (OSError, ValueError, TypeError) as exc:
-            raise StorageError(f"collection {id!r} in {str(folder)!r} cannot be read: {exc}") from exc
-        opened = cls(id, folder, made, Shard.load(folder / "shard"), Manifest(folder / "manifest.sqlite"))
+        folder.tidy(contents)
+        opened = cls(id, folder, contents)
         opened.sweep()
         return opened
 
     @classmethod
-    def create(cls, folder: Path, id: str, made: Made, first: Incoming) -> Collection:
+    def create(cls, path: Path, id: str, made: Made, first: Incoming) -> Collection:
         if made.language == "auto":
             made = replace(made, language=language_of(" ".join(passage.text for passage in first.passages[:20])))
+        folder, contents = Folder(path), Contents(made=made)
         try:
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            shard = Shard.create(folder / "shard", made.dimensions)
-            manifest = Manifest(folder / "manifest.sqlite")
+            folder.begin()
+            shard = Shard.create(path / contents.shard, made)
             shard.index_fields({}, made.fields)
-            _write_made(folder, made)
+            shard.close()
+            folder.write(contents)
         except OSError as exc:
-            raise StorageError(f"collection {id!r} cannot be made in {str(folder)!r}: {exc.strerror or exc}") from exc
-        return cls(id, folder, made, shard, manifest)
+            raise StorageError(f"collection {id!r} cannot be made in {str(path)!r}: {exc.strerror or exc}") from exc
+        return cls(id, folder, contents)
 
     def close(self) -> None:
         self._manifest.close()
         self._shard.close()
 
+    def discard(self) -> None:
+        """Remove the collection and what it was made with: half removed it counts as not there."""
+        self.close()
+        self._folder.remove()
+
+    def replace(self, building: Collection) -> bool:
+        """Take over what `building` holds, which is gone then; both are closed. False, and nothing happened, when it does not
+        hold the same documents."""
+        if _held(self) != _held(building):
+            return False
+        self.close()
+        building.close()
+        here, there = self._folder, building._folder
+        taken = Contents(made=building.made, shard=here.free_name("shard"), manifest=here.free_name("manifest", ".sqlite"))
+        try:
+            there.forget()
+            (there.path / building._contents.shard).rename(here.path / taken.shard)
+            (there.path / building._contents.manifest).rename(here.path / taken.manifest)
+            here.write(taken)
+        except OSError as exc:
+            raise StorageError(f"collection {self.id!r} stays as it was: {exc.strerror or exc}") from exc
+        here.tidy(taken)
+        shutil.rmtree(there.path, ignore_errors=True)
+        return True
+
     def check(self, asked: Made) -> None:
         """Raises ConfigError when the collection was made with something else than is asked for now."""
-        there, now = _worded(self.made), _worded(asked)
-        same_language = asked.language in ("auto", self.made.language)
-        if there == now and same_language:
-            return
-        if not same_language:
-            there, now = f"analyser language {self.made.language!r}", f"{asked.language!r}"
-        raise ConfigError(
-            f"collection {self.id!r} was made with {there}, and is declared with {now}",
-            hint=f"declare it as it was, or remove all its documents (`groundhook kb remove {self.id} ID…`) and add them again",
-        )
+        agree(self.id, self.made, asked)
 
     def declare(self, fields: Mapping[str, str]) -> None:
         """Bring the indexes of payload fields in line with what is declared now. Raises StorageError."""
@@ -95,20 +121,23 @@ class Collection:
         try:
             self._shard.index_fields(self.made.fields, fields)
             self.made = replace(self.made, fields=dict(fields))
-            _write_made(self._folder, self.made)
+            self._contents = replace(self._contents, made=self.made)
+            self._folder.write(self._contents)
         except OSError as exc:
-            raise StorageError(f"collection {self.id!r} cannot be changed in {str(self._folder)!r}: {exc.strerror}") from exc
+            raise StorageError(f"collection {self.id!r} cannot be changed in {str(self._folder.path)!r}: {exc.strerror}") from exc
 
     def put(self, document: Incoming) -> Generator[int, None, Literal["added", "replaced"]]:
         """Store a document in place of its last version; yields after each batch how many passages are written, so that
         others get their turn. A document is shown whole when it is shown. One at a time."""
-        if len(document.passages) > _MOST:
-            raise StorageError(f"document {document.document!r} has more than {_MOST} passages", hint="split the file")
-        lexical = Analyser(self.made.language, self._mean_length(document))
+        if len(document.passages) > MOST_PASSAGES:
+            raise StorageError(f"document {document.document!r} has more than {MOST_PASSAGES} passages", hint="split the file")
         counted = Counter[str]()
         for passage in document.passages:
             counted.update(scripts(passage.text))
-        generation = self._manifest.begin(document, sum(self._length(passage.text) for passage in document.passages), counted)
+        words = sum(points.word_count(passage.text, self.made.language) for passage in document.passages)
+        mean = points.mean_length(self._manifest.words + words, self._manifest.chunks + len(document.passages))
+        lexical = Analyser(self.made.language, mean)
+        generation = self._manifest.begin(document, words, counted)
         try:
             for start in range(0, len(document.passages), BATCH):
                 self._shard.upsert(self._points(document, generation, start, lexical))
@@ -123,6 +152,7 @@ class Collection:
         return "replaced" if replaced else "added"
 
     def search(self, question: Question) -> Answer:
+        refuse_without_tenant(self.id, self.made, question.tenant)
         fits = words_can_match(question.text, self._manifest.scripts)
         vector = unpacked(question.vector)
         words = self._question.question(question.text) if fits else None
@@ -142,6 +172,7 @@ class Collection:
     def facets(
         self, tenant: str | None, fields: Sequence[str], among: Filter | None, limit: int
     ) -> dict[str, list[tuple[Scalar, int]]]:
+        refuse_without_tenant(self.id, self.made, tenant)
         known = {name: self.made.fields[name] for name in fields if name in self.made.fields}
         return self._shard.facets(known, tenant=tenant, hidden=self._manifest.hidden, among=among, limit=limit)
 
@@ -153,10 +184,21 @@ class Collection:
         wanted = range(chunks) if ordinals is None else [ordinal for ordinal in ordinals if 0 <= ordinal < chunks]
         return self._hits({generation << ORDINALS | ordinal: 1.0 for ordinal in wanted})
 
+    def whole(self, tenant: str, document: str) -> Incoming | None:
+        """A document as it was put."""
+        found = self._manifest.generation(tenant, document)
+        if found is None:
+            return None
+        generation, chunks = found
+        ids = [generation << ORDINALS | ordinal for ordinal in range(chunks)]
+        payloads, vectors = self._shard.payloads(ids), self._shard.vectors(ids)
+        kept = [(payloads[id], packed(vectors[id])) for id in ids]
+        return points.incoming(self._manifest.document(generation), kept, self.made.fields)
+
     def usage(self, tenant: str | None, documents: Sequence[str] | None = None) -> Usage:
-        size = sum(path.stat().st_blocks * 512 for path in self._folder.rglob("*") if path.is_file())
+        size = sum(path.stat().st_blocks * 512 for path in self._folder.path.rglob("*") if path.is_file())
         stored = self._manifest.stored(tenant, documents)
-        return Usage(documents=tuple(stored), disk_bytes=size, language=self.made.language)
+        return Usage(documents=tuple(stored), disk_bytes=size, made=self.made)
 
     def stored(self, tenant: str | None) -> list[Stored]:
         return self._manifest.stored(tenant)
@@ -180,14 +222,7 @@ class Collection:
                 id=generation << ORDINALS | ordinal,
                 vector=unpacked(passage.vector),
                 words=lexical.document(passage.text),
-                payload={
-                    "generation": generation,
-                    "tenant": document.tenant,
-                    "document": document.document,
-                    **({"fields": stored_fields(document.fields)} if document.fields else {}),
-                    **({FIRST: 1} if ordinal == 0 else {}),
-                    **{name: getattr(passage, name) for name in _KEPT},
-                },
+                payload={"generation": generation, **points.payload(document, ordinal)},
             )
             for ordinal, passage in enumerate(document.passages[start : start + BATCH], start)
         ]
@@ -199,29 +234,20 @@ class Collection:
         hits = []
         for id, cosine in cosines.items():
             document, title, url = self._manifest.shown(id >> ORDINALS)
-            kept = {name: payloads[id][name] for name in _KEPT}
-            kept |= {"fields": shown_fields(payloads[id].get("fields", {}), self.made.fields)}
-            vector = packed(brought[id]) if vectors else b""
-            hits.append(Hit(document=document, title=title, url=url, ordinal=id & _MOST, cosine=cosine, vector=vector, **kept))
+            hits.append(
+                points.hit(
+                    payloads[id],
+                    self.made.fields,
+                    document=document,
+                    title=title,
+                    url=url,
+                    ordinal=id & MOST_PASSAGES,
+                    cosine=cosine,
+                    vector=packed(brought[id]) if vectors else b"",
+                )
+            )
         return tuple(hits)
 
-    def _mean_length(self, document: Incoming) -> float:
-        """Words in a passage, by what is there, what is coming, and a little of what is usual."""
-        coming = sum(self._length(passage.text) for passage in document.passages)
-        words = self._manifest.words + coming + _PRIOR_WORDS * _PRIOR_PASSAGES
-        return words / (self._manifest.chunks + len(document.passages) + _PRIOR_PASSAGES)
 
-    def _length(self, text: str) -> int:
-        """About how many words; about two letters each where no spaces part them."""
-        return len(text) // 2 if self.made.language in UNSPACED else len(text.split())
-
-
-def _write_made(folder: Path, made: Made) -> None:
-    unfinished = folder / "made.json.new"
-    unfinished.write_text(json.dumps(asdict(made), indent=2) + "\n", encoding="utf-8")
-    unfinished.replace(folder / "made.json")
-
-
-def _worded(made: Made) -> str:
-    tenants = "with tenants" if made.tenanted else "without tenants"
-    return f"embedding {made.provider!r} {made.model!r} of {made.dimensions} dimensions, {tenants}"
+def _held(collection: Collection) -> set[tuple[str, str, str]]:
+    return {(stored.tenant, stored.document, stored.fingerprint) for stored in collection.stored(None)}

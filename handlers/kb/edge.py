@@ -3,9 +3,6 @@
 One `Shard` is one collection's points on disk. It is synchronous, and the engine holds the interpreter's lock in every
 call: only the knowledge base's worker process may use it. Point ids carry the generation of their document
 (`generation << 20 | ordinal`), so that a version of a document is one range of numbers.
-
-Payload fields stand under `fields` in the payload. The engine's binding matches no booleans (they become numbers on the way):
-they are stored as 0 and 1, and given back by their declared type.
 """
 
 from __future__ import annotations
@@ -19,13 +16,13 @@ from typing import Any
 import qdrant_edge as engine
 
 from handlers.kb.language import PLAIN, STEMMED, UNSPACED
+from handlers.kb.points import DENSE, FIRST, WORDS, path_of, shown_value, stored_value
+from handlers.kb.store import Made
 from host.errors import StorageError
-from host.types.fields import Fields, Scalar
-from host.types.filters import DOCUMENT, Both, Exists, Filter, Not, OneOf, Range
+from host.types.fields import Scalar
+from host.types.filters import Both, Exists, Filter, Not, OneOf, Range
 
 ORDINALS = 20  # bits of a point id for the place in the document
-DENSE, WORDS = "dense", "bm25"
-FIRST = "first"  # of the payload: the first passage of its document
 
 
 @dataclass(frozen=True)
@@ -75,10 +72,17 @@ class Shard:
         self._handle = handle
 
     @classmethod
-    def create(cls, path: Path, dimensions: int) -> Shard:
+    def create(cls, path: Path, made: Made) -> Shard:
         """Raises StorageError."""
         config = engine.EdgeConfig(
-            vectors={DENSE: engine.EdgeVectorParams(dimensions, engine.Distance.Cosine)},
+            vectors={
+                DENSE: engine.EdgeVectorParams(
+                    made.dimensions,
+                    engine.Distance.Cosine,
+                    quantization_config=_quantisation(made.quantisation),
+                    memory=engine.Memory.Cold if made.on_disk else None,
+                )
+            },
             sparse_vectors={WORDS: engine.EdgeSparseVectorParams(modifier=engine.Modifier.Idf)},
         )
         with _engine_at(path):
@@ -101,10 +105,10 @@ class Shard:
         with _engine_at(self._path):
             for name, type in before.items():
                 if now.get(name) != type and type in _INDEXES:
-                    self._handle.update(engine.UpdateOperation.delete_field_index(_path_of(name)))
+                    self._handle.update(engine.UpdateOperation.delete_field_index(path_of(name)))
             for name, type in now.items():
                 if before.get(name) != type and type in _INDEXES:
-                    self._index(_path_of(name), _INDEXES[type]())
+                    self._index(path_of(name), _INDEXES[type]())
 
     def upsert(self, points: Sequence[NewPoint]) -> None:
         made = [engine.Point(point.id, {DENSE: point.vector, WORDS: point.words}, point.payload) for point in points]
@@ -156,8 +160,8 @@ class Shard:
         for name, type in fields.items():
             with _engine_at(self._path):
                 # The engine breaks ties as it likes: all values are asked for, and cut here.
-                asked = engine.FacetRequest(_path_of(name), limit=_MOST_VALUES, exact=True, filter=whole)
-                counted = [(_shown(hit.value, type), hit.count) for hit in self._handle.facet(asked).hits]
+                asked = engine.FacetRequest(path_of(name), limit=_MOST_VALUES, exact=True, filter=whole)
+                counted = [(shown_value(hit.value, type), hit.count) for hit in self._handle.facet(asked).hits]
             found[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))[:limit]
         return found
 
@@ -185,6 +189,16 @@ class Shard:
         self._handle.update(engine.UpdateOperation.create_field_index(field, params))
 
 
+def _quantisation(wanted: str) -> engine.QuantizationConfigType | None:
+    match wanted:
+        case "scalar":
+            return engine.ScalarQuantizationConfig(engine.ScalarType.Int8, memory=engine.Memory.Pinned)
+        case "binary":
+            return engine.BinaryQuantizationConfig(memory=engine.Memory.Pinned)
+        case _:
+            return None
+
+
 def _equals(field: str, value: str | int) -> engine.FieldCondition:
     return engine.FieldCondition(field, match=engine.MatchValue(value))
 
@@ -204,44 +218,19 @@ def _condition(filter: Filter) -> Any:
     match filter:
         case OneOf(field, values):
             # Of no values the engine's condition fulfils nothing, as it should.
-            return engine.FieldCondition(_path_of(field), match=engine.MatchAny([_stored(value) for value in values]))
+            return engine.FieldCondition(path_of(field), match=engine.MatchAny([stored_value(value) for value in values]))
         case Range(field, gt, gte, lt, lte):
             moments = any(isinstance(bound, str) for bound in (gt, gte, lt, lte))
             kind: Any = engine.RangeDateTime if moments else engine.RangeFloat
-            return engine.FieldCondition(_path_of(field), range=kind(gt=gt, gte=gte, lt=lt, lte=lte))
+            return engine.FieldCondition(path_of(field), range=kind(gt=gt, gte=gte, lt=lt, lte=lte))
         case Exists(field):
-            return engine.Filter(must_not=[engine.IsEmptyCondition(_path_of(field))])
+            return engine.Filter(must_not=[engine.IsEmptyCondition(path_of(field))])
         case Not(one):
             return engine.Filter(must_not=[_condition(one)])
         case Both("and", parts):
             return engine.Filter(must=[_condition(part) for part in parts])
         case Both(_, parts):
             return engine.Filter(should=[_condition(part) for part in parts])
-
-
-def _path_of(field: str) -> str:
-    return "document" if field == DOCUMENT else f'fields."{field}"'
-
-
-def stored_fields(fields: Fields) -> dict[str, Any]:
-    """Payload fields as the engine can match them."""
-    return {name: [_stored(v) for v in value] if isinstance(value, list) else _stored(value) for name, value in fields.items()}
-
-
-def shown_fields(stored: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
-    """What `stored_fields` was made from."""
-    return {
-        name: [_shown(v, types.get(name)) for v in value] if isinstance(value, list) else _shown(value, types.get(name))
-        for name, value in stored.items()
-    }
-
-
-def _stored(value: Scalar) -> Any:
-    return int(value) if isinstance(value, bool) else value
-
-
-def _shown(value: Any, type: str | None) -> Any:
-    return bool(value) if type == "boolean" else value
 
 
 _INDEXES: Mapping[str, Callable[[], Any]] = {

@@ -78,6 +78,7 @@ def made_with(spec: CollectionSpec, embedder: Embedder, language: str) -> Made:
         language=language,
         tenanted=bool(spec.tenant_field),
         fields=spec.types,
+        **spec.storage.model_dump(),
     )
 
 

@@ -126,6 +126,12 @@ class Manifest:
             ).fetchone()
         return (row[0], row[1]) if row else None
 
+    def document(self, generation: int) -> Stored:
+        """A version as a document is listed."""
+        with self._speaking():
+            row = self._db.execute(f"select {_COLUMNS} from generations where id = ?", [generation]).fetchone()
+        return Stored(**dict(zip(_COLUMNS.split(", "), row, strict=True)))
+
     def stored(self, tenant: str | None, documents: Sequence[str] | None = None) -> list[Stored]:
         """The live documents of a tenant, or of all (None), by tenant and id; of these ids only when some are named."""
         with self._speaking():

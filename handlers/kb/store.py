@@ -11,8 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from host.errors import ConfigError, NotPermitted
 from host.types.fields import Fields, Scalar
 from host.types.filters import Filter, dumped, loaded
+
+MOST_PASSAGES = (1 << 20) - 1  # of one document
+POOL = 64  # passages of each ranking that are fused, at least
 
 Told = Callable[[int, int], None]  # passages stored, of how many
 
@@ -21,7 +25,8 @@ Told = Callable[[int, int], None]  # passages stored, of how many
 class Made:
     """What a collection is made with; a store refuses to mix. `language` may be "auto": decided by the first document
     and kept. `tenanted`: every document belongs to a tenant. `fields` are the payload fields with their types; they may change
-    without harm, and a store brings its indexes in line when a document is put."""
+    without harm, and a store brings its indexes in line when a document is put. The rest is how it lies on disk and on a
+    cluster; it is not compared, and holds from when the collection is made."""
 
     provider: str
     model: str
@@ -29,6 +34,10 @@ class Made:
     language: str = "auto"
     tenanted: bool = False
     fields: Mapping[str, str] = field(default_factory=dict)
+    shards: int = field(default=1, compare=False)
+    replicas: int = field(default=1, compare=False)
+    quantisation: Literal["none", "scalar", "binary"] = field(default="none", compare=False)
+    on_disk: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,11 +131,16 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a store holds: documents, and bytes on disk."""
+    """What a store holds: documents, and bytes on disk (0 where it does not know). `made` is None when nothing was ever
+    added."""
 
     documents: tuple[Stored, ...] = field(default=())
     disk_bytes: int = 0
-    language: str = ""
+    made: Made | None = None
+
+    @property
+    def language(self) -> str:
+        return self.made.language if self.made else ""
 
 
 class VectorStore(Protocol):
@@ -156,6 +170,15 @@ class VectorStore(Protocol):
         gives nothing."""
         ...
 
+    async def whole(self, collection: str, tenant: str, document: str, /) -> Incoming | None:
+        """A document as it was put, with its vectors; None when there is none."""
+        ...
+
+    async def swap(self, building: str, collection: str, /) -> bool:
+        """Put one collection in the place of another, which is gone then. Searches see the one or the other. False, and
+        nothing happened, when they do not hold the same documents: some were added or removed meanwhile."""
+        ...
+
     async def usage(
         self, collection: str, tenant: str | None, /, *, made: Made | None = None, documents: Sequence[str] | None = None
     ) -> Usage:
@@ -171,6 +194,31 @@ class VectorStore(Protocol):
         """Remove documents, or all of them (None), of one tenant or of all (None). Returns the ids that were there. A
         collection left empty is gone, with what it was made with."""
         ...
+
+
+def agree(collection: str, there: Made, asked: Made) -> None:
+    """Raises ConfigError when a collection was made with something else than is asked for now."""
+    was, now = _worded(there), _worded(asked)
+    same_language = asked.language in ("auto", there.language)
+    if was == now and same_language:
+        return
+    if not same_language:
+        was, now = f"analyser language {there.language!r}", f"{asked.language!r}"
+    raise ConfigError(
+        f"collection {collection!r} was made with {was}, and is declared with {now}",
+        hint=f"declare it as it was, or make it anew from what it holds: `groundhook kb rebuild {collection}`",
+    )
+
+
+def refuse_without_tenant(collection: str, made: Made, tenant: str | None) -> None:
+    """Raises NotPermitted when a collection keeps tenants apart and the question is of none: the last of several locks."""
+    if made.tenanted and not tenant:
+        raise NotPermitted(f"collection {collection!r} keeps its tenants apart, and the search names none")
+
+
+def _worded(made: Made) -> str:
+    tenants = "with tenants" if made.tenanted else "without tenants"
+    return f"embedding {made.provider!r} {made.model!r} of {made.dimensions} dimensions, {tenants}"
 
 
 def packed(vector: Sequence[float]) -> bytes:

@@ -55,6 +55,7 @@ class Worker:
         self._folder = folder
         self._tasks = tasks
         self._open: dict[str, Collection] = {}
+        self._changes = {"put": self._put, "remove": self._remove, "swap": self._swap}
         self._locks: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
 
     def connected(self) -> Link:
@@ -68,7 +69,7 @@ class Worker:
             self.stopped.set()
         elif operation == "hello":
             link.answer(id, os.getpid())
-        elif operation in ("put", "remove"):
+        elif operation in self._changes:
             self._tasks.start_soon(self._change, link, id, operation, body)
         else:
             self._answer(link, id, operation, body)
@@ -90,6 +91,9 @@ class Worker:
                 among = None if body["filter"] is None else loaded(body["filter"])
                 found = collection.facets(body["tenant"], body["fields"], among, body["limit"]) if collection else {}
                 link.answer(id, found)
+            elif operation == "whole":
+                document = collection.whole(body["tenant"], body["document"]) if collection else None
+                link.answer(id, asdict(document) if document else None)
             elif operation == "usage":
                 link.answer(id, self._usage(collection, body))
             elif operation == "relocate":
@@ -117,8 +121,7 @@ class Worker:
         self.busy += 1
         try:
             async with self._locks[body["collection"]]:
-                done = await self._put(link, body) if operation == "put" else self._remove(body)
-            link.answer(id, done)
+                link.answer(id, await self._changes[operation](link, body))
         except HostError as exc:
             link.refuse(id, exc)
         finally:
@@ -150,24 +153,34 @@ class Worker:
                 collection.close()
             raise
 
-    def _remove(self, body: Any) -> list[str]:
+    async def _remove(self, _link: Link, body: Any) -> list[str]:
         name, tenant, wanted = body["collection"], body["tenant"], body["documents"]
         collection = self._collection(name)
         if collection is None:
             return []
         gone = [stored for stored in collection.stored(tenant) if wanted is None or stored.document in wanted]
         if len(gone) == len(collection.stored(None)):
-            self._discard(name, collection)
+            del self._open[name]
+            collection.discard()
         else:
             collection.remove(gone)
         return _ids(gone)
 
-    def _discard(self, name: str, collection: Collection) -> None:
-        """Remove a collection and what it was made with: half removed it counts as not there."""
-        del self._open[name]
-        collection.close()
-        (self._path(name) / "made.json").unlink()
-        shutil.rmtree(self._path(name), ignore_errors=True)
+    async def _swap(self, _link: Link, body: Any) -> bool:
+        name, other = body["collection"], body["building"]
+        async with self._locks[other]:
+            building, collection = self._collection(other), self._collection(name)
+            if building is None:
+                raise StorageError(f"there is nothing to put in the place of collection {name!r}")
+            if collection is None:
+                return False
+            try:
+                return collection.replace(building)
+            finally:  # whatever became of them is read again from the disk
+                del self._open[name], self._open[other]
+                for one in (collection, building):
+                    with contextlib.suppress(StorageError):
+                        one.close()
 
     def _refuse_full_disk(self, document: Incoming, reserve: int) -> None:
         # The engine maps its files into memory: a disk that is full would end the process in the middle of a write.

@@ -235,8 +235,20 @@ class DatabaseSettings(Value):
 
 
 class QdrantSettings(Value):
-    url: str = Field(default="", description="A Qdrant server; empty: the embedded engine")
-    api_key: str = ""
+    """Where collections are kept when not under the state folder."""
+
+    url: str = Field(default="", description="A Qdrant server or cluster, such as https://host:6333; empty: the embedded engine")
+    api_key: str = Field(default="", description="Its key, as $ENV.NAME")
+    prefix: str = Field(
+        default="groundhook.", description="What names on the server begin with; apps that share one need their own"
+    )
+    timeout_s: float = Field(default=10.0, gt=0, description="One request in all")
+    retries: int = Field(
+        default=2, ge=0, description="Tries again for what only reads, when the server was not there or was busy"
+    )
+    prefer_grpc: bool = Field(default=False, description="Speak gRPC instead of HTTP")
+    grpc_port: int = Field(default=6334, ge=1, le=65535)
+    ca_file: str = Field(default="", description="Certificates (PEM) that a private server's is checked against; HTTP only")
 
 
 class KBStorageSettings(Value):

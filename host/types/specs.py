@@ -92,6 +92,17 @@ class PermissionSpec(Value):
         return {"named": raw} if isinstance(raw, str) else raw
 
 
+class StorageSpec(Value):
+    """How a collection lies on a Qdrant server or cluster; `quantisation` and `on_disk` hold for the embedded engine too."""
+
+    shards: int = Field(default=1, ge=1, le=1024, description="Parts that a cluster spreads over its machines")
+    replicas: int = Field(default=1, ge=1, le=64, description="Copies of each part, on different machines")
+    quantisation: Literal["none", "scalar", "binary"] = Field(
+        default="none", description="`scalar` keeps a byte a dimension in memory, `binary` a bit (for 1,024 dimensions and more)"
+    )
+    on_disk: bool = Field(default=False, description="Full vectors are read from disk instead of kept in memory")
+
+
 class CollectionSpec(Value):
     """A knowledge base collection."""
 
@@ -107,6 +118,7 @@ class CollectionSpec(Value):
     graph: bool = False
     threshold: float | None = Field(default=None, ge=0, le=1)
     permission: PermissionSpec = PermissionSpec()
+    storage: StorageSpec = StorageSpec()
 
     @field_validator("fields")
     @classmethod

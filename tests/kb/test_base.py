@@ -247,7 +247,7 @@ async def test_a_collection_made_with_another_embedding_is_refused(opens: Opens,
     async with opens(spec("docs", embedding=EmbeddingSpec(provider="hash", dimensions=32))) as kb:
         for attempt in (kb.add("docs", [folder]), search(kb, "pear")):
             with pytest.raises(
-                ConfigError, match=r"'docs' was made with.*64 dimensions.*declared with.*32 dimensions.*kb remove docs"
+                ConfigError, match=r"'docs' was made with.*64 dimensions.*declared with.*32 dimensions.*kb rebuild docs"
             ):
                 await attempt
         assert await kb.remove("docs", None) == ("a.txt",)

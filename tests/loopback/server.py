@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 429: "Too Many Requests"}
 
@@ -98,6 +99,7 @@ class Loopback:
 
     def __init__(self) -> None:
         self.port = 0
+        self.tls: ssl.SSLContext | None = None
         self.asked: list[Asked] = []
         self._answers: dict[str, list[Answer]] = {}
         self._open: set[asyncio.Task[None]] = set()
@@ -109,10 +111,10 @@ class Loopback:
     def on(self, path: str, *answers: Answer) -> None:
         self._answers[path] = list(answers)
 
-    def _answer(self, path: str) -> Answer:
-        scripted = self._answers.get(path.partition("?")[0])
+    def answer(self, asked: Asked) -> Answer:
+        scripted = self._answers.get(asked.path.partition("?")[0])
         if not scripted:
-            return Json({"detail": f"nothing is scripted for {path}"}, 404)
+            return Json({"detail": f"nothing is scripted for {asked.path}"}, 404)
         return scripted.pop(0) if len(scripted) > 1 else scripted[0]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -133,7 +135,7 @@ class Loopback:
         asked = Asked(method, path, headers, await reader.readexactly(int(headers.get("content-length", "0"))))
         self.asked.append(asked)
         try:
-            answer = self._answer(path)
+            answer = self.answer(asked)
             return await self._send(answer.answer(asked) if isinstance(answer, Reads) else answer, reader, writer)
         finally:
             if reader.at_eof() or reader.exception() is not None:
@@ -188,15 +190,24 @@ class Loopback:
                 await task
 
 
+Server = TypeVar("Server", bound=Loopback)
+
+
 @contextmanager
 def serving() -> Iterator[Loopback]:
     """A server on a free port, on a thread of its own."""
-    server = Loopback()
+    with running(Loopback()) as server:
+        yield server
+
+
+@contextmanager
+def running(server: Server) -> Iterator[Server]:
+    """The same with a server that knows its answers; on its `port`, if it has one."""
     ready = threading.Event()
     stop: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     async def run() -> None:
-        listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+        listening = await asyncio.start_server(server.serve, "127.0.0.1", server.port, ssl=server.tls)
         server.port = listening.sockets[0].getsockname()[1]
         over = asyncio.Event()
         stop.append((asyncio.get_running_loop(), over))

@@ -1,0 +1,79 @@
+"""The folder of one collection: `made.json`, which says what it was made with and which files count, and those files.
+
+`made.json` is replaced in one step, so that whatever stands beside it is either what it names or was left by a process that
+was killed; the latter is removed when the collection is opened. A folder without it is half made and counts as not there.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from handlers.kb.store import Made
+from host.errors import StorageError
+
+_FILE = "made.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """`shard` and `manifest` are names in the folder."""
+
+    made: Made
+    shard: str = "shard"
+    manifest: str = "manifest.sqlite"
+
+
+class Folder:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self, id: str) -> Contents | None:
+        """None when there is no collection. Raises StorageError."""
+        try:
+            raw = json.loads((self.path / _FILE).read_text(encoding="utf-8"))
+            made = Made(**{field.name: raw[field.name] for field in fields(Made) if field.name in raw})
+            return Contents(made=made, **{name: raw[name] for name in ("shard", "manifest") if name in raw})
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError) as exc:
+            raise StorageError(f"collection {id!r} in {str(self.path)!r} cannot be read: {exc}") from exc
+
+    def write(self, contents: Contents) -> None:
+        """From now on these files count. Raises OSError."""
+        unfinished = self.path / f"{_FILE}.new"
+        said = {**asdict(contents.made), "shard": contents.shard, "manifest": contents.manifest}
+        unfinished.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+        unfinished.replace(self.path / _FILE)
+
+    def begin(self) -> None:
+        """Start with nothing. Raises OSError."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.path.mkdir(parents=True)
+
+    def forget(self) -> None:
+        """No collection is here from now on, whatever becomes of its files."""
+        (self.path / _FILE).unlink()
+
+    def remove(self) -> None:
+        self.forget()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def free_name(self, stem: str, suffix: str = "") -> str:
+        """A name for files that take the place of others: `shard-2`."""
+        number = 2
+        while (self.path / f"{stem}-{number}{suffix}").exists():
+            number += 1
+        return f"{stem}-{number}{suffix}"
+
+    def tidy(self, contents: Contents) -> None:
+        """Remove what does not count."""
+        for path in self.path.iterdir():
+            if path.name == _FILE or path.name == contents.shard or path.name.startswith(contents.manifest):
+                continue
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)

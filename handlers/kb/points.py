@@ -1,0 +1,124 @@
+"""What both engines keep with a point: its payload, and the way back from it. Pure.
+
+Payload fields stand under `fields`. The embedded engine's binding matches no booleans (they become numbers on the way): they are
+stored as 0 and 1, and given back by their declared type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from handlers.kb.language import UNSPACED
+from handlers.kb.store import Hit, Incoming, Passage, Stored
+from host.types.fields import Fields, Scalar
+from host.types.filters import DOCUMENT
+
+DENSE, WORDS = "dense", "bm25"  # the two vectors of a point
+FIRST = "first"  # of the payload: the first passage of its document
+_PRIOR_WORDS, _PRIOR_PASSAGES = 120, 32  # the mean length before a collection has one of its own
+_AS_THEY_ARE = ("passage", "content", "heading", "page", "start", "end")
+
+
+def payload(document: Incoming, ordinal: int) -> dict[str, Any]:
+    """What is kept with a passage of a document."""
+    return {
+        "tenant": document.tenant,
+        "document": document.document,
+        **({"fields": stored_fields(document.fields)} if document.fields else {}),
+        **({FIRST: 1} if ordinal == 0 else {}),
+        **_kept(document.passages[ordinal]),
+    }
+
+
+def incoming(stored: Stored, kept: Sequence[tuple[Mapping[str, Any], bytes]], types: Mapping[str, str]) -> Incoming:
+    """A document as it was put, from its passages' payloads and vectors in order."""
+    fields = kept[0][0].get("fields", {}) if kept else {}
+    return Incoming(
+        document=stored.document,
+        tenant=stored.tenant,
+        title=stored.title,
+        url=stored.url,
+        fingerprint=stored.fingerprint,
+        bytes=stored.bytes,
+        fields=shown_fields(fields, types),
+        passages=tuple(_restored(payload, vector) for payload, vector in kept),
+    )
+
+
+def hit(
+    payload: Mapping[str, Any],
+    types: Mapping[str, str],
+    *,
+    document: str,
+    title: str,
+    url: str,
+    ordinal: int,
+    cosine: float,
+    vector: bytes = b"",
+) -> Hit:
+    """`types` are those of the payload fields."""
+    return Hit(
+        document=document,
+        title=title,
+        url=url,
+        ordinal=ordinal,
+        cosine=cosine,
+        vector=vector,
+        fields=shown_fields(payload.get("fields", {}), types),
+        **{name: payload[name] for name in _AS_THEY_ARE},
+    )
+
+
+def path_of(field: str) -> str:
+    """Where a field stands in the payload."""
+    return "document" if field == DOCUMENT else f'fields."{field}"'
+
+
+def stored_fields(fields: Fields) -> dict[str, Any]:
+    """Payload fields as the engines can match them."""
+    return {
+        name: [stored_value(v) for v in value] if isinstance(value, list) else stored_value(value)
+        for name, value in fields.items()
+    }
+
+
+def shown_fields(stored: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
+    """What `stored_fields` was made from."""
+    return {
+        name: [shown_value(v, types.get(name)) for v in value] if isinstance(value, list) else shown_value(value, types.get(name))
+        for name, value in stored.items()
+    }
+
+
+def stored_value(value: Scalar) -> Any:
+    return int(value) if isinstance(value, bool) else value
+
+
+def shown_value(value: Any, type: str | None) -> Any:
+    return bool(value) if type == "boolean" else value
+
+
+def word_count(text: str, language: str) -> int:
+    """About how many words; about two letters each where no spaces part them."""
+    return len(text) // 2 if language in UNSPACED else len(text.split())
+
+
+def mean_length(words: int, passages: int) -> float:
+    """Words in a passage: of what is there and what is coming, and a little of what is usual."""
+    return (words + _PRIOR_WORDS * _PRIOR_PASSAGES) / (passages + _PRIOR_PASSAGES)
+
+
+def _kept(passage: Passage) -> dict[str, Any]:
+    """A passage without its vector. `text` is kept as what it has before the content, which it ends with as a rule."""
+    kept = {name: getattr(passage, name) for name in _AS_THEY_ARE}
+    if passage.text.endswith(passage.content):
+        kept["lead"] = passage.text[: len(passage.text) - len(passage.content)]
+    else:
+        kept["text"] = passage.text
+    return kept
+
+
+def _restored(payload: Mapping[str, Any], vector: bytes) -> Passage:
+    text = payload.get("text", payload.get("lead", "") + payload["content"])
+    return Passage(text=text, vector=vector, **{name: payload[name] for name in _AS_THEY_ARE})

@@ -1,0 +1,292 @@
+"""Collections on a Qdrant server or cluster: a `VectorStore` shared by any number of hosts, with nothing kept here.
+
+A collection is a Qdrant collection behind an alias, which a rebuild moves. It holds a point for each passage and, without
+vectors, a record for each document. The record is the one point at which a document becomes visible: it names the version
+whose passages count, and is written in one step. A version's passages are written hidden, then shown, then named by the record;
+then those of the version before are removed. Searches see the old document or the new one, never a part, although
+Qdrant has no transactions: see `server_search`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Literal
+
+import anyio
+from qdrant_client import models
+
+from handlers.kb import points, server_search
+from handlers.kb.edge import Analyser
+from handlers.kb.server_collections import Collections
+from handlers.kb.server_filter import of_document, of_record, of_records, of_version
+from handlers.kb.server_layout import kept_of, passage_id, passage_points, record_id, record_point, stored_of
+from handlers.kb.server_link import Refused, ServerLink
+from handlers.kb.server_search import Changed, Known
+from handlers.kb.store import (
+    MOST_PASSAGES,
+    Answer,
+    Hit,
+    Incoming,
+    Made,
+    Question,
+    Stored,
+    Told,
+    Usage,
+    agree,
+    refuse_without_tenant,
+)
+from host.errors import StorageError
+from host.types.fields import Scalar
+from host.types.filters import Filter
+
+BATCH = 64  # passages in one request
+_PAGE = 500  # records in one answer
+_MOST_VALUES = 10_000  # of one facet
+_ROUNDS = 8  # searches made again because a document was being replaced
+
+
+class ServerStore:
+    """A `VectorStore` for one event loop. Close it with `aclose`."""
+
+    def __init__(self, link: ServerLink, prefix: str) -> None:
+        self._link = link
+        self._collections = Collections(link, prefix)
+        self._writing: defaultdict[tuple[str, str, str], anyio.Lock] = defaultdict(anyio.Lock)
+
+    async def aclose(self) -> None:
+        await self._link.aclose()
+
+    async def put(
+        self, collection: str, made: Made, document: Incoming, /, *, reserve_bytes: int = 0, told: Told | None = None
+    ) -> Literal["added", "replaced"]:
+        """The server looks after its own disk: `reserve_bytes` means nothing here."""
+        if len(document.passages) > MOST_PASSAGES:
+            raise StorageError(f"document {document.document!r} has more than {MOST_PASSAGES} passages", hint="split the file")
+        async with self._writing[collection, document.tenant, document.document]:
+            try:
+                return await self._put(await self._collections.to_write(collection, made, document), document, told)
+            except Refused as exc:
+                if exc.status != 404:
+                    raise
+            self._collections.forget(collection)  # removed meanwhile by someone else: it is made again
+            return await self._put(await self._collections.to_write(collection, made, document), document, told)
+
+    async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
+        refuse_without_tenant(collection, made, question.tenant)
+        without: dict[str, str] = {}
+        for _ in range(_ROUNDS):
+            known = await self._collections.look(collection)
+            if known is None:
+                return Answer(exists=False)
+            agree(collection, known.made, made)
+            try:
+                answer = await server_search.search(self._link, known, question, without)
+            except Changed:
+                self._collections.forget(collection)
+            except Refused as exc:
+                # Removed, or made anew with vectors of another size. Where it is as it was, the refusal stands.
+                self._collections.forget(collection)
+                again = await self._collections.look(collection)
+                if exc.status not in (400, 404) or (again and again.made == known.made):
+                    raise
+            else:
+                if answer is not None:
+                    return answer
+        raise StorageError(f"collection {collection!r} changes faster than it can be searched", hint="try again")
+
+    async def passages(
+        self, collection: str, tenant: str | None, document: str, /, *, ordinals: Sequence[int] | None = None
+    ) -> tuple[Hit, ...]:
+        found = await self._whole(collection, tenant or "", document, ordinals, vectors=False)
+        if found is None:
+            return ()
+        known, record, records = found
+        return tuple(
+            points.hit(
+                passage.payload or {},
+                known.made.fields,
+                document=document,
+                title=record["title"],
+                url=record["url"],
+                ordinal=(passage.payload or {})["ordinal"],
+                cosine=1.0,
+            )
+            for passage in records
+        )
+
+    async def whole(self, collection: str, tenant: str, document: str, /) -> Incoming | None:
+        found = await self._whole(collection, tenant, document, None, vectors=True)
+        if found is None:
+            return None
+        known, record, records = found
+        return points.incoming(stored_of(record), [kept_of(passage) for passage in records], known.made.fields)
+
+    async def facets(
+        self, collection: str, tenant: str | None, fields: Sequence[str], filter: Filter | None, limit: int, /
+    ) -> dict[str, list[tuple[Scalar, int]]]:
+        known = await self._collections.look(collection)
+        if known is None:
+            return {}
+        refuse_without_tenant(collection, known.made, tenant)
+        found: dict[str, list[tuple[Scalar, int]]] = {}
+        for name in fields:
+            if name in known.made.fields:
+                counted = await self._facet(known, name, of_records(tenant, filter))
+                found[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))[:limit]
+        return found
+
+    async def usage(
+        self, collection: str, tenant: str | None, /, *, made: Made | None = None, documents: Sequence[str] | None = None
+    ) -> Usage:
+        """What documents take on the server's disks it does not say: `disk_bytes` is 0."""
+        self._collections.forget(collection)
+        known = await self._collections.look(collection)
+        if known is None:
+            return Usage()
+        if made is not None:
+            agree(collection, known.made, made)
+        stored = [one async for one in self._stored(known, of_records(tenant, documents=documents))]
+        return Usage(documents=tuple(sorted(stored, key=_listed)), made=known.made)
+
+    async def relocate(self, collection: str, tenant: str, urls: Mapping[str, str], /) -> None:
+        known = await self._collections.look(collection)
+        if known is None:
+            return
+        for document, url in urls.items():
+            await self._set(known.name, {"url": url}, of_record(record_id(tenant, document)))
+
+    async def remove(self, collection: str, tenant: str | None, documents: Sequence[str] | None, /) -> list[str]:
+        known = await self._collections.look(collection)
+        if known is None:
+            return []
+        everything = [stored async for stored in self._stored(known, of_records(None))]
+        mine = [stored for stored in everything if tenant is None or stored.tenant == tenant]
+        wanted = None if documents is None else set(documents)
+        gone = sorted((stored for stored in mine if wanted is None or stored.document in wanted), key=_listed)
+        if len(gone) == len(everything):
+            await self._collections.discard(collection)
+        else:
+            for stored in gone:  # its record first: from then on no search shows it
+                record = record_id(stored.tenant, stored.document)
+                await self._delete(known.name, models.PointIdsList(points=[record]))
+                await self._delete(known.name, models.FilterSelector(filter=of_document(stored.tenant, stored.document)))
+            self._collections.forget(collection)
+        return [stored.document for stored in gone]
+
+    async def swap(self, building: str, collection: str, /) -> bool:
+        new, old = await self._held(building), await self._held(collection)
+        if new is None:
+            raise StorageError(f"there is nothing to put in the place of collection {collection!r}")
+        if new != old:
+            return False
+        await self._collections.swap(building, collection)
+        return True
+
+    # ---- points
+
+    async def _put(self, known: Known, document: Incoming, told: Told | None) -> Literal["added", "replaced"]:
+        version, name, language = str(uuid.uuid4()), known.name, known.made.language
+        ids = [passage_id(version, ordinal) for ordinal in range(len(document.passages))]
+        record = record_point(document, version, language)
+        words = (record.payload or {})["words"]
+        analyser = Analyser(language, points.mean_length(known.words + words, known.chunks + len(ids)))
+        try:
+            for start in range(0, len(ids), BATCH):
+                await self._upsert(name, passage_points(document, version, start, BATCH, analyser))
+                if told is not None:
+                    told(min(start + BATCH, len(ids)), len(ids))
+            before = await self._collections.record(name, str(record.id))
+            await self._set(name, {"hidden": False}, of_version(version))
+            await self._upsert(name, [record])
+        except BaseException:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(2):
+                await self._abandon(name, ids)
+            raise
+        known.count(record.payload or {})
+        await self._sweep(name, document)
+        return "replaced" if before else "added"
+
+    async def _sweep(self, name: str, document: Incoming) -> None:
+        """Remove versions of a document that were shown and do not count: the one before, and those of hosts that were stopped
+        at the last step. Hidden ones may still be being written by somebody."""
+        counted = await self._link.read(
+            lambda client: client.facet(
+                name, "version", of_document(document.tenant, document.document, shown=True), limit=_MOST_VALUES, exact=True
+            )
+        )
+        record = await self._collections.record(name, record_id(document.tenant, document.document)) or {}
+        for version in {str(hit.value) for hit in counted.hits} - {record.get("version")}:
+            await self._delete(name, models.FilterSelector(filter=of_version(version)))
+
+    async def _abandon(self, name: str, ids: Sequence[str]) -> None:
+        """Points of a version that will never count. Where they cannot be removed they stay hidden."""
+        try:
+            await self._delete(name, models.PointIdsList(points=list(ids)))
+        except StorageError:
+            return
+
+    async def _whole(
+        self, collection: str, tenant: str, document: str, ordinals: Sequence[int] | None, *, vectors: bool
+    ) -> tuple[Known, Mapping[str, Any], list[models.Record]] | None:
+        """A document's record, and its passages or some of them, all of one version."""
+        known = await self._collections.look(collection)
+        if known is None:
+            return None
+        for _ in range(_ROUNDS):
+            record = await self._collections.record(known.name, record_id(tenant, document))
+            if record is None:
+                return None
+            chunks = range(record["chunks"])
+            wanted = chunks if ordinals is None else [ordinal for ordinal in ordinals if ordinal in chunks]
+            ids = [passage_id(record["version"], ordinal) for ordinal in wanted]
+            found: dict[str, models.Record] = {}
+            for start in range(0, len(ids), _PAGE):
+                found |= await self._retrieve(known.name, ids[start : start + _PAGE], vectors=vectors)
+            if found.keys() >= set(ids):
+                return known, record, [found[id] for id in ids]
+        raise StorageError(f"document {document!r} changes faster than it can be read", hint="try again")
+
+    async def _retrieve(self, name: str, ids: Sequence[str], *, vectors: bool) -> dict[str, models.Record]:
+        wanted: Any = [points.DENSE] if vectors else False
+        records = await self._link.read(lambda client: client.retrieve(name, ids, with_payload=True, with_vectors=wanted))
+        return {str(record.id): record for record in records}
+
+    async def _facet(self, known: Known, field: str, among: models.Filter) -> list[tuple[Scalar, int]]:
+        # Ties are broken as the server likes: all values are asked for, and cut here.
+        counted = await self._link.read(
+            lambda client: client.facet(known.name, points.path_of(field), among, limit=_MOST_VALUES, exact=True)
+        )
+        return [(points.shown_value(hit.value, known.made.fields[field]), hit.count) for hit in counted.hits]
+
+    async def _stored(self, known: Known, wanted: models.Filter) -> AsyncIterator[Stored]:
+        offset: Any = None
+        while True:
+            page, offset = await self._page(known.name, wanted, offset)
+            for record in page:
+                yield stored_of(record.payload or {})
+            if offset is None:
+                return
+
+    async def _page(self, name: str, wanted: models.Filter, offset: Any) -> tuple[list[models.Record], Any]:
+        return await self._link.read(lambda client: client.scroll(name, wanted, _PAGE, offset=offset))
+
+    async def _held(self, collection: str) -> set[tuple[str, str, str]] | None:
+        known = await self._collections.look(collection)
+        if known is None:
+            return None
+        return {(stored.tenant, stored.document, stored.fingerprint) async for stored in self._stored(known, of_records(None))}
+
+    async def _upsert(self, name: str, batch: Sequence[models.PointStruct]) -> None:
+        await self._link.write(lambda client: client.upsert(name, list(batch)))
+
+    async def _set(self, name: str, payload: dict[str, Any], of: models.Filter) -> None:
+        await self._link.write(lambda client: client.set_payload(name, payload, of))
+
+    async def _delete(self, name: str, selector: Any) -> None:
+        await self._link.write(lambda client: client.delete(name, selector))
+
+
+def _listed(stored: Stored) -> tuple[str, str]:
+    return stored.tenant, stored.document

@@ -1,0 +1,153 @@
+"""Collections of a Qdrant server by the ids that Groundhook knows them by: found, made, removed, put in another's place.
+
+What a search needs to know of a collection (what it was made with, how its text is) is asked once a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import anyio
+from qdrant_client import models
+
+from handlers.kb.language import language_of
+from handlers.kb.points import path_of
+from handlers.kb.server_filter import of_records
+from handlers.kb.server_layout import FIELDS, MADE_ID, alias, creation, indexes, made_of, made_point
+from handlers.kb.server_link import Refused, ServerLink
+from handlers.kb.server_search import Known
+from handlers.kb.store import Incoming, Made, agree
+from host.errors import StorageError
+
+_SAMPLE = 1000  # documents that say what a collection's text is like; ids are hashes, so the first ones are any
+_KNOWN_S = 60.0  # how long that is taken for true
+_LOOKS, _BETWEEN_S = 20, 0.25  # for a collection that another host is making
+
+
+class Collections:
+    def __init__(self, link: ServerLink, prefix: str) -> None:
+        self._link = link
+        self._prefix = prefix
+        self._known: dict[str, Known] = {}
+        self._creating: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
+
+    def forget(self, *collections: str) -> None:
+        for collection in collections:
+            self._known.pop(collection, None)
+
+    async def look(self, collection: str) -> Known | None:
+        """What is known of a collection; None when there is none."""
+        known = self._known.get(collection)
+        now = asyncio.get_running_loop().time()
+        if known is not None and known.until > now:
+            return known
+        self.forget(collection)
+        name = alias(self._prefix, collection)
+        try:
+            made = made_of(await self.record(name, MADE_ID))
+            sample, _ = await self._link.read(
+                lambda client: client.scroll(name, of_records(None), _SAMPLE, with_payload=["words", "chunks", "scripts"])
+            )
+        except Refused as exc:
+            if exc.status == 404:
+                return None
+            raise
+        if made is None:
+            raise StorageError(
+                f"collection {name!r} on {self._link.url!r} was not made by Groundhook", hint="choose another qdrant.prefix"
+            )
+        known = Known(name, made, until=now + _KNOWN_S)
+        for record in sample:
+            known.count(record.payload or {})
+        return self._known.setdefault(collection, known)
+
+    async def to_write(self, collection: str, made: Made, first: Incoming) -> Known:
+        """A collection to put documents into, made when there is none. Raises ConfigError when it was made with something
+        else."""
+        async with self._creating[collection]:
+            known = await self.look(collection) or await self._create(collection, made, first)
+        agree(collection, known.made, made)
+        if known.made.fields != made.fields:
+            await self._declare(known, made.fields)
+        return known
+
+    async def discard(self, collection: str) -> None:
+        physical = await self._behind(collection)
+        self.forget(collection)
+        if physical is not None:
+            await self._link.write(lambda client: client.update_collection_aliases([self._dropped(collection)]))
+            await self._link.write(lambda client: client.delete_collection(physical))
+
+    async def swap(self, building: str, collection: str) -> None:
+        """Put one in the other's place."""
+        new, old = await self._behind(building), await self._behind(collection)
+        if new is None or old is None:
+            raise StorageError(f"collection {collection!r} was removed meanwhile")
+        moves: list[Any] = [self._dropped(collection), self._dropped(building), self._named(new, collection)]
+        await self._link.write(lambda client: client.update_collection_aliases(moves))
+        self.forget(building, collection)
+        await self._link.write(lambda client: client.delete_collection(old))
+
+    async def record(self, name: str, id: str) -> Mapping[str, Any] | None:
+        found = await self._link.read(lambda client: client.retrieve(name, [id]))
+        return found[0].payload if found else None
+
+    async def _create(self, collection: str, made: Made, first: Incoming) -> Known:
+        if made.language == "auto":
+            made = replace(made, language=language_of(" ".join(passage.text for passage in first.passages[:20])))
+        try:
+            await self._make(collection, made)
+        except Refused as exc:
+            if exc.status != 409:  # another host makes it at this moment
+                raise
+        for _ in range(_LOOKS):
+            if (known := await self.look(collection)) is not None:
+                return known
+            await anyio.sleep(_BETWEEN_S)
+        raise StorageError(f"collection {collection!r} could not be made on {self._link.url!r}", hint="try again")
+
+    async def _make(self, collection: str, made: Made) -> None:
+        """It has its name when it is whole; before that it is nobody's."""
+        stem = alias(self._prefix, collection) + "@"
+        there = (await self._link.read(lambda client: client.get_collections())).collections
+        numbers = [one.name.removeprefix(stem) for one in there if one.name.startswith(stem)]
+        physical = f"{stem}{1 + max((int(number) for number in numbers if number.isdigit()), default=0)}"
+        await self._link.write(lambda client: client.create_collection(physical, **creation(made)))
+        for index in indexes(made):
+            await self._index(physical, *index)
+        await self._link.write(lambda client: client.upsert(physical, [made_point(made)]))
+        await self._link.write(lambda client: client.update_collection_aliases([self._named(physical, collection)]))
+
+    async def _declare(self, known: Known, fields: Mapping[str, str]) -> None:
+        """Bring the indexes of payload fields in line with what is declared now."""
+        before = known.made.fields
+        for field in [path_of(name) for name, type in before.items() if fields.get(name) != type and type in FIELDS]:
+            await self._unindex(known.name, field)
+        for name, type in fields.items():
+            if before.get(name) != type and type in FIELDS:
+                await self._index(known.name, path_of(name), FIELDS[type])
+        known.made = replace(known.made, fields=dict(fields))
+        await self._link.write(lambda client: client.upsert(known.name, [made_point(known.made)]))
+
+    async def _unindex(self, name: str, field: str) -> None:
+        await self._link.write(lambda client: client.delete_payload_index(name, field))
+
+    async def _index(self, name: str, field: str, schema: Any) -> None:
+        await self._link.write(lambda client: client.create_payload_index(name, field, schema))
+
+    async def _behind(self, collection: str) -> str | None:
+        """The Qdrant collection behind a name."""
+        name = alias(self._prefix, collection)
+        found = await self._link.read(lambda client: client.get_aliases())
+        return next((one.collection_name for one in found.aliases if one.alias_name == name), None)
+
+    def _named(self, physical: str, collection: str) -> models.CreateAliasOperation:
+        name = alias(self._prefix, collection)
+        return models.CreateAliasOperation(create_alias=models.CreateAlias(collection_name=physical, alias_name=name))
+
+    def _dropped(self, collection: str) -> models.DeleteAliasOperation:
+        return models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias(self._prefix, collection)))

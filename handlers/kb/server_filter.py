@@ -1,0 +1,75 @@
+"""Conditions for a Qdrant server: filters on payload fields, and those that say whose points count. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from qdrant_client import models
+
+from handlers.kb.points import path_of, stored_value
+from host.types.filters import Both, Exists, Filter, Not, OneOf, Range
+
+RECORD, MADE = "document", "made"  # `kind` of records; passages have none
+
+
+def of_passages(tenant: str | None, without: Collection[str], among: Filter | None) -> models.Filter:
+    """Passages that a search may find."""
+    must = [*_tenant(tenant), *([_condition(among)] if among else [])]
+    must_not = [equals("hidden", True), *([one_of("version", without)] if without else [])]
+    return models.Filter(must=must or None, must_not=must_not)
+
+
+def of_tenant(tenant: str) -> models.Filter:
+    return models.Filter(must=_tenant(tenant))
+
+
+def of_records(tenant: str | None, among: Filter | None = None, documents: Sequence[str] | None = None) -> models.Filter:
+    """Records of documents; `tenant` None: of all."""
+    named = [] if documents is None else [one_of("document", documents)]
+    return models.Filter(must=[equals("kind", RECORD), *_tenant(tenant), *named, *([_condition(among)] if among else [])])
+
+
+def of_record(id: str) -> models.Filter:
+    return models.Filter(must=[models.HasIdCondition(has_id=[id])])
+
+
+def of_version(version: str) -> models.Filter:
+    return models.Filter(must=[equals("version", version)], must_not=[equals("kind", RECORD)])
+
+
+def of_document(tenant: str, document: str, *, shown: bool = False) -> models.Filter:
+    """A document's passages, of all versions, or of those that searches may meet."""
+    hidden = [equals("hidden", True)] if shown else []
+    return models.Filter(must=[*_tenant(tenant), equals("document", document)], must_not=[*hidden, equals("kind", RECORD)])
+
+
+def equals(key: str, value: str | bool) -> models.Condition:
+    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
+
+
+def one_of(key: str, values: Collection[Any]) -> models.Condition:
+    return models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))
+
+
+def _tenant(tenant: str | None) -> list[models.Condition]:
+    return [] if tenant is None else [equals("tenant", tenant)]
+
+
+def _condition(filter: Filter) -> models.Condition:
+    match filter:
+        case OneOf(field, values):
+            return one_of(path_of(field), [stored_value(value) for value in values])
+        case Range(field, gt, gte, lt, lte):
+            moments = any(isinstance(bound, str) for bound in (gt, gte, lt, lte))
+            kind: Any = models.DatetimeRange if moments else models.Range
+            return models.FieldCondition(key=path_of(field), range=kind(gt=gt, gte=gte, lt=lt, lte=lte))
+        case Exists(field):
+            empty = models.IsEmptyCondition(is_empty=models.PayloadField(key=path_of(field)))
+            return models.Filter(must_not=[empty])
+        case Not(one):
+            return models.Filter(must_not=[_condition(one)])
+        case Both("and", parts):
+            return models.Filter(must=[_condition(part) for part in parts])
+        case Both(_, parts):
+            return models.Filter(should=[_condition(part) for part in parts])

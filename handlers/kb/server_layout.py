@@ -1,0 +1,163 @@
+"""How a collection lies on a Qdrant server: names, points, indexes. Pure.
+
+Three kinds of points share a Qdrant collection: passages, with both vectors; a record for each document, without; and one
+record of what the collection was made with. Ids are derived from what a point is, so that a document's passages are
+found without a search.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from qdrant_client import models
+
+from handlers.kb import points
+from handlers.kb.edge import Analyser
+from handlers.kb.language import scripts
+from handlers.kb.server_filter import MADE, RECORD
+from handlers.kb.store import Incoming, Made, Stored, packed, unpacked
+
+MADE_ID = str(uuid.uuid5(uuid.NAMESPACE_URL, "groundhook:made"))
+_STORED = tuple(field.name for field in fields(Stored))
+
+
+def alias(prefix: str, collection: str) -> str:
+    """What a collection is called on the server: letters, digits, `.`, `-` and `~` as they are, other bytes as `_xx`."""
+    escaped = re.sub(r"[^A-Za-z0-9.~-]", lambda match: "".join(f"_{byte:02x}" for byte in match[0].encode()), collection)
+    return prefix + escaped
+
+
+def record_id(tenant: str, document: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, "groundhook:" + json.dumps([tenant, document])))
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A passage of a version of a document; the order is that in which equally good ones are shown."""
+
+    tenant: str
+    document: str
+    ordinal: int
+    version: str
+
+    @property
+    def point(self) -> str:
+        return passage_id(self.version, self.ordinal)
+
+    @property
+    def record(self) -> str:
+        return record_id(self.tenant, self.document)
+
+
+PLACE = [field.name for field in fields(Place)]
+
+
+def place(payload: Mapping[str, Any] | None) -> Place:
+    return Place(**{name: (payload or {})[name] for name in PLACE})
+
+
+def passage_id(version: str, ordinal: int) -> str:
+    return str(uuid.uuid5(uuid.UUID(version), str(ordinal)))
+
+
+def passage_points(document: Incoming, version: str, start: int, batch: int, analyser: Analyser) -> list[models.PointStruct]:
+    made = []
+    for ordinal, passage in enumerate(document.passages[start : start + batch], start):
+        words = analyser.document(passage.text)
+        vectors: dict[str, Any] = {
+            points.DENSE: unpacked(passage.vector),
+            points.WORDS: models.SparseVector(indices=list(words.indices), values=list(words.values)),
+        }
+        where = Place(document.tenant, document.document, ordinal, version)
+        payload = {**asdict(where), "hidden": True, **points.payload(document, ordinal)}
+        made.append(models.PointStruct(id=passage_id(version, ordinal), vector=vectors, payload=payload))
+    return made
+
+
+def record_point(document: Incoming, version: str, language: str) -> models.PointStruct:
+    counted = Counter[str]()
+    for passage in document.passages:
+        counted.update(scripts(passage.text))
+    payload = {
+        **{name: getattr(document, name) for name in _STORED if name != "chunks"},
+        "kind": RECORD,
+        "fields": points.stored_fields(document.fields),
+        "version": version,
+        "chunks": len(document.passages),
+        "words": sum(points.word_count(passage.text, language) for passage in document.passages),
+        "scripts": dict(sorted(counted.items())),
+    }
+    return models.PointStruct(id=record_id(document.tenant, document.document), vector={}, payload=payload)
+
+
+def made_point(made: Made) -> models.PointStruct:
+    return models.PointStruct(id=MADE_ID, vector={}, payload={"kind": MADE, **asdict(made)})
+
+
+def made_of(payload: Mapping[str, Any] | None) -> Made | None:
+    if payload is None:
+        return None
+    known = {field.name for field in fields(Made)}
+    return Made(**{name: value for name, value in payload.items() if name in known})
+
+
+def stored_of(payload: Mapping[str, Any]) -> Stored:
+    return Stored(**{name: payload[name] for name in _STORED})
+
+
+def kept_of(record: models.Record) -> tuple[Mapping[str, Any], bytes]:
+    """A passage's payload and vector."""
+    vectors: Any = record.vector
+    return record.payload or {}, packed(vectors[points.DENSE])
+
+
+def creation(made: Made) -> dict[str, Any]:
+    """Arguments of the client's `create_collection`."""
+    return {
+        "vectors_config": {
+            points.DENSE: models.VectorParams(
+                size=made.dimensions, distance=models.Distance.COSINE, on_disk=True if made.on_disk else None
+            )
+        },
+        "sparse_vectors_config": {points.WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+        "shard_number": made.shards,
+        "replication_factor": made.replicas,
+        "quantization_config": _QUANTISATION[made.quantisation],
+    }
+
+
+_QUANTISATION: Mapping[str, models.QuantizationConfig | None] = {
+    "none": None,
+    "scalar": models.ScalarQuantization(scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)),
+    "binary": models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True)),
+}
+
+
+def indexes(made: Made) -> Sequence[tuple[str, Any]]:
+    """Payload indexes: what filters ask for, and nothing else. A tenant's points lie together."""
+    tenant: Any = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=made.tenanted or None)
+    keyword = models.PayloadSchemaType.KEYWORD
+    return [
+        *((points.path_of(name), FIELDS[type]) for name, type in made.fields.items() if type in FIELDS),
+        ("tenant", tenant),
+        ("document", keyword),
+        ("version", keyword),
+        ("kind", keyword),
+        ("hidden", models.PayloadSchemaType.BOOL),
+    ]
+
+
+_NUMBER = models.IntegerIndexType.INTEGER
+FIELDS: Mapping[str, Any] = {  # indexes of payload fields by type
+    "keyword": models.PayloadSchemaType.KEYWORD,
+    "integer": models.IntegerIndexParams(type=_NUMBER, lookup=True, range=True),
+    "boolean": models.IntegerIndexParams(type=_NUMBER, lookup=True, range=False),
+    "float": models.PayloadSchemaType.FLOAT,
+    "datetime": models.PayloadSchemaType.DATETIME,
+}

@@ -1,0 +1,448 @@
+"""What every store promises, held against each: the embedded engine in its worker, and a Qdrant server.
+
+The server is a loopback one; set GROUNDHOOK_TEST_QDRANT_URL (and GROUNDHOOK_TEST_QDRANT_KEY) to run the same against a real one.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from handlers.kb.client import KBClient
+from handlers.kb.server import ServerStore
+from handlers.kb.server_link import ServerLink
+from handlers.kb.store import Answer, Incoming, Made, Passage, Question, VectorStore, packed, unpacked
+from host.config.schema import QdrantSettings
+from host.errors import ConfigError, NotPermitted, StorageError
+from host.types.filters import Both, Exists, Not, OneOf, Range
+from tests.loopback.qdrant import qdrant
+
+MADE = Made(provider="test", model="test", dimensions=4, language="english")
+TENANTED = replace(MADE, tenanted=True)
+LONG = 150  # passages: three batches
+
+_REAL_URL = os.environ.get("GROUNDHOOK_TEST_QDRANT_URL", "")  # noqa: TID251
+_REAL_KEY = os.environ.get("GROUNDHOOK_TEST_QDRANT_KEY", "")  # noqa: TID251
+ENGINES = ["embedded", "server", *(["real"] if _REAL_URL else [])]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the stores of this module are. `settings`: of a server."""
+
+    state: Path
+    settings: QdrantSettings
+
+    def store(self) -> KBClient | ServerStore:
+        if self.settings.url:
+            return ServerStore(ServerLink(self.settings), self.settings.prefix)
+        return KBClient(self.state, idle_s=20)
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def where(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("conformance")
+    if request.param == "server":
+        with qdrant(folder, key="secret") as server:
+            yield Place(folder, QdrantSettings(url=server.url, api_key="secret", retries=0))
+    elif request.param == "real":
+        prefix = f"groundhook-test-{uuid.uuid4().hex[:8]}."
+        yield Place(folder, QdrantSettings(url=_REAL_URL, api_key=_REAL_KEY, prefix=prefix))
+    else:
+        yield Place(folder, QdrantSettings())
+
+        async def stop() -> None:
+            client = KBClient(folder, idle_s=5)
+            await client.stop_worker()
+            await client.aclose()
+
+        anyio.run(stop)
+
+
+@pytest.fixture
+async def store(where: Place) -> AsyncIterator[VectorStore]:
+    """A store whose collections `a` and `b` are not there yet."""
+    opened = where.store()
+    yield opened
+    for collection in ("a", "b"):
+        await opened.remove(collection, None, None)
+    await opened.aclose()
+
+
+def passage(number: int, text: str, *, near: float = 0.0) -> Passage:
+    return Passage(
+        passage=f"p{number}",
+        content=text,
+        text=f"Title\n\n{text}",
+        vector=packed([1.0, near, 0.0, 0.0]),
+        heading="Part",
+        page=number + 1,
+        start=number * 10,
+        end=number * 10 + len(text),
+    )
+
+
+def document(name: str, *texts: str, version: str = "1", **more: Any) -> Incoming:
+    passages = tuple(passage(n, text, near=n / 10) for n, text in enumerate(texts))
+    return Incoming(document=name, title=f"About {name}", fingerprint=version, passages=passages, url=f"file:///{name}", **more)
+
+
+def long(version: str) -> Incoming:
+    return document("long.md", *(f"{version} {n}" for n in range(LONG)), version=version)
+
+
+async def ask(store: VectorStore, text: str = "pear", made: Made = MADE, **more: Any) -> Answer:
+    question: dict[str, Any] = {"vector": packed([1.0, 0.0, 0.0, 0.0]), "text": text, "limit": 10, **more}
+    return await store.search("a", made, Question(**question))
+
+
+def contents(answer: Answer) -> list[str]:
+    return [hit.content for hit in answer.hits]
+
+
+async def versions(store: VectorStore) -> set[str]:
+    """Which versions of the long document a search sees; each must be whole."""
+    seen: dict[str, set[str]] = {}
+    for hit in (await ask(store, "x", limit=2 * LONG)).hits:
+        seen.setdefault(hit.content.split()[0], set()).add(hit.passage)
+    assert all(len(passages) == LONG for passages in seen.values()), {version: len(found) for version, found in seen.items()}
+    return set(seen)
+
+
+# ------------------------------------------------------------------------------------------------ documents
+
+
+async def test_a_document_is_found_with_all_that_was_put(store: VectorStore) -> None:
+    await store.put("a", MADE, document("one.md", "ripe pears", "green apples"))
+    best = (await ask(store, "pear")).hits[0]
+    assert (best.document, best.title, best.url) == ("one.md", "About one.md", "file:///one.md")
+    assert (best.passage, best.content, best.heading, best.page, best.ordinal) == ("p0", "ripe pears", "Part", 1, 0)
+    assert (best.start, best.end) == (0, 10)
+    assert best.cosine == pytest.approx(1.0, abs=1e-5)
+
+
+async def test_words_lift_what_the_vector_alone_would_not_find_first(store: VectorStore) -> None:
+    await store.put("a", MADE, document("one.md", *(f"number {n}" for n in range(10))))
+    assert contents(await ask(store, "zebra", limit=1)) == ["number 0"]
+    assert contents(await ask(store, "number 7", limit=1)) == ["number 7"]
+
+
+async def test_what_words_did_is_said(store: VectorStore) -> None:
+    await store.put("a", MADE, document("one.md", "ripe pears", "green apples"))
+    said = [(await ask(store, text)).lexical for text in ("pear", "梨", "zebra")]
+    assert said == ["used", "other script", "no match"]
+
+
+async def test_passages_that_are_not_similar_enough_are_counted_and_left_out(store: VectorStore) -> None:
+    await store.put("a", MADE, document("one.md", *(f"pear {n}" for n in range(10))))
+    answer = await ask(store, least_cosine=0.93, limit=20)
+    assert all(hit.cosine >= 0.93 for hit in answer.hits)
+    assert (answer.candidates, answer.below, len(answer.hits)) == (10, 6, 4)
+
+
+async def test_a_document_is_read_whole_in_order_and_in_parts(store: VectorStore) -> None:
+    await store.put("a", MADE, document("one.md", "first", "second", "third"))
+    assert [hit.content for hit in await store.passages("a", None, "one.md")] == ["first", "second", "third"]
+    parts = await store.passages("a", None, "one.md", ordinals=[2, 0, 7])
+    assert [(hit.content, hit.ordinal) for hit in parts] == [("third", 2), ("first", 0)]
+    assert await store.passages("a", None, "two.md") == ()
+    assert await store.passages("b", None, "one.md") == ()
+
+
+async def test_a_document_comes_back_as_it_was_put(store: VectorStore) -> None:
+    made = replace(MADE, fields={"year": "integer", "draft": "boolean", "tags": "keyword"})
+    put = document("one.md", "ripe pears", "apples", bytes=17, fields={"year": 2024, "draft": False, "tags": ["a", "b"]})
+    odd = replace(put.passages[0], text="something else than the content")
+    put = replace(put, passages=(odd, *put.passages[1:]))
+    await store.put("a", made, put)
+    back = await store.whole("a", "", "one.md")
+    assert back is not None
+    for was, now in zip(put.passages, back.passages, strict=True):
+        assert replace(now, vector=b"") == replace(was, vector=b"")
+        assert unpacked(now.vector) == pytest.approx(normalised(unpacked(was.vector)), abs=1e-6)
+    assert replace(back, passages=()) == replace(put, passages=())
+    assert await store.whole("a", "", "two.md") is None
+
+
+def normalised(vector: list[float]) -> list[float]:
+    length = sum(value * value for value in vector) ** 0.5
+    return [value / length for value in vector]
+
+
+async def test_hits_bring_their_vectors_when_asked(store: VectorStore) -> None:
+    await store.put("a", MADE, document("one.md", "ripe pears"))
+    [bare], [full] = (await ask(store)).hits, (await ask(store, vectors=True)).hits
+    assert bare.vector == b""
+    assert unpacked(full.vector) == pytest.approx([1.0, 0.0, 0.0, 0.0])
+
+
+async def test_what_is_stored_is_listed(store: VectorStore) -> None:
+    assert (await store.usage("a", None)).documents == ()
+    assert (await store.usage("a", None)).made is None
+    await store.put("a", MADE, document("two.md", "pears", bytes=5))
+    await store.put("a", MADE, document("one.md", "apples", "plums", version="7"))
+    usage = await store.usage("a", None)
+    assert usage.made == MADE
+    assert [(one.document, one.title, one.chunks, one.fingerprint, one.bytes) for one in usage.documents] == [
+        ("one.md", "About one.md", 2, "7", 0),
+        ("two.md", "About two.md", 1, "1", 5),
+    ]
+    assert [one.document for one in (await store.usage("a", None, documents=["two.md", "x"])).documents] == ["two.md"]
+
+
+async def test_a_document_that_moved_says_where_it_is(store: VectorStore) -> None:
+    await store.put("a", MADE, document("one.md", "pears"))
+    await store.relocate("a", "", {"one.md": "file:///elsewhere", "none.md": "file:///x"})
+    assert [hit.url for hit in (await ask(store)).hits] == ["file:///elsewhere"]
+    assert [one.url for one in (await store.usage("a", None)).documents] == ["file:///elsewhere"]
+
+
+async def test_removed_documents_are_gone_and_the_last_one_takes_the_collection_with_it(store: VectorStore) -> None:
+    await store.put("a", MADE, document("one.md", "pears"))
+    await store.put("a", MADE, document("two.md", "pears"))
+    assert await store.remove("a", None, ["one.md", "none.md"]) == ["one.md"]
+    assert [hit.document for hit in (await ask(store)).hits] == ["two.md"]
+    assert await store.remove("a", None, ["two.md"]) == ["two.md"]
+    assert not (await ask(store)).exists
+    other = replace(MADE, dimensions=2)
+    small = replace(document("one.md", "pears"), passages=(replace(passage(0, "pears"), vector=packed([1.0, 0.0])),))
+    assert await store.put("a", other, small) == "added"
+    assert (await store.usage("a", None)).made == other
+
+
+async def test_an_empty_document_is_stored_and_listed(store: VectorStore) -> None:
+    await store.put("a", MADE, document("none.md"))
+    assert [one.chunks for one in (await store.usage("a", None)).documents] == [0]
+    assert (await ask(store)).hits == ()
+
+
+# ------------------------------------------------------------------------------------------------ versions
+
+
+async def test_a_replaced_document_is_there_once(store: VectorStore) -> None:
+    assert await store.put("a", MADE, document("one.md", "old pears", "old plums")) == "added"
+    assert await store.put("a", MADE, document("one.md", "new pears", version="2")) == "replaced"
+    assert contents(await ask(store, limit=20)) == ["new pears"]
+    assert [(one.chunks, one.fingerprint) for one in (await store.usage("a", None)).documents] == [(1, "2")]
+
+
+async def test_searches_see_the_old_version_or_the_new_one_and_never_a_part(where: Place, store: VectorStore) -> None:
+    await store.put("a", MADE, long("old"))
+    other = where.store()
+    seen: list[set[str]] = []
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+
+            async def watch() -> None:
+                while len(seen) < 6:
+                    seen.append(await versions(other))
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(watch)
+            for number in range(1000):
+                await store.put("a", MADE, long(f"new{number}"))
+    await other.aclose()
+    assert all(len(one) == 1 for one in seen)
+    assert len(set.union(*seen)) > 1
+
+
+@pytest.mark.parametrize("batches", [1, 2, 3])
+async def test_a_put_that_is_given_up_leaves_the_old_version(store: VectorStore, batches: int) -> None:
+    await store.put("a", MADE, long("old"))
+    seen = 0
+
+    def told(_done: int, _total: int) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == batches:
+            given_up.cancel()
+
+    with anyio.CancelScope() as given_up:
+        await store.put("a", MADE, long("new"), told=told)
+    assert await versions(store) in ({"old"}, {"new"})
+    await store.put("a", MADE, long("new"))
+    assert await versions(store) == {"new"}
+
+
+async def test_two_that_put_the_same_document_leave_one(where: Place, store: VectorStore) -> None:
+    other = where.store()
+    await store.put("a", MADE, document("zero.md", "x"))
+    async with anyio.create_task_group() as tasks:
+        for one in (store, other, store):
+            tasks.start_soon(one.put, "a", MADE, document("one.md", "pears"))
+    await other.aclose()
+    assert contents(await ask(store, filter=OneOf("document_id", ("one.md",)))) == ["pears"]
+    assert len((await store.usage("a", None)).documents) == 2
+
+
+async def test_documents_put_at_the_same_time_make_one_collection(store: VectorStore) -> None:
+    async with anyio.create_task_group() as tasks:
+        for n in range(4):
+            tasks.start_soon(store.put, "a", MADE, document(f"{n}.md", "pears"))
+    assert sorted(hit.document for hit in (await ask(store)).hits) == ["0.md", "1.md", "2.md", "3.md"]
+
+
+# ------------------------------------------------------------------------------------------------ what it was made with
+
+
+async def test_another_embedding_is_refused_with_the_command_that_rebuilds(store: VectorStore) -> None:
+    await store.put("a", MADE, document("one.md", "pears"))
+    for other in (replace(MADE, model="x"), replace(MADE, dimensions=8), replace(MADE, language="german"), TENANTED):
+        for attempt in (
+            store.put("a", other, document("two.md", "pears")),
+            ask(store, made=other, tenant="t"),
+            store.usage("a", None, made=other),
+        ):
+            with pytest.raises(ConfigError, match=r"'a' was made with .*kb rebuild a"):
+                await attempt
+    assert len((await store.usage("a", None)).documents) == 1
+
+
+async def test_the_language_is_found_out_by_the_first_document_and_kept(store: VectorStore) -> None:
+    auto = replace(MADE, language="auto")
+    await store.put("a", auto, document("one.md", "the pear is on the tree and it is ripe, as you can see from here"))
+    assert (await store.usage("a", None)).language == "english"
+    await store.put("a", auto, document("two.md", "die Birne ist nicht auf dem Baum und wird nicht reif"))
+    assert (await store.usage("a", None)).language == "english"
+
+
+async def test_one_collection_takes_the_place_of_another(store: VectorStore) -> None:
+    other = replace(MADE, model="other")
+    await store.put("a", MADE, document("one.md", "pears"))
+    await store.put("b", other, document("one.md", "pears"))
+    await store.put("b", other, document("two.md", "plums"))
+    assert not await store.swap("b", "a")
+    assert (await store.usage("a", None)).made == MADE
+    await store.put("a", MADE, document("two.md", "plums"))
+    assert await store.swap("b", "a")
+    usage = await store.usage("a", None)
+    assert usage.made == other
+    assert [one.document for one in usage.documents] == ["one.md", "two.md"]
+    assert contents(await ask(store, "plums", other, limit=1)) == ["plums"]
+    assert (await store.usage("b", None)).made is None
+    with pytest.raises(StorageError, match="in the place of"):
+        await store.swap("b", "a")
+
+
+# ------------------------------------------------------------------------------------------------ fields
+
+FIELDS = replace(MADE, fields={"year": "integer", "price": "float", "tag": "keyword", "draft": "boolean", "at": "datetime"})
+
+
+async def catalogue(store: VectorStore, tenant: str = "", made: Made = FIELDS) -> None:
+    for name, fields in {
+        "a.md": {"year": 2020, "price": 1.5, "tag": ["red", "big"], "draft": True, "at": "2020-01-01T00:00:00Z"},
+        "b.md": {"year": 2021, "price": 2.5, "tag": "red", "draft": False, "at": "2021-01-01T00:00:00Z"},
+        "c.md": {"year": 2022, "tag": "blue", "draft": False},
+        "d.md": {},
+    }.items():
+        await store.put("a", made, document(name, "pears", "more pears", tenant=tenant, fields=fields))
+
+
+@pytest.mark.parametrize(
+    ("filter", "expected"),
+    [
+        (OneOf("year", (2020, 2022)), "ac"),
+        (OneOf("tag", ("big",)), "a"),
+        (OneOf("draft", (False,)), "bc"),
+        (OneOf("tag", ()), ""),
+        (OneOf("document_id", ("b.md", "d.md")), "bd"),
+        (Range("year", gte=2021), "bc"),
+        (Range("price", gt=1.5, lt=3), "b"),
+        (Range("at", lt="2020-06-01T00:00:00Z"), "a"),
+        (Exists("tag"), "abc"),
+        (Not(Exists("tag")), "d"),
+        (Not(OneOf("tag", ("red",))), "cd"),
+        (Both("and", (OneOf("tag", ("red",)), Not(OneOf("draft", (True,))))), "b"),
+        (Both("or", (OneOf("tag", ("big",)), Range("year", gt=2021))), "ac"),
+    ],
+)
+async def test_a_filter_finds_what_fulfils_it(store: VectorStore, filter: Any, expected: str) -> None:
+    await catalogue(store)
+    answer = await ask(store, made=FIELDS, filter=filter, limit=20)
+    assert "".join(sorted({hit.document[0] for hit in answer.hits})) == expected
+    assert len(answer.hits) == 2 * len(expected)
+
+
+async def test_hits_have_their_fields_and_facets_count_documents(store: VectorStore) -> None:
+    await catalogue(store)
+    [hit, _] = (await ask(store, made=FIELDS, filter=OneOf("year", (2020,)))).hits
+    assert hit.fields == {"year": 2020, "price": 1.5, "tag": ["red", "big"], "draft": True, "at": "2020-01-01T00:00:00Z"}
+    found = await store.facets("a", None, ["tag", "draft", "year"], Not(OneOf("year", (2022,))), 2)
+    assert found == {"tag": [("red", 2), ("big", 1)], "draft": [(False, 1), (True, 1)], "year": [(2020, 1), (2021, 1)]}
+    assert await store.facets("b", None, ["tag"], None, 5) == {}
+
+
+async def test_fields_may_be_declared_later_and_differently(store: VectorStore) -> None:
+    await store.put("a", MADE, document("one.md", "pears", fields={"tag": "red"}))
+    tagged = replace(MADE, fields={"tag": "keyword"})
+    await store.put("a", tagged, document("two.md", "pears", fields={"tag": "red"}))
+    assert (await store.facets("a", None, ["tag"], None, 5)) == {"tag": [("red", 2)]}
+    await store.put("a", replace(MADE, fields={"year": "integer"}), document("three.md", "pears", fields={"year": 1}))
+    assert (await store.facets("a", None, ["tag", "year"], None, 5)) == {"year": [(1, 1)]}
+
+
+# ------------------------------------------------------------------------------------------------ tenants
+
+
+async def test_without_a_tenant_a_collection_that_keeps_them_apart_answers_nothing(store: VectorStore) -> None:
+    await catalogue(store, "t", replace(FIELDS, tenanted=True))
+    for tenant in (None, ""):
+        with pytest.raises(NotPermitted):
+            await ask(store, made=replace(FIELDS, tenanted=True), tenant=tenant)
+        assert await store.passages("a", tenant, "a.md") == ()
+        with pytest.raises(NotPermitted):
+            await store.facets("a", tenant, ["tag"], None, 5)
+
+
+async def test_how_rare_a_word_is_depends_on_the_tenant_alone(store: VectorStore) -> None:
+    mine = ["alpha beta", "alpha gamma", "alpha delta", "beta epsilon"]
+    await store.put("a", TENANTED, document("mine.md", *mine, tenant="t"))
+    alone = [(hit.content, hit.ordinal) for hit in (await ask(store, "alpha beta", TENANTED, tenant="t")).hits]
+    for n in range(20):  # elsewhere `beta` is as common as can be
+        await store.put("a", TENANTED, document(f"{n}.md", "beta", "beta zeta", tenant="other"))
+    answer = await ask(store, "alpha beta", TENANTED, tenant="t")
+    assert [(hit.content, hit.ordinal) for hit in answer.hits] == alone
+
+
+OPERATIONS = st.tuples(st.sampled_from(["put", "put", "remove"]), st.sampled_from("st"), st.sampled_from(["x.md", "y.md"]))
+
+
+@given(operations=st.lists(OPERATIONS, min_size=1, max_size=6))
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_a_tenant_sees_its_own_on_every_path(store: VectorStore, operations: list[tuple[str, str, str]]) -> None:
+    made = replace(TENANTED, fields={"owner": "keyword"})
+    await store.remove("a", None, None)
+    expected: dict[tuple[str, str], str] = {}
+    for number, (operation, tenant, name) in enumerate(operations):
+        if operation == "put":
+            text = f"a pear of {tenant} {number}"
+            await store.put("a", made, document(name, text, tenant=tenant, fields={"owner": tenant}))
+            expected[tenant, name] = text
+        else:
+            gone = await store.remove("a", tenant, [name])
+            assert gone == ([name] if expected.pop((tenant, name), None) else [])
+    for tenant in "stu":
+        own = {name: text for (owner, name), text in expected.items() if owner == tenant}
+        for filter in (None, OneOf("owner", ("s", "t")), Not(OneOf("owner", ("u",)))):
+            answer = await ask(store, "pear", made, tenant=tenant, filter=filter)
+            assert sorted(contents(answer)) == sorted(own.values())
+            counted = (await store.facets("a", tenant, ["owner"], filter, 5)).get("owner", [])
+            assert counted == ([(tenant, len(own))] if own else [])
+        listed = (await store.usage("a", tenant)).documents
+        assert {one.document for one in listed} == own.keys()
+        for name in ("x.md", "y.md"):
+            read = [hit.content for hit in await store.passages("a", tenant, name)]
+            assert read == ([own[name]] if name in own else [])
+            assert (await store.whole("a", tenant, name) is not None) == (name in own)
+    everything = (await store.usage("a", None)).documents
+    assert {(one.tenant, one.document) for one in everything} == expected.keys()
