@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import socket
 import statistics
-import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,7 +22,7 @@ import anyio.to_thread
 import psutil
 
 from bench.figures import figure
-from hooks.engine import Isolate
+from hooks.engine import Isolate, Outcome
 from hooks.runner import open_engine
 from host.ports import HookEngine, HookScript, HookTurn
 from host.types.search import SearchRequest, SearchResult
@@ -51,14 +48,21 @@ function Create(ctx, messages, options) {
   for (let i = 0; i < count; i++) ctx.search.KB("question");
 }
 """
-ECHO = """
-import socket, sys, time
-channel, count = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
-began = time.perf_counter()
-for _ in range(count):
-    channel.sendall(b"x" * 64)
-    channel.recv(4096)
-print((time.perf_counter() - began) / count * 1e6)
+BRIDGE = """
+const memory = new SharedArrayBuffer(4096), head = new Int32Array(memory, 0, 4), units = new Uint16Array(memory, 16);
+Object.defineProperty(memory, "native", { set(native) {
+  globalThis.ask = (count) => {
+    for (let i = 0; i < count; i++) {
+      const text = "ctx.search.KB question";
+      for (let j = 0; j < text.length; j++) units[j] = text.charCodeAt(j);
+      head[0] = 2;
+      head[1] = text.length;
+      native();
+      JSON.parse(String.fromCharCode.apply(null, units.subarray(0, head[1])));
+    }
+  };
+} });
+memory
 """
 TOGETHER = """
 function Create(ctx) {
@@ -141,45 +145,29 @@ async def call_us(engine: HookEngine, script: HookScript) -> float:
     return (taken[1] - taken[0]) / CALLS * 1e6
 
 
-async def echo_us() -> float:
-    """Microseconds for which a process waits that asks this one's event loop for nothing: what two processes need to wake each
-    other."""
-    ours, theirs = socket.socketpair()
-    with theirs:
-        asking = await anyio.open_process(
-            [sys.executable, "-c", ECHO, str(theirs.fileno()), str(CALLS)], pass_fds=(theirs.fileno(),), stderr=None
-        )
+async def bridge_us() -> float:
+    """Microseconds of a call over the bare bridge, in this process: JavaScript asks, a coroutine of the event loop answers with a
+    constant. Everything that a host call does beside that comes on top."""
     loop = asyncio.get_running_loop()
-    await loop.create_connection(Echo, sock=ours)
-    assert asking.stdout is not None
-    said = await asking.stdout.receive()
-    await asking.wait()
-    return float(said)
 
+    async def answer() -> None:
+        isolate.reply("{}")
 
-class Echo(asyncio.Protocol):
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+    ended: asyncio.Future[None] = loop.create_future()
 
-    def data_received(self, data: bytes) -> None:
-        self._transport.write(data)
+    def asked(_: str) -> None:
+        asyncio.run_coroutine_threadsafe(answer(), loop)
 
+    def done(_: Outcome) -> None:
+        loop.call_soon_threadsafe(ended.set_result, None)
 
-async def hop_us() -> float:
-    """The same for a thread of this process."""
-    loop = asyncio.get_running_loop()
-    answered = threading.Lock()
-    answered.acquire()
-
-    def asking() -> float:
-        began = time.perf_counter()
-        for _ in range(CALLS):
-            loop.call_soon_threadsafe(answered.release)
-            answered.acquire()
-        return (time.perf_counter() - began) / CALLS * 1e6
-
-    return await anyio.to_thread.run_sync(asking)
+    isolate = await anyio.to_thread.run_sync(Isolate, BRIDGE, asked)
+    began = time.perf_counter()
+    isolate.evaluate(f"ask({CALLS})", done)
+    await ended
+    taken = time.perf_counter() - began
+    await anyio.to_thread.run_sync(isolate.close)
+    return taken / CALLS * 1e6
 
 
 async def measured(folder: Path, cache: Path) -> None:
@@ -194,15 +182,9 @@ async def measured(folder: Path, cache: Path) -> None:
             calls, bare = list[float](), list[float]()
             for _ in range(9):
                 calls.append(await call_us(engine, calling))
-                bare.append(await (echo_us() if workers else hop_us()))
-            between = "two processes" if workers else "two threads"
-            figure(
-                f"host call that answers at once, {where}: p50",
-                statistics.median(calls),
-                "us",
-                statistics.median(bare),
-                f"{between} that wake each other",
-            )
+                bare.append(await bridge_us())
+            what = f"host call that answers at once, {where}: p50"
+            figure(what, statistics.median(calls), "us", statistics.median(bare), "the bare bridge, in process")
             if workers:
                 await memory(engine, run)
                 figure(
