@@ -125,10 +125,19 @@ def _within(connection: Connection, statement: sa.Select[Any], most: int, *, str
     for row in result.mappings():
         size += sum(map(_size, row.values()))
         if size > most and rows:
-            result.close() if connection.dialect.name == "sqlite" else connection.invalidate()  # rather than read the rest
+            _leave(connection, result)
             return rows, True
         rows.append(dict(row))
     return rows, False
+
+
+def _leave(connection: Connection, result: sa.CursorResult[Any]) -> None:
+    """Read no further. MariaDB would send the rest all the same: there the connection is given up for another."""
+    if connection.dialect.name == "mariadb":
+        connection.invalidate()
+        connection.rollback()
+    else:
+        result.close()
 
 
 def _size(value: Any) -> int:
