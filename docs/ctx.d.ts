@@ -174,6 +174,8 @@ declare module "groundhook" {
     timeRange?: "day" | "week" | "month" | "year" | null;
     /** Language of the results, such as `en` or `pt-BR` (default: search.web.language) */
     language?: string | null;
+    /** So many of the first pages are read (default: search.web.fetch) */
+    fetch?: number | null;
     rerank?: RerankOptions | null;
   }
 

@@ -200,10 +200,10 @@ async def open_host(
         services.register(embedders, settings.embedders, app.environment)
         kb = await stack.enter_async_context(open_kb(app.state, app.collections, embedders, settings.kb_storage, settings.qdrant))
         database = await stack.enter_async_context(_database(app))
-        web = await stack.enter_async_context(open_web(app.environment))
         clock = _clock(now)
         memory = await stack.enter_async_context(open_memory(app.state / "memory.sqlite", clock, settings.memory))
         web_clients = await stack.enter_async_context(open_web_clients())
+        web = await stack.enter_async_context(open_web(app.environment, client_of=web_clients.of, readers=child_environment()))
         servers = await stack.enter_async_context(open_servers(app.servers, app.environment, folder=app.root))
         handlers: dict[SearchType, Handler] = {"web": web, "kb": kb, "db": database, **(sources or {})}
         machinery = Machinery(
@@ -219,7 +219,7 @@ async def open_host(
             toolbox=Toolbox(tools),
             servers=servers,
             now=clock,
-            web_configured=lambda settings: web.configured(settings.search.web),
+            web_configured=lambda settings: web.configured(settings.search.web, settings.uses.web),
             fixed=Fixed(clock=now is not None, seed=seed),
         )
         turns = OpenTurns()

@@ -15,13 +15,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from host.config.schema import HookLimits, SearchSettings, UsesSettings
+from host.config.schema import HookLimits, HttpSettings, SearchSettings, UsesSettings
 from host.errors import DelegateError
 from host.hook_services import HookCalls, HookMemory, HookOutput, HookRecords, HookServers, HookTools, HookTrace, HookWeb
 from host.types.delegation import Answer, Asked, Use
 from host.types.search import FacetCount, GraphNode, Item, RecordQuery, RerankOptions, SearchRequest, SearchResult
 from host.types.servers import ServerMethod
 from host.types.turn import CreateReturn, Identity, Message, NextPayload, NextReturn, Usage
+from host.types.web import WebAnswer
 
 Warn = Callable[[str, str], Awaitable[None]]  # code, message
 Clock = Callable[[], datetime]
@@ -127,6 +128,26 @@ class Documents(Protocol):
     async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
         """The document's passages in reading order, each with a score of 1. Raises SourceError."""
         ...
+
+
+class WebClient(Protocol):
+    """The guarded way out to the web: to declared hosts, at public addresses, within limits of time and size."""
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: str | bytes | None = None,
+        json: Any = None,
+    ) -> WebAnswer:
+        """Ask, and read the whole answer. Raises UsageError, NotPermitted and SourceError."""
+        ...
+
+
+ClientOf = Callable[[HttpSettings], WebClient]  # each client is closed with the host
 
 
 # ---------------------------------------------------------------------------------------------------- rerankers

@@ -7,8 +7,6 @@ knows nothing of chunks.
 
 from __future__ import annotations
 
-import io
-import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from host.errors import IngestError
+from host.pdf import read_pdf
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
@@ -207,31 +206,16 @@ def _markdown_of(soup: BeautifulSoup, drop: Sequence[str]) -> str:
 
 
 def _pdf(data: bytes, name: str) -> Document:
-    from pypdf import PdfReader
-    from pypdf.errors import PyPdfError
-
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it reports what it repairs; failures are raised
     try:
-        reader = PdfReader(io.BytesIO(data))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise IngestError(f"{name!r} was not added: it is encrypted", hint="remove its password first")
-        pages = [page.extract_text() for page in reader.pages]
-        title = str(reader.metadata.title or "").strip() if reader.metadata else ""
-    # The parser meets broken files with whatever its own code raises.
-    except (PyPdfError, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as exc:
-        raise IngestError(
-            f"{name!r} was not added: it is not a PDF that can be read: {exc}", hint="print it to a new PDF"
-        ) from exc
-    except (NotImplementedError, ImportError) as exc:
-        raise IngestError(f"{name!r} was not added: {exc}", hint="remove its password, or print it to a new PDF") from exc
-    if not any(page.strip() for page in pages):
-        raise IngestError(f"{name!r} was not added: it has no text, only images", hint="recognise its text (OCR) first")
+        pdf = read_pdf(data)
+    except IngestError as exc:
+        raise IngestError(f"{name!r} was not added: {exc.message}", hint=exc.hint) from exc
     text, blocks = "", list[Block]()
-    for number, page in enumerate(pages, 1):
+    for number, page in enumerate(pdf.pages, 1):
         start = len(text)
-        text += page.replace("\0", " ").strip() + "\n\n"
+        text += page + "\n\n"
         blocks += _paragraphs(text, start, page=number)
-    return Document(title or _stem(name), text, tuple(blocks))
+    return Document(pdf.title or _stem(name), text, tuple(blocks))
 
 
 Reader = Callable[[bytes, str], Document]

@@ -59,7 +59,8 @@ class Asking:
             raise SourceError(f"{name!r} is left alone for {wait:.0f} s after {times}: {before.why}", hint="search.web.breaker")
         self._breakers[key] = before.asked()
         try:
-            with anyio.fail_after(ask.timeout):
+            # A little before those who wait give up, so that it is known as the provider's failure.
+            with anyio.fail_after(ask.timeout - min(ask.timeout / 20, 0.1)):
                 found = await _persistent(provider, ask, settings.retries)
         except TimeoutError as exc:
             self._note(key, settings, late(name, ask.timeout))

@@ -5,21 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 import anyio
 
 from handlers.web.asking import Asking
 from handlers.web.choose import Closing, choose
+from handlers.web.delegated import MOST, Delegated
 from handlers.web.items import items
-from handlers.web.keywords import extract
-from handlers.web.providers import Ability, Access, Ask, Provider, ProviderType
+from handlers.web.pages import Pages
+from handlers.web.providers import ABILITIES, Ability, Access, Ask, Provider, ProviderType
 from handlers.web.searxng import SEARXNG
 from handlers.web.serper import SERPER
 from handlers.web.tavily import TAVILY
 from handlers.web.urls import bare
+from handlers.web.words import search_words
 from host.config.schema import WebSettings
-from host.errors import HostError, NotSupported, unwrapped
-from host.ports import Found, Scope
+from host.errors import DelegateError, HostError, SourceError, SourceNotConfigured, UnknownName, suggestion, unwrapped
+from host.ports import ClientOf, Found, Scope
 from host.registry import Registry
 from host.trace import span
 from host.types.search import SearchRequest
@@ -49,17 +52,22 @@ async def open_web(
     environment: Mapping[str, str],
     providers: Registry[ProviderType] | None = None,
     *,
+    client_of: ClientOf,
+    readers: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[WebSearch]:
     """The source for `web`. Keys are looked up in `environment`; connections are opened by the first search that needs
-    them and closed with the source. `clock` gives the seconds that answers are kept by."""
+    them and closed with the source. Pages are asked for through `client_of` and read in processes with the environment `readers`
+    (none: this process's own). `clock` gives the seconds that answers are kept by."""
     async with AsyncExitStack() as stack:
         stack.enter_context(unwrapped())
         tasks = await stack.enter_async_context(anyio.create_task_group())
         closing = AsyncExitStack()
         try:
+            pages = Pages(tasks, client_of, readers, clock)
+            closing.push_async_callback(pages.close)
             asking = Asking(tasks, clock)
-            yield WebSearch(environment, providers or web_providers(), closing.push_async_callback, asking)
+            yield WebSearch(environment, providers or web_providers(), closing.push_async_callback, asking, pages)
         finally:
             tasks.cancel_scope.cancel()
             with anyio.move_on_after(CLOSING_TIME, shield=True):
@@ -69,11 +77,19 @@ async def open_web(
 class WebSearch:
     """A `host.ports.Handler` for searches of type web."""
 
-    def __init__(self, environment: Mapping[str, str], types: Registry[ProviderType], closing: Closing, asking: Asking) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        types: Registry[ProviderType],
+        closing: Closing,
+        asking: Asking,
+        pages: Pages,
+    ) -> None:
         self._environment = environment
         self._types = types
         self._closing = closing
         self._asking = asking
+        self._pages = pages
         self._open: dict[tuple[str, Access], Provider] = {}
 
     @property
@@ -81,8 +97,10 @@ class WebSearch:
         """The names that `search.web.provider` may have beside `auto`."""
         return self._types.names()
 
-    def configured(self, settings: WebSettings) -> bool:
-        """Whether there is a provider to ask under these settings."""
+    def configured(self, settings: WebSettings, uses: str = "builtin") -> bool:
+        """Whether there is somebody to ask under these settings and this `uses.web`."""
+        if uses != "builtin" or (settings.provider != "auto" and settings.provider not in self._types):
+            return True
         try:
             choose(settings, self._environment, self._types, self._closing)
         except HostError:
@@ -90,20 +108,59 @@ class WebSearch:
         return True
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        """Raises SourceError, NotSupported for a delegated search, UnknownName for a provider that is not there."""
+        """Raises SourceError, UnknownName for a provider that is not there."""
         settings = scope.settings.web
-        for by in (scope.uses.web if scope.uses.web != "builtin" else "", settings.provider):
-            if by.startswith("mcp:") or "." in by or by == scope.uses.web:
-                hint = 'set uses.web to "builtin" and search.web.provider to "auto"'
-                raise NotSupported(f"web search by {by!r} is not supported yet", hint=hint)
+        until = anyio.current_time() + settings.timeout_ms / 1000
+        query = await search_words(request.query, scope)
+        found = await self._listed(query, request, scope, until)
+        first = settings.fetch if request.fetch is None else request.fetch
+        return replace(found, items=await self._pages.read(found.items, query, first, scope, until)) if first else found
+
+    async def _listed(self, query: str, request: SearchRequest, scope: Scope, until: float) -> Found:
+        """What whoever does the search lists. One that `uses.web` names is replaced by the built-in search when it fails."""
+        settings = scope.settings.web
+        by = scope.uses.web if scope.uses.web != "builtin" else settings.provider
+        if by == "auto" or by in self._types:
+            return await self._by_provider(query, request, scope)
+        try:
+            return await self._by(by, query, request, scope, until)
+        except SourceError as exc:
+            if scope.uses.web == "builtin":
+                self._refuse_unknown(exc, by)
+                raise
+            if settings.provider not in ("auto", *self._types) or not self.configured(settings) or anyio.current_time() >= until:
+                raise
+            await scope.warn(exc.code, f"{exc}; the built-in search was used")
+        return await self._by_provider(query, request, scope)
+
+    async def _by_provider(self, query: str, request: SearchRequest, scope: Scope) -> Found:
+        """Through a search engine, as the settings name it."""
+        settings = scope.settings.web
         name, access = choose(settings, self._environment, self._types, self._closing)
         kind = self._types.get(name)
-        ask = await _ask(name, kind, request, scope, await _query(request, scope))
-        with span("web_search", label=name, provider=name, query=ask.query, limit=ask.limit) as node:
-            hits, how = await self._asking.hits(name, access, self._provider(name, kind, access), ask, settings)
+        ask = await _ask(name, kind.most, kind.can, query, request, scope)
+        provider = self._provider(name, kind, access)
+        with span("web_search", label=name, provider=name, query=query, limit=ask.limit) as node:
+            hits, how = await self._asking.hits(name, access, provider, ask, settings)
             found = items(hits, ask, scope.now())
             node.data |= {"results": len(found), "dropped": len(hits) - len(found), "answer": how}
         return Found(items=found, provider=name)
+
+    async def _by(self, doer: str, query: str, request: SearchRequest, scope: Scope, until: float) -> Found:
+        """Through an assistant or an MCP tool."""
+        ask = await _ask(doer, MOST, ABILITIES, query, request, scope)
+        ask = replace(ask, timeout=until - anyio.current_time())
+        with span("web_search", label=doer, provider=doer, query=query, limit=ask.limit) as node:
+            hits = await Delegated(doer, scope).search(ask)
+            found = items(hits, ask, scope.now())
+            node.data |= {"results": len(found), "dropped": len(hits) - len(found), "answer": "asked"}
+        return Found(items=found, provider=doer)
+
+    def _refuse_unknown(self, error: SourceError, name: str) -> None:
+        """Name the providers where there is neither one nor an assistant of that name."""
+        if isinstance(error.__cause__, DelegateError) and isinstance(error.__cause__.__cause__, UnknownName):
+            hint = suggestion(name, ["auto", *self._types.names()])
+            raise SourceNotConfigured(f"no web search provider {name!r}", hint=hint) from error
 
     def _provider(self, name: str, kind: ProviderType, access: Access) -> Provider:
         if (name, access) not in self._open:
@@ -111,39 +168,26 @@ class WebSearch:
         return self._open[name, access]
 
 
-async def _ask(name: str, kind: ProviderType, request: SearchRequest, scope: Scope, query: str) -> Ask:
-    """The request as a provider is asked it; what this one cannot do is said."""
+async def _ask(name: str, most: int, can: frozenset[Ability], query: str, request: SearchRequest, scope: Scope) -> Ask:
+    """The request as `name` is asked it; what it cannot do is said."""
     settings = scope.settings.web
     wanted = request.limit or settings.max_results
     ask = Ask(
         query=query,
-        limit=min(wanted, kind.most),
+        limit=min(wanted, most),
         sites=_sites(request.sites),
         exclude_sites=_sites(settings.exclude_sites if request.exclude_sites is None else request.exclude_sites),
         time_range=request.time_range,
         language=settings.language if request.language is None else request.language,
         timeout=settings.timeout_ms / 1000,
     )
-    if wanted > kind.most:
-        await scope.warn("web_limit", f"{name!r} returns at most {kind.most} results; {wanted} were asked for")
+    if wanted > most:
+        await scope.warn("web_limit", f"{name!r} returns at most {most} results; {wanted} were asked for")
     for ability, words in _CANNOT.items():
-        if getattr(ask, ability) and ability not in kind.can:
+        if getattr(ask, ability) and ability not in can:
             await scope.warn(f"web_{ability}", f"{name!r} {words}")
     return ask
 
 
 def _sites(names: tuple[str, ...] | None) -> tuple[str, ...]:
     return tuple(site for site in map(bare, names or ()) if site)
-
-
-async def _query(request: SearchRequest, scope: Scope) -> str:
-    """The words to search for. A keyword extractor that is not there does not stop the search: the built-in one serves."""
-    settings = scope.settings.keyword
-    with span("keywords", label=scope.uses.keyword) as node:
-        if scope.uses.keyword != "builtin":
-            message = f"keyword extraction by {scope.uses.keyword!r} is not supported yet; the built-in one was used"
-            node.fail(message)
-            await scope.warn("not_supported", message)
-        keywords = extract(request.query, most=settings.max_keywords, language=settings.language)
-        node.data |= {"query": keywords.query, "keywords": list(keywords.phrases)}
-    return keywords.query

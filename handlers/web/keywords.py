@@ -43,10 +43,11 @@ _CAPITALS_SAY_NOTHING = ("de",)  # every noun has one, so no name is told by the
 
 @dataclass(frozen=True)
 class Keywords:
-    """What to search for: the query as it is sent, and the phrases it is made of."""
+    """What to search for: the query as it is sent, the phrases it is made of, and how much each counts, 0-1."""
 
     query: str
     phrases: tuple[str, ...]
+    weights: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,12 @@ def extract(text: str, *, most: int = 10, language: str = "auto") -> Keywords:
         for phrase in _phrases(_polite_off(sentence, spoken), spoken, len(phrases)):
             phrases.append(_Phrase(phrase.text, phrase.place, phrase.weight + bonus))
     return _joined(_best(_distinct(phrases), most)) if phrases else _unchanged(text)
+
+
+def weighed(words: Sequence[tuple[str, float]], *, most: int) -> Keywords:
+    """Words that somebody else chose and weighed, as a query: at most `most`, the weightiest, in the order they were given."""
+    clean = [(" ".join(text.split()), weight) for text, weight in words]
+    return _joined(_best(_distinct([_Phrase(text, at, weight) for at, (text, weight) in enumerate(clean) if text]), most))
 
 
 # ------------------------------------------------------------------------------------------------ phrases
@@ -202,7 +209,7 @@ def _distinct(phrases: Sequence[_Phrase]) -> list[_Phrase]:
     return list(seen.values())
 
 
-def _best(phrases: Sequence[_Phrase], most: int) -> list[str]:
+def _best(phrases: Sequence[_Phrase], most: int) -> list[_Phrase]:
     """The `most` weightiest phrases that fit into a query, in the order of the text."""
     order = sorted(range(len(phrases)), key=lambda at: (-phrases[at].weight, at))[:most]
     kept: list[int] = []
@@ -211,11 +218,13 @@ def _best(phrases: Sequence[_Phrase], most: int) -> list[str]:
         if length + 1 + len(phrases[at].text) <= LONGEST_QUERY:
             length += 1 + len(phrases[at].text)
             kept.append(at)
-    return [phrases[at].text for at in sorted(kept)]
+    return [phrases[at] for at in sorted(kept)]
 
 
-def _joined(phrases: Sequence[str]) -> Keywords:
-    return Keywords(" ".join(phrases), tuple(phrases))
+def _joined(phrases: Sequence[_Phrase]) -> Keywords:
+    heaviest = max((phrase.weight for phrase in phrases), default=0) or 1
+    texts = tuple(phrase.text for phrase in phrases)
+    return Keywords(" ".join(texts), texts, tuple(round(phrase.weight / heaviest, 2) for phrase in phrases))
 
 
 def _unchanged(text: str) -> Keywords:
@@ -224,7 +233,7 @@ def _unchanged(text: str) -> Keywords:
     if len(text) > LONGEST_QUERY:
         cut = text.rfind(" ", 0, LONGEST_QUERY)
         text = text[: cut if cut > 0 else LONGEST_QUERY]
-    return Keywords(text, (text,) if text else ())
+    return Keywords(text, (text,) if text else (), (1.0,) if text else ())
 
 
 _ANY_FUNCTION_WORD = frozenset[str]().union(*FUNCTION_WORDS.values())

@@ -30,6 +30,7 @@ ONLY_FOR = {
     "exclude_sites": ("web", "--exclude-site"),
     "time_range": ("web", "--time-range"),
     "language": ("web", "--language"),
+    "fetch": ("web", "--fetch"),
 }
 
 
@@ -44,6 +45,7 @@ ONLY_FOR = {
 @click.option("--exclude-site", "exclude_sites", multiple=True, metavar="S", help="No pages of this site; may be repeated.")
 @click.option("--time-range", type=click.Choice(("day", "week", "month", "year")), help="Only pages of the web so recent.")
 @click.option("--language", metavar="L", help="Language of pages of the web, such as en.")
+@click.option("--fetch", type=click.IntRange(0, 10), metavar="N", help="Read so many of the first pages of the web.")
 @click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="Most results.")
 @click.option("--threshold", type=click.FloatRange(0, 1), metavar="X", help="kb: least similarity, 0-1.")
 @click.option(

@@ -29,6 +29,23 @@ class Switched(Value):
     enabled: bool = Field(default=False, description="Search this source automatically")
 
 
+def _declarable(text: str) -> str:
+    parse_declared(text)
+    return text
+
+
+class PageSettings(Value):
+    """How pages are read that a search listed."""
+
+    timeout_ms: int = Field(default=4000, ge=1, description="One page, with its site's robots.txt and redirects")
+    max_kb: int = Field(default=2048, ge=1, description="Largest page, after decompression")
+    redirects: int = Field(default=5, ge=0, le=20, description="Redirects to follow")
+    robots: bool = Field(default=True, description="Leave pages alone that their site's robots.txt does not want read")
+    hosts: tuple[Annotated[str, AfterValidator(_declarable)], ...] = Field(
+        default=(), description="Addresses that are not public and may be read all the same, such as `10.1.2.3` or `10.0.0.0/8`"
+    )
+
+
 class WebCacheSettings(Switched):
     """Answers of providers that are used again; how long depends on how recent they were to be."""
 
@@ -54,6 +71,8 @@ class WebSettings(Switched):
     timeout_ms: int = Field(default=8000, ge=1, description="Deadline of one search, whatever the client believes")
     exclude_sites: tuple[str, ...] = Field(default=(), description="Sites whose pages are left out")
     language: str = Field(default="", max_length=35, description="Language of the results, such as `en`; empty: any")
+    fetch: int = Field(default=0, ge=0, le=10, description="So many of the first pages are read, and not only listed")
+    pages: PageSettings = PageSettings()
     retries: int = Field(default=1, ge=0, le=5, description="Tries again after a failure that may pass, within the deadline")
     breaker: BreakerSettings = BreakerSettings()
     cache: WebCacheSettings = WebCacheSettings()
@@ -189,11 +208,6 @@ class AvailableServers(Listed):
     servers: tuple[Annotated[str | dict[str, Any], AfterValidator(_listable)], ...] = Field(
         default=(), description='MCP servers: "id", {id: [tools]}, or {server_id, tools, resources}'
     )
-
-
-def _declarable(text: str) -> str:
-    parse_declared(text)
-    return text
 
 
 class HttpSettings(Listed):

@@ -5,18 +5,16 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from host.config.schema import HttpSettings
-from host.ports import Records, Scope, ToolServers
+from host.ports import Records, Scope, ToolServers, WebClient
 from host.testing.cassette import joined, lines
 from host.testing.tape import Answer, Tape
 from host.types.search import RecordQuery
 from host.types.servers import ServerMethod
-from host.web_client.clients import WebClient, WebClients
-
-if TYPE_CHECKING:
-    from host.web_client.client import WebAnswer
+from host.types.web import WebAnswer
+from host.web_client.clients import WebClients
 
 PRIVATE = frozenset({"set-cookie", "date"})  # headers of an answer that are not kept
 
@@ -81,8 +79,6 @@ class _TapedClient:
         body: str | bytes | None = None,
         json: Any = None,
     ) -> WebAnswer:
-        from host.web_client.client import WebAnswer
-
         async def real() -> Answer:
             client = self.clients.of(self.settings)
             answer = await client.request(method, url, headers=headers, query=query, body=body, json=json)

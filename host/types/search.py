@@ -127,6 +127,9 @@ class WebOptions(Value):
     language: str | None = Field(
         default=None, max_length=35, description="Language of the results, such as `en` or `pt-BR` (default: search.web.language)"
     )
+    fetch: int | None = Field(
+        default=None, ge=0, le=10, description="So many of the first pages are read (default: search.web.fetch)"
+    )
     rerank: RerankOptions | None = None
 
 

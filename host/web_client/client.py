@@ -12,12 +12,9 @@ with the host that they were meant for.
 
 from __future__ import annotations
 
-import codecs
-import json
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Self
 
@@ -28,54 +25,12 @@ import httpx2
 from host.config.schema import HttpSettings
 from host.errors import NotPermitted, SourceError, SourceMalformed, SourceTimeout, UsageError
 from host.types.hosts import Host, declares, parse_declared
+from host.types.web import WebAnswer
 from host.web_client.guard import FAILURES, Guard, Resolve, look_up
 from host.web_client.request import Outgoing, redirected
 
 CONNECTIONS = 16
 CODINGS = frozenset({"identity", "gzip", "deflate"})
-# Codecs that are none of text on the web; some take quadratic time.
-_NOT_ON_THE_WEB = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "undefined"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class WebAnswer:
-    """What a host answered, whatever its status. `url` is where the answer came from, after redirects; names of `headers` are
-    in lower case, values of the same name joined by a comma; `body` is decompressed."""
-
-    url: str
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def media_type(self) -> str:
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-    @property
-    def text(self) -> str:
-        """The body in the charset it claims, else UTF-8; bytes that do not fit become U+FFFD."""
-        try:
-            return self.body.decode(self._charset(), "replace")
-        except (LookupError, UnicodeError):
-            return self.body.decode("utf-8", "replace")
-
-    @property
-    def value(self) -> Any:
-        """The JSON value of a body that says it is JSON and is; the text of any other."""
-        if self.media_type != "application/json" and not self.media_type.endswith("+json"):
-            return self.text
-        try:
-            return json.loads(self.text.removeprefix("\ufeff"), parse_constant=_refuse)
-        except (ValueError, RecursionError):
-            return self.text
-
-    def _charset(self) -> str:
-        for parameter in self.headers.get("content-type", "").split(";")[1:]:
-            name, _, value = parameter.partition("=")
-            if name.strip().lower() == "charset":
-                codec = codecs.lookup(value.strip().strip("\"'"))
-                return "utf-8" if codec.name.replace("_", "-") in _NOT_ON_THE_WEB else codec.name
-        return "utf-8"
 
 
 class GuardedClient:
@@ -219,7 +174,3 @@ def _speaking_to(host: Host) -> Iterator[None]:
 def authorities() -> ssl.SSLContext:
     """The machine's own, read once (20 ms); those that the environment names are left aside."""
     return httpx2.create_ssl_context(trust_env=False)
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")

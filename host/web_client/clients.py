@@ -5,29 +5,15 @@ The library behind them takes a while to import; a turn that asks nothing of the
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from host.config.schema import HttpSettings
+from host.ports import WebClient
 
 if TYPE_CHECKING:
-    from host.web_client.client import GuardedClient, WebAnswer
-
-
-class WebClient(Protocol):
-    async def request(
-        self,
-        method: str,
-        url: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        query: Mapping[str, Any] | None = None,
-        body: str | bytes | None = None,
-        json: Any = None,
-    ) -> WebAnswer:
-        """Ask, and read the whole answer. Raises UsageError, NotPermitted and SourceError."""
-        ...
+    from host.web_client.client import GuardedClient
 
 
 class WebClients:

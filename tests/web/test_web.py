@@ -15,9 +15,9 @@ import anyio.to_thread
 import pytest
 
 from handlers.web.base import open_web
-from host.config.schema import SearchSettings, UsesSettings
+from host.config.schema import KeywordSettings, SearchSettings, UsesSettings
 from host.errors import (
-    NotSupported,
+    DelegateError,
     SourceError,
     SourceMalformed,
     SourceNotConfigured,
@@ -26,11 +26,13 @@ from host.errors import (
     SourceTimeout,
     UnknownName,
 )
-from host.ports import Found, Scope
+from host.ports import Found, Nobody, Scope
 from host.trace import recording
+from host.types.delegation import Use
 from host.types.events import TraceNode
 from host.types.search import SearchRequest
 from host.types.turn import Identity
+from host.web_client.clients import open_web_clients
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reply, Trickle, serving
 
 PROVIDERS = ("tavily", "serper", "searxng")
@@ -109,6 +111,7 @@ class Asking:
         host = server.url if server else ""
         web = {"provider": provider, "host": host, "timeout_ms": 5000, "retries": 0, "cache": {"enabled": False}, **settings}
         self.uses: dict[str, str] = {}
+        self.delegates: Any = Nobody()
         self.settings = SearchSettings.model_validate({"web": web})
 
     async def search(self, query: str = "rivers of Berlin", *, warmed: bool = False, **options: Any) -> Found:
@@ -124,10 +127,11 @@ class Asking:
             uses=UsesSettings.model_validate(self.uses),
             now=lambda: datetime(2026, 11, 1, tzinfo=UTC),
             warn=warn,
+            delegates=self.delegates,
         )
         request = SearchRequest.model_validate({"type": "web", "query": query, "limit": 10, **options})
         with recording(lambda node: self.nodes.update({node.type: node})):
-            async with open_web(self.environment) as web:
+            async with open_web_clients() as clients, open_web(self.environment, client_of=clients.of) as web:
                 if warmed:
                     patient = {"web": self.settings.web.model_copy(update={"timeout_ms": 30_000})}
                     await web.search(request, replace(scope, settings=self.settings.model_copy(update=patient)))
@@ -366,24 +370,83 @@ async def test_a_limit_beyond_the_providers_is_said(server: Loopback, provider: 
     assert [warning.partition(":")[0] for warning in asking.warned] == ["web_limit"]
 
 
-async def test_delegated_searches_say_that_they_are_not_supported_yet(server: Loopback) -> None:
-    for provider in ("mcp:search", "workers.search"):
-        with pytest.raises(NotSupported, match=provider):
-            await Asking(server, provider).search()
-    asking = Asking(server)
-    asking.uses = {"web": "workers.search"}
-    with pytest.raises(NotSupported, match=r"workers\.search"):
+async def test_a_provider_that_is_not_there_is_named_with_the_nearest_one(server: Loopback) -> None:
+    asking = Asking(server, "tavilly")
+    asking.delegates = Scripted(UnknownName("assistant", "tavilly", ["docs"]))
+    with pytest.raises(SourceNotConfigured, match="did you mean 'tavily'"):
         await asking.search()
-    with pytest.raises(UnknownName, match="did you mean 'tavily'"):
-        await Asking(server, "tavilly").search()
     with pytest.raises(SourceNotConfigured, match="http"):
         await Asking(server, "tavily", host="not an address").search()
 
 
-async def test_a_keyword_extractor_that_is_not_there_does_not_stop_the_search(server: Loopback) -> None:
+class Scripted:
+    """Delegates that answer one thing, or fail; remembers what they were asked."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, str, dict[str, Any]]] = []
+
+    async def ask(self, use: Use[Any, Any], doer: str, asked: Any, /, **_: Any) -> Any:
+        self.asked.append((use.name, doer, asked.model_dump(exclude_defaults=True)))
+        if isinstance(self.answer, Exception):
+            raise DelegateError(f"{use.name} by {doer!r} failed: {self.answer}") from self.answer
+        return use.answers.model_validate(self.answer)
+
+
+PAGES = {"results": [{"url": "https://www.a.example/?utm_id=1", "title": "A", "snippet": "one"}, {"url": "https://b.example"}]}
+
+
+@pytest.mark.parametrize("by", ["mcp:search.web", "workers.search", "finder"])
+async def test_pages_that_somebody_else_finds_are_items_like_any_others(by: str) -> None:
+    asking = Asking(None, by)
+    asking.delegates = Scripted(PAGES)
+    found = await asking.search("What are the rivers of Berlin?", sites=["www.a.example"], language="de", limit=3)
+    (item,) = found.items
+    assert (item.title, item.key, item.score, found.provider) == ("A", "web:https://a.example", 0.9, by)
+    wanted = {"query": "rivers Berlin", "limit": 3, "sites": ("a.example",), "language": "de"}
+    assert asking.delegates.asked == [("web", by, wanted)]
+    asking = Asking(None, "auto")
+    asking.uses, asking.delegates = {"web": by}, Scripted(PAGES)
+    assert len((await asking.search()).items) == 1  # one of them has no text
+
+
+async def test_a_search_that_somebody_else_cannot_do_falls_back_on_the_built_in_one(server: Loopback) -> None:
     server.on("/search", Json(GOOD["tavily"]))
     asking = Asking(server)
-    asking.uses = {"keyword": "workers.nlp.keyword"}
+    asking.uses, asking.delegates = {"web": "workers.search"}, Scripted(SourceError("it broke"))
+    found = await asking.search()
+    assert (found.provider, len(found.items)) == ("tavily", 2)
+    assert asking.warned == ["source: web by 'workers.search' failed: it broke; the built-in search was used"]
+    asking.environment = {}
+    with pytest.raises(SourceError, match="it broke"):
+        await asking.search()
+
+
+async def test_a_provider_that_is_named_is_not_replaced(server: Loopback) -> None:
+    server.on("/search", Json(GOOD["tavily"]))
+    asking = Asking(server, "mcp:search")
+    asking.delegates = Scripted(SourceError("it broke"))
+    with pytest.raises(SourceError, match="it broke"):
+        await asking.search()
+    assert server.asked == []
+
+
+async def test_keywords_that_somebody_else_chose_are_searched_for(server: Loopback) -> None:
+    server.on("/search", Json(GOOD["tavily"]))
+    asking = Asking(server)
+    asking.settings = asking.settings.model_copy(update={"keyword": KeywordSettings(max_keywords=2)})
+    asking.uses = {"keyword": "workers.kw"}
+    asking.delegates = Scripted([{"k": "rivers", "w": 0.9}, {"k": "of", "w": 0.1}, "Berlin", "berlin"])
+    await asking.search("What are the rivers of Berlin?")
+    assert server.asked[0].json["query"] == "rivers Berlin"
+    assert asking.nodes["keywords"].data["weights"] == [0.9, 1.0]
+    assert asking.delegates.asked[0][2] == {"query": "What are the rivers of Berlin?", "max_keywords": 2}
+
+
+async def test_a_keyword_extractor_that_fails_does_not_stop_the_search(server: Loopback) -> None:
+    server.on("/search", Json(GOOD["tavily"]))
+    asking = Asking(server)
+    asking.uses, asking.delegates = {"keyword": "workers.nlp.keyword"}, Scripted(SourceError("no"))
     assert len((await asking.search("What are the rivers of Berlin?")).items) == 2
     assert "workers.nlp.keyword" in asking.warned[0]
     assert asking.nodes["keywords"].status == "failed"

@@ -1,0 +1,53 @@
+"""The process that reads pages of strangers: `python -m handlers.web.reader FD`, FD a socket to the host; one request at a time.
+
+    read {body, media_type, charset, query}   → {title, passage, published, characters}
+    robots {text, agent, url}                 → whether the page may be read
+
+Frames are those of `host.workers`. A request that takes too long is ended from outside, with the process.
+"""
+
+from __future__ import annotations
+
+import resource
+import socket
+import sys
+from typing import Any
+
+from handlers.web.extract import page_of
+from handlers.web.passages import best_passage
+from host.errors import HostError, IngestError
+from host.workers import ANSWER, HEADER, REFUSAL, describe, pack, unpack
+
+MEMORY = 2 * 1024**3  # bytes of address space; a page that needs more is not read
+
+
+def answer(operation: str, body: dict[str, Any]) -> Any:
+    """Raises IngestError for a page that cannot be read."""
+    if operation == "robots":
+        from protego import Protego
+
+        return bool(Protego.parse(body["text"]).can_fetch(body["url"], body["agent"]))
+    page = page_of(body["body"], body["media_type"], body["charset"])
+    passage = best_passage(page.text, body["query"])
+    return {"title": page.title, "passage": passage, "published": page.published, "characters": len(page.text)}
+
+
+def serve(channel: socket.socket) -> None:
+    """Until the host closes its end."""
+    stream = channel.makefile("rb")
+    while head := stream.read(HEADER.size):
+        _, id, operation, body = unpack(stream.read(HEADER.unpack(head)[0]))
+        try:
+            frame = pack(ANSWER, id, "", answer(operation, body))
+        except HostError as exc:
+            frame = pack(REFUSAL, id, "", describe(exc))
+        except Exception as exc:  # noqa: BLE001  (parsers meet broken pages with whatever their own code raises)
+            said = f"it cannot be read: {exc.__class__.__name__}"
+            frame = pack(REFUSAL, id, "", describe(IngestError(said)))
+        channel.sendall(frame)
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    with socket.socket(fileno=int(sys.argv[1])) as link:
+        serve(link)

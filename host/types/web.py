@@ -1,0 +1,62 @@
+"""What a host of the web answered: bytes, and what they say."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# Codecs that are none of text on the web; some take quadratic time.
+_NOT_ON_THE_WEB = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "undefined"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebAnswer:
+    """What a host answered, whatever its status. `url` is where the answer came from, after redirects; names of `headers` are
+    in lower case, values of the same name joined by a comma; `body` is decompressed."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def media_type(self) -> str:
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def text(self) -> str:
+        """The body in the charset it claims, else UTF-8; bytes that do not fit become U+FFFD."""
+        try:
+            return self.body.decode(self._codec(), "replace")
+        except (LookupError, UnicodeError):
+            return self.body.decode("utf-8", "replace")
+
+    @property
+    def value(self) -> Any:
+        """The JSON value of a body that says it is JSON and is; the text of any other."""
+        if self.media_type != "application/json" and not self.media_type.endswith("+json"):
+            return self.text
+        try:
+            return json.loads(self.text.removeprefix("\ufeff"), parse_constant=_refuse)
+        except (ValueError, RecursionError):
+            return self.text
+
+    @property
+    def charset(self) -> str:
+        """As the headers name it, or empty."""
+        for parameter in self.headers.get("content-type", "").split(";")[1:]:
+            name, _, value = parameter.partition("=")
+            if name.strip().lower() == "charset":
+                return value.strip().strip("\"'")
+        return ""
+
+    def _codec(self) -> str:
+        codec = codecs.lookup(self.charset or "utf-8")
+        return "utf-8" if codec.name.replace("_", "-") in _NOT_ON_THE_WEB else codec.name
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")

@@ -1,0 +1,277 @@
+"""Pages that a search listed are read: politely, within bounds, and never at an address that is not public."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import anyio
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reportlab.pdfgen.canvas import Canvas
+
+from handlers.web.extract import decoded
+from handlers.web.passages import SIZE, best_passage, cut, terms
+from handlers.web.readers import Readers
+from host.errors import IngestError
+from host.types.search import Item
+from tests.loopback.server import Answer, Hang, Html, Json, Loopback, Reply, Trickle, serving
+from tests.web.test_web import Asking
+
+FILLER = "".join(
+    f"<p>Paragraph {n} is about parks and gardens, of which the city has a great many, old and new.</p>" for n in range(60)
+)
+PAGE = f"""<html><head><title>Rivers</title><meta property="article:published_time" content="2026-03-01"></head><body>
+<nav>Home About Login</nav><article><h1>Rivers of Berlin</h1>{FILLER}
+<p>The river Spree is 400 km long and reaches Berlin from the south-east.</p>{FILLER}</article></body></html>"""
+QUESTION = "How long is the river Spree?"
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with serving() as server:
+        yield server
+
+
+class Reading(Asking):
+    """Searches that read pages, of a server on this machine."""
+
+    def __init__(self, server: Loopback, **pages: Any) -> None:
+        hosts = {"hosts": [f"127.0.0.1:{server.port}"], "timeout_ms": 20_000, **pages}
+        super().__init__(server, "tavily", pages=hosts, fetch=1, timeout_ms=25_000)
+        self.server = server
+
+    def lists(self, *paths: str) -> None:
+        listed = [{"url": f"{self.server.url}{path}", "title": path, "content": "a snippet", "score": 0.9} for path in paths]
+        self.server.on("/search", Json({"results": listed}))
+
+    async def item(self, path: str = "/page") -> Item:
+        self.lists(path)
+        return (await self.search(QUESTION)).items[0]
+
+    @property
+    def asked(self) -> list[str]:
+        return [asked.path for asked in self.server.asked if asked.path != "/search"]
+
+
+async def refused(reading: Reading, path: str = "/page") -> str:
+    """Why a page was not read; the listed snippet stays."""
+    item = await reading.item(path)
+    assert (item.status, item.content) == ("listed", "a snippet")
+    assert reading.nodes["fetch"].status == "failed"
+    (warning,) = reading.warned
+    assert f"{reading.server.url}{path}" in warning
+    return warning
+
+
+async def test_the_passage_that_answers_best_is_the_content_of_a_page_that_was_read(server: Loopback) -> None:
+    server.on("/page", Html(PAGE))
+    reading = Reading(server)
+    item = await reading.item()
+    assert "The river Spree is 400 km long" in item.content
+    assert len(item.content) <= 2 * SIZE
+    assert "Login" not in item.content
+    assert (item.status, item.title, item.published) == ("fetched", "/page", "2026-03-01")
+    assert reading.warned == []
+    assert reading.asked == ["/robots.txt", "/page"]
+    assert {asked.headers["user-agent"] for asked in server.asked[1:]} == {"groundhook"}
+
+
+async def test_only_the_first_pages_are_read_and_the_request_decides_how_many(server: Loopback) -> None:
+    server.on("/page", Html(PAGE))
+    reading = Reading(server)
+    reading.lists("/page?1", "/page?2", "/page?3")
+    found = await reading.search(QUESTION, fetch=2)
+    assert [item.status for item in found.items] == ["fetched", "fetched", "listed"]
+    assert reading.asked.count("/robots.txt") == 1
+    server.asked.clear()
+    assert (await reading.search(QUESTION, fetch=0)).items[0].status == "listed"
+    assert reading.asked == []
+
+
+async def test_a_page_at_an_address_that_is_not_public_is_not_asked_for(server: Loopback) -> None:
+    server.on("/page", Html(PAGE))
+    reading = Reading(server, hosts=[])
+    assert "'127.0.0.1' is a loopback address" in (await refused(reading)).replace("127.0.0.1 is", "'127.0.0.1' is")
+    assert reading.asked == []
+
+
+@pytest.mark.parametrize(
+    ("to", "why"),
+    [
+        ("http://127.0.0.1:9/", "a loopback address"),
+        ("http://169.254.169.254/latest/meta-data/", "a link-local address"),
+        ("//10.0.0.1/", "a private address"),
+        ("http://localhost:9/", "a loopback address"),
+        ("http://[::ffff:127.0.0.1]:9/", "an IPv4-mapped address"),
+        ("http://2130706433/", "cannot be requested"),
+    ],
+)
+async def test_a_redirect_to_an_address_that_is_not_public_is_not_followed(server: Loopback, to: str, why: str) -> None:
+    server.on("/page", Reply(b"", 302, headers={"location": to}))
+    assert why in await refused(Reading(server, robots=False))
+
+
+@pytest.mark.parametrize("to", ["file:///etc/passwd", "ftp://a.example/", "javascript:alert(1)", "http://user@:80"])
+async def test_a_redirect_to_what_is_no_page_is_not_followed(server: Loopback, to: str) -> None:
+    server.on("/page", Reply(b"", 302, headers={"location": to}))
+    assert "redirects to" in await refused(Reading(server, robots=False))
+
+
+async def test_redirects_are_followed_each_with_leave_of_its_site(server: Loopback) -> None:
+    server.on("/robots.txt", Reply(b"User-agent: *\nDisallow: /private", content_type="text/plain"))
+    server.on("/page", Reply(b"", 301, headers={"location": "/new"}))
+    server.on("/new", Html(PAGE))
+    reading = Reading(server)
+    assert (await reading.item()).status == "fetched"
+    server.on("/new", Reply(b"", 302, headers={"location": "/private/x"}))
+    assert "robots.txt asks robots to leave it alone" in await refused(Reading(server))
+    assert not any("/private" in path for path in reading.asked)
+    server.on("/new", Reply(b"", 302, headers={"location": "/page"}))
+    assert "redirects more than 5 times" in await refused(Reading(server))
+
+
+async def test_robots_txt_is_kept_to_unless_that_is_switched_off(server: Loopback) -> None:
+    server.on("/robots.txt", Reply(b"User-agent: groundhook\nDisallow: /\n\nUser-agent: *\nAllow: /", content_type="text/plain"))
+    server.on("/page", Html(PAGE))
+    reading = Reading(server)
+    assert "search.web.pages.robots" in await refused(reading)
+    assert reading.asked == ["/robots.txt"]
+    assert (await Reading(server, robots=False).item()).status == "fetched"
+
+
+async def test_a_site_that_cannot_say_what_it_wants_is_left_alone(server: Loopback) -> None:
+    server.on("/robots.txt", Reply(b"", 503))
+    assert "503 for robots.txt" in await refused(Reading(server))
+    server.on("/robots.txt", Reply(b"#" * 600_000, content_type="text/plain"))
+    assert "robots.txt cannot be had" in await refused(Reading(server))
+
+
+async def test_rules_made_to_take_for_ever_end_with_their_process(server: Loopback) -> None:
+    path = "/" + "a" * 3000
+    rule = f"User-agent: *\nDisallow: /{'*a' * 40}b$\n"
+    server.on("/robots.txt", Reply(rule.encode() * 50, content_type="text/plain"))
+    server.on(path, Html(PAGE))
+    reading = Reading(server)
+    began, longest, done = time.monotonic(), 0.0, anyio.Event()
+
+    async def feel() -> None:
+        nonlocal longest
+        while not done.is_set():
+            before = time.monotonic()
+            await anyio.sleep(0.01)
+            longest = max(longest, time.monotonic() - before)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(feel)
+        await reading.item(path)  # read or not: it ends, and nothing else waited for it
+        done.set()
+    assert time.monotonic() - began < 15
+    assert longest < 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (Html("gone", 404), "answers with 404"),
+        (Reply(b"\x89PNG\r\n", content_type="image/png"), "image/png, which is not read"),
+        (Html("<html><body><script>render()</script></body></html>"), "no text to read"),
+        (Html("<html><body><p>A page about cooking soup with carrots.</p></body></html>"), "has to do with the question"),
+        (Reply(b"%PDF-1.7 broken", content_type="application/pdf"), "not a PDF that can be read"),
+        (Html("x" * 3_000_000), "more than 2048 kB"),
+        (Reply(b"x", headers={"content-encoding": "br"}, content_type="text/html"), "compressed as 'br'"),
+    ],
+)
+async def test_a_page_that_cannot_be_read_keeps_its_snippet_and_says_why(server: Loopback, answer: Answer, why: str) -> None:
+    server.on("/page", answer)
+    assert why in await refused(Reading(server))
+
+
+@pytest.mark.parametrize("answer", [Hang(), Trickle(b"x" * 2000)])
+async def test_a_page_that_takes_too_long_does_not_hold_up_the_others(server: Loopback, answer: Answer) -> None:
+    server.on("/slow", answer)
+    server.on("/page", Html(PAGE))
+    reading = Reading(server)
+    reading.lists("/page", "/slow")
+    await reading.search(QUESTION, fetch=1)
+    reading.settings = reading.settings.model_copy(update={"web": reading.settings.web.model_copy(update={"timeout_ms": 4000})})
+    began = time.monotonic()
+    found = await reading.search(QUESTION, fetch=2)
+    assert time.monotonic() - began < 4.5
+    assert [item.status for item in found.items] == ["fetched", "listed"]
+    assert len(reading.warned) == 1
+    assert "/slow was not read" in reading.warned[0]
+
+
+PAGES_OF_CHARSETS = [
+    ("text/html; charset=windows-1251", "Длина реки Spree 400 километров.", "windows-1251"),
+    ("text/html", '<meta charset="iso-8859-8">אורך הנהר Spree הוא 400 קמ', "iso-8859-8"),
+    ("text/html", "L’été, la rivière Spree fait 400 km", "utf-8"),
+    ("text/html", "Der Fluß Spree – schön – ist 400 km lang, über Brücken", "utf-16"),
+    ("text/plain; charset=latin1", "Der Fluß Spree ist “schön” und 400 km lang", "cp1252"),
+    ("text/html; charset=nonsense", "Der Fluß Spree ist 400 km lang", "utf-8"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "charset"), PAGES_OF_CHARSETS)
+async def test_the_charset_is_found_out(server: Loopback, kind: str, text: str, charset: str) -> None:
+    body = text if kind.startswith("text/plain") else f"<html><body><p>{text}</p></body></html>"
+    if text.startswith("<meta"):
+        body = f"<html><head>{text[:27]}</head><body><p>{text[27:]}</p></body></html>"
+    server.on("/page", Reply(body.encode(charset), content_type=kind))
+    item = await Reading(server).item()
+    assert item.status == "fetched"
+    assert item.content == text.rpartition(">")[2].strip()
+
+
+async def test_a_pdf_is_read_whatever_it_says_it_is(server: Loopback) -> None:
+    file = io.BytesIO()
+    canvas = Canvas(file)
+    canvas.drawString(80, 700, "The river Spree is 400 km long.")
+    canvas.save()
+    server.on("/page", Reply(file.getvalue(), content_type="application/octet-stream"))
+    assert (await Reading(server).item()).content == "The river Spree is 400 km long."
+
+
+async def test_a_reader_that_is_killed_or_slow_costs_its_own_page_only() -> None:
+    readers = Readers()
+    page = {"body": PAGE.encode(), "media_type": "text/html", "charset": "", "query": "river Spree long"}
+    assert "400 km" in (await readers.call("read", page))["passage"]
+    (child,) = readers._idle
+    psutil.Process(child.pid).kill()
+    with pytest.raises(IngestError, match="died"):
+        await readers.call("read", page)
+    slow = {**page, "body": b"<html><body>" + b"<p><span>x</span> <a href='u'>l</a></p>" * 120_000}
+    began = time.monotonic()
+    with pytest.raises(IngestError):
+        await readers.call("read", slow)
+    assert time.monotonic() - began < 6
+    assert "400 km" in (await readers.call("read", page))["passage"]
+    await readers.close()
+    assert not [each for each in psutil.Process().children() if "handlers.web.reader" in " ".join(each.cmdline())]
+
+
+def test_a_passage_has_the_words_of_the_question_and_comes_with_its_neighbours() -> None:
+    lines = [f"Line {n} speaks of gardens and of parks in the city." for n in range(200)]
+    lines[150] = "The Spree is 400 kilometres long."
+    found = best_passage("\n".join(lines), "length in kilometres of the Spree")
+    assert lines[150] in found
+    assert lines[149] in found
+    assert best_passage("\n".join(lines), "volcano") == ""
+    assert best_passage("河流很长。施普雷河全长四百公里。" * 3, "施普雷河") != ""
+
+
+@given(st.text(), st.text())
+def test_a_passage_is_part_of_its_page_and_short_enough(text: str, query: str) -> None:
+    found = best_passage(text, query)
+    assert len(found) <= 2 * SIZE + 100
+    assert set(terms(found)) <= set(terms(text)) | set(terms("\n".join(cut(text))))
+
+
+@given(st.binary(max_size=300), st.sampled_from(["", "utf-8", "rot13", "hex", "utf-7", "\0", "x" * 300, "utf-16", "idna"]))
+def test_any_bytes_under_any_charset_are_text(body: bytes, charset: str) -> None:
+    assert isinstance(decoded(body, charset), str)
