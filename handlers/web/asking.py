@@ -14,7 +14,7 @@ from handlers.web.breaker import Breaker
 from handlers.web.cache import Cache
 from handlers.web.flights import Flights
 from handlers.web.providers import Ask, Hit, Provider
-from host.config.schema import WebSettings
+from host.config.sources import WebSettings
 from host.errors import SourceError, SourceNotConfigured, SourceRateLimited, SourceRefused
 
 BACKOFF = 0.2  # seconds before the first second try; doubled with each

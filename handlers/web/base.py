@@ -20,7 +20,7 @@ from handlers.web.serper import SERPER
 from handlers.web.tavily import TAVILY
 from handlers.web.urls import bare
 from handlers.web.words import search_words
-from host.config.schema import WebSettings
+from host.config.sources import WebSettings
 from host.errors import DelegateError, HostError, SourceError, SourceNotConfigured, UnknownName, suggestion, unwrapped
 from host.ports import ClientOf, Found, Scope
 from host.registry import Registry

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from handlers.web.providers import Access, ProviderType
 from handlers.web.urls import followable
-from host.config.schema import WebSettings
+from host.config.sources import WebSettings
 from host.errors import SourceNotConfigured, UnknownName
 from host.registry import Registry
 

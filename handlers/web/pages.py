@@ -21,7 +21,8 @@ from handlers.web.items import clean
 from handlers.web.readers import Readers
 from handlers.web.robots import AGENT, Robots
 from handlers.web.urls import followable
-from host.config.schema import HttpSettings, PageSettings, WebSettings
+from host.config.schema import HttpSettings
+from host.config.sources import PageSettings, WebSettings
 from host.errors import HostError, SourceError, SourceTimeout, UsageError
 from host.ports import ClientOf, Scope
 from host.trace import span

@@ -10,7 +10,8 @@ from anyio.abc import TaskGroup
 from handlers.web.cache import Cache
 from handlers.web.flights import Flights
 from handlers.web.readers import Readers
-from host.config.schema import HttpSettings, PageSettings
+from host.config.schema import HttpSettings
+from host.config.sources import PageSettings
 from host.errors import IngestError, SourceError
 from host.ports import ClientOf
 

@@ -18,7 +18,8 @@ from pydantic import BaseModel
 
 from host.config.environment import Unset
 from host.config.places import Path
-from host.config.schema import Listed, Switched
+from host.config.schema import Listed
+from host.config.sources import Switched
 from host.errors import suggestion
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from host.config.schema import DBSettings, KBSettings, Settings, WebSettings
+from host.config.schema import Settings
+from host.config.sources import DBSettings, KBSettings, WebSettings
 from host.types.search import SEARCH_TYPES, SearchRequest, SearchType
 from host.types.turn import CreateReturn, SearchChoice
 

@@ -15,7 +15,7 @@ from handlers.web.asking import Asking, canonical
 from handlers.web.breaker import Breaker
 from handlers.web.cache import Cache
 from handlers.web.providers import Ask, Hit
-from host.config.schema import WebSettings
+from host.config.sources import WebSettings
 from host.errors import SourceError, SourceRateLimited, SourceRefused, SourceTimeout, unwrapped
 
 NO_CACHE = WebSettings.model_validate({"retries": 0, "cache": {"enabled": False}, "breaker": {"failures": 3, "pause_s": 10}})
