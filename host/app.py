@@ -50,6 +50,8 @@ from host.types.search import SearchRequest, SearchResult, SearchType
 from host.types.specs import EmbeddingSpec
 from host.types.turn import Identity, Message, TurnOptions
 from host.web_client.clients import open_web_clients
+from rerankers.delegated import DelegatedReranker
+from rerankers.model import open_model_reranker
 from rerankers.score import ScoreReranker
 
 Plugin = Callable[[Plugins], None]
@@ -144,7 +146,8 @@ class Host:
     async def check(self, assistant: str | None = None) -> list[Problem]:
         """Everything that is wrong with the app's files, or with one assistant: configuration, references between files,
         hooks that do not compile or do not fit their types. Raises UnknownName."""
-        found = check(self.app, assistant or "", providers=self.providers)
+        rerankers = self.machinery.plugins.rerankers.names()
+        found = check(self.app, assistant or "", providers=self.providers, rerankers=rerankers)
         ids = [assistant] if assistant else sorted(self.app.packages)
         return [*found, *await hook_problems(self.app, ids, self.machinery.hooks, self._tools)]
 
@@ -206,9 +209,15 @@ async def open_host(
         web = await stack.enter_async_context(open_web(app.environment, client_of=web_clients.of, readers=child_environment()))
         servers = await stack.enter_async_context(open_servers(app.servers, app.environment, folder=app.root))
         handlers: dict[SearchType, Handler] = {"web": web, "kb": kb, "db": database, **(sources or {})}
+        rerankers: dict[str, Reranker] = {
+            "score": ScoreReranker(),
+            "model": await stack.enter_async_context(open_model_reranker(app.environment)),
+            "agent": DelegatedReranker("agent"),
+            "mcp": DelegatedReranker("mcp"),
+        }
         machinery = Machinery(
             app=app,
-            plugins=_registered(handlers, plugins),
+            plugins=_registered(handlers, rerankers, plugins),
             documents=kb,
             records=database,
             markdown=markdown_of,
@@ -240,13 +249,14 @@ def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple
     return tuple(_valid(Message, message, f"messages[{index}]") for index, message in enumerate(messages))
 
 
-def _registered(handlers: Mapping[SearchType, Handler], plugins: Iterable[Plugin]) -> Plugins:
+def _registered(handlers: Mapping[SearchType, Handler], rerankers: Mapping[str, Reranker], plugins: Iterable[Plugin]) -> Plugins:
     """What there is to search and to rerank with; built-ins and plug-ins come through the same door."""
 
     def builtin(registries: Plugins) -> None:
         for type, handler in handlers.items():
             registries.handlers.add(type, handler)
-        registries.rerankers.add("score", ScoreReranker())
+        for name, reranker in rerankers.items():
+            registries.rerankers.add(name, reranker)
 
     registries = Plugins(handlers=Registry[Handler]("search type"), rerankers=Registry[Reranker]("reranker"))
     for plugin in [builtin, *(point.load() for point in metadata.entry_points(group=PLUGINS)), *plugins]:

@@ -15,6 +15,7 @@ from host.config.layers import Layer
 from host.config.problems import Problem, problems_of
 from host.config.validate import Checked, check_document
 from host.errors import HostError, Place, UnknownName
+from host.mcp.commands import missing_command
 from host.packages import AGENT_FILE, PROMPTS_FILE, SEARCH_FILE, App, Package
 from host.references import References
 from host.types.base import Value
@@ -26,12 +27,13 @@ T = TypeVar("T")
 _SPECS: dict[str, type[Value]] = {"kb": CollectionSpec, "models": ModelSpec, "connectors": ConnectorSpec, "mcps": ServerSpec}
 
 
-def check(app: App, assistant_id: str = "", *, providers: Collection[str] = ()) -> list[Problem]:
+def check(app: App, assistant_id: str = "", *, providers: Collection[str] = (), rerankers: Collection[str] = ()) -> list[Problem]:
     """Everything found, each once, in the order of reading. With an assistant: the app's own files and that assistant's.
-    `providers` are the names of web search providers (none: they are not looked up). Raises UnknownName."""
+    `providers` are the names of web search providers (none: they are not looked up), `rerankers` those of rerankers. Raises
+    UnknownName."""
     if assistant_id and assistant_id not in app.packages:
         raise UnknownName("assistant", assistant_id, app.packages)
-    checking = _Check(app, assistant_id, frozenset(providers))
+    checking = _Check(app, assistant_id, frozenset(providers), frozenset(rerankers))
     checking.run()
     return list(dict.fromkeys(checking.found))
 
@@ -41,6 +43,7 @@ class _Check:
     app: App
     only: str
     providers: frozenset[str]
+    rerankers: frozenset[str]
     found: list[Problem] = field(default_factory=list)
 
     def run(self) -> None:
@@ -92,7 +95,7 @@ class _Check:
             self._attempt(package.locales.named, name)
 
     def _names(self, layer: Layer, owner: str) -> None:
-        self.found.extend(References(self.app, layer, owner, self.providers).problems())
+        self.found.extend(References(self.app, layer, owner, self.providers, self.rerankers).problems())
 
     def _declaration(self, kind: str, owner: str, place: tree.Found) -> None:
         document: Document | None = self._attempt(read_document, place.path, place.shown)
@@ -104,6 +107,15 @@ class _Check:
             model = self._attempt(self.app.models.named, place.id)
             if model is not None:
                 self._model(owner, model, checked)
+        if kind == "mcps" and not checked.errors:
+            self._server(place, checked)
+
+    def _server(self, place: tree.Found, checked: Checked) -> None:
+        """A program that is not here may be where the app will run: a warning."""
+        spec = self._attempt(self.app.servers.named, place.id)
+        if spec is not None and (missing := missing_command(spec, self.app.environment, self.app.root)):
+            hint = "install it, or name another in 'command'"
+            self.found.append(Problem("warning", missing, checked.place(("command",)), hint, "server_not_configured"))
 
     def _model(self, owner: str, model: ModelSpec, checked: Checked) -> None:
         columns = _columns(model)

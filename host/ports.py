@@ -15,11 +15,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from host.config.schema import HookLimits, HttpSettings, SearchSettings, UsesSettings
+from host.config.schema import HookLimits, HttpSettings, RerankSettings, SearchSettings, UsesSettings
 from host.errors import DelegateError
 from host.hook_services import HookCalls, HookMemory, HookOutput, HookRecords, HookServers, HookTools, HookTrace, HookWeb
 from host.types.delegation import Answer, Asked, Use
-from host.types.search import FacetCount, GraphNode, Item, RecordQuery, RerankOptions, SearchRequest, SearchResult
+from host.types.search import FacetCount, GraphNode, Item, RecordQuery, SearchRequest, SearchResult
 from host.types.servers import ServerMethod
 from host.types.turn import CreateReturn, Identity, Message, NextPayload, NextReturn, Usage
 from host.types.web import WebAnswer
@@ -162,9 +162,9 @@ class Ranked:
 
 
 class Reranker(Protocol):
-    async def rerank(self, query: str, items: Sequence[Item], options: RerankOptions, /) -> Sequence[Ranked]:
-        """Judge the items. The host multiplies the scores in, sorts and cuts; an item left out keeps its place
-        behind those that were judged. Raises RerankError."""
+    async def rerank(self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /) -> Sequence[Ranked]:
+        """Judge the items, of which there are no more than `options.max_items`. The host multiplies the scores in, sorts and
+        cuts; an item left out keeps its place behind those that were judged. Raises RerankError."""
         ...
 
 

@@ -25,19 +25,19 @@ _LISTS: dict[Path, str] = {
 _SINGLE: dict[Path, str] = {
     ("connector",): "connector",
     ("search", "rerank", "agent"): "assistant",
-    ("search", "rerank", "mcp"): "MCP server",
 }
 
 
 @dataclass(frozen=True)
 class References:
     """Looks names up for one layer. `owner` is the assistant whose own declarations count, "" for the app's layers;
-    `providers` are web search providers (none: they are not looked up)."""
+    `providers` are web search providers (none: they are not looked up), `rerankers` what plug-ins and the host rerank with."""
 
     app: App
     layer: Layer
     owner: str
     providers: frozenset[str] = frozenset()
+    rerankers: frozenset[str] = frozenset()
 
     def problems(self) -> Iterator[Problem]:
         for path, noun in _LISTS.items():
@@ -49,6 +49,8 @@ class References:
         for step, value in (self._at(("uses",)) or {}).items():
             yield from self._uses(("uses", step), value)
         yield from self._provider(("search", "web", "provider"))
+        if isinstance(server := self._at(("search", "rerank", "mcp")), str):
+            yield from self._doer(("search", "rerank", "mcp"), "MCP server", f"mcp:{server.removeprefix('mcp:')}")
 
     def _at(self, path: Path) -> Any:
         value: Any = self.layer.data
@@ -84,7 +86,7 @@ class References:
             yield Problem(
                 "warning", f"'uses.{path[-1]}' is accepted, and nothing acts on it", self.layer.place(path), code="unread"
             )
-        else:
+        elif not (path[-1] == "rerank" and value in self.rerankers):
             yield from self._doer(path, "assistant", value)
 
     def _provider(self, path: Path) -> Iterator[Problem]:

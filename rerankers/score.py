@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from host.ports import Ranked
-from host.types.search import Item, RerankOptions
+from host.config.schema import RerankSettings
+from host.ports import Ranked, Scope
+from host.types.search import Item
 
 
 class ScoreReranker:
     """Gives every item a score of 1: the pool's order by weighted score stands, ties stay in place."""
 
-    async def rerank(self, query: str, items: Sequence[Item], options: RerankOptions, /) -> Sequence[Ranked]:
+    async def rerank(self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /) -> Sequence[Ranked]:
         return [Ranked(index, 1.0) for index in range(len(items))]

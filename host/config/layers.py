@@ -7,7 +7,7 @@ only what was said, under canonical keys of `Settings`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
@@ -19,7 +19,7 @@ from host.config.schema import Settings
 from host.config.validate import Checked
 from host.errors import HookReturnInvalid, HostError, Place, UsageError
 from host.types.base import UnknownKey, dotted, problems
-from host.types.search import SEARCH_TYPES
+from host.types.search import SEARCH_TYPES, RerankOptions
 from host.types.turn import CreateReturn, SearchChoice, TurnOptions
 
 LayerName = Literal["defaults", "global", "assistant", "hook", "request"]
@@ -79,9 +79,19 @@ def request_layer(options: TurnOptions | None) -> Layer:
     said: dict[str, Any] = {**_same(options, "connector"), "options": _same(options, "temperature", "max_tokens")}
     if options.locale:
         said["locale"] = options.locale
-    if options.rerank is not None:
-        said["search"] = {"rerank": options.rerank}
-    return _layer("request", said, UsageError, "the request says")
+    if options.rerank is None:
+        return _layer("request", said, UsageError, "the request says")
+    said["search"] = {"rerank": options.rerank}
+    return _without_file_keys(_layer("request", said, UsageError, "the request says"))
+
+
+def _without_file_keys(layer: Layer) -> Layer:
+    """A request says how to rerank, and not where: addresses and the names of keys come from files."""
+    rerank = layer.data["search"]["rerank"]
+    strange = [key for key in rerank if key not in RerankOptions.model_fields]
+    kept = {key: value for key, value in rerank.items() if key not in strange}
+    unknown = [UnknownKey(f"search.rerank.{key}", "files of the app alone say it") for key in strange]
+    return replace(layer, data={**layer.data, "search": {"rerank": kept}}, unknown=(*layer.unknown, *unknown))
 
 
 def _only_settings(model: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:

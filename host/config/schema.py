@@ -36,10 +36,19 @@ class QuerySettings(Value):
 
 
 class RerankSettings(RerankOptions):
-    """`top_n` and `top_k` are one key."""
+    """`top_n` and `top_k` are one key. What `RerankOptions` does not have is said in files alone: keys and addresses are no
+    choice of a hook or a request."""
 
     top_k: int = Field(default=10, ge=1, validation_alias=AliasChoices("top_k", "topK", "top_n", "topN"))
-    timeout_ms: int = Field(default=8000, ge=1)
+    timeout_ms: int = Field(default=8000, ge=1, description="Deadline of one reranking, with all tries")
+    provider: Literal["auto", "cohere", "voyage", "endpoint", "tei"] = Field(
+        default="auto",
+        description="Of `type: model`; `endpoint`: any with the shape of /rerank at `host`; `tei`: TEI's own shape",
+    )
+    host: str = Field(default="", description="Address of an endpoint, or another base URL for a provider")
+    api_key_env: str = Field(default="", description="Environment variable with the key (default: the provider's own)")
+    max_items: int = Field(default=100, ge=1, le=1000, description="Most items that are judged; others stay behind them")
+    max_chars: int = Field(default=0, ge=0, description="Longest text of an item that is sent; 0: what the reranker takes")
 
 
 class CitationSettings(Value):

@@ -12,6 +12,7 @@ from host.config.layers import DEFAULTS, Layer, LayerName
 from host.config.schema import Settings
 from host.errors import Place
 from host.types.base import UnknownKey
+from host.types.search import rerank_type
 
 Key = tuple[str, ...]
 
@@ -51,9 +52,23 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
     for path, source in _FOLLOWS.items():
         if origins[path] is DEFAULTS and origins[source] is not DEFAULTS:
             _set(value, path, _get(value, source))
+    _decide_reranker(layers, value, origins)
     need(value)
     unknown = tuple(key for layer in layers for key in layer.unknown)
     return Resolved(Settings.model_validate(value), origins, unknown)
+
+
+def _decide_reranker(layers: Sequence[Layer], value: dict[str, Any], origins: dict[Key, Layer]) -> None:
+    """The highest layer that says who reranks decides: by `search.rerank` (`agent: "x"` means the type `agent`), or else by
+    `uses.rerank`, which counts where no type is set."""
+    path = ("search", "rerank", "type")
+    for layer in reversed(layers):
+        said = layer.data.get("search", {}).get("rerank", {})
+        kind = rerank_type(said)
+        if kind or layer.data.get("uses", {}).get("rerank"):
+            _set(value, path, kind)
+            origins[path] = layer if kind else DEFAULTS
+            return
 
 
 def explain(resolved: Resolved) -> list[Explained]:

@@ -15,16 +15,17 @@ from typing import Literal, Protocol, TypeVar
 import anyio
 
 from host.citations import Book
-from host.config.schema import Settings
+from host.config.schema import RerankSettings, Settings
 from host.errors import HostError, RerankError, SourceTimeout, UsageError, unwrapped
 from host.output.channel import Channel
 from host.ports import Found, Handler, Ranked, Reranker, Scope
 from host.registry import Registry
 from host.search import plan
 from host.search.merge import Pool, apply_ranking, cut, pool
+from host.search.reranking import chosen, options_of
 from host.trace import Span, span
 from host.types.events import SearchComplete, SearchFound, SearchStart
-from host.types.search import Item, RerankOptions, SearchRequest, SearchResult, Source
+from host.types.search import Item, SearchRequest, SearchResult, Source
 
 Mode = Literal["all", "any", "race"]
 T = TypeVar("T")
@@ -66,7 +67,8 @@ class Searcher:
         with span("search", request.query, query=request.query, search_type=request.type, source=source) as node:
             try:
                 found, error = await self._attempt(request, source)
-                items = await self._ordered(tuple(self._cited(item, source) for item in found.items), request)
+                cited = tuple(self._cited(item, source) for item in found.items)
+                items = await self._ordered(cited, request, self._left_ms(source, began))
             except anyio.get_cancelled_exc_class():
                 self.channel.note(SearchComplete(search_id=id, total=0, duration_ms=_since(began), error="stopped"))
                 raise
@@ -142,6 +144,11 @@ class Searcher:
             return call, "hooks.limits.call_ms"
         return own, f"search.{request.type}.timeout_ms"
 
+    def _left_ms(self, source: Source, began: float) -> int:
+        """Milliseconds for reranking: what a hook asked for must end before the hook's call does."""
+        own = self.settings.search.rerank.timeout_ms
+        return min(own, self.settings.hooks.limits.call_ms * 9 // 10 - _since(began)) if source == "hook" else own
+
     def _resolved(self, request: SearchRequest) -> SearchRequest:
         """The request with ids in place of names; raises UsageError where there is nothing to search."""
         if request.type == "kb":
@@ -162,23 +169,28 @@ class Searcher:
             return request.model_copy(update={"models": models})
         return request
 
-    async def _ordered(self, items: tuple[Item, ...], request: SearchRequest) -> tuple[Item, ...]:
-        """Items of one search as its own `rerank` wants them; as they came when it has none."""
+    async def _ordered(self, items: tuple[Item, ...], request: SearchRequest, left_ms: int) -> tuple[Item, ...]:
+        """Items of one search as its own `rerank` wants them, within the time that is left; as they came when it has none."""
         if request.rerank is None or not items:
             return items
         alone = pool([SearchResult(type=request.type, query=request.query, items=items)], self.settings.search.weights)
-        ranking = await self._ranking(request.query, alone.items, request.rerank)
+        options = options_of(self.settings, request.rerank)
+        options = options.model_copy(update={"timeout_ms": max(1, left_ms)})
+        ranking = await self._ranking(request.query, alone.items, options)
         ordered = apply_ranking(alone, ranking) if ranking is not None else alone
         return tuple(entry.item for entry in cut(ordered, request.rerank.top_k or len(items)).entries)
 
-    async def _ranking(self, query: str, items: Sequence[Item], options: RerankOptions) -> Sequence[Ranked] | None:
+    async def _ranking(self, query: str, items: Sequence[Item], options: RerankSettings) -> Sequence[Ranked] | None:
         """A reranker's word on the items; None, and a failed node, when it has none."""
-        name = options.type or ("score" if self.settings.uses.rerank == "builtin" else self.settings.uses.rerank)
-        with span("rerank", name, items=len(items)) as node:
+        name, options = chosen(options, self.settings.uses.rerank, self.plugins.rerankers)
+        judged = items if name == "score" else items[: options.max_items]
+        with span("rerank", name, items=len(judged)) as node:
+            if len(judged) < len(items):
+                await self.scope.warn("rerank_items", _beyond(name, len(judged), len(items)))
             try:
                 reranker = self.plugins.rerankers.get(name)
-                with unwrapped(), anyio.move_on_after(self.settings.search.rerank.timeout_ms / 1000):
-                    return await reranker.rerank(query, items, options)
+                with unwrapped(), anyio.move_on_after(options.timeout_ms / 1000):
+                    return await reranker.rerank(query, judged, options, self.scope)
                 raise RerankError(f"the reranker {name!r} had no answer in time", hint="search.rerank.timeout_ms")
             except HostError as exc:
                 problem = exc
@@ -218,6 +230,12 @@ async def run_first(jobs: Sequence[Callable[[], Awaitable[T]]], accept: Callable
         for job in jobs:
             tasks.start_soon(run, job)
     return (won or ended)[:1]
+
+
+def _beyond(name: str, judged: int, count: int) -> str:
+    return (
+        f"the reranker {name!r} judges the first {judged} of {count} items; the others stay behind them (search.rerank.max_items)"
+    )
 
 
 def _describe(node: Span, result: SearchResult) -> None:

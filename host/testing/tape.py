@@ -16,6 +16,7 @@ import anyio
 import anyio.lowlevel
 
 from host import errors
+from host.config.schema import RerankSettings
 from host.errors import HostError
 from host.ports import (
     Connector,
@@ -32,7 +33,7 @@ from host.ports import (
     ToolDelta,
 )
 from host.testing.cassette import Cassette, joined, lines
-from host.types.search import GraphNode, Item, RerankOptions, SearchRequest, SearchType
+from host.types.search import GraphNode, Item, SearchRequest, SearchType
 from host.types.turn import Usage
 
 PIECE = 8  # characters: smaller than a citation marker, so that markers are split across deltas
@@ -183,15 +184,15 @@ class TapedReranker:
     name: str
     real: Reranker
 
-    async def rerank(self, query: str, items: Sequence[Item], options: RerankOptions, /) -> Sequence[Ranked]:
+    async def rerank(self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /) -> Sequence[Ranked]:
         async def real() -> Answer:
-            ranked = await self.real.rerank(query, items, options)
+            ranked = await self.real.rerank(query, items, options, scope)
             return {"ranked": [{"index": each.index, "score": each.score} for each in ranked]}
 
         said = {
             "query": query,
             "items": [item.citation_id for item in items],
-            "options": options.model_dump(mode="json", exclude_none=True),
+            "options": options.model_dump(mode="json", exclude_defaults=True),
         }
         answer = await self.tape.ask(f"{self.name} reranking", said, real)
         return [Ranked(each["index"], each["score"]) for each in answer["ranked"]]

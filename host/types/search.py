@@ -109,6 +109,12 @@ class RerankOptions(Value):
     top_k: int | None = Field(default=None, ge=1, validation_alias=AliasChoices("top_k", "topK", "top_n", "topN"))
 
 
+def rerank_type(said: Mapping[str, Any]) -> str | None:
+    """The type that `RerankOptions` as said amount to: `{agent: "x"}` means the type `agent`."""
+    named = [key for key in ("model", "agent", "mcp") if said.get(key)]
+    return said.get("type") or (named[0] if len(named) == 1 else None)
+
+
 class WebOptions(Value):
     """Options of `ctx.search.Web`."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from host.check import check
+from host.config.environment import process_environment
 from host.errors import UnknownName
 from host.packages import load_app
 from tests.conftest import MakeApp
@@ -86,7 +87,7 @@ def test_names_that_lead_nowhere_are_placed_with_the_nearest_name(make_app: Make
             "assistants/a/package.yao": """{
               "kb": ["dcos"],
               "search": {"db": {"models": ["ordr"]}, "web": {"provider": "tavly"}},
-              "uses": {"query": "bb", "rerank": "mcp:fils.rank", "vision": "v"},
+              "uses": {"query": "bb", "rerank": "mcp:fils.rank", "vision": "v", "keyword": "judge"},
               "mcp": [{"fies": ["x"]}],
               "prompt_preset": "p"
             }""",
@@ -105,6 +106,7 @@ def test_names_that_lead_nowhere_are_placed_with_the_nearest_name(make_app: Make
         f"{where}:4:33: error: no assistant 'bb' (known: a)",
         f"{where}:4:49: error: no MCP server 'fils.rank' (known: files)",
         f"{where}:4:76: warning: 'uses.vision' is accepted, and nothing acts on it",
+        f"{where}:4:92: error: no assistant 'judge' (known: a)",
         f"{where}:5:23: error: no MCP server 'fies' (did you mean 'files'?)",
         f"{where}:6:32: error: no prompt preset 'p' (none are known)",
     ]
@@ -194,3 +196,43 @@ def test_this_repository_is_an_app_whose_own_files_have_no_errors() -> None:
     found = check(load_app(HERE, {}))
 
     assert [str(problem) for problem in found if problem.severity == "error"] == []
+
+
+def test_rerankers_are_looked_up_where_they_are_named(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "agent/search.yao": '{"rerank": {"mcp": "judge.rerank"}}',
+            "assistants/a/package.yao": '{"uses": {"rerank": "house"}, "search": {"rerank": {"mcp": "jduge"}}}',
+            "assistants/b/package.yao": '{"uses": {"rerank": "hose"}, "search": {"rerank": {"agent": "aa"}}}',
+            "mcps/judge.mcp.yao": '{"command": "x"}',
+        }
+    )
+    assert sorted(findings(root, rerankers=("score", "house"))) == [
+        "assistants/a/package.yao:1:60: error: no MCP server 'jduge' (did you mean 'judge'?)",
+        "assistants/b/package.yao:1:21: error: no assistant 'hose' (known: a, b)",
+        "assistants/b/package.yao:1:61: error: no assistant 'aa' (did you mean 'a'?)",
+    ]
+
+
+def test_a_server_whose_program_is_not_there_is_a_warning(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "agent/agent.yml": "connector: extractive\n",
+            "mcps/gone.mcp.yao": '{"command": "no-such-program"}',
+            "mcps/here.mcp.yao": '{"command": "sh"}',
+            "mcps/own.mcp.yao": '{"command": "./bin/server"}',
+            "mcps/lost.mcp.yao": '{"command": "bin/other"}',
+            "mcps/dead.mcp.yao": '{"command": "./bin/text"}',
+            "mcps/there.mcp.yao": '{"transport": "http", "url": "http://127.0.0.1:1/mcp"}',
+            "bin/server": "#!/bin/sh",
+            "bin/text": "no program",
+        }
+    )
+    (root / "bin/server").chmod(0o755)
+    app = load_app(root, {"PATH": process_environment()["PATH"]})
+    hint = "(install it, or name another in 'command')"
+    assert [str(problem) for problem in check(app)] == [
+        f"mcps/dead.mcp.yao:1:13: warning: './bin/text' may not be run {hint}",
+        f"mcps/gone.mcp.yao:1:13: warning: there is no program 'no-such-program' along PATH {hint}",
+        f"mcps/lost.mcp.yao:1:13: warning: there is no program 'bin/other' {hint}",
+    ]

@@ -1,0 +1,37 @@
+"""Which reranker judges, and how: the settings, what a search says for itself, and `uses.rerank`. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from host.config.schema import RerankSettings, Settings
+from host.types.search import RerankOptions, rerank_type
+
+
+def options_of(settings: Settings, said: RerankOptions | None) -> RerankSettings:
+    """The settings' options with what a search says over them."""
+    base = settings.search.rerank
+    if said is None:
+        return base
+    over = said.model_dump(exclude_none=True)
+    if kind := rerank_type(over):
+        over["type"] = kind
+    return base.model_copy(update=over)
+
+
+def chosen(options: RerankSettings, uses: str, registered: Container[str]) -> tuple[str, RerankSettings]:
+    """The reranker's name in the registry, and its options. Where the options name no type, `uses` does: `builtin`, a plug-in's
+    name, `mcp:<server>[.<tool>]`, or an assistant."""
+    kind = options.type
+    assistant = uses if uses not in ("", "builtin") and not uses.startswith("mcp:") and uses not in registered else None
+    if kind is None:
+        if uses.startswith("mcp:"):
+            return "mcp", options.model_copy(update={"mcp": uses.removeprefix("mcp:")})
+        if assistant:
+            return "agent", options.model_copy(update={"agent": assistant})
+        return ("score" if uses in ("", "builtin") else uses), options
+    if kind == "agent" and not options.agent and assistant:
+        return kind, options.model_copy(update={"agent": assistant})
+    if kind == "mcp" and not options.mcp and uses.startswith("mcp:"):
+        return kind, options.model_copy(update={"mcp": uses.removeprefix("mcp:")})
+    return kind, options

@@ -1,0 +1,164 @@
+"""Every reranker behind one door: how each is made to say something, and how it is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from host.config.schema import RerankSettings, SearchSettings, UsesSettings
+from host.delegate import Asking, Delegates
+from host.ports import Ranked, Reranker, Scope
+from host.types.events import StreamEnd
+from host.types.search import Item
+from host.types.turn import Identity
+from rerankers.delegated import DelegatedReranker
+from rerankers.model import open_model_reranker
+from tests.loopback.server import Json, Loopback, Reply, serving
+
+KEYS = {"COHERE_API_KEY": "key-c", "VOYAGE_API_KEY": "key-v", "OWN_KEY": "key-e"}
+PROVIDERS = ("cohere", "voyage", "endpoint", "tei")
+PATHS = {"cohere": "/v2/rerank", "voyage": "/rerank", "endpoint": "/v1/rerank", "tei": "/rerank"}
+Judged = Sequence[tuple[int, Any]]  # position in what was sent, and the score
+
+
+def items(count: int, **fields: Any) -> list[Item]:
+    """Items of falling score; the markers are `#ref:i0`, `#ref:i1`, …"""
+    return [
+        Item(
+            **{
+                "type": "kb",
+                "citation_id": f"#ref:i{n}",
+                "title": f"t{n}",
+                "content": f"content {n}",
+                "score": round(1 - n / (2 * count), 6),
+                "key": str(n),
+                **fields,
+            }
+        )
+        for n in range(count)
+    ]
+
+
+@dataclass
+class Servers:
+    """`host.ports.ToolServers` with one server `judge`, whose tool answers what it is told to."""
+
+    answer: Callable[[Mapping[str, Any]], Any]
+    asked: list[Mapping[str, Any]] = field(default_factory=list)
+
+    async def ask(self, server: str, method: str, params: Mapping[str, Any], /) -> dict[str, Any]:
+        if method == "tools/list":
+            return {"tools": [{"name": "rerank", "inputSchema": {}}]}
+        self.asked.append(params["arguments"])
+        said = self.answer(params["arguments"])
+        return {"content": [{"type": "text", "text": said if isinstance(said, str) else json.dumps(said)}]}
+
+
+@dataclass
+class Rig:
+    """A reranker and what answers it: `says` sets its next answers, by position; `raw` a whole one."""
+
+    name: str
+    reranker: Reranker
+    options: RerankSettings
+    scope: Scope
+    says: Callable[[Judged], None]
+    raw: Callable[[Any], None]
+    sent: Callable[[], list[str]]
+
+    async def rank(self, given: Sequence[Item], **options: Any) -> Sequence[Ranked]:
+        return await self.reranker.rerank("question", given, self.options.model_copy(update=options), self.scope)
+
+
+def scope_with(delegates: Delegates | None = None) -> Scope:
+    async def warn(code: str, message: str) -> None: ...
+
+    scope = Scope(
+        identity=Identity(),
+        assistant_id="a",
+        settings=SearchSettings(),
+        uses=UsesSettings(),
+        now=lambda: datetime(2026, 1, 1, tzinfo=UTC),
+        warn=warn,
+    )
+    return scope if delegates is None else replace(scope, delegates=delegates)
+
+
+@pytest.fixture
+def loopback() -> Iterator[Loopback]:
+    with serving() as server:
+        yield server
+
+
+def body(name: str, judged: Judged) -> Any:
+    """A provider's answer in its own shape."""
+    if name == "tei":
+        return [{"index": index, "score": score} for index, score in judged]
+    rows = [{"index": index, "relevance_score": score} for index, score in judged]
+    if name == "voyage":
+        return {"object": "list", "data": rows, "model": "rerank-2.5", "usage": {"total_tokens": 9}}
+    return {"id": "r1", "results": rows, "meta": {}}
+
+
+def options_of(name: str, loopback: Loopback, **more: Any) -> RerankSettings:
+    host = f"{loopback.url}/v1" if name == "endpoint" else loopback.url
+    return RerankSettings(**{"type": "model", "provider": name, "host": host, "timeout_ms": 20_000, **more})
+
+
+@asynccontextmanager
+async def provider_rig(name: str, loopback: Loopback) -> AsyncIterator[Rig]:
+    def raw(answer: Any) -> None:
+        loopback.on(PATHS[name], answer if isinstance(answer, Reply) else Json(answer))
+
+    def sent() -> list[str]:
+        asked = loopback.asked[-1].json
+        return list(asked["texts"] if name == "tei" else asked["documents"])
+
+    async with open_model_reranker(KEYS) as reranker:
+        yield Rig(name, reranker, options_of(name, loopback), scope_with(), lambda judged: raw(body(name, judged)), raw, sent)
+
+
+@asynccontextmanager
+async def delegated_rig(name: str) -> AsyncIterator[Rig]:
+    """An assistant and an MCP tool at the place where `host.delegate` reaches them; tests/delegation has the real ones."""
+    said: list[Any] = [None]
+    asked: list[Mapping[str, Any]] = []
+
+    def answer(wanted: Mapping[str, Any]) -> Any:
+        asked.append(wanted)
+        return said[0]
+
+    async def assistant(id: str, text: str) -> tuple[StreamEnd, str]:
+        return StreamEnd(content="", data=answer(json.loads(text)), finish_reason="stop"), ""
+
+    asking = Asking(assistant=assistant, server=lambda name: name, permit=lambda *_: None, servers=Servers(answer))
+    options = RerankSettings(**{"type": name, "agent": "judge", "mcp": "judge", "timeout_ms": 20_000})
+
+    def says(judged: Judged) -> None:
+        said[0] = {"items": [{"citation_id": f"#ref:i{index}", "score": score} for index, score in judged]}
+
+    def raw(answer: Any) -> None:
+        said[0] = answer
+
+    def sent() -> list[str]:
+        return [entry["content"] for entry in asked[-1]["items"]]
+
+    kind: Any = name
+    yield Rig(name, DelegatedReranker(kind), options, scope_with(Delegates(asking)), says, raw, sent)
+
+
+Open = Callable[[str, Loopback], Awaitable[Rig]]
+
+
+@pytest.fixture(params=[*PROVIDERS, "agent", "mcp"])
+async def rig(request: pytest.FixtureRequest, loopback: Loopback) -> AsyncIterator[Rig]:
+    """Each reranker that somebody else judges for."""
+    name = request.param
+    async with provider_rig(name, loopback) if name in PROVIDERS else delegated_rig(name) as made:
+        yield made

@@ -1,0 +1,119 @@
+"""From what a reranker said to scores: pure functions, over whatever may be said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from host.config.schema import RerankSettings, Settings, WeightSettings
+from host.ports import Ranked
+from host.search.merge import apply_ranking, pool
+from host.search.reranking import chosen, options_of
+from host.types.delegation import RerankAnswer
+from host.types.search import Item, RerankOptions, SearchResult
+from rerankers.delegated import ranking
+from rerankers.judgement import in_order, scored, text_of
+from tests.rerankers.conftest import items
+
+SCORES = st.floats(allow_nan=False, allow_infinity=False)
+POSITIONS = st.integers(-5, 15)
+
+
+@given(st.lists(st.tuples(POSITIONS, SCORES)), st.integers(0, 10))
+def test_scores_are_of_items_that_exist_each_once_and_between_0_and_1(said: list[tuple[int, float]], count: int) -> None:
+    ranked = scored(said, count)
+    assert {each.index for each in ranked} == {index for index, _ in said if 0 <= index < count}
+    assert len({each.index for each in ranked}) == len(ranked)
+    assert all(0 <= each.score <= 1 for each in ranked)
+
+
+@given(st.lists(SCORES, max_size=10, unique=True))
+def test_scores_keep_their_order(scores: list[float]) -> None:
+    ranked = {each.index: each.score for each in scored(list(enumerate(scores)), len(scores))}
+    rising = sorted(ranked, key=lambda index: scores[index])
+    assert [ranked[index] for index in rising] == sorted(ranked.values())
+
+
+def final_order(given: Sequence[Item], ranked: Sequence[Ranked]) -> list[str]:
+    merged = pool([SearchResult(type="kb", query="q", source="user", items=tuple(given))], WeightSettings())
+    places = {item.key: index for index, item in enumerate(merged.items)}
+    moved = [Ranked(places[given[each.index].key], each.score) for each in ranked]
+    return [entry.item.key for entry in apply_ranking(merged, moved).entries]
+
+
+@given(st.lists(st.floats(0.001, 1), min_size=1, max_size=30), st.randoms(use_true_random=False))
+def test_an_order_stands_whatever_the_items_had(scores: list[float], chance: Any) -> None:
+    made = [item.model_copy(update={"score": score}) for item, score in zip(items(len(scores)), scores, strict=True)]
+    order = list(range(len(made)))
+    chance.shuffle(order)
+    ranked = in_order(order, made)
+    assert final_order(made, ranked) == [str(index) for index in order]
+    assert all(0 <= each.score <= 1 for each in ranked)
+
+
+@given(st.lists(POSITIONS, max_size=30))
+def test_an_order_loses_and_invents_nothing(order: list[int]) -> None:
+    made = items(8)
+    assert sorted(final_order(made, in_order(order, made))) == sorted(item.key for item in made)
+
+
+def test_items_worth_nothing_stay_behind() -> None:
+    made = [items(2)[0].model_copy(update={"score": 0.0}), items(2)[1]]
+    assert final_order(made, in_order([0, 1], made)) == ["1", "0"]
+
+
+@pytest.mark.parametrize("marker", ["#ref:{}", "[{}]", "[[cite:{}]]", "ref({})", "{}"])
+def test_ids_are_known_with_and_without_what_stands_around_them(marker: str) -> None:
+    made = [
+        item.model_copy(update={"citation_id": marker.format(id)}) for item, id in zip(items(2), ("a1b2", "c3d4"), strict=True)
+    ]
+    for named in (marker.format("c3d4"), "c3d4", "#ref:c3d4"):
+        (only,) = ranking(RerankAnswer.model_validate([named, "zzzz"]), made)
+        assert only.index == 1
+
+
+def test_scores_count_only_where_each_item_has_one() -> None:
+    made = items(3)
+    whole = RerankAnswer.model_validate([{"id": "i2", "score": 0.2}, {"id": "i0", "score": 0.9}])
+    assert {each.index: each.score for each in ranking(whole, made)} == {2: 0.2, 0: 0.9}
+    partly = RerankAnswer.model_validate([{"id": "i2", "score": 0.2}, {"id": "i0"}])
+    assert final_order(made, ranking(partly, made)) == ["2", "0", "1"]
+
+
+def test_a_text_is_title_and_content_once() -> None:
+    (item,) = items(1)
+    assert text_of(item, 100) == "t0\ncontent 0"
+    assert text_of(item.model_copy(update={"content": "t0 and more"}), 100) == "t0 and more"
+    assert text_of(item, 4) == "t0\nc"
+
+
+@pytest.mark.parametrize(
+    ("options", "uses", "name", "who"),
+    [
+        ({}, "builtin", "score", None),
+        ({}, "workers.rerank", "agent", "workers.rerank"),
+        ({}, "mcp:judge.rank", "mcp", "judge.rank"),
+        ({}, "house", "house", None),
+        ({"type": "score"}, "workers.rerank", "score", None),
+        ({"type": "agent"}, "workers.rerank", "agent", "workers.rerank"),
+        ({"type": "agent", "agent": "x"}, "workers.rerank", "agent", "x"),
+        ({"type": "mcp"}, "mcp:judge", "mcp", "judge"),
+        ({"type": "model", "model": "m"}, "builtin", "model", None),
+    ],
+)
+def test_who_reranks(options: dict[str, Any], uses: str, name: str, who: str | None) -> None:
+    named, chosen_options = chosen(RerankSettings(**options), uses, {"score", "house"})
+    assert named == name
+    assert {"agent": chosen_options.agent, "mcp": chosen_options.mcp}.get(named) == who
+
+
+def test_what_a_search_says_for_itself_goes_over_the_settings() -> None:
+    settings = Settings.model_validate({"search": {"rerank": {"type": "model", "host": "http://h", "top_k": 7}}})
+    assert options_of(settings, None) is settings.search.rerank
+    said = options_of(settings, RerankOptions(agent="x"))
+    assert (said.type, said.agent, said.host, said.top_k) == ("agent", "x", "http://h", 7)
+    assert options_of(settings, RerankOptions(top_k=2)).type == "model"

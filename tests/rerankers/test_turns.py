@@ -1,0 +1,179 @@
+"""Reranking in a turn: who judges is settled by the layers of configuration, and a judge that fails changes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio
+import pytest
+
+from handlers.canned import CannedSource, canned_item
+from host.app import open_host
+from host.errors import RerankError
+from host.ports import Ranked
+from host.search.searcher import Plugins
+from host.types.events import Event
+from tests.conftest import MakeApp
+from tests.loopback.server import Json, Loopback
+from tests.turn.test_stream import end, of, scripted
+
+FOUND = [canned_item(name, score=score) for name, score in (("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6))]
+BACKWARDS = """function Next(ctx, payload) {
+    const asked = JSON.parse(payload.messages[0].content);
+    return { data: { order: asked.items.map((item) => item.citation_id).reverse() } };
+}"""
+
+
+async def turn(
+    make_app: MakeApp,
+    *,
+    uses: str = "builtin",
+    rerank: Mapping[str, Any] | None = None,
+    files: Mapping[str, str] | None = None,
+    hook: str = "",
+    judge: str = BACKWARDS,
+    plugins: Sequence[Any] = (),
+    environment: Mapping[str, str] | None = None,
+    **asked: Any,
+) -> list[Event]:
+    search = {"kb": True, "rerank": dict(rerank or {})}
+    package = {"name": "A", "connector": "a", "kb": ["docs"], "search": search, "uses": {"rerank": uses}}
+    written = {
+        "agent/agent.yml": "hooks:\n  workers: 0\n",
+        "kb/docs.kb.yao": "{}",
+        "assistants/a/package.yao": json.dumps(package),
+        "assistants/judge/package.yao": '{"name": "Judge", "connector": "judge"}',
+        "assistants/judge/index.ts": judge,
+        **({"assistants/a/index.ts": hook} if hook else {}),
+        **(files or {}),
+    }
+    models = {"a": scripted("Fine."), "judge": scripted({"text": "no data", "times": 0})}
+    found: Any = {"kb": CannedSource({"*": FOUND})}
+    with anyio.fail_after(40):
+        async with (
+            open_host(
+                make_app(written), environment=environment or {}, sources=found, connectors=models, plugins=plugins
+            ) as host,
+            host.stream("a", "question", **asked) as events,
+        ):
+            return [event async for event in events]
+
+
+def order(events: Sequence[Event]) -> str:
+    """The titles of the pool, best first."""
+    (merge,) = [event.node for event in of(events, "trace") if event.node.type == "merge" and event.node.status == "completed"]
+    return "".join(entry["title"] for entry in merge.data["entries"])
+
+
+def warnings(events: Sequence[Event]) -> list[str]:
+    return [event.message for event in of(events, "warning")]
+
+
+async def test_an_assistants_order_stands(make_app: MakeApp) -> None:
+    events = await turn(make_app, uses="judge")
+    assert order(events) == "dcba"
+    assert warnings(events) == []
+
+
+@pytest.mark.parametrize(
+    ("uses", "rerank", "asked", "expected"),
+    [
+        ("builtin", {}, {}, "abcd"),
+        ("judge", {}, {}, "dcba"),
+        ("judge", {"type": "score"}, {}, "abcd"),
+        ("builtin", {"agent": "judge"}, {}, "dcba"),
+        ("builtin", {"type": "agent", "agent": "judge", "top_k": 2}, {}, "dc"),
+        ("judge", {}, {"type": "score"}, "abcd"),
+        ("judge", {"type": "score"}, {"agent": "judge"}, "dcba"),
+        ("judge", {}, {"top_k": 1}, "d"),
+    ],
+)
+async def test_the_highest_layer_that_names_a_judge_decides(
+    make_app: MakeApp, uses: str, rerank: dict[str, Any], asked: dict[str, Any], expected: str
+) -> None:
+    events = await turn(make_app, uses=uses, rerank=rerank, options={"rerank": asked} if asked else {})
+    assert order(events) == expected
+
+
+async def test_uses_in_a_higher_layer_outranks_a_type_in_a_lower_one(make_app: MakeApp) -> None:
+    files = {"agent/search.yao": '{"rerank": {"type": "score"}}'}
+    assert order(await turn(make_app, uses="judge", files=files)) == "dcba"
+    hook = "function Create() { return { uses: { rerank: 'judge' } }; }"
+    assert order(await turn(make_app, rerank={"type": "score"}, hook=hook)) == "dcba"
+
+
+async def test_a_hooks_own_search_is_ordered_by_whom_it_names(make_app: MakeApp) -> None:
+    hook = """function Create(ctx) {
+        const search = (options) => ctx.search.KB("q", { collections: ["docs"], ...options });
+        const titles = (options) => search(options).items.map((item) => item.title).join("");
+        return { metadata: { plain: titles({}), judged: titles({ rerank: { agent: "judge", top_k: 3 } }) }, search: false };
+    }"""
+    events = await turn(make_app, hook=hook)
+    assert end(events).metadata == {"plain": "abcd", "judged": "dcb"}
+
+
+@pytest.mark.parametrize(
+    ("judge", "problem"),
+    [
+        ("function Next() { return { data: { order: ['nobody'] } }; }", "none of the items that it names was sent"),
+        ("function Next() { throw new Error('tired'); }", "tired"),
+        ("", "there is no JSON in it"),
+    ],
+)
+async def test_a_judge_that_fails_leaves_the_merged_order_and_says_so(make_app: MakeApp, judge: str, problem: str) -> None:
+    events = await turn(make_app, uses="judge", judge=judge)
+    assert order(events) == "abcd"
+    (warning,) = [text for text in warnings(events) if "the merged order stays" in text]
+    assert problem in warning
+    (node,) = [event.node for event in of(events, "trace") if event.node.type == "rerank" and event.node.status == "failed"]
+    assert problem in node.data["error"]
+    assert end(events).content == "Fine."
+
+
+async def test_a_model_behind_an_endpoint_reranks_a_turn(make_app: MakeApp, loopback: Loopback) -> None:
+    loopback.on("/v1/rerank", Json({"results": [{"index": 2, "relevance_score": 0.99}, {"index": 0, "relevance_score": 0.1}]}))
+    rerank = {"type": "model", "host": f"{loopback.url}/v1", "model": "m", "api_key_env": "K"}
+    events = await turn(make_app, rerank=rerank, environment={"K": "secret"})
+    assert order(events) == "cabd"
+    assert loopback.asked[0].headers["authorization"] == "Bearer secret"
+    assert "secret" not in str(events)
+
+
+async def test_a_request_cannot_say_where_a_key_is_sent(make_app: MakeApp, loopback: Loopback) -> None:
+    loopback.on("/rerank", Json({"results": []}))
+    asked = {"type": "model", "host": loopback.url, "provider": "endpoint", "apiKeyEnv": "K"}
+    events = await turn(make_app, environment={"K": "secret"}, options={"rerank": asked})
+    assert loopback.asked == []
+    said = " ".join(warnings(events))
+    assert "search.rerank.host" in said
+    assert "files of the app alone say it" in said
+    assert order(events) == "abcd"
+
+
+async def test_items_beyond_the_most_that_are_judged_stay_behind_and_it_is_said(make_app: MakeApp) -> None:
+    events = await turn(make_app, uses="judge", rerank={"max_items": 2})
+    assert order(events) == "bacd"
+    assert any("judges the first 2 of 4 items" in text for text in warnings(events))
+
+
+async def test_a_plug_in_judges_by_its_name(make_app: MakeApp) -> None:
+    class House:
+        async def rerank(self, query: str, items: Any, options: Any, scope: Any, /) -> list[Ranked]:
+            if query != "question" or not scope.assistant_id:
+                raise RerankError("no")
+            return [Ranked(3, 1.0), Ranked(17, 1.0)]
+
+    def plugin(registries: Plugins) -> None:
+        registries.rerankers.add("house", House())
+
+    events = await turn(make_app, uses="house", plugins=[plugin])
+    assert order(events) == "dabc"
+
+
+@pytest.mark.parametrize("uses", ["gone", "mcp:gone"])
+async def test_a_name_that_leads_nowhere_is_found_by_the_check_and_does_not_stop_a_turn(make_app: MakeApp, uses: str) -> None:
+    events = await turn(make_app, uses=uses)
+    assert order(events) == "abcd"
+    assert any("gone" in text for text in warnings(events))
