@@ -209,15 +209,10 @@ async def open_host(
         web = await stack.enter_async_context(open_web(app.environment, client_of=web_clients.of, readers=child_environment()))
         servers = await stack.enter_async_context(open_servers(app.servers, app.environment, folder=app.root))
         handlers: dict[SearchType, Handler] = {"web": web, "kb": kb, "db": database, **(sources or {})}
-        rerankers: dict[str, Reranker] = {
-            "score": ScoreReranker(),
-            "model": await stack.enter_async_context(open_model_reranker(app.environment)),
-            "agent": DelegatedReranker("agent"),
-            "mcp": DelegatedReranker("mcp"),
-        }
+        model_reranker = await stack.enter_async_context(open_model_reranker(app.environment))
         machinery = Machinery(
             app=app,
-            plugins=_registered(handlers, rerankers, plugins),
+            plugins=_registered(handlers, model_reranker, plugins),
             documents=kb,
             records=database,
             markdown=markdown_of,
@@ -249,8 +244,9 @@ def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple
     return tuple(_valid(Message, message, f"messages[{index}]") for index, message in enumerate(messages))
 
 
-def _registered(handlers: Mapping[SearchType, Handler], rerankers: Mapping[str, Reranker], plugins: Iterable[Plugin]) -> Plugins:
+def _registered(handlers: Mapping[SearchType, Handler], model: Reranker, plugins: Iterable[Plugin]) -> Plugins:
     """What there is to search and to rerank with; built-ins and plug-ins come through the same door."""
+    rerankers = {"score": ScoreReranker(), "model": model, "agent": DelegatedReranker("agent"), "mcp": DelegatedReranker("mcp")}
 
     def builtin(registries: Plugins) -> None:
         for type, handler in handlers.items():
