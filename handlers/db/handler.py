@@ -82,9 +82,7 @@ class DBHandler:
         if scope.uses.query != "builtin":
             raise SourceNotConfigured(f"uses.query is {scope.uses.query!r}: only 'builtin' writes queries to a database")
         words = words_for(scope.settings.query.language, request.query)
-        offers = []
-        for model in request.models or ():
-            offers.append(Offer(self._store.schemas[model], await self._samples(model, scope)))
+        offers = [await self._offer(model, scope) for model in request.models or ()]
         readings = read_question(request.query, offers, words, scope.now(), self._lexicons)
         unplaced = list(dict.fromkeys(word for reading in readings for word in reading.unplaced))
         if unplaced and scope.settings.query.strict:
@@ -93,6 +91,23 @@ class DBHandler:
                 hint="query.strict is on; without it they are searched for as text",
             )
         return readings
+
+    async def _offer(self, model: str, scope: Scope) -> Offer:
+        """The model and its values, with those of the models it is related to that the identity may see."""
+        schema, samples = self._store.schemas[model], await self._samples(model, scope)
+        related = {}
+        for relation in schema.relations.values():
+            if relation.model in self._models and self._may_see(relation.model, scope):
+                there = self._store.schemas[relation.model]
+                related[relation.name] = Offer(there, await self._samples(relation.model, scope))
+        return Offer(schema, samples, related)
+
+    def _may_see(self, model: str, scope: Scope) -> bool:
+        try:
+            permit_for(self._models[model], scope.identity)
+        except NotPermitted:
+            return False
+        return True
 
     async def _samples(self, model: str, scope: Scope) -> Samples:
         try:

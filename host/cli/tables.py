@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from host.output.flow import one_line
+from host.output.query_words import in_words
 from host.output.terminal import SOURCES, duration, marker_style, place_of, title_of
 from host.types.search import Item, SearchResult
 
@@ -73,6 +74,8 @@ def found(result: SearchResult) -> Iterator[Text]:
         counted = ", ".join(f"{one_line(compact(each.value))} {each.count}" for each in counts)
         yield Text(f"{one_line(field)}: {counted or 'no document has one'}", "dim")
     if result.dsl is not None:
+        for said in in_words(result.dsl):
+            yield Text(f"understood: {one_line(said)}", "dim")
         yield Text(f"query: {one_line(compact(result.dsl))}", "dim")
 
 

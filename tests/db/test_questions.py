@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,10 +12,12 @@ from hypothesis import strategies as st
 
 from handlers.db.dsl import EVERY_TEXT
 from handlers.db.linter import lint
-from handlers.db.question.lexicon import Lexicons, Offer
+from handlers.db.question.languages import AUTO, language_of, words_for
+from handlers.db.question.lexicon import Lexicons, Offer, Samples
 from handlers.db.question.reading import Reading, read_question
-from handlers.db.question.vocabulary import made, vocabulary
-from handlers.db.schema import schema_of
+from handlers.db.question.tokens import tokens_of
+from handlers.db.question.vocabulary import languages, made, vocabulary
+from handlers.db.schema import Schema, Schemas
 from host.errors import ConfigError, SourceNotConfigured
 from host.types.specs import ModelSpec
 from tests.db.conftest import NOW, shop_models
@@ -21,18 +25,26 @@ from tests.db.conftest import NOW, shop_models
 LEXICONS = Lexicons()
 
 
-def offer(spec: ModelSpec) -> Offer:
-    schema = schema_of(spec)
+def offers_of(models: Mapping[str, ModelSpec]) -> dict[str, Offer]:
+    """The models with the values of their rows, and with what they are related to."""
+    schemas = Schemas(models)
+    plain = {name: Offer(schemas[name], sampled(schemas[name], spec)) for name, spec in models.items()}
+    related = {name: {one.name: plain[one.model] for one in schemas[name].relations.values()} for name in models}
+    return {name: replace(offer, related=related[name]) for name, offer in plain.items()}
+
+
+def sampled(schema: Schema, spec: ModelSpec) -> Samples:
     texts = [field.name for field in schema.texts if not field.long and not field.options]
-    return Offer(schema, {name: tuple(sorted({row[name] for row in spec.values if row.get(name)})) for name in texts})
+    return {name: tuple(sorted({row[name] for row in spec.values if row.get(name)})) for name in texts}
 
 
-OFFERS = {name: offer(spec) for name, spec in shop_models().items()}
+SHOP = shop_models()
+OFFERS = offers_of(SHOP)
 
 
-def readings(question: str, *models: str) -> list[Reading]:
+def readings(question: str, *models: str, language: str = AUTO) -> list[Reading]:
     offers = [OFFERS[name] for name in models or OFFERS]
-    return read_question(question, offers, vocabulary("en"), NOW, LEXICONS)
+    return read_question(question, offers, words_for(language, question), NOW, LEXICONS)
 
 
 def said(question: str, *models: str) -> tuple[str, list[str], list[str]]:
@@ -114,6 +126,75 @@ PLACED: dict[str, tuple[str, list[str]]] = {
     "customers in Lisbon or London": ("customer", ["city in ['Lisbon', 'London']"]),
 }
 
+# What several words become together: the query as JSON, without what is implied.
+BUILT: dict[str, dict[str, Any]] = {
+    "orders to Berlin or over $2000": {
+        "model": "order",
+        "wheres": [{"or": [{"field": "city", "op": "=", "value": "Berlin"}, {"field": "total", "op": ">", "value": 2000}]}],
+    },
+    "featured phones under $500 or rated above 4.6": {
+        "model": "product",
+        "wheres": [
+            {"field": "featured", "op": "=", "value": True},
+            {"field": "category", "op": "=", "value": "Phones"},
+            {"or": [{"field": "price", "op": "<", "value": 500}, {"field": "rating", "op": ">", "value": 4.6}]},
+        ],
+    },
+    "books under $15 or products rated above 4.8": {
+        "model": "product",
+        "wheres": [
+            {
+                "or": [
+                    {
+                        "and": [
+                            {"field": "category", "op": "=", "value": "Books"},
+                            {"field": "price", "op": "<", "value": 15},
+                        ]
+                    },
+                    {"field": "rating", "op": ">", "value": 4.8},
+                ]
+            }
+        ],
+    },
+    "laptops under $500 or over $2000": {
+        "model": "product",
+        "wheres": [
+            {"field": "category", "op": "=", "value": "Laptops"},
+            {"or": [{"field": "price", "op": "<", "value": 500}, {"field": "price", "op": ">", "value": 2000}]},
+        ],
+    },
+    "how many orders were cancelled?": {
+        "model": "order",
+        "wheres": [{"field": "status", "op": "=", "value": "cancelled"}],
+        "aggregates": [{"function": "count"}],
+    },
+    "average price of phones": {
+        "model": "product",
+        "wheres": [{"field": "category", "op": "=", "value": "Phones"}],
+        "aggregates": [{"function": "avg", "field": "price"}],
+    },
+    "number of products per brand": {"model": "product", "groups": ["brand"], "aggregates": [{"function": "count"}]},
+    "what is the highest rating?": {"model": "product", "aggregates": [{"function": "max", "field": "rating"}]},
+    "how many different brands are there": {
+        "model": "product",
+        "aggregates": [{"function": "count", "field": "brand", "distinct": True}],
+    },
+    "orders of customers from Germany": {
+        "model": "order",
+        "wheres": [{"field": "buyer.country", "op": "=", "value": "Germany"}],
+    },
+    "orders of products by Apple": {"model": "order", "wheres": [{"field": "item.brand", "op": "=", "value": "Apple"}]},
+    "customers without orders": {"model": "customer", "wheres": [{"field": "orders", "op": "null", "value": None}]},
+    "orders worth less than $20 or more": {"model": "order", "wheres": [{"field": "total", "op": ">=", "value": 20}]},
+    "customers who joined next month": {
+        "model": "customer",
+        "wheres": [
+            {"field": "joined_at", "op": ">=", "value": "2026-12-01"},
+            {"field": "joined_at", "op": "<", "value": "2027-01-01"},
+        ],
+    },
+}
+
 ORDERED: dict[str, tuple[list[str], int | None]] = {
     "top 5 newest phones": (["released_at desc"], 5),
     "the cheapest laptop": (["price asc"], 1),
@@ -152,6 +233,8 @@ TRAPS: dict[str, str] = {
     "applet": "near to a brand, and not the brand",
     "customers from Atlantis": "no country that is known",
     "thank you": "nothing at all",
+    "boots": "near to a category, and not the category",
+    "customers from Atlantis or Lemuria": "no alternatives that are known",
 }
 
 
@@ -165,6 +248,14 @@ def test_every_word_of_the_question_becomes_its_condition(question: str) -> None
 def test_sort_orders_and_limits_are_read(question: str) -> None:
     (reading,) = readings(question)
     assert ([f"{order.field} {order.order}" for order in reading.dsl.orders], reading.dsl.limit) == ORDERED[question]
+    assert reading.unplaced == ()
+
+
+@pytest.mark.parametrize("question", BUILT)
+def test_what_belongs_together_is_asked_together(question: str) -> None:
+    (reading,) = readings(question)
+    said = reading.dsl.wire()
+    assert {key: value for key, value in said.items() if key != "orders"} == BUILT[question]
     assert reading.unplaced == ()
 
 
@@ -214,19 +305,106 @@ def test_a_question_that_says_nothing_about_the_models_asks_for_nothing() -> Non
     assert all(reading.asks for reading in readings("show me everything"))
 
 
-@given(st.lists(st.sampled_from(sorted({word for q in [*PLACED, *ORDERED, *TRAPS] for word in q.split()})), max_size=12))
+WORDS = sorted({word for questions in (PLACED, ORDERED, BUILT, TRAPS) for question in questions for word in question.split()})
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=12))
 def test_any_words_in_any_order_give_a_sound_query_and_the_same_one_again(words: list[str]) -> None:
     question = " ".join(words) or "x"
     first = readings(question)
     assert first == readings(question)
     for reading in first:
-        assert lint(reading.dsl, {reading.dsl.model: OFFERS[reading.dsl.model].schema}) == []
+        assert lint(reading.dsl, SHOP) == []
 
 
-@given(st.text(max_size=60))
-def test_any_text_can_be_read(text: str) -> None:
-    for reading in readings(text or "x"):
-        assert lint(reading.dsl, {reading.dsl.model: OFFERS[reading.dsl.model].schema}) == []
+@given(st.text(max_size=60), st.sampled_from([AUTO, *languages()]))
+def test_any_text_can_be_read_in_any_language(text: str, language: str) -> None:
+    for reading in readings(text or "x", language=language):
+        assert lint(reading.dsl, SHOP) == []
+
+
+@given(st.one_of(st.text(max_size=40), st.lists(st.sampled_from([*WORDS, "zebra", "x-9", "!"]), max_size=10).map(" ".join)))
+def test_every_word_of_a_question_is_either_placed_or_reported(question: str) -> None:
+    for reading in readings(question, language="en"):
+        told = [*reading.placed, *reading.unplaced]
+        pieces = [letter for token in tokens_of(question) for letter in token.text if letter.isalnum()]
+        assert sorted(letter for word in told for letter in word if letter.isalnum()) == sorted(pieces)
+
+
+LANGUAGES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "Welche Produkte kosten weniger als 1.000,50 Euro?": (
+        "de",
+        "product",
+        {"wheres": [{"field": "price", "op": "<", "value": 1000.5}]},
+    ),
+    "die drei teuersten Produkte": ("de", "product", {"orders": [{"field": "price", "order": "desc"}], "limit": 3}),
+    "Wie viele Produkte sind nicht auf Lager?": (
+        "de",
+        "product",
+        {"wheres": [{"field": "stock", "op": "=", "value": 0}], "aggregates": [{"function": "count"}]},
+    ),
+    "Produkte von Apple oder Sony": (
+        "de",
+        "product",
+        {"wheres": [{"field": "brand", "op": "in", "value": ["Apple", "Sony"]}]},
+    ),
+    "Produkte ohne Bewertung": ("de", "product", {"wheres": [{"field": "rating", "op": "null", "value": None}]}),
+    "Produkte, die seit dem 5. März 2026 erschienen sind": (
+        "de",
+        "product",
+        {"wheres": [{"field": "released_at", "op": ">=", "value": "2026-03-05"}]},
+    ),
+    "מוצרים מתחת ל-100 שקל": ("he", "product", {"wheres": [{"field": "price", "op": "<", "value": 100}]}),
+    "כמה מוצרים יש?": ("he", "product", {"aggregates": [{"function": "count"}]}),
+    "מוצרים לא של Apple": ("he", "product", {"wheres": [{"field": "brand", "op": "!=", "value": "Apple"}]}),
+    "שלושת המוצרים הכי יקרים": ("he", "product", {"orders": [{"field": "price", "order": "desc"}], "limit": 3}),
+    "מוצרים בין 50 ל-100 ₪": ("he", "product", {"wheres": [{"field": "price", "op": "between", "value": [50, 100]}]}),
+    "מחיר ממוצע לפי מותג": (
+        "he",
+        "product",
+        {"aggregates": [{"function": "avg", "field": "price"}], "groups": ["brand"]},
+    ),
+}
+
+
+def translated() -> Offer:
+    """The shop's products with names in German and Hebrew, as an author would add them: in the comments."""
+    raw = SHOP["product"].model_dump(mode="json", by_alias=True)
+    names = {
+        "brand": "Marke, מותג",
+        "price": "Preis, מחיר",
+        "rating": "Bewertung, דירוג",
+        "stock": "Lager, מלאי",
+        "released_at": "erschienen, יצא",
+    }
+    raw["columns"] = [{**column, "comment": names.get(column["name"], column["comment"])} for column in raw["columns"]]
+    raw["table"]["comment"] = "Produkt, מוצר"
+    return offers_of({"product": ModelSpec.model_validate({**raw, "relations": {}})})["product"]
+
+
+@pytest.mark.parametrize("question", LANGUAGES)
+def test_questions_in_german_and_hebrew_are_recognised_and_read(question: str) -> None:
+    language, model, expected = LANGUAGES[question]
+    assert language_of(question) == language
+    (reading,) = read_question(question, [translated()], words_for(AUTO, question), NOW, LEXICONS)
+    said = reading.dsl.wire()
+    implied = {"orders"} - set(expected)
+    assert {key: value for key, value in said.items() if key not in implied} == {"model": model, **expected}
+    assert reading.unplaced == ()
+
+
+@pytest.mark.parametrize("question", ["products under $100", "thank you", "???", "Apple", "4711"])
+def test_what_is_in_no_other_language_is_read_as_english(question: str) -> None:
+    assert language_of(question) == "en"
+
+
+@pytest.mark.parametrize("language", languages())
+def test_every_language_says_all_that_english_says(language: str) -> None:
+    english, own = vocabulary("en").file, vocabulary(language).file
+    assert set(own.comparisons) == set(english.comparisons)
+    assert set(own.figures) == set(english.figures)
+    assert set(own.dates.units) == set(english.dates.units)
+    assert (len(own.dates.months), len(own.dates.weekdays)) == (12, 7)
 
 
 def test_another_language_is_a_file_and_an_unknown_one_names_those_there_are() -> None:

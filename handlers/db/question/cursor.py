@@ -88,13 +88,23 @@ class Cursor:
         self.lexicon, self.now = lexicon, now
         self.focus = ""  # the relation that was mentioned last: what follows is about it
         self._memo: dict[int, tuple[tuple[Meaning, ...], int]] = {}
+        self._unnamed = self._relations_unnamed()
 
     def at(self, i: int) -> tuple[tuple[Meaning, ...], int]:
         """All meanings of the longest phrase at a position, and the position after it."""
         if i not in self._memo:
             known = i < len(self.tokens) and self.tokens[i].kind != "quoted"
-            self._memo[i] = self.lexicon.meanings(self.tokens, i) if known else ((), i)
+            meanings, end = self.lexicon.meanings(self.tokens, i) if known else ((), i)
+            meant = tuple(meaning for meaning in meanings if _relation_of(meaning) not in self._unnamed)
+            self._memo[i] = (meant, end if meant else i)
         return self._memo[i]
+
+    def _relations_unnamed(self) -> frozenset[str]:
+        """Relations to many records that the question does not name: of their fields and values it does not speak."""
+        many = {relation.name for relation in self.lexicon.schema.relations.values() if relation.many}
+        found = [self.lexicon.meanings(self.tokens, i)[0] for i in range(len(self.tokens))] if many else []
+        named = {meaning.relation for meanings in found for meaning in meanings if isinstance(meaning, RelationRef)}
+        return frozenset(many - named)
 
     def take(self, i: int, kind: type[M]) -> tuple[M, int] | None:
         found = self.all(i, kind)
@@ -109,7 +119,7 @@ class Cursor:
         ahead = {meaning.relation for meaning in self.at(end)[0] if isinstance(meaning, RelationRef)}
 
         def far(meaning: M) -> int:
-            relation = meaning.field.name.rpartition(".")[0] if isinstance(meaning, (FieldRef, ValueRef)) else ""
+            relation = _relation_of(meaning)
             return 0 if relation in ahead else 1 if relation == self.focus else 2 if not relation else 3
 
         return sorted(found, key=far)
@@ -197,3 +207,8 @@ class Cursor:
     def continues(self, i: int) -> bool:
         """Whether only "and", "or", "but" and the like stand between this position and the condition before it."""
         return i > 0 and self.is_(i - 1, And, Or)
+
+
+def _relation_of(meaning: Meaning) -> str:
+    """The relation that a field or value is reached over; empty for the model's own and for other meanings."""
+    return meaning.field.name.rpartition(".")[0] if isinstance(meaning, (FieldRef, ValueRef)) else ""

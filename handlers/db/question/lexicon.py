@@ -43,6 +43,7 @@ class Lexicon:
     words: list[str] = field(default_factory=list)
     longest: dict[str, int] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
+    _roots: set[str] = field(default_factory=set)
 
     def meanings(self, tokens: Sequence[Token], at: int) -> tuple[tuple[Meaning, ...], int]:
         """The meanings of the longest phrase that begins at a token, and the position after it."""
@@ -113,7 +114,8 @@ class Lexicon:
         spoken = {word for key in self.vocabulary.phrases for word in key}
         for key in (*self.vocabulary.phrases, *self.exact, *self.stems, *self.roots):
             self.longest[key[0]] = max(len(key), self.longest.get(key[0], 0))
-        self._known = own | spoken | {word for table in (self.stems, self.roots) for key in table for word in key}
+        self._known = own | spoken | {word for key in self.stems for word in key}
+        self._roots = {word for key in self.roots for word in key}
         long = {word for word in spoken if len(word) >= SHORTEST_SPOKEN}
         self.words = sorted({word for word in own if len(word) >= SHORTEST_MEANT and word not in spoken} | long)
 
@@ -122,8 +124,18 @@ class Lexicon:
             return [(token, token)]
         if parted := self._parted(token):
             return [(piece, piece) for piece in parted]
-        meant = nearest(token.norm, self.words) or nearest(self.vocabulary.stem(token.norm), self.words)
-        return [(token, replace(token, norm=meant) if meant else token)]
+        if (meant := self._meant(token.norm)) or len(token.norm) != len(token.text):
+            return [(token, replace(token, norm=meant) if meant else token)]
+        for prefix, instead in self.vocabulary.file.prefixes.items():
+            rest = token.norm[len(prefix) :]
+            if token.norm.startswith(prefix) and (meant := self._meant(rest)):
+                first = replace(token, text=token.text[: len(prefix)], norm=instead)
+                second = replace(token, text=token.text[len(prefix) :], norm=rest)
+                return [(first, first), (second, replace(second, norm=meant))]
+        return [(token, token)]
+
+    def _meant(self, word: str) -> str | None:
+        return nearest(word, self.words) or nearest(self.vocabulary.stem(word), self.words)
 
     def _parted(self, token: Token, most: int = 2) -> list[Token]:
         """The token as prefixes and a word that is known, or a number; empty where it is not that."""
@@ -141,7 +153,7 @@ class Lexicon:
         return []
 
     def _knows(self, word: str) -> bool:
-        return bool({word, self.vocabulary.stem(word), self.vocabulary.root(word)} & self._known)
+        return word in self._known or self.vocabulary.stem(word) in self._known or self.vocabulary.root(word) in self._roots
 
     def _of_kind(self, kind: str, kinds: tuple[str, ...], relation: str) -> list[Field]:
         words = self.vocabulary.kinds.get(kind, ())
@@ -217,7 +229,8 @@ def _add_value(made: Lexicon, candidate: Field, value: str) -> None:
     function = made.vocabulary.function_words
     if not code and all(word in function or word.replace(".", "").isdecimal() or len(word) < 2 for word in phrase):
         return
-    made.add(phrase, ValueRef(candidate, value), plural=made.is_category(candidate), forms=bool(candidate.options))
+    own = "." not in candidate.name  # "noise cancelling" says nothing of cancelled orders
+    made.add(phrase, ValueRef(candidate, value), plural=made.is_category(candidate), forms=own and bool(candidate.options))
 
 
 class Lexicons:

@@ -123,7 +123,8 @@ def _finished(cursor: Cursor, draft: Draft) -> Reading:
     computed = bool(draft.aggregates or draft.groups)
     orders = draft.orders or ([] if computed else _implied(cursor, wheres))
     named = [where.field for where in draft.wheres] + [order.field for order in draft.orders]
-    far = sum("." in name for name in (*named, *(one.field for one in draft.aggregates), *draft.groups))
+    named += [one.field for one in draft.aggregates] + draft.groups + ([draft.mention.name] if draft.mention else [])
+    far = sum("." in name for name in named)
     effects = len(draft.wheres) + len(draft.orders) + (draft.limit is not None) + len(draft.aggregates) + len(draft.groups)
     words, reported = _words(cursor, draft, draft.unplaced)
     excluded, also_reported = _words(cursor, draft, draft.excluded)

@@ -19,6 +19,7 @@ from handlers.db.question.meanings import (
     ModelRef,
     Not,
     Or,
+    OtherModel,
     Person,
     RelationRef,
     ValueRef,
@@ -109,7 +110,9 @@ def named(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return None
     last, schema = cursor.tokens[model[1] - 1].norm, cursor.lexicon.schema
     singular = cursor.lexicon.vocabulary.stem(last) == last
-    if draft.named_at is None:
+    # In "customer orders" the second name says what is asked for.
+    aside = singular and cursor.is_(model[1], RelationRef, OtherModel)
+    if draft.named_at is None and not aside:
         draft.named_at, draft.singular = i, singular
     cursor.focus = ""
     number = cursor.whole(model[1], 10**12)

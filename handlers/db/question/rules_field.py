@@ -98,7 +98,7 @@ def _said(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) ->
 
 def _alone(cursor: Cursor, draft: Draft, field: Field, after: int, at: int, negated: bool) -> int | None:
     """A field with nothing but a link behind it: a flag, a sort order, a value not seen before, or the lack of one."""
-    if direction := cursor.take(after, Direction):
+    if (direction := cursor.take(after, Direction)) and not cursor.many(field):
         draft.sort(field.name, direction[0].order)
         return direction[1]
     if field.kind == "boolean":

@@ -45,8 +45,9 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
 
 
 def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    """ "per genre", "by city", "for each airline": only where a number is asked for."""
-    if not cursor.is_(i, Per, SortBy) or not any(cursor.is_(at, FigureWord) for at in range(len(cursor.tokens))):
+    """ "per genre", "by city", "for each airline". What may also sort ("by") groups only where a number is asked for."""
+    asked = any(cursor.is_(at, FigureWord) for at in range(len(cursor.tokens)))
+    if not cursor.is_(i, Per, SortBy) or (cursor.is_(i, SortBy) and not asked):
         return None
     at = cursor.past(cursor.at(i)[1], Filler, most=1)
     named = [one.field for one in cursor.all(at, FieldRef) if not one.field.long and not cursor.many(one.field)]

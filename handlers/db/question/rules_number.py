@@ -53,8 +53,9 @@ def compare(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | Non
     found = found or number_field(cursor, amount, word[0].kind, _before(cursor, draft, i))
     if found is None:
         return None
-    draft.add(found[0].name, OPPOSITE[word[0].op] if negated else word[0].op, amount.value)
-    more = postfixed(cursor, found[1])
+    more = postfixed(cursor, found[1])  # "rated 2 stars or lower"
+    op = more[0] if more else word[0].op
+    draft.add(found[0].name, OPPOSITE[op] if negated else op, amount.value)
     return more[1] if more else found[1]
 
 
@@ -150,9 +151,9 @@ def number_field(cursor: Cursor, amount: Amount, kind: str, before: Field | None
     """The field that a number is about: the one named behind it, that of its unit, that of the comparison, that of the
     condition `before` ("under 20 or over 1000"), or a price. None where the word behind it says that it counts something else."""
     end = amount.end
-    if stock := cursor.take(end, Condition):
+    if (stock := cursor.take(end, Condition)) and amount.kind in ("", "quantity"):
         field = cursor.field_of_kind(stock[0].kind)
-        return (field, stock[1]) if field and amount.kind in ("", "quantity") else None
+        return (field, stock[1]) if field else None
     for at in (end, cursor.past(end, Filler, most=1)):
         behind = cursor.number_named(at)
         if behind and amount.kind in ("", "duration") and not _says_more(cursor, cursor.at(at)[1]):

@@ -115,6 +115,7 @@ def _usual(cursor: Cursor, field: Field) -> str:
 def _sort_by_kind(cursor: Cursor, draft: Draft, kinds: tuple[str, ...], order: str) -> bool:
     for kind in kinds:
         field = cursor.lexicon.day_field if kind == "date" else cursor.field_of_kind(kind)
+        field = cursor.lexicon.of_kind(kind) if field is not None and cursor.many(field) else field
         if field is not None:
             draft.sort(field.name, order)
             return True
@@ -142,8 +143,10 @@ def _last_records(cursor: Cursor, draft: Draft, at: int) -> bool:
 def _counts_records(cursor: Cursor, i: int) -> bool:
     """Whether a number before this position counts records: "5 cheapest", "10 active products", "3 laptops"."""
     at, seen = cursor.past(i, Filler, most=1), False
-    while cursor.is_(at, ValueRef, OrderWord):
+    while cursor.is_(at, ValueRef, OrderWord, Superlative):
         category = any(cursor.lexicon.is_category(value.field) for value in cursor.all(at, ValueRef))
         seen = seen or category or cursor.is_(at, OrderWord)
         at = cursor.at(at)[1]
+        if cursor.is_(at, FieldRef):  # "5 lowest calorie lunches"
+            seen, at = True, cursor.at(at)[1]
     return seen or cursor.is_(at, ModelRef)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -170,20 +170,22 @@ class Vocabulary:
 
     def stem(self, word: str) -> str:
         """The word without its plural ending."""
-        return self._without(word, self.file.endings)
+        return _without(word, self.file.endings, self.file.endings_kept)
 
     def root(self, word: str) -> str:
         """The word without the endings of any of its forms, which a verb or an adjective shares with its noun: "earning",
         "earns" and "earned" are "earn". Not a word of the language; only to be compared with another root."""
-        endings = self.file.forms or self.file.endings
-        return self._without(self._without(word, endings), endings)
+        endings, kept = self.file.forms or self.file.endings, self.file.endings_kept
+        return _without(_without(word, endings, kept), endings, kept)
 
-    def _without(self, word: str, endings: Iterable[tuple[str, str]]) -> str:
-        if len(word) > 3 and not word.endswith(self.file.endings_kept):
-            for ending, instead in endings:
-                if word.endswith(ending) and len(word) - len(ending) + len(instead) >= SHORTEST_STEM:
-                    return word[: len(word) - len(ending)] + instead
-        return word
+
+@lru_cache(maxsize=20_000)
+def _without(word: str, endings: tuple[tuple[str, str], ...], kept: Words) -> str:
+    if len(word) > 3 and not word.endswith(kept):
+        for ending, instead in endings:
+            if word.endswith(ending) and len(word) - len(ending) + len(instead) >= SHORTEST_STEM:
+                return word[: len(word) - len(ending)] + instead
+    return word
 
 
 @cache

@@ -1,0 +1,69 @@
+"""A query of a database search in words, for people: `product where price < 100 and brand = Apple, price ascending`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+FUNCTIONS = {"count": "how many", "sum": "sum of", "avg": "average of", "min": "least", "max": "greatest"}
+WORDS = {
+    "in": "is one of",
+    "not in": "is none of",
+    "like": "contains",
+    "match": "has",
+    "match any": "has any of",
+    "match none": "has none of",
+    "null": "is missing",
+    "not null": "is there",
+}
+MOST_VALUES = 8  # of a list that are named
+
+
+def in_words(dsl: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each query of a search's `dsl`, which has one, or several under `queries`."""
+    for query in dsl.get("queries") or [dsl]:
+        yield _query(query)
+
+
+def _query(query: Mapping[str, Any]) -> str:
+    figures = [_figure(one) for one in query.get("aggregates", ())]
+    said = f"{', '.join(figures)} of {query['model']}" if figures else str(query["model"])
+    if query.get("wheres"):
+        said += f" where {_all(query['wheres'], 'and')}"
+    if query.get("groups"):
+        said += f", for each {' and '.join(query['groups'])}"
+    ways = {"asc": "ascending", "desc": "descending"}
+    orders = [f"{one['field']} {ways[one.get('order', 'desc')]}" for one in query.get("orders", ())]
+    return said + "".join(f", {order}" for order in orders)
+
+
+def _figure(one: Mapping[str, Any]) -> str:
+    field = one.get("field", "*")
+    if field == "*":
+        return FUNCTIONS["count"]
+    different = "different " if one.get("distinct") else ""
+    return f"{FUNCTIONS[one['function']]} {different}{field}"
+
+
+def _all(wheres: Sequence[Mapping[str, Any]], joined: str) -> str:
+    return f" {joined} ".join(_where(where) for where in wheres)
+
+
+def _where(where: Mapping[str, Any]) -> str:
+    for word in ("or", "and"):
+        if isinstance(where.get(word), Sequence):
+            return f"({_all(where[word], word)})"
+    name = "any text" if where["field"] == "*" else where["field"]
+    op, value = WORDS.get(where["op"], where["op"]), where.get("value")
+    if where["op"] in ("null", "not null"):
+        return f"{name} {op}"
+    if where["op"] == "between" and isinstance(value, Sequence) and len(value) == 2:
+        return f"{name} between {value[0]} and {value[1]}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        more = ", …" if len(value) > MOST_VALUES else ""
+        return f"{name} {op} {', '.join(map(str, value[:MOST_VALUES]))}{more}"
+    return f"{name} {op} {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

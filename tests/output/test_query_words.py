@@ -1,0 +1,48 @@
+"""Queries in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from handlers.db.dsl import parse
+from host.output.query_words import in_words
+
+SAID: dict[str, dict[str, Any]] = {
+    "product where price between 50 and 100 and brand is one of Apple, Sony, price ascending": {
+        "wheres": [
+            {"field": "price", "op": "between", "value": [50, 100]},
+            {"field": "brand", "op": "in", "value": ["Apple", "Sony"]},
+        ],
+        "orders": [{"field": "price", "order": "asc"}],
+    },
+    "product where (featured = yes or (stock > 0 and rating is missing)) and any text has none of used": {
+        "wheres": [
+            {
+                "or": [
+                    {"field": "featured", "value": True},
+                    {"and": [{"field": "stock", "op": ">", "value": 0}, {"field": "rating", "op": "null"}]},
+                ]
+            },
+            {"field": "*", "op": "match none", "value": ["used"]},
+        ]
+    },
+    "how many, average of price of product, for each brand": {
+        "aggregates": [{"function": "count"}, {"function": "avg", "field": "price"}],
+        "groups": ["brand"],
+    },
+    "how many different brand of product where brand is one of 0, 1, 2, 3, 4, 5, 6, 7, …": {
+        "aggregates": [{"function": "count", "field": "brand", "distinct": True}],
+        "wheres": [{"field": "brand", "op": "in", "value": list(range(9))}],
+    },
+}
+
+
+@pytest.mark.parametrize("words", SAID)
+def test_a_query_is_said_in_words(words: str) -> None:
+    assert list(in_words(parse({"model": "product", **SAID[words]}).wire())) == [words]
+
+
+def test_each_of_several_queries_has_a_line() -> None:
+    assert list(in_words({"queries": [{"model": "product"}, {"model": "order"}]})) == ["product", "order"]
