@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -32,7 +32,7 @@ from host.config.environment import child_environment, process_environment
 from host.config.problems import Problem
 from host.config.schema import Settings
 from host.config.settings import Explained, explain, resolve
-from host.errors import ConfigError, StorageError, UsageError, unwrapped
+from host.errors import ConfigError, HostError, StorageError, UsageError, unwrapped
 from host.llm.connectors import build
 from host.mcp.servers import open_servers
 from host.memory.memory import open_memory
@@ -149,7 +149,8 @@ class Host:
         rerankers = self.machinery.plugins.rerankers.names()
         found = check(self.app, assistant or "", providers=self.providers, rerankers=rerankers)
         ids = [assistant] if assistant else sorted(self.app.packages)
-        return [*found, *await hook_problems(self.app, ids, self.machinery.hooks, self._tools)]
+        outdated = [Problem(_severity(one), one.message, hint=one.hint, code=one.code) for one in await self.kb.outdated()]
+        return [*found, *outdated, *await hook_problems(self.app, ids, self.machinery.hooks, self._tools)]
 
     def declarations(self) -> str:
         """What a hook of this app may use, as TypeScript declarations."""
@@ -229,6 +230,10 @@ async def open_host(
         turns = OpenTurns()
         stack.push_async_callback(turns.close)
         yield Host(app=app, machinery=machinery, kb=kb, database=database, turns=turns, providers=web.providers)
+
+
+def _severity(error: HostError) -> Literal["error", "warning"]:
+    return "error" if isinstance(error, ConfigError) else "warning"
 
 
 def _database(app: App) -> AbstractAsyncContextManager[Database]:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import anyio
 
@@ -20,9 +20,10 @@ from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from handlers.kb.handler import KBHandler
 from handlers.kb.ingest import AddReport, Ingestion, Progress, made_with, tenant_of
 from handlers.kb.language import known_language
-from handlers.kb.store import Stored, VectorStore
+from handlers.kb.store import Made, Stored, VectorStore, agree
+from handlers.kb.transfer import Moved, Transfer, Transferred
 from host.config.schema import KBStorageSettings, QdrantSettings
-from host.errors import UnknownName
+from host.errors import ConfigError, HostError, UnknownName
 from host.ports import Embedder, Found, Scope
 from host.registry import Registry
 from host.types.search import SearchRequest
@@ -69,6 +70,7 @@ class KnowledgeBase:
         self._cache = cache
         self._handler = KBHandler(store, collections, self._embedder)
         self._ingestion = Ingestion(store, reserve_bytes=storage.reserve_mb << 20)
+        self._transfer = Transfer(store, reserve_bytes=storage.reserve_mb << 20)
 
     def with_collections(self, collections: Mapping[str, CollectionSpec]) -> KnowledgeBase:
         """The same storage and the same models behind other declarations."""
@@ -89,8 +91,7 @@ class KnowledgeBase:
         """Add files and folders. Raises UsageError, ConfigError and StorageError; what is wrong with a file is in the report."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
-        made = made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
-        return await self._ingestion.add(spec, embedder, made, paths, tenant, progress)
+        return await self._ingestion.add(spec, embedder, self._made(spec, embedder), paths, tenant, progress)
 
     async def list(self, collections: Sequence[str] | None = None, *, tenant: str | None = None) -> tuple[CollectionListing, ...]:
         """Declared collections, all of them when none is named, with their documents of one tenant or of all (None)."""
@@ -119,6 +120,47 @@ class KnowledgeBase:
                 if id not in there:
                     raise UnknownName("document", id, there)
         return tuple(await self._store.remove(collection, tenant, documents))
+
+    async def rebuild(self, collection: str, *, progress: Moved | None = None) -> Transferred:
+        """Make a collection anew as it is declared now, from the texts that it holds, while it is searched. Raises UsageError
+        when it is empty."""
+        spec = self._spec(collection)
+        embedder = self._embedder(spec)
+        return await self._transfer.rebuild(collection, self._made(spec, embedder), embedder, progress)
+
+    async def export(self, collection: str, out: IO[str], *, progress: Moved | None = None) -> Transferred:
+        """Write a collection, of all tenants, to a file that `load` reads, wherever that collection is kept."""
+        return await self._transfer.export(self._spec(collection).id, out, progress)
+
+    async def load(self, collection: str, file: IO[str], *, embed: bool = False, progress: Moved | None = None) -> Transferred:
+        """Add what `export` wrote; `embed`: with new vectors. Raises ConfigError when the vectors are of another model than is
+        declared, UsageError and StorageError for a file that is not one or not whole."""
+        spec = self._spec(collection)
+        embedder = self._embedder(spec)
+        return await self._transfer.load(collection, self._made(spec, embedder), embedder, file, progress, embed=embed)
+
+    async def outdated(self) -> Sequence[HostError]:
+        """Collections that are declared otherwise than they were made (ConfigError); and the first that could not be asked."""
+        found: dict[str, HostError] = {}
+        for spec in self._collections.values():
+            try:
+                declared = self._made(spec, self._embedder(spec))
+            except HostError:
+                continue  # said where its embedding is declared
+            try:
+                made = await self._store.made(spec.id)
+                if made is not None:
+                    agree(spec.id, made, declared)
+            except ConfigError as exc:
+                found[spec.id] = exc
+            except HostError as exc:
+                found.setdefault("", exc)
+                if not isinstance(self._store, KBClient):
+                    break  # a server that does not answer for one will not for the next
+        return tuple(found.values())
+
+    def _made(self, spec: CollectionSpec, embedder: Embedder) -> Made:
+        return made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
 
     def _spec(self, id: str) -> CollectionSpec:
         if id not in self._collections:

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import anyio
+import anyio.to_thread
 
+from handlers.kb.folder import folder_of
 from handlers.kb.store import Answer, Hit, Incoming, Made, Passage, Question, Stored, Told, Usage, plain, question_out
 from host.errors import StorageError, WorkerDied
 from host.types.fields import Scalar
@@ -74,6 +76,11 @@ class KBClient:
         body = {"collection": collection, "tenant": tenant, "fields": list(fields), "filter": among, "limit": limit}
         found = await self._ask("facets", body)
         return {name: [(value, count) for value, count in counted] for name, counted in found.items()}
+
+    async def made(self, collection: str, /) -> Made | None:
+        """Read from the disk; starts no worker."""
+        contents = await anyio.to_thread.run_sync(folder_of(self._folder, collection).read, collection)
+        return contents.made if contents else None
 
     async def usage(
         self, collection: str, tenant: str | None, /, *, made: Made | None = None, documents: Sequence[str] | None = None

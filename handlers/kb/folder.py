@@ -10,6 +10,7 @@ import json
 import shutil
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from urllib.parse import quote
 
 from handlers.kb.store import Made
 from host.errors import StorageError
@@ -77,3 +78,8 @@ class Folder:
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
+
+
+def folder_of(root: Path, collection: str) -> Folder:
+    """`made.json` and dots have no meaning in a quoted id, so a collection is always one folder of its own."""
+    return Folder(root / ("c-" + quote(collection, safe=" ")))

@@ -137,6 +137,10 @@ class ServerStore:
                 found[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))[:limit]
         return found
 
+    async def made(self, collection: str, /) -> Made | None:
+        known = await self._collections.look(collection)
+        return known.made if known else None
+
     async def usage(
         self, collection: str, tenant: str | None, /, *, made: Made | None = None, documents: Sequence[str] | None = None
     ) -> Usage:

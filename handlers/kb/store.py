@@ -179,6 +179,10 @@ class VectorStore(Protocol):
         nothing happened, when they do not hold the same documents: some were added or removed meanwhile."""
         ...
 
+    async def made(self, collection: str, /) -> Made | None:
+        """What a collection was made with; None when there is none. Costs little."""
+        ...
+
     async def usage(
         self, collection: str, tenant: str | None, /, *, made: Made | None = None, documents: Sequence[str] | None = None
     ) -> Usage:

@@ -25,7 +25,6 @@ from collections import defaultdict
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import quote
 
 import anyio
 import anyio.abc
@@ -33,6 +32,7 @@ import anyio.lowlevel
 import portalocker
 
 from handlers.kb.collection import Collection
+from handlers.kb.folder import folder_of
 from handlers.kb.store import Incoming, Made, Passage, Stored, plain, question_in
 from host.errors import HostError, StorageError
 from host.types.filters import loaded
@@ -202,8 +202,7 @@ class Worker:
         return self._open[name]
 
     def _path(self, name: str) -> Path:
-        """`made.json` and dots have no meaning in a quoted id, so a collection is always one folder of its own."""
-        return self._folder / ("c-" + quote(name, safe=" "))
+        return folder_of(self._folder, name).path
 
 
 def _ids(documents: list[Stored]) -> list[str]:

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Column
 
 from host.app import open_host
-from host.cli import options
+from host.cli import kb_move, options
 from host.cli.edge import FAILED, execute
 from host.cli.report import Report
 from host.cli.tables import table
@@ -44,7 +44,11 @@ class Outcome(Protocol):
 
 @click.group("kb")
 def command() -> None:
-    """Documents of knowledge bases: add, list, remove."""
+    """Documents of knowledge bases: add, list, remove; collections: rebuild, export, import."""
+
+
+for moving in (kb_move.rebuild, kb_move.export, kb_move.import_):
+    command.add_command(moving)
 
 
 @command.command("add")

@@ -1,0 +1,168 @@
+"""`groundhook kb rebuild | export | import`: collections made anew, and moved between engines."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any, cast
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from host.app import open_host
+from host.cli import options
+from host.cli.edge import execute
+from host.cli.report import Report
+from host.errors import UsageError
+from host.output.flow import one_line
+from host.output.terminal import duration
+
+STANDARD = Path("-")  # standard input or output
+Told = Callable[[int, int, str], None]  # passages done, passages in all (0: not known), document under way
+
+
+@click.command("rebuild")
+@click.argument("collection")
+@options.common
+def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
+    """Make COLLECTION anew as it is declared now, from the texts that it holds.
+
+    For a collection whose embedding or analyser was changed. It is made beside the one that is searched and takes its place
+    when it is complete; stopped in the middle, the next `rebuild` goes on where it was.
+    """
+    report = Report(json=as_json)
+
+    async def work() -> int:
+        began = time.monotonic()
+        async with open_host(app) as host:
+            with passages_bar(report.err, "rebuilding") as told:
+                done = await host.kb.rebuild(collection, progress=told)
+        _tell(report, asdict(done), f"Rebuilt {collection}: {_counted(done.documents, done.passages)} made anew", began)
+        return 0
+
+    return execute(work, report, debug=debug)
+
+
+@click.command("export")
+@click.argument("collection")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
+@options.common
+def export(collection: str, file: Path, app: Path, as_json: bool, debug: bool) -> int:
+    """Write COLLECTION to FILE as JSON lines: texts, vectors and fields, of all tenants.
+
+    `-` is standard output; a name that ends in .gz is compressed. `kb import` reads it, on this engine or another.
+    """
+    report = Report(json=as_json)
+    if as_json and file == STANDARD:
+        raise click.UsageError("--json and the export cannot both go to standard output")
+
+    async def work() -> int:
+        began = time.monotonic()
+        async with open_host(app) as host:
+            with passages_bar(report.err, "exporting") as told, _writing(file) as out:
+                done = await host.kb.export(collection, out, progress=told)
+        if file != STANDARD:
+            _tell(report, asdict(done), f"Exported {_counted(done.documents, done.passages)} of {collection}", began)
+        return 0
+
+    return execute(work, report, debug=debug)
+
+
+@click.command("import")
+@click.argument("collection")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True))
+@options.common
+@click.option("--embed", is_flag=True, help="Embed the texts anew, instead of taking the file's vectors.")
+def import_(collection: str, file: Path, app: Path, as_json: bool, debug: bool, embed: bool) -> int:
+    """Add to COLLECTION what `kb export` wrote to FILE (`-`: standard input).
+
+    A document that is there as it is in the file is left alone, so that an import that was stopped can be done again.
+    """
+    report = Report(json=as_json)
+
+    async def work() -> int:
+        began = time.monotonic()
+        async with open_host(app) as host:
+            with passages_bar(report.err, "importing") as told, _reading(file) as lines:
+                done = await host.kb.load(collection, lines, embed=embed, progress=told)
+        unchanged = f", {done.unchanged} unchanged" if done.unchanged else ""
+        _tell(report, asdict(done), f"Imported {_counted(done.documents, done.passages)} into {collection}{unchanged}", began)
+        return 0
+
+    return execute(work, report, debug=debug)
+
+
+@contextmanager
+def passages_bar(err: Console, doing: str) -> Iterator[Told | None]:
+    """A bar with rate and time left, fed with passages; None where it could not be drawn. It is gone when the block ends."""
+    if not err.is_terminal or err.is_dumb_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=None), MofNCompleteColumn(), _Rate())
+    with Progress(*columns, TimeRemainingColumn(), console=err, transient=True, expand=True) as bar:
+        task = bar.add_task(doing, total=None)
+
+        def told(done: int, total: int, document: str) -> None:
+            shown = one_line(document)
+            name = shown if len(shown) <= 24 else f"…{shown[-23:]}"
+            bar.update(task, completed=done, total=total or None, description=f"{doing} {name}")
+
+        yield told
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")
+
+
+def _tell(report: Report, done: dict[str, Any], text: str, began: float) -> None:
+    if report.json:
+        report.line(done)
+    report.show(f"{text} in {duration((time.monotonic() - began) * 1000)}.")
+
+
+def _counted(documents: int, passages: int) -> str:
+    return f"{documents} document{'' if documents == 1 else 's'} ({passages} chunks)"
+
+
+@contextmanager
+def _writing(file: Path) -> Iterator[IO[str]]:
+    """A file beside the one that is named, which takes its name when it is whole."""
+    if file == STANDARD:
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    unfinished = file.with_name(f"{file.name}.part")
+    try:
+        with _opened(unfinished, "wt", compressed=file.suffix == ".gz") as out:
+            yield out
+        unfinished.replace(file)
+    except OSError as exc:
+        raise UsageError(f"{str(file)!r} cannot be written: {exc.strerror or exc}") from exc
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[IO[str]]:
+    if file == STANDARD:
+        yield sys.stdin
+        return
+    try:
+        with _opened(file, "rt", compressed=file.suffix == ".gz") as lines:
+            yield lines
+    except OSError as exc:
+        raise UsageError(f"{str(file)!r} cannot be read: {exc.strerror or exc}") from exc
+
+
+def _opened(file: Path, mode: str, *, compressed: bool) -> IO[str]:
+    if compressed:
+        return cast("IO[str]", gzip.open(file, mode, encoding="utf-8", compresslevel=3))
+    return cast("IO[str]", file.open(mode, encoding="utf-8", newline="\n"))

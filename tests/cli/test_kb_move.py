@@ -1,0 +1,55 @@
+"""`groundhook kb rebuild`, `export` and `import` from the shell."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Groundhook
+
+WORDS = '{"name": "Notes", "embedding": {"provider": "hash"}}'
+OTHER = '{"name": "Notes", "embedding": {"provider": "hash", "dimensions": 64}}'
+
+
+@pytest.fixture
+def shop(shop: Path) -> Path:
+    """The shop with a filled collection, whose worker ends soon after the test."""
+    (shop / "kb").mkdir()
+    (shop / "kb/notes.kb.yao").write_text(WORDS, encoding="utf-8")
+    (shop / "kb/copy.kb.yao").write_text(OTHER, encoding="utf-8")
+    (shop / "agent/agent.yml").write_text("connector: cites\nkb_storage:\n  idle_s: 3\n", encoding="utf-8")
+    (shop / "docs").mkdir()
+    (shop / "docs/pens.md").write_text("# Pens\n\nA fountain pen is filled with ink.\n", encoding="utf-8")
+    return shop
+
+
+def test_a_changed_embedding_is_found_refused_and_rebuilt(groundhook: Groundhook, shop: Path) -> None:
+    assert groundhook("kb", "add", "notes", "docs").code == 0
+    (shop / "kb/notes.kb.yao").write_text(OTHER, encoding="utf-8")
+    for arguments in (("check",), ("kb", "add", "notes", "docs"), ("search", "kb", "pen", "--collection", "notes")):
+        ran = groundhook(*arguments)
+        assert ran.code == 1
+        assert "groundhook kb rebuild notes" in ran.err
+    rebuilt = groundhook("kb", "rebuild", "notes")
+    assert (rebuilt.code, rebuilt.err) == (0, "")
+    assert rebuilt.out.startswith("Rebuilt notes: 1 document (1 chunks) made anew in ")
+    assert groundhook("check").code == 0
+    assert "notes / pens.md" in groundhook("search", "kb", "fountain pen", "--collection", "notes").out
+
+
+def test_an_exported_collection_is_imported(groundhook: Groundhook, shop: Path) -> None:
+    groundhook("kb", "add", "notes", "docs")
+    exported = groundhook("kb", "export", "notes", "notes.jsonl.gz")
+    assert exported.out.startswith("Exported 1 document (1 chunks) of notes in ")
+    with gzip.open(shop / "notes.jsonl.gz", "rt") as lines:
+        assert len(lines.readlines()) == 4
+    refused = groundhook("kb", "import", "copy", "notes.jsonl.gz")
+    assert refused.code == 1
+    assert "--embed" in refused.err
+    imported = groundhook("kb", "import", "copy", "notes.jsonl.gz", "--embed", "--json")
+    assert imported.lines == [{"collection": "copy", "documents": 1, "passages": 1, "unchanged": 0}]
+    streamed = groundhook("kb", "export", "notes", "-")
+    assert streamed.out.count("\n") == 4
+    assert not list(shop.glob("*.part"))

@@ -1,0 +1,235 @@
+"""Collections made anew and moved: searched all the while, resumed when stopped, whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from handlers.kb.base import KnowledgeBase, open_kb
+from host.config.schema import KBStorageSettings, QdrantSettings
+from host.errors import ConfigError, StorageError, UsageError
+from host.types.specs import AnalyserSpec, EmbeddingSpec
+from tests.kb.conftest import Counting, Opens, Writes, providers, search, spec
+from tests.loopback.qdrant import qdrant
+
+SMALL = EmbeddingSpec(provider="hash", dimensions=32)
+FILES = {f"{n}.txt": f"pear number {n}, a fruit of its own" for n in range(6)}
+
+
+async def test_a_rebuilt_collection_has_the_new_embedding_and_the_same_documents(opens: Opens, write: Writes) -> None:
+    async with opens() as kb:
+        await kb.add("docs", [write(FILES)])
+        before = (await kb.list())[0].documents
+    async with opens(spec("docs", embedding=SMALL)) as kb:
+        with pytest.raises(ConfigError, match="kb rebuild docs"):
+            await search(kb, "pear")
+        seen: list[tuple[int, int]] = []
+        done = await kb.rebuild("docs", progress=lambda ready, total, _name: seen.append((ready, total)))
+        assert (done.documents, done.passages) == (6, 6)
+        assert seen == [(n, 6) for n in range(1, 7)]
+        assert (await kb.list())[0].documents == before
+        assert (await search(kb, "number 3")).items[0].document_id == "3.txt"
+        assert [file.outcome for file in (await kb.add("docs", [write(FILES)])).files] == ["unchanged"] * 6
+
+
+async def test_another_analyser_takes_the_vectors_as_they_are(opens: Opens, write: Writes) -> None:
+    counting = Counting(SMALL)
+    other = spec("docs", embedding=EmbeddingSpec(provider="counting"), analyser=AnalyserSpec(language="german"))
+    async with opens(spec("docs", embedding=other.embedding), embedders={"counting": lambda _spec: counting}) as kb:
+        await kb.add("docs", [write(FILES)])
+    embedded = counting.embedded
+    async with opens(other, embedders={"counting": lambda _spec: counting}) as kb:
+        await kb.rebuild("docs")
+        assert [one.language for one in await kb.list()] == ["german"]
+    assert counting.embedded == embedded
+
+
+async def test_searches_go_on_while_a_collection_is_rebuilt(opens: Opens, write: Writes) -> None:
+    async with opens() as old, opens(spec("docs", embedding=SMALL)) as new:
+        await old.add("docs", [write(FILES)])
+        found: list[int] = []
+
+        async with anyio.create_task_group() as tasks:
+
+            async def ask() -> None:
+                found.append(len((await search(old, "pear", limit=50)).items))
+
+            def told(done: int, _total: int, _name: str) -> None:
+                if done < 6:
+                    tasks.start_soon(ask)
+
+            await new.rebuild("docs", progress=told)
+        assert found == [6] * 5
+        assert len((await search(new, "pear", limit=50)).items) == 6
+
+
+async def test_what_is_added_and_removed_meanwhile_is_in_the_new_collection_too(opens: Opens, write: Writes) -> None:
+    async with opens() as old, opens(spec("docs", embedding=SMALL)) as new:
+        await old.add("docs", [write(FILES)])
+        started, changed = anyio.Event(), anyio.Event()
+
+        class Slow(Counting):
+            async def embed_documents(self, texts: object, /) -> list[list[float]]:
+                started.set()
+                await changed.wait()
+                return await super().embed_documents(texts)  # type: ignore[arg-type]
+
+        new._embedders[SMALL] = Slow(SMALL)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(new.rebuild, "docs")
+            await started.wait()
+            await old.add("docs", [write({"later.txt": "a late pear", "2.txt": "another text"})])
+            await old.remove("docs", ["1.txt"])
+            changed.set()
+        names = [one.document for one in (await new.list())[0].documents]
+        assert names == ["0.txt", "2.txt", "3.txt", "4.txt", "5.txt", "later.txt"]
+        assert (await search(new, "another text")).items[0].content == "another text"
+
+
+async def test_a_rebuild_that_was_killed_goes_on_where_it_was(opens: Opens, write: Writes, state: Path) -> None:
+    async with opens() as kb:
+        await kb.add("docs", [write(FILES)])
+    async with await anyio.open_process([sys.executable, "-c", REBUILDER, str(state)]) as process:
+        assert process.stdout is not None
+        said = b""
+        while said.count(b"\n") < 3:
+            said += await process.stdout.receive()
+        process.kill()
+    async with opens() as kb:
+        assert len((await search(kb, "pear", limit=50)).items) == 6
+    async with opens(spec("docs", embedding=SMALL)) as kb:
+        assert (await kb.rebuild("docs")).documents == 3
+        assert len((await search(kb, "pear", limit=50)).items) == 6
+
+
+def there(path: Path) -> bool:
+    return path.exists()
+
+
+REBUILDER = """
+import anyio, sys
+from pathlib import Path
+from handlers.kb.base import open_kb
+from tests.kb.conftest import providers, spec
+from tests.kb.test_transfer import SMALL
+from host.config.schema import KBStorageSettings
+
+async def main(state):
+    declared = {"docs": spec("docs", embedding=SMALL)}
+    async with open_kb(Path(state), declared, providers(), KBStorageSettings(idle_s=20, reserve_mb=1)) as kb:
+        def told(done, total, name):
+            print(done, flush=True)
+            if done == 3:
+                sys.stdin.read()  # until it is killed
+        await kb.rebuild("docs", progress=told)
+
+anyio.run(main, *sys.argv[1:])
+"""
+
+
+async def test_a_half_made_collection_of_another_kind_is_begun_anew(opens: Opens, write: Writes) -> None:
+    async with opens() as kb:
+        await kb.add("docs", [write(FILES)])
+    other = spec("docs~new", embedding=EmbeddingSpec(provider="hash", dimensions=16))
+    async with opens(other) as kb:
+        await kb.add("docs~new", [write({"0.txt": "left behind"})])
+    async with opens(spec("docs", embedding=SMALL)) as kb:
+        assert (await kb.rebuild("docs")).documents == 6
+        assert len((await search(kb, "left behind pear", limit=50)).items) == 6
+
+
+async def test_an_empty_collection_cannot_be_rebuilt_or_exported(opens: Opens) -> None:
+    async with opens() as kb:
+        with pytest.raises(UsageError, match="kb add docs"):
+            await kb.rebuild("docs")
+        with pytest.raises(UsageError, match="nothing to export"):
+            await kb.export("docs", io.StringIO())
+
+
+async def test_collections_declared_otherwise_are_named_without_starting_anything(
+    opens: Opens, write: Writes, state: Path
+) -> None:
+    async with opens() as kb:
+        assert await kb.outdated() == ()
+        assert not there(state)
+        await kb.add("docs", [write(FILES)])
+        assert await kb.outdated() == ()
+    async with opens(spec("docs", embedding=SMALL), spec("none")) as kb:
+        [problem] = await kb.outdated()
+    assert isinstance(problem, ConfigError)
+    assert "kb rebuild docs" in str(problem)
+
+
+# ------------------------------------------------------------------------------------------------ files
+
+
+async def exported(kb: KnowledgeBase, id: str = "docs") -> str:
+    out = io.StringIO()
+    await kb.export(id, out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("engine", ["embedded", "server"])
+async def test_an_exported_collection_is_imported_into_either_engine(
+    opens: Opens, write: Writes, tmp_path: Path, engine: str
+) -> None:
+    tenanted = spec("docs", tenant_field="tenant")
+    async with opens(tenanted) as kb:
+        for tenant in "ab":
+            await kb.add("docs", [write(FILES)], tenant=tenant)
+        text = await exported(kb)
+        before = (await kb.list())[0].documents
+    with qdrant(tmp_path / "qdrant") as server:
+        there = QdrantSettings(url=server.url if engine == "server" else "")
+        storage = KBStorageSettings(idle_s=1, reserve_mb=1)
+        async with open_kb(tmp_path / "other", {"docs": tenanted}, providers(), storage, there) as kb:
+            done = await kb.load("docs", io.StringIO(text))
+            assert (done.documents, done.passages, done.unchanged) == (12, 12, 0)
+            assert (await kb.list())[0].documents == before
+            assert len((await search(kb, "pear", tenant="a", limit=50)).items) == 6
+            assert (await kb.load("docs", io.StringIO(text))).unchanged == 12
+            assert sorted(await exported(kb)) == sorted(text)
+
+
+async def test_a_file_of_other_vectors_is_refused_unless_it_is_to_be_embedded(opens: Opens, write: Writes) -> None:
+    async with opens(spec("docs"), spec("small", embedding=SMALL)) as kb:
+        await kb.add("docs", [write(FILES)])
+        text = await exported(kb)
+        with pytest.raises(ConfigError, match=r"64 dimensions, and collection 'small'.*--embed"):
+            await kb.load("small", io.StringIO(text))
+        assert (await kb.load("small", io.StringIO(text), embed=True)).documents == 6
+        assert (await search(kb, "number 4", "small")).items[0].document_id == "4.txt"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error", "said"),
+    [
+        (lambda text: text[: len(text) // 2], StorageError, "was cut at line"),
+        (lambda text: text[: text.rindex("\n", 0, -1) + 1], StorageError, "was cut at line"),
+        (lambda text: text.replace('{"end": 6}', '{"end": 7}'), StorageError, "another number"),
+        (lambda _text: "hello\n", UsageError, r"no collection.*line 1: no JSON"),
+        (lambda _text: '{"x": 1}\n', UsageError, "no collection that"),
+        (lambda _text: "", StorageError, "was cut at line 1"),
+        (lambda text: text.replace('"vector": "', '"vector": "é'), UsageError, "no collection that"),
+    ],
+)
+async def test_a_file_that_is_not_one_or_not_whole_is_said_so(
+    opens: Opens, write: Writes, spoil: object, error: type[Exception], said: str
+) -> None:
+    async with opens(spec("docs"), spec("other")) as kb:
+        await kb.add("docs", [write(FILES)])
+        text = spoil(await exported(kb))  # type: ignore[operator]
+        with pytest.raises(error, match=said):
+            await kb.load("other", io.StringIO(text))
+
+
+async def test_every_line_of_an_export_is_json(opens: Opens, write: Writes) -> None:
+    async with opens() as kb:
+        await kb.add("docs", [write({"a.txt": "pear \u2028 \x85 plum"})])
+        lines = (await exported(kb)).rstrip("\n").split("\n")
+    assert [sorted(json.loads(line))[0] for line in lines] == ["collection", "bytes", "content", "end"]
