@@ -28,6 +28,8 @@ from host.trace import span
 from host.types.search import Item, RecordQuery, SearchRequest, Where
 from host.types.specs import ModelSpec
 
+NONE: Samples = {}  # one and the same: what is made of samples is kept by who they are
+
 
 class DBHandler:
     """Searches the models of one database. Implements `host.ports.Handler`."""
@@ -113,10 +115,10 @@ class DBHandler:
         try:
             return await self._store.samples(model, permit_for(self._models[model], scope.identity))
         except NotPermitted:
-            return {}
+            return NONE
         except SourceTimeout as exc:
             await scope.warn("db_sample", f"the values of {model!r} could not be sampled: {exc.message}")
-            return {}
+            return NONE
 
     async def _answerable(self, request: SearchRequest, queries: list[QueryDSL], scope: Scope) -> list[QueryDSL]:
         """Without the models that lack a field which the caller named, as long as another has it."""

@@ -19,6 +19,8 @@ from host.types.specs import ModelSpec
 from tests.db.conftest import Fresh, Shop, shop_models
 from tests.loopback.databases import Databases
 
+pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first
+
 WRITES = [
     "INSERT INTO shop_product (name) VALUES ('x')",
     "UPDATE shop_product SET price = 0",

@@ -16,6 +16,8 @@ from host.types.search import Item
 from host.types.specs import ModelSpec
 from tests.db.conftest import Fresh, Shop, shop_models
 
+pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first
+
 ROWS = {name: list(spec.values) for name, spec in shop_models().items()}
 BY_ID = {name: {row["id"]: row for row in rows} for name, rows in ROWS.items()}
 Kept = Callable[[dict[str, Any]], bool]

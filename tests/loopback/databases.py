@@ -33,7 +33,7 @@ USUAL = {
     "postgresql": ["postgresql://postgres:postgres@127.0.0.1:5432/postgres", "postgresql://postgres@127.0.0.1:5432/postgres"],
     "mariadb": ["mariadb://root:root@127.0.0.1:3306/mysql", "mariadb://root@127.0.0.1:3306/mysql"],
 }
-STARTING = 60  # seconds at most
+STARTING = 120  # seconds at most
 
 
 class NotThere(Exception):
