@@ -1,7 +1,7 @@
 """The database source: a question and the caller's conditions become queries on the models, records become items.
 
-The question is read by the builtin grammar (`handlers.db.question`). Whatever wrote the conditions, the limits of the identity
-are ANDed last, here and nowhere else, for every model that a query reads.
+The question is read by the builtin grammar (`handlers.db.question`), or by whom `uses.query` names. Whoever wrote the
+conditions, the limits of the identity are ANDed last, here and nowhere else, for every model that a query reads.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from handlers.db.asking import looser, merged, missing, unheard
 from handlers.db.coerce import plain
+from handlers.db.delegated import read_by
 from handlers.db.dsl import QueryDSL, reached
 from handlers.db.items import items_of
 from handlers.db.linter import checked, lint
@@ -22,7 +23,7 @@ from handlers.db.question.lexicon import Lexicons, Offer
 from handlers.db.question.reading import Reading, read_question
 from handlers.db.statement import COUNTED
 from handlers.db.store import Answer, Samples, Store
-from host.errors import NotPermitted, SourceError, SourceNotConfigured, SourceTimeout, suggestion
+from host.errors import DelegateError, NotPermitted, SourceError, SourceNotConfigured, SourceTimeout, suggestion
 from host.ports import Found, Scope
 from host.trace import span
 from host.types.search import Item, RecordQuery, SearchRequest, Where
@@ -82,7 +83,11 @@ class DBHandler:
 
     async def _read(self, request: SearchRequest, scope: Scope) -> list[Reading]:
         if scope.uses.query != "builtin":
-            raise SourceNotConfigured(f"uses.query is {scope.uses.query!r}: only 'builtin' writes queries to a database")
+            try:
+                limit = request.limit or scope.settings.db.max_results
+                return await read_by(scope.uses.query, request, self._store.schemas, limit, scope)
+            except DelegateError as exc:
+                await scope.warn(exc.code, f"{exc}; the built-in reading of questions was used")
         words = words_for(scope.settings.query.language, request.query)
         offers = [await self._offer(model, scope) for model in request.models or ()]
         readings = read_question(request.query, offers, words, scope.now(), self._lexicons)

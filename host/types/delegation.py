@@ -92,7 +92,7 @@ class QueryAnswer(Reply):
 
     dsl: dict[str, Any] | Few[list[dict[str, Any]]] = Field(
         validation_alias=AliasChoices("dsl", "queries", "query_dsl"),
-        description="{model, select, wheres: [{field, op, value}], orders: [{field, order}], limit}",
+        description="{model, select, wheres: [{field, op, value}], groups, aggregates, orders: [{field, order}], limit}",
     )
     explain: str = Field(default="", description="How the question was read, for people")
     warnings: Few[tuple[str, ...]] = Field(default=(), description="What of the question could not be placed")
@@ -281,7 +281,8 @@ QUERY = Use(
     reply=(
         'Answer with JSON alone: {"dsl": {"model": "…", "wheres": [{"field": "…", "op": "=", "value": …}], '
         '"orders": [{"field": "…", "order": "asc|desc"}], "limit": 10}, "explain": "…", "warnings": []}, with the fields of '
-        "`models` only; ops: = != > >= < <= like in not in between null not null"
+        '`models` only; ops: = != > >= < <= like in not in between null not null; for figures also "groups": [fields] and '
+        '"aggregates": [{"function": "count|sum|avg|min|max", "field": "…", "as": "…"}]'
     ),
     tools=("query", "querydsl", "query_dsl", "generate_query", "generate"),
 )
