@@ -126,6 +126,11 @@ PLACED: dict[str, tuple[str, list[str]]] = {
     "customers in Lisbon or London": ("customer", ["city in ['Lisbon', 'London']"]),
 }
 
+NOT_OCTOBER = [
+    {"field": "ordered_at", "op": "<", "value": "2026-10-01 00:00:00"},
+    {"field": "ordered_at", "op": ">=", "value": "2026-11-01 00:00:00"},
+]
+
 # What several words become together: the query as JSON, without what is implied.
 BUILT: dict[str, dict[str, Any]] = {
     "orders to Berlin or over $2000": {
@@ -186,6 +191,39 @@ BUILT: dict[str, dict[str, Any]] = {
     "orders of products by Apple": {"model": "order", "wheres": [{"field": "item.brand", "op": "=", "value": "Apple"}]},
     "customers without orders": {"model": "customer", "wheres": [{"field": "orders", "op": "null", "value": None}]},
     "orders worth less than $20 or more": {"model": "order", "wheres": [{"field": "total", "op": ">=", "value": 20}]},
+    "products with price not between 50 and 100": {
+        "model": "product",
+        "wheres": [{"or": [{"field": "price", "op": "<", "value": 50}, {"field": "price", "op": ">", "value": 100}]}],
+    },
+    "orders not in October": {"model": "order", "wheres": [{"or": NOT_OCTOBER}]},
+    "anything but Apple phones": {
+        "model": "product",
+        "wheres": [{"field": "brand", "op": "!=", "value": "Apple"}, {"field": "category", "op": "=", "value": "Phones"}],
+    },
+    "products that are neither Apple nor Samsung": {
+        "model": "product",
+        "wheres": [{"field": "brand", "op": "not in", "value": ["Apple", "Samsung"]}],
+    },
+    "laptops around $1000": {
+        "model": "product",
+        "wheres": [
+            {"field": "category", "op": "=", "value": "Laptops"},
+            {"field": "price", "op": "between", "value": [900, 1100]},
+        ],
+    },
+    "products rated 4 to 4.5": {"model": "product", "wheres": [{"field": "rating", "op": "between", "value": [4, 4.5]}]},
+    "products rated 2 stars or lower": {"model": "product", "wheres": [{"field": "rating", "op": "<=", "value": 2}]},
+    "average order value per customer": {
+        "model": "order",
+        "groups": ["customer"],
+        "aggregates": [{"function": "avg", "field": "total"}],
+    },
+    "which brand has the most products?": {
+        "model": "product",
+        "groups": ["brand"],
+        "aggregates": [{"function": "count"}],
+        "limit": 1,
+    },
     "customers who joined next month": {
         "model": "customer",
         "wheres": [
@@ -274,6 +312,19 @@ def test_words_that_could_not_be_placed_are_reported_and_searched_for() -> None:
         ("price", "<", 200),
         ("*", "match", ["wireless", "purple", "headphone"]),
     ]
+
+
+def test_a_condition_behind_a_not_that_was_not_understood_is_taken_back() -> None:
+    (reading,) = readings("products not since under $100", "product")
+    assert reading.dsl.wheres == ()
+    assert reading.unplaced == ("not", "since", "under", "$100")
+    (reading,) = readings("not under products $100", "product")
+    assert [where for where in reading.dsl.wheres if where.field != EVERY_TEXT] == []
+
+
+def test_values_of_records_that_are_only_related_are_not_guessed_from_other_forms_of_a_word() -> None:
+    (reading,) = readings("noise cancelling headphones", "product")
+    assert reading.unplaced == ("noise", "cancelling", "headphones")
 
 
 def test_a_negated_unknown_word_is_kept_out_of_what_is_found() -> None:

@@ -69,6 +69,11 @@ class Draft:
         if where not in self.wheres and not flag:
             self.wheres.append(where)
 
+    def negate(self, wheres: Sequence[Where]) -> None:
+        """Add that not all of these conditions hold."""
+        against = [opposite for where in wheres for opposite in _against(where)]
+        self.wheres.append(against[0] if len(against) == 1 else Where(any_of=tuple(against)))
+
     def figure(self, function: str, name: str = "*", *, distinct: bool = False) -> None:
         made = Aggregate(function=cast(Any, function), field=name, distinct=distinct)
         if made not in self.aggregates:
@@ -207,6 +212,16 @@ class Cursor:
     def continues(self, i: int) -> bool:
         """Whether only "and", "or", "but" and the like stand between this position and the condition before it."""
         return i > 0 and self.is_(i - 1, And, Or)
+
+
+OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "=", "in": "not in", "not in": "in"}
+
+
+def _against(where: Where) -> list[Where]:
+    """The conditions of which one holds where this one does not."""
+    if where.op == "between":
+        return [Where(field=where.field, op=op, value=value) for op, value in zip(("<", ">"), where.value, strict=True)]
+    return [Where(field=where.field, op=OPPOSITE[where.op], value=where.value)]
 
 
 def _relation_of(meaning: Meaning) -> str:

@@ -216,6 +216,8 @@ def _add_field(made: Lexicon, candidate: Field) -> None:
         return
     names = [candidate.label, own.replace("_", " "), *short_pieces(candidate.comment)]
     names += [own.removesuffix(end).replace("_", " ") for end in NAME_ENDINGS if own.endswith(end)]
+    if candidate.kind in ("date", "moment"):
+        names += [f"{name} {noun}" for name in filter(None, names) for noun in made.vocabulary.file.dates.nouns]
     for name in names:
         made.add(phrase_of(name), FieldRef(candidate), plural=True, forms=True)
     for option in candidate.options:

@@ -22,6 +22,8 @@ from handlers.db.question.meanings import (
     Condition,
     DateRelation,
     Direction,
+    FieldRef,
+    Filler,
     First,
     Link,
     Meaning,
@@ -118,7 +120,21 @@ def _meant(readings: list[Reading]) -> list[Reading]:
     return [reading for reading in readings if fit(reading) == best]
 
 
+def _withdraw(cursor: Cursor, draft: Draft) -> None:
+    """Take back the condition behind a "not" that was not understood: it may say the opposite."""
+    for at in [i for i in draft.unplaced if cursor.is_(i, Not)]:
+        for piece in [piece for piece in draft.pieces if piece[0] > at]:
+            between = range(at + 1, piece[0])
+            if all(i in draft.unplaced or cursor.is_(i, Filler, Link, FieldRef) for i in between):
+                draft.pieces.remove(piece)
+                draft.wheres = [where for where in draft.wheres if where not in piece[2]]
+                draft.unplaced = sorted({*draft.unplaced, *range(*piece[:2])})
+                draft.idle.update(range(*piece[:2]))
+            break
+
+
 def _finished(cursor: Cursor, draft: Draft) -> Reading:
+    _withdraw(cursor, draft)
     wheres = joined(cursor, draft)
     computed = bool(draft.aggregates or draft.groups)
     orders = draft.orders or ([] if computed else _implied(cursor, wheres))
@@ -132,12 +148,13 @@ def _finished(cursor: Cursor, draft: Draft) -> Reading:
         wheres.append(Where(field=EVERY_TEXT, op=MATCH, value=searched))
     if excluded:
         wheres.append(Where(field=EVERY_TEXT, op=MATCH_NONE, value=excluded))
+    figures = [*draft.groups, *(one.called for one in draft.aggregates)]
     dsl = QueryDSL(
         model=cursor.lexicon.schema.id,
         wheres=tuple(wheres),
         groups=tuple(draft.groups),
         aggregates=tuple(draft.aggregates),
-        orders=tuple(order for order in orders if not computed or order.field in draft.groups),
+        orders=tuple(order for order in orders if not computed or order.field in figures),
         limit=None if draft.aggregates and not draft.groups else draft.limit,
     )
     left = {*draft.unplaced, *draft.excluded}

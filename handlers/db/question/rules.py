@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from handlers.db.question.cursor import Cursor, Draft
+from handlers.db.question.cursor import OPPOSITE, Cursor, Draft
 from handlers.db.question.meanings import (
     And,
     Called,
@@ -20,6 +20,7 @@ from handlers.db.question.meanings import (
     Not,
     Or,
     OtherModel,
+    Per,
     Person,
     RelationRef,
     ValueRef,
@@ -59,12 +60,26 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
             end = rule(cursor, draft, at, True)
             if end is not None:
                 return end
+        if (end := _not_within(cursor, draft, at)) is not None:
+            return end
         if related := cursor.take(at, RelationRef):  # "customers without orders"
             draft.add(related[0].relation, "null")
             return related[1]
     if later < len(cursor.tokens) and cursor.unknown(later) and cursor.tokens[later].kind == "word":
         draft.excluded.append(later)
         return later + 1
+    return None
+
+
+def _not_within(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "not between 50 and 100", "not in October", "price not between 50 and 100"."""
+    field = draft.mention if cursor.is_(i - 2, FieldRef) else None
+    for rule in (between, date_led):
+        scratch = Draft(pieces=draft.pieces)
+        end = rule(cursor, scratch, i, field) or rule(cursor, scratch, i)
+        if end is not None and all(where.op in (*OPPOSITE, "between") for where in scratch.wheres):
+            draft.negate(scratch.wheres)
+            return end
     return None
 
 
@@ -111,7 +126,7 @@ def named(cursor: Cursor, draft: Draft, i: int) -> int | None:
     last, schema = cursor.tokens[model[1] - 1].norm, cursor.lexicon.schema
     singular = cursor.lexicon.vocabulary.stem(last) == last
     # In "customer orders" the second name says what is asked for.
-    aside = singular and cursor.is_(model[1], RelationRef, OtherModel)
+    aside = (singular and cursor.is_(model[1], RelationRef, OtherModel)) or (i > 0 and cursor.is_(i - 1, Per))
     if draft.named_at is None and not aside:
         draft.named_at, draft.singular = i, singular
     cursor.focus = ""

@@ -85,15 +85,28 @@ def _said(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) ->
     """What is said about the field at this position."""
     if field.kind in NUMBERS:
         end = compare(cursor, draft, at, negated, field)
-        if end is None and field.kind == "integer" and cursor.lexicon.is_kind(field, "year") and not negated:
+        if end is None and negated:
+            return _unsaid(cursor, draft, field, at)
+        if end is None and field.kind == "integer" and cursor.lexicon.is_kind(field, "year"):
             end = between(cursor, draft, at, field) or date_led(cursor, draft, at, field)
-        return end if end is not None or negated else between(cursor, draft, at, field) or _number(cursor, draft, field, at)
-    if field.kind in TIMES and not negated:
+        return end or between(cursor, draft, at, field) or _number(cursor, draft, field, at)
+    if field.kind in TIMES and negated:
+        return _unsaid(cursor, draft, field, at)
+    if field.kind in TIMES:
         return between(cursor, draft, at, field) or date_led(cursor, draft, at, field) or compared_date(cursor, draft, at, field)
     if field.kind == "text":
         end = values(cursor, draft, at, negated, field) or values(cursor, draft, cursor.past(at, Link, Filler), negated, field)
         return end or _contains(cursor, draft, field, at, negated)
     return None
+
+
+def _unsaid(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:
+    """The opposite of what is said about the field at this position."""
+    scratch = Draft(pieces=draft.pieces)
+    end = _said(cursor, scratch, field, at, False)
+    if end is not None:
+        draft.negate(scratch.wheres)
+    return end
 
 
 def _alone(cursor: Cursor, draft: Draft, field: Field, after: int, at: int, negated: bool) -> int | None:

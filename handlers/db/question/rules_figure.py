@@ -26,13 +26,15 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "how many", "number of", "average price", "total of the fines", "on average", "how many different cities"."""
     words = cursor.all(i, FigureWord)
     if not words:
-        return _extreme(cursor, draft, i)
+        return _extreme(cursor, draft, i) or _most(cursor, draft, i)
     end = cursor.at(i)[1]
     if any(word.function == "count" for word in words):
         return _count(cursor, draft, end)
     function = words[0].function
     at = end
-    while cursor.is_(at, Filler, Link, FigureWord) and not cursor.is_(at, FieldRef):
+    while cursor.is_(at, Filler, Link, FigureWord, ModelRef) and not cursor.is_(at, FieldRef):
+        if cursor.is_(at, ModelRef) and draft.named_at is None:  # "average order value"
+            draft.named_at = at
         at = cursor.at(at)[1]
     named = next((one.field for one in cursor.all(at, FieldRef) if _measured(cursor, one.field, function)), None)
     if named is not None and cursor.number(cursor.past(cursor.at(at)[1], Link)) is None:
@@ -86,6 +88,19 @@ def _extreme(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return None
     draft.figure(OF_ORDER[word[0].order], named[0].field.name)
     return named[1]
+
+
+def _most(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "which brand has the most products": the group with most records, or with fewest."""
+    word, group = cursor.take(i, Superlative), draft.mention
+    model = cursor.take(word[1], ModelRef) if word else None
+    if word is None or model is None or group is None or group.kind in (*NUMBERS, *TIMES) or cursor.many(group):
+        return None
+    draft.figure("count")
+    draft.groups.append(group.name)
+    draft.sort(draft.aggregates[0].called, word[0].order)
+    draft.limit = draft.limit or 1
+    return model[1]
 
 
 def _measured(cursor: Cursor, field: Field, function: str) -> bool:

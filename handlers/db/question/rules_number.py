@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from handlers.db.question import dates
-from handlers.db.question.cursor import NUMBERS, Amount, Cursor, Draft
+from handlers.db.question.cursor import NUMBERS, OPPOSITE, Amount, Cursor, Draft
 from handlers.db.question.dates import Span
 from handlers.db.question.meanings import (
     Ago,
@@ -31,8 +33,8 @@ from handlers.db.question.meanings import (
 from handlers.db.question.times import dated, duration, span
 from handlers.db.schema import Field
 
-OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}
 TIMES = ("date", "moment")
+ABOUT, ROUGHLY = "~", 0.1  # how far from a number "about" reaches
 SAYS_MORE: tuple[type[Meaning], ...] = (Compare, Link, Between, Superlative)  # of the field before it
 COUNTED: tuple[type[Meaning], ...] = (OtherModel, RelationRef, DateUnit, Unit, Multiplier)  # of which we have no number
 
@@ -53,6 +55,11 @@ def compare(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | Non
     found = found or number_field(cursor, amount, word[0].kind, _before(cursor, draft, i))
     if found is None:
         return None
+    if word[0].op == ABOUT:
+        return _range(draft, found[0], *_about(amount), found[1]) if not negated else None
+    until = cursor.take(found[1], BetweenAnd) if word[0].op == ">=" and not cursor.is_(found[1], And) else None
+    if upper := cursor.amount(until[1]) if until and not negated else None:
+        return _range(draft, found[0], amount, upper, _past_unit(cursor, found[0], upper.end))  # "rated 4 to 4.5"
     more = postfixed(cursor, found[1])  # "rated 2 stars or lower"
     op = more[0] if more else word[0].op
     draft.add(found[0].name, OPPOSITE[op] if negated else op, amount.value)
@@ -85,8 +92,8 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> int | None:
         draft.add(found[0].name, postfix[0], amount.value)
         return found[1]
     field = cursor.field_of_kind(amount.kind) if amount.kind in ("money", "rating") else None
-    if field is None:
-        return None
+    if field is None or any(cursor.is_(at, Compare, Between) for at in draft.unplaced):
+        return None  # a comparison that was not understood may have been of this number
     draft.add(field.name, ">=" if amount.kind == "rating" else "=", amount.value)
     return amount.end
 
@@ -174,6 +181,13 @@ def _before(cursor: Cursor, draft: Draft, i: int) -> Field | None:
     if not cursor.continues(i) or not draft.pieces:
         return None
     return cursor.lexicon.fields.get(draft.pieces[-1][2][-1].field)
+
+
+def _about(amount: Amount) -> tuple[Amount, Amount]:
+    """ "around $1000": a tenth less and a tenth more."""
+    ends = [round(amount.value * share, 4) for share in (1 - ROUGHLY, 1 + ROUGHLY)]
+    lower, upper = (int(end) if end == int(end) else end for end in ends)
+    return replace(amount, value=lower), replace(amount, value=upper)
 
 
 def _past_unit(cursor: Cursor, field: Field, i: int) -> int:

@@ -80,6 +80,7 @@ class ConditionEntry(Value):
 
 
 class DateWords(Value):
+    nouns: Words = ()
     since: Words
     after: Words
     before: Words
