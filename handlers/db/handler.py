@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
+
+import anyio.to_thread
 
 from handlers.db.asking import looser, merged, missing, unheard
 from handlers.db.coerce import plain
@@ -90,7 +93,8 @@ class DBHandler:
                 await scope.warn(exc.code, f"{exc}; the built-in reading of questions was used")
         words = words_for(scope.settings.query.language, request.query)
         offers = [await self._offer(model, scope) for model in request.models or ()]
-        readings = read_question(request.query, offers, words, scope.now(), self._lexicons)
+        read = partial(read_question, request.query, offers, words, scope.now(), self._lexicons)
+        readings = await anyio.to_thread.run_sync(read)  # quick, but for the first question after values were sampled
         unplaced = list(dict.fromkeys(word for reading in readings for word in reading.unplaced))
         if unplaced and scope.settings.query.strict:
             raise SourceError(

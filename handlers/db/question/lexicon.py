@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
 
 from handlers.db.question.meanings import FieldRef, Meaning, ModelRef, OtherModel, Phrase, RelationRef, ValueRef
 from handlers.db.question.spelling import nearest
@@ -242,16 +243,18 @@ class Lexicons:
 
     def __init__(self) -> None:
         self._made: OrderedDict[tuple[object, ...], tuple[Offer, Lexicon]] = OrderedDict()
+        self._lock = Lock()  # questions are read in threads
 
     def get(self, offer: Offer, words: Vocabulary, others: Sequence[Schema]) -> Lexicon:
         samples = (offer.samples, *(related.samples for related in offer.related.values()))
         key = (offer.schema.id, words.language, *(other.id for other in others), *offer.related, *map(id, samples))
-        kept = self._made.get(key)
-        if kept is None:
-            # The offer is held with its lexicon, so the ids of its samples are theirs for as long as they are in the key.
-            kept = (offer, lexicon(offer, words, others))
-            self._made[key] = kept
-        self._made.move_to_end(key)
-        while len(self._made) > self.KEPT:
-            self._made.popitem(last=False)
-        return kept[1]
+        with self._lock:
+            kept = self._made.get(key)
+            if kept is None:
+                # The offer is held with its lexicon, so the ids of its samples are theirs for as long as they are in the key.
+                kept = (offer, lexicon(offer, words, others))
+                self._made[key] = kept
+            self._made.move_to_end(key)
+            while len(self._made) > self.KEPT:
+                self._made.popitem(last=False)
+            return kept[1]
