@@ -1,0 +1,207 @@
+"""No query sees a row that its identity may not see: whatever is asked, the answer is the one of a database in which the rows of
+everybody else do not exist. Random queries, with groups of alternatives, relations and figures, on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from handlers.db.base import Database, open_database
+from host.errors import NotPermitted, SourceError
+from host.types.specs import CREATED_BY, SHARE, TEAM, TENANT, ModelOptions, ModelSpec
+from host.types.turn import Constraints, Identity
+from tests.db.conftest import Fresh, Shop
+
+pytestmark = pytest.mark.timeout(240)  # a server may have to be made and started first
+
+Row = dict[str, Any]
+# Tenants that a collation may take for the same.
+TENANTS = ["acme", "ACME", "acmé", "acme ", "zeta", ""]
+
+
+def rows() -> dict[str, list[Row]]:
+    made: dict[str, list[Row]] = {"folder": [], "note": []}
+    for number in range(48):
+        whose = {
+            TENANT: TENANTS[number % 6] or None,
+            CREATED_BY: [None, "alice", "bob", "Alice"][number // 6 % 4],
+            TEAM: [None, "red", "blue"][number % 3],
+            SHARE: [None, "team", "tenant", "private"][number // 3 % 4],
+        }
+        made["folder"].append({"id": number + 1, "title": f"folder {number % 5}", **whose})
+        moved = {**whose, TENANT: TENANTS[(number * 5 + 1) % 6] or None}
+        note = {
+            "id": number + 1,
+            "title": f"note {number % 7}",
+            "pages": number % 9 or None,
+            "kind": ["memo", "letter"][number % 2],
+        }
+        made["note"].append({**note, "folder_id": number * 7 % 48 + 1, **(moved if number % 4 == 0 else whose)})
+    return made
+
+
+ROWS = rows()
+
+
+def models(values: Mapping[str, list[Row]]) -> dict[str, ModelSpec]:
+    columns = [
+        {"name": "id", "type": "ID"},
+        {"name": "title", "type": "string"},
+        {"name": "pages", "type": "integer", "nullable": True},
+        {"name": "kind", "type": "enum", "option": ["memo", "letter"]},
+        {"name": "folder_id", "type": "bigInteger", "nullable": True},
+    ]
+    folder = {"type": "hasOne", "model": "folder", "key": "id", "foreign": "folder_id"}
+    notes = {"type": "hasMany", "model": "note", "key": "folder_id", "foreign": "id"}
+    raw: dict[str, dict[str, Any]] = {
+        "note": {"columns": columns, "relations": {"folder": folder}},
+        "folder": {"columns": columns[:2], "relations": {"notes": notes}},
+    }
+    shared = {"option": {"permission": True}}
+    return {
+        name: ModelSpec.model_validate(
+            {"id": name, "name": name, "table": {"name": name}, "values": values[name], **shared, **model}
+        )
+        for name, model in raw.items()
+    }
+
+
+WHO = {
+    "a user": Identity(user_id="alice", team_id="red", tenant_id="acme"),
+    "one with accents": Identity(user_id="bob", team_id="blue", tenant_id="acmé"),
+    "a team": Identity(team_id="red", tenant_id="ACME", constraints=Constraints(team_only=True)),
+    "no tenant": Identity(user_id="alice"),
+}
+
+
+def seen(row: Row, who: Identity) -> bool:
+    """The rules of `handlers.db.permission`, in other words."""
+    if (row[TENANT] or "") != who.tenant_id:
+        return False
+    mine = bool(who.user_id) and row[CREATED_BY] == who.user_id
+    shared = row[SHARE] == "tenant" or (row[SHARE] == "team" and bool(who.team_id) and row[TEAM] == who.team_id)
+    common = not row[CREATED_BY] and (row[TEAM] or "") in ("", who.team_id)
+    return (mine or shared or common) and (not who.constraints.team_only or row[TEAM] == who.team_id)
+
+
+@pytest.fixture(scope="session")
+async def worlds(fresh_database: Fresh) -> dict[str, tuple[str, str]]:
+    """For each identity the URL of everybody's database, and of one that has nothing but what the identity may see."""
+    whole = await fresh_database()
+    async with open_database(whole, 20_000, models(ROWS)) as database:
+        await database.load()
+    made = {}
+    for name, who in WHO.items():
+        own = await fresh_database()
+        mine = {model: [row for row in listed if seen(row, who)] for model, listed in ROWS.items()}
+        assert 0 < len(mine["note"]) < len(ROWS["note"])
+        async with open_database(own, 20_000, models(mine)) as database:
+            await database.load()
+        made[name] = (whole, own)
+    return made
+
+
+TEXTS = ["title", "kind", "folder.title", "folder.notes.title", "folder.notes.kind", TENANT, f"folder.{TENANT}", CREATED_BY]
+NUMBERS = ["id", "pages", "folder_id", "folder.id", "folder.notes.pages"]
+CONDITIONS = st.one_of(
+    st.builds(
+        lambda field, op, value: {"field": field, "op": op, "value": value},
+        st.sampled_from(TEXTS),
+        st.sampled_from(["=", "!=", "like", "<", ">="]),
+        st.sampled_from(["note 1", "folder 2", "memo", "acme", "zeta", "%", "o", ""]),
+    ),
+    st.builds(
+        lambda field, op, value: {"field": field, "op": op, "value": value},
+        st.sampled_from(NUMBERS),
+        st.sampled_from(["=", "!=", "<", ">=", "in", "not in", "between"]),
+        st.lists(st.integers(0, 48), min_size=2, max_size=2),
+    ).map(lambda one: one if one["op"] in ("in", "not in", "between") else {**one, "value": one["value"][0]}),
+    st.builds(
+        lambda field, op: {"field": field, "op": op},
+        st.sampled_from([*TEXTS, *NUMBERS, "folder", "folder.notes"]),
+        st.sampled_from(["null", "not null"]),
+    ),
+    st.builds(
+        lambda op, words: {"field": "*", "op": op, "value": words},
+        st.sampled_from(["match", "match any", "match none"]),
+        st.lists(st.sampled_from(["note", "1", "memo"]), min_size=1, max_size=2),
+    ),
+)
+WHERES = st.recursive(
+    CONDITIONS,
+    lambda inner: st.builds(lambda key, parts: {key: parts}, st.sampled_from(["or", "and"]), st.lists(inner, max_size=3)),
+)
+SINGLE = ["title", "kind", "pages", "folder.title", f"folder.{TENANT}", TENANT]
+RECORDS = st.fixed_dictionaries(
+    {"wheres": st.lists(WHERES, max_size=3)},
+    optional={
+        "select": st.lists(st.sampled_from(SINGLE), max_size=3),
+        "orders": st.lists(st.builds(lambda field: {"field": field}, st.sampled_from(SINGLE)), max_size=2),
+    },
+)
+FIGURES = st.fixed_dictionaries(
+    {
+        "wheres": st.lists(WHERES, max_size=3),
+        "group_by": st.lists(st.sampled_from(SINGLE), max_size=2, unique=True),
+        "aggregates": st.lists(
+            st.sampled_from(
+                [
+                    {"function": "count"},
+                    {"function": "sum", "field": "pages"},
+                    {"function": "max", "field": "folder.title"},
+                    {"function": "count", "field": TENANT, "distinct": True},
+                    {"function": "avg", "field": "folder.id"},
+                ]
+            ),
+            min_size=1,
+            max_size=2,
+            unique_by=str,
+        ),
+    }
+)
+
+
+async def answer(database: Database, who: Identity, asked: Mapping[str, Any]) -> Any:
+    try:
+        found = await Shop(database, "").search("list all notes", "note", identity=who, limit=100, **asked)
+    except SourceError as exc:
+        return type(exc), exc.message
+    return [(item.title, item.record_id, item.data) for item in found.items], found.total
+
+
+@pytest.mark.parametrize("name", WHO)
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(queries=st.lists(RECORDS | FIGURES, min_size=4, max_size=4))
+async def test_every_answer_is_the_one_of_a_world_without_the_others(
+    worlds: dict[str, tuple[str, str]], name: str, queries: list[dict[str, Any]]
+) -> None:
+    whole, own = worlds[name]
+    async with open_database(whole, 20_000, models(ROWS)) as everybodys, open_database(own, 20_000, models(ROWS)) as mine:
+        for asked in queries:
+            assert await answer(everybodys, WHO[name], asked) == await answer(mine, WHO[name], asked)
+
+
+async def test_without_an_identity_relations_and_figures_are_not_permitted_either(worlds: dict[str, tuple[str, str]]) -> None:
+    closed = models(ROWS)
+    open_notes = {**closed, "note": closed["note"].model_copy(update={"option": ModelOptions()})}
+    async with open_database(worlds["a user"][0], 20_000, open_notes) as database:
+        assert (await answer(database, Identity(), {}))[1] == 48
+        asking: list[dict[str, Any]] = [
+            {"wheres": [{"field": "folder.title", "value": "folder 1"}]},
+            {"wheres": [{"or": [{"field": "id", "value": 1}, {"field": "folder", "op": "null"}]}]},
+            {"select": ["folder.title"]},
+            {"orders": [{"field": "folder.title"}]},
+            {"aggregates": [{"function": "max", "field": "folder.title"}]},
+            {"group_by": ["folder.title"]},
+        ]
+        for asked in asking:
+            assert (await answer(database, Identity(), asked))[0] is NotPermitted, asked
+        # Whoever may see other folders only is told nothing of these.
+        stranger = Identity(user_id="eve", tenant_id="elsewhere")
+        assert (await answer(database, stranger, {"aggregates": [{"function": "count", "field": "folder.id"}]}))[0][0][2] == {
+            "count_folder_id": 0
+        }
