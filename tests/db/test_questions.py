@@ -224,6 +224,8 @@ BUILT: dict[str, dict[str, Any]] = {
         "aggregates": [{"function": "count"}],
         "limit": 1,
     },
+    "orders of customer Alice": {"model": "order", "wheres": [{"field": "buyer.name", "op": "like", "value": "Alice"}]},
+    "orders over 1.000": {"model": "order", "wheres": [{"field": "total", "op": ">", "value": 1000}]},
     "customers who joined next month": {
         "model": "customer",
         "wheres": [
@@ -271,6 +273,7 @@ TRAPS: dict[str, str] = {
     "applet": "near to a brand, and not the brand",
     "customers from Atlantis": "no country that is known",
     "thank you": "nothing at all",
+    "released on a Monday": "any Monday, and not the last one",
     "boots": "near to a category, and not the category",
     "customers from Atlantis or Lemuria": "no alternatives that are known",
 }

@@ -92,13 +92,14 @@ class Cursor:
         self.typed, self.tokens = [typed for typed, _ in pieces], [read for _, read in pieces]
         self.lexicon, self.now = lexicon, now
         self.focus = ""  # the relation that was mentioned last: what follows is about it
+        self.spoken_of: Field | None = None  # what the records of that relation are called
         self._memo: dict[int, tuple[tuple[Meaning, ...], int]] = {}
         self._unnamed = self._relations_unnamed()
 
     def at(self, i: int) -> tuple[tuple[Meaning, ...], int]:
         """All meanings of the longest phrase at a position, and the position after it."""
         if i not in self._memo:
-            known = i < len(self.tokens) and self.tokens[i].kind != "quoted"
+            known = 0 <= i < len(self.tokens) and self.tokens[i].kind != "quoted"
             meanings, end = self.lexicon.meanings(self.tokens, i) if known else ((), i)
             meant = tuple(meaning for meaning in meanings if _relation_of(meaning) not in self._unnamed)
             self._memo[i] = (meant, end if meant else i)

@@ -17,6 +17,7 @@ from handlers.db.schema import Field, Schema, short_pieces
 NAME_ENDINGS = ("_at", "_on", "_date", "_time")  # of columns: `released_at` is asked about as "released"
 SHORTEST_MEANT = 4
 SHORTEST_SPOKEN = 7  # of the language's own words; shorter ones are too near to others
+LONGEST_NAME = 4  # words of what a person or a thing is called
 Samples = Mapping[str, tuple[str, ...]]
 
 
@@ -33,7 +34,7 @@ class Offer:
 class Lexicon:
     """Phrases and their meanings for one model. `exact` is looked up with the words as they are, `stems` without their plural
     endings, `roots` without the endings of any form; `longest` says how many words the phrases beginning with a word have;
-    `words` are those that a misspelt word may have meant."""
+    `words` are those that a misspelt word may have meant; `parts` the words of names, and the fields that have such a name."""
 
     schema: Schema
     vocabulary: Vocabulary
@@ -42,6 +43,7 @@ class Lexicon:
     stems: dict[Phrase, list[Meaning]] = field(default_factory=dict)
     roots: dict[Phrase, list[Meaning]] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
+    parts: dict[str, list[Field]] = field(default_factory=dict)
     longest: dict[str, int] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
     _roots: set[str] = field(default_factory=set)
@@ -73,6 +75,12 @@ class Lexicon:
 
     def texts_of_kind(self, kind: str) -> list[Field]:
         return self._of_kind(kind, ("text",), "")
+
+    def counted_in(self, units: Iterable[str]) -> Field | None:
+        """The model's number field that says such a unit of time in its name, label or comment."""
+        words = {" ".join(phrase_of(unit)) for unit in units}
+        own = [candidate for candidate in self.schema.visible if candidate.kind in ("integer", "number")]
+        return next((candidate for candidate in own if not self._words_of(candidate).isdisjoint(words)), None)
 
     def is_kind(self, candidate: Field, kind: str) -> bool:
         return not self._words_of(candidate).isdisjoint(self.vocabulary.kinds.get(kind, ()))
@@ -232,6 +240,11 @@ def _add_value(made: Lexicon, candidate: Field, value: str) -> None:
     function = made.vocabulary.function_words
     if not code and all(word in function or word.replace(".", "").isdecimal() or len(word) < 2 for word in phrase):
         return
+    if made.is_kind(candidate, "name") and 1 < len(phrase) <= LONGEST_NAME:
+        for word in phrase:
+            there = made.parts.setdefault(word, [])
+            if len(word) > 2 and candidate not in there:
+                there.append(candidate)
     own = "." not in candidate.name  # "noise cancelling" says nothing of cancelled orders
     made.add(phrase, ValueRef(candidate, value), plural=made.is_category(candidate), forms=own and bool(candidate.options))
 

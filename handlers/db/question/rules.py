@@ -23,6 +23,7 @@ from handlers.db.question.meanings import (
     Per,
     Person,
     RelationRef,
+    SortBy,
     ValueRef,
 )
 from handlers.db.question.rules_field import field_led, literal, prepositioned, values
@@ -98,10 +99,24 @@ def called(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "called Magic Keyboard": the title contains it."""
     word, title = cursor.take(i, Called), cursor.lexicon.schema.title
     found = literal(cursor, word[1]) if word and title else None
-    if found is None:
+    if word is None or found is None:
         return None
-    draft.add(title, "like", found[0])
+    known = [field.name for field in cursor.lexicon.parts.get(cursor.tokens[word[1]].norm, ()) if "." not in field.name]
+    draft.add(title if title in known or not known else known[0], "like", found[0])
     return found[1]
+
+
+def part(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "orders of customer Anna", "author Sato": a word of a name that occurs, where it is said whose name it is."""
+    fields = cursor.lexicon.parts.get(cursor.tokens[i].norm, ()) if cursor.unknown(i) else ()
+    for field in fields:
+        relation = field.name.rpartition(".")[0]
+        named = draft.mention is not None and draft.mention.name == field.name
+        own = not relation and not cursor.focus and cursor.lexicon.of_persons and field.name == "name"
+        if named or own or (relation and relation == cursor.focus):
+            draft.add(field.name, "like", cursor.typed[i].text)
+            return i + 1
+    return None
 
 
 def quoted(cursor: Cursor, draft: Draft, i: int) -> int | None:
@@ -126,7 +141,7 @@ def named(cursor: Cursor, draft: Draft, i: int) -> int | None:
     last, schema = cursor.tokens[model[1] - 1].norm, cursor.lexicon.schema
     singular = cursor.lexicon.vocabulary.stem(last) == last
     # In "customer orders" the second name says what is asked for.
-    aside = (singular and cursor.is_(model[1], RelationRef, OtherModel)) or (i > 0 and cursor.is_(i - 1, Per))
+    aside = (singular and cursor.is_(model[1], RelationRef, OtherModel)) or (i > 0 and cursor.is_(i - 1, Per, SortBy))
     if draft.named_at is None and not aside:
         draft.named_at, draft.singular = i, singular
     cursor.focus = ""
@@ -144,7 +159,7 @@ def related(cursor: Cursor, _: Draft, i: int) -> int | None:
     relation = cursor.take(i, RelationRef)
     if relation is None or _corrected(cursor, i, relation[1]):
         return None
-    cursor.focus = relation[0].relation
+    cursor.focus, cursor.spoken_of = relation[0].relation, relation[0].title
     return relation[1]
 
 
@@ -210,6 +225,7 @@ RULES: tuple[Rule, ...] = (
     order_words,
     called,
     quoted,
+    part,
     named,
     related,
     mentioned,

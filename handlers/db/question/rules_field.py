@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from handlers.db.question import dates
 from handlers.db.question.cursor import NUMBERS, Cursor, Draft
 from handlers.db.question.meanings import (
     And,
     Contains,
+    DateRelation,
     Direction,
     Equals,
     FieldRef,
@@ -130,8 +132,8 @@ def _alone(cursor: Cursor, draft: Draft, field: Field, after: int, at: int, nega
 
 def _number(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:
     amount = cursor.amount(at)
-    if amount is None:
-        return None
+    if amount is None or (cursor.is_(at - 1, DateRelation) and dates.FIRST_YEAR <= amount.value <= dates.LAST_YEAR):
+        return None  # "sick days in 2026"
     postfix = postfixed(cursor, amount.end)
     draft.add(field.name, postfix[0] if postfix else "=", amount.value)
     return postfix[1] if postfix else amount.end

@@ -92,10 +92,11 @@ def _extreme(cursor: Cursor, draft: Draft, i: int) -> int | None:
 
 def _most(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "which brand has the most products": the group with most records, or with fewest."""
-    word, group = cursor.take(i, Superlative), draft.mention
+    word, group = cursor.take(i, Superlative), draft.mention or cursor.spoken_of
     model = cursor.take(word[1], ModelRef) if word else None
     if word is None or model is None or group is None or group.kind in (*NUMBERS, *TIMES) or cursor.many(group):
         return None
+    draft.named_at = i if draft.named_at is None else draft.named_at
     draft.figure("count")
     draft.groups.append(group.name)
     draft.sort(draft.aggregates[0].called, word[0].order)

@@ -16,6 +16,7 @@ from handlers.db.question.meanings import (
     Compare,
     Condition,
     DateUnit,
+    DateUnitName,
     FieldRef,
     Filler,
     Link,
@@ -49,7 +50,9 @@ def compare(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | Non
     if between is not None and between[0].field.kind in NUMBERS:
         of, at = between[0].field, cursor.past(between[1], Link)
     amount = cursor.amount(at)
-    if amount is None or cursor.time_unit(amount.end):
+    if amount is not None and cursor.time_unit(amount.end):
+        return _long(cursor, draft, amount, OPPOSITE[word[0].op] if negated else word[0].op) if word[0].op in OPPOSITE else None
+    if amount is None:
         return None
     found = (of, _past_unit(cursor, of, amount.end)) if of else None
     found = found or number_field(cursor, amount, word[0].kind, _before(cursor, draft, i))
@@ -181,6 +184,29 @@ def _before(cursor: Cursor, draft: Draft, i: int) -> Field | None:
     if not cursor.continues(i) or not draft.pieces:
         return None
     return cursor.lexicon.fields.get(draft.pieces[-1][2][-1].field)
+
+
+SHORTER: dict[DateUnitName, tuple[DateUnitName | None, int]] = {
+    "hour": (None, 60),  # minutes, which are no unit of dates
+    "day": ("hour", 24),
+    "week": ("day", 7),
+    "year": ("month", 12),
+}
+
+
+def _long(cursor: Cursor, draft: Draft, amount: Amount, op: str) -> int | None:
+    """ "longer than 2 hours" of a field in minutes, "more than two weeks" of one in days."""
+    unit = cursor.take(amount.end, DateUnit)
+    if unit is None or cursor.is_(unit[1], Old, Ago):
+        return None
+    file = cursor.lexicon.vocabulary.file
+    name, (shorter, factor) = unit[0].unit, SHORTER.get(unit[0].unit, (unit[0].unit, 1))
+    for words, times in ((file.dates.units[name], 1), (file.dates.units[shorter] if shorter else file.units["duration"], factor)):
+        field = cursor.lexicon.counted_in(words)
+        if field is not None:
+            draft.add(field.name, op, amount.value * times)
+            return unit[1]
+    return None
 
 
 def _about(amount: Amount) -> tuple[Amount, Amount]:

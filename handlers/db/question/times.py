@@ -73,7 +73,7 @@ def span(cursor: Cursor, i: int, *, said: bool, year: bool) -> tuple[Span, int] 
     )
     if found is not None:
         return found
-    if said and (weekday := cursor.take(i, Weekday)):
+    if said and not cursor.is_(i - 1, Single) and (weekday := cursor.take(i, Weekday)):
         return dates.weekday(now, weekday[0].number, before_today=False), weekday[1]
     number = _year(cursor, i) if year else None
     return (dates.year(now, number), i + 1) if number else None

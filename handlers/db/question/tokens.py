@@ -22,7 +22,8 @@ _PART = r"(?:[א-ת]+[\"״][א-ת]+|\w+(?:['’.&]\w+)*)"
 
 
 def _scanner(thousands: str, decimal: str) -> re.Pattern[str]:
-    digits = rf"\d{{1,3}}(?:[{thousands}]\d{{3}})+(?:[{decimal}]\d+)?|\d+(?:[{decimal}]\d+|\.\d{{1,2}}(?!\d))?"
+    parted = rf"\d{{1,3}}(?:[{thousands}]\d{{3}})+(?:[{decimal}]\d+)?|\d{{1,3}}(?:\.\d{{3}})*\.000"
+    digits = rf"{parted}|\d+(?:[{decimal}]\d+|\.\d{{1,2}}(?!\d))?"
     return re.compile(
         rf"""
     (?P<quoted> (?<!\w)"[^"]+" | [“„][^”“]+[”“] | «[^»]+» | (?<!\w)'[^']+'(?!\w) )
@@ -37,6 +38,7 @@ def _scanner(thousands: str, decimal: str) -> re.Pattern[str]:
 
 
 _SCANNERS = {".": _scanner(",", "."), ",": _scanner(".", ",")}  # by the sign before decimals
+_ROUND = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})*\.000")
 _POINT = re.compile(r"\d+\.\d{1,2}")
 _SPLIT = re.compile(r"^(\d+(?:\.\d+)?)([^\W\d_]+)$")
 
@@ -103,7 +105,9 @@ def _day(text: str) -> date:
 
 def _number(match: re.Match[str], decimal: str) -> Token:
     text, digits = match.group(), match["digits"]
-    if not _POINT.fullmatch(digits):  # "4.5" is said with a point everywhere
+    if decimal == "." and _ROUND.fullmatch(digits):  # nobody means "100.000" to the thousandth
+        digits = digits.replace(".", "")
+    elif not _POINT.fullmatch(digits):  # "4.5" is said with a point everywhere
         digits = digits.replace("." if decimal == "," else ",", "").replace(decimal, ".")
     if len(digits) > LONGEST_NUMBER:
         return Token("word", text, folded(text), match.start())
