@@ -16,7 +16,7 @@ from host.types.search import SearchRequest
 from host.types.turn import DataSource, Message
 
 MOST_SOURCES = 20  # of one message: each is a search of its own
-SUPPORTED = ("model", "kb_collection", "kb_document")
+SUPPORTED = ("model", "kb_collection", "kb_document", "mcp_resource")
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,20 @@ class DocumentReference:
 
 
 @dataclass(frozen=True)
+class ResourceReference:
+    """A resource of an MCP server. `server` is empty where the address alone was said."""
+
+    server: str
+    uri: str
+
+
+@dataclass(frozen=True)
 class UserData:
-    """The sources of a message, as searches and documents, and what was wrong with the others."""
+    """The sources of a message, as searches, documents and resources, and what was wrong with the others."""
 
     searches: tuple[SearchRequest, ...] = ()
     documents: tuple[DocumentReference, ...] = ()
+    resources: tuple[ResourceReference, ...] = ()
     problems: tuple[UsageError, ...] = ()
 
 
@@ -47,6 +56,7 @@ def user_data(messages: Sequence[Message]) -> UserData:
     last = next((message for message in reversed(messages) if message.role == "user"), None)
     searches: list[SearchRequest] = []
     documents: list[DocumentReference] = []
+    resources: list[ResourceReference] = []
     sources, wrong = _sources(last) if last is not None else ([], [])
     for source in sources:
         try:
@@ -54,11 +64,14 @@ def user_data(messages: Sequence[Message]) -> UserData:
         except UsageError as exc:
             wrong.append(exc)
             continue
-        if isinstance(asked, DocumentReference):
-            documents.append(asked)
-        else:
-            searches.append(asked)
-    return UserData(tuple(searches), tuple(documents), tuple(wrong))
+        match asked:
+            case DocumentReference():
+                documents.append(asked)
+            case ResourceReference():
+                resources.append(asked)
+            case SearchRequest():
+                searches.append(asked)
+    return UserData(tuple(searches), tuple(documents), tuple(resources), tuple(wrong))
 
 
 def _sources(message: Message) -> tuple[list[DataSource], list[UsageError]]:
@@ -100,9 +113,11 @@ def _listed(message: Message) -> tuple[list[tuple[int, object]], list[UsageError
     return listed, [UsageError("a data part must hold data.sources, a list of {type, name}")] if malformed else []
 
 
-def _ask(source: DataSource, question: str) -> SearchRequest | DocumentReference:
+def _ask(source: DataSource, question: str) -> SearchRequest | DocumentReference | ResourceReference:
     if source.type not in SUPPORTED:
         raise NotSupported(f"data parts of type {source.type!r} are not supported yet", hint=f"supported: {', '.join(SUPPORTED)}")
+    if source.type == "mcp_resource":
+        return _resource(source.name)
     if source.type == "kb_document":
         collection, slash, document = source.name.partition("/")
         if not slash or not document:
@@ -113,3 +128,15 @@ def _ask(source: DataSource, question: str) -> SearchRequest | DocumentReference
     if source.type == "model":
         return SearchRequest(type="db", query=question, models=(source.name,))
     return SearchRequest(type="kb", query=question, collections=(source.name,))
+
+
+def _resource(name: str) -> ResourceReference:
+    """`orders/memo://today`, or `memo://today` where the assistant lists one server."""
+    server, slash, uri = name.partition("/")
+    if ":" in server or not slash:
+        server, uri = "", name
+    if ":" not in uri and not server:
+        raise UsageError(f"the mcp_resource {name!r} must be named server/uri, such as 'orders/memo://today'")
+    if not uri:
+        raise UsageError(f"the mcp_resource {name!r} names no resource", hint="say server/uri, such as 'orders/memo://today'")
+    return ResourceReference(server, uri)

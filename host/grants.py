@@ -36,6 +36,24 @@ class Listing:
             servers[id] = _together(servers[id], listed) if id in servers else listed
         return Listing(servers, problems)
 
+    def resource(self, server: str, uri: str) -> tuple[str, ListedServer]:
+        """The full id and the entry of the server whose resource may be read; "" stands for the only one. Raises NotPermitted,
+        and what is wrong with a server."""
+        if server in self.problems:
+            raise self.problems[server]
+        found = [(id, each) for id, each in self.servers.items() if server in ("", id, each.name)]
+        if not found or (not server and len(found) > 1):
+            names = ", ".join(repr(each.name) for each in self.servers.values()) or "none"
+            said = f"MCP server {server!r}" if server else f"the server of {uri!r}"
+            raise NotPermitted(f"{said} is not among those that the assistant may use", hint=f"'mcp.servers' lists {names}")
+        id, listed = found[0]
+        if listed.resources and uri not in listed.resources:
+            raise NotPermitted(
+                f"the resource {uri!r} of MCP server {listed.name!r} is not among those that the assistant may use",
+                hint=f"'mcp.servers' allows {', '.join(listed.resources)}",
+            )
+        return id, listed
+
 
 @dataclass(frozen=True)
 class Grants:

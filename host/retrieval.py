@@ -4,49 +4,63 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import anyio
 
-from host.content import DocumentReference, UserData
+from host.content import DocumentReference, ResourceReference, UserData
 from host.errors import HostError, SourceTimeout
+from host.grants import Listing
 from host.ports import Found
+from host.resources import read_resource
 from host.run import Run
 from host.search.merge import Pool
-from host.search.plan import Plan, plan
+from host.search.plan import Plan, plan, refused
 from host.search.searcher import run_all
 from host.trace import span
 from host.types.events import SearchComplete, SearchFound, SearchStart
-from host.types.search import SearchRequest, SearchResult
+from host.types.search import SearchRequest, SearchResult, Source
+from host.types.servers import parse_listed
 from host.types.turn import CreateReturn
+
+Job = Callable[[], Awaitable[SearchResult]]
 
 
 async def search_user_data(run: Run, data: UserData) -> None:
     """Search what the message refers to; what cannot be read is a warning, and the turn goes on."""
     for problem in data.problems:
         await run.warn(problem)
-    if not data.searches and not data.documents:
-        return
-    with span("user_data", sources=len(data.searches) + len(data.documents)):
-        jobs: list[Callable[[], Awaitable[SearchResult]]] = [
-            *(lambda request=request: run.searcher.search(request, "user") for request in data.searches),
-            *(lambda reference=reference: _fetch(run, reference) for reference in data.documents),
-        ]
-        run.results += await run_all(jobs)
+    jobs: list[Job] = [
+        *(partial(run.searcher.search, request, "user") for request in data.searches),
+        *(partial(_document, run, reference) for reference in data.documents),
+        *(partial(_resource, run, reference, "user") for reference in data.resources),
+    ]
+    if jobs:
+        with span("user_data", sources=len(jobs)):
+            run.results += await run_all(jobs)
 
 
 async def search_automatically(run: Run, created: CreateReturn | None) -> Plan:
-    """Plan the automatic searches and run them all at the same time."""
+    """Plan the automatic searches and run them all at the same time, beside reading the resources that the assistant lists."""
     user_results = sum(len(result.items) for result in run.results if result.source == "user")
     decided = plan(run.request.options.search, created, run.settings, user_results, run.usable)
     with span("plan", types=list(decided.types), reason=decided.reason):
         pass
     if run.request.options.search and not (decided.types and run.question):
         await run.searcher.scope.warn("nothing_searched", f"a search was asked for: {decided.reason or 'there is no question'}")
-    if not decided.types or not run.question:
-        return decided
-    requests = [SearchRequest(type=type, query=run.question) for type in decided.types]
-    run.results += await run.searcher.search_many(requests, "all", "auto")
+    jobs: list[Job] = []
+    if run.question:
+        jobs += [partial(run.searcher.search, SearchRequest(type=type, query=run.question), "auto") for type in decided.types]
+    if not refused(run.request.options.search, created):
+        jobs += [partial(_resource, run, reference, "auto") for reference in _listed(run)]
+    run.results += await run_all(jobs)
     return decided
+
+
+def _listed(run: Run) -> list[ResourceReference]:
+    """Resources that `mcp.servers` names, to be put before the model."""
+    entries = [listed for entry in run.settings.mcp.servers for listed in parse_listed(entry)]
+    return [ResourceReference(listed.name, uri) for listed in entries for uri in listed.resources]
 
 
 async def ranked_pool(run: Run) -> Pool:
@@ -60,24 +74,50 @@ async def ranked_pool(run: Run) -> Pool:
     return pooled
 
 
-async def _fetch(run: Run, reference: DocumentReference) -> SearchResult:
-    """A whole document as a result of the user's, told to the client as a search is; a failure is a warning as well."""
-    id, name = f"s{next(run.searcher.ids)}", f"{reference.collection}/{reference.document_id}"
+async def _document(run: Run, reference: DocumentReference) -> SearchResult:
+    """A whole document of a collection."""
+
+    async def read() -> Found:
+        collection = run.searcher.names.collection(reference.collection)
+        return await run.machinery.documents.fetch_document(collection, reference.document_id, run.searcher.scope)
+
+    name = f"{reference.collection}/{reference.document_id}"
+    return await _read(run, "document", name, "user", read)
+
+
+async def _resource(run: Run, reference: ResourceReference, source: Source) -> SearchResult:
+    """A resource of an MCP server."""
+    machinery = run.machinery
+
+    async def read() -> Found:
+        listing = Listing.of(machinery.app, run.package.id, run.settings.mcp.servers)
+        id, listed = listing.resource(reference.server, reference.uri)
+        warn = run.searcher.scope.warn
+        return await read_resource(machinery.servers, id, listed.name, reference.uri, machinery.markdown, warn)
+
+    name = f"{reference.server}/{reference.uri}" if reference.server else reference.uri
+    return await _read(run, "resource", name, source, read)
+
+
+async def _read(run: Run, noun: str, name: str, source: Source, read: Callable[[], Awaitable[Found]]) -> SearchResult:
+    """Something read whole, told to the client as a search is; a failure is a warning as well."""
+    id = f"s{next(run.searcher.ids)}"
     channel, began = run.channel, time.perf_counter()
-    await channel.send(SearchStart(search_id=id, source="user", search_type="kb", query=name))
-    with span("document", name) as node:
+    await channel.send(SearchStart(search_id=id, source=source, search_type="kb", query=name))
+    with span(noun, name) as node:
         try:
-            found, error = await _attempt(run, reference)
+            found, error = await _attempt(run, noun, name, read)
         except anyio.get_cancelled_exc_class():
             channel.note(SearchComplete(search_id=id, total=0, duration_ms=_since(began), error="stopped"))
             raise
         if error is not None:
             node.fail(str(error))
+    weight = getattr(run.settings.search.weights, source)
     result = SearchResult(
         type="kb",
         query=name,
-        source="user",
-        items=tuple(run.searcher.book.cite(item) for item in found.items),
+        source=source,
+        items=tuple(run.searcher.book.cite(item.model_copy(update={"weight": weight})) for item in found.items),
         total=len(found.items),
         duration_ms=_since(began),
         error=None if error is None else str(error),
@@ -90,16 +130,14 @@ async def _fetch(run: Run, reference: DocumentReference) -> SearchResult:
     return result
 
 
-async def _attempt(run: Run, reference: DocumentReference) -> tuple[Found, HostError | None]:
-    """Ask for the document → its passages, or nothing and why."""
+async def _attempt(run: Run, noun: str, name: str, read: Callable[[], Awaitable[Found]]) -> tuple[Found, HostError | None]:
+    """What was read, or nothing and why."""
     timeout = run.settings.search.kb.timeout_ms
     try:
-        collection = run.searcher.names.collection(reference.collection)
         with anyio.fail_after(timeout / 1000):
-            return await run.machinery.documents.fetch_document(collection, reference.document_id, run.searcher.scope), None
+            return await read(), None
     except TimeoutError:
-        message = f"the document {reference.document_id!r} was not read within {timeout} ms"
-        return Found(), SourceTimeout(message, hint="search.kb.timeout_ms")
+        return Found(), SourceTimeout(f"the {noun} {name!r} was not read within {timeout} ms", hint="search.kb.timeout_ms")
     except HostError as exc:
         return Found(), exc
 

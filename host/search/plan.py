@@ -37,7 +37,7 @@ def plan(
         types = configured or tuple(type for type in SEARCH_TYPES if type in usable)
         return Plan(types, "" if types else "nothing to search: no collection, model or web provider is configured")
     choice = hook.search if hook else None
-    if choice is False or (isinstance(choice, SearchChoice) and not choice.need_search):
+    if refused(asked, hook):
         return Plan(reason="the Create hook returned search: false")
     if hook and hook.messages and choice is None:
         return Plan(reason="the Create hook returned messages")
@@ -48,6 +48,14 @@ def plan(
     if choice is not None:
         return Plan(configured or tuple(type for type in SEARCH_TYPES if type in usable))
     return Plan(configured, "" if configured else "the assistant has no search configuration")
+
+
+def refused(asked: bool | None, hook: CreateReturn | None) -> bool:
+    """Whether the request, or else the hook, says that nothing is to be looked up."""
+    choice = hook.search if hook else None
+    if asked is not None:
+        return not asked
+    return choice is False or (isinstance(choice, SearchChoice) and not choice.need_search)
 
 
 def complete(request: SearchRequest, settings: Settings) -> SearchRequest:

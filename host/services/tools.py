@@ -18,8 +18,6 @@ from host.trace import span
 from host.types.events import Warned
 from host.types.turn import ToolOutcome
 
-LATER = "a hook can read them: ctx.mcp.ReadResource(server, uri)"
-
 
 async def tools_of(run: Run) -> Toolbox:
     """The tools of a turn under the settings that it has now."""
@@ -51,15 +49,12 @@ def _without(error: HostError) -> Warned:
 
 
 async def _missing(run: Run, listing: Listing, offers: Sequence[Offer], failed: Mapping[str, HostError]) -> None:
-    """Warn of tools that a server does not have, of names that are taken, and of what is not supported."""
+    """Warn of tools that a server does not have, and of names that are taken."""
     for id, listed in listing.servers.items():
         found = [offer.tool for offer in offers if offer.server == listed.name]
         for tool in listed.tools:
             if id not in failed and tool not in found:
                 await run.warn(UnknownName(f"tool of MCP server {listed.name!r}", tool, found))
-        if listed.resources:
-            message = f"resources of MCP server {listed.name!r} are not put before the model by this version"
-            await run.channel.send(Warned(code="not_supported", message=message, hint=LATER))
     for offer in offers:
         if offer.name in run.machinery.toolbox:
             message = f"the host has a tool {offer.name!r} of its own, which is offered instead of that of {offer.server!r}"

@@ -128,6 +128,30 @@ def memo() -> str:
     return "nothing"
 
 
+@server.resource("page://guide/start.html", mime_type="text/html")
+def page() -> str:
+    """A page."""
+    return "<html><body><h1>Start</h1><p>Turn the <b>red</b> key.</p><script>alert(1)</script></body></html>"
+
+
+@server.resource("data://prices.json", mime_type="application/json")
+def prices() -> bytes:
+    """Text as bytes."""
+    return b'{"pen": 3}'
+
+
+@server.resource("image://logo", mime_type="image/png")
+def logo() -> bytes:
+    """What is no text."""
+    return b"\x89PNG"
+
+
+@server.resource("book://long", mime_type="text/plain")
+def book() -> str:
+    """More than is used of one resource."""
+    return "\n\n".join(f"Chapter {number}. " + "word " * 280 for number in range(250))
+
+
 @server.prompt()
 def greet(name: str) -> str:
     """Greet somebody."""

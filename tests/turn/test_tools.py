@@ -206,7 +206,7 @@ async def test_a_long_result_is_cut_for_the_model_and_whole_for_everybody_else(s
         (["tsets", "tests"], "unknown_name", "no MCP server 'tsets'"),
         (["broken", "tests"], "config", "comand"),
         ([{"tests": ["echo", "ehco"]}], "unknown_name", "no tool of MCP server 'tests' 'ehco'"),
-        ([{"server_id": "tests", "resources": ["memo://today"]}], "not_supported", "resources of MCP server 'tests'"),
+        ([{"server_id": "tests", "resources": ["memo://gone"]}], "server_refused", "memo://gone"),
     ],
 )
 async def test_what_cannot_be_had_is_a_warning_and_the_turn_goes_on(served: Served, servers: Any, code: str, said: str) -> None:
