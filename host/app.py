@@ -22,7 +22,7 @@ from handlers.kb import embed
 from handlers.kb.base import KnowledgeBase, open_kb
 from handlers.kb.embed import EmbedderFactory
 from handlers.kb.embedders import providers as services
-from handlers.kb.read import markdown_of
+from handlers.kb.reading.html import markdown_of
 from handlers.web.base import open_web
 from hooks.runner import open_engine
 from host.authoring import declarations, hook_problems

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from host.errors import NotPermitted, UnknownName
+from host.errors import NotPermitted, UsageError, suggestion
 from host.types.filters import Filter, fit_filter, parse_filter
 from host.types.search import SearchRequest
 from host.types.specs import CollectionSpec, PermissionSpec
@@ -34,17 +34,18 @@ def tenant_seen(spec: CollectionSpec, identity: Identity) -> str | None:
 
 
 def filter_of(spec: CollectionSpec, request: SearchRequest) -> Filter | None:
-    """The request's filter as it fits the collection's fields. Raises UnknownName, UsageError."""
+    """The request's filter as it fits the collection's fields. Raises UsageError."""
     parsed = parse_filter(request.filter or {})
     return None if parsed is None else fit_filter(parsed, spec.filterable, spec.id)
 
 
 def facets_of(spec: CollectionSpec, request: SearchRequest) -> Sequence[str]:
-    """The fields whose values are to be counted. Raises UnknownName for one that is not declared as facetable."""
+    """The fields whose values are to be counted. Raises UsageError for one that is not declared as facetable."""
     facetable = [name for name, field in spec.fields.items() if field.facetable]
     for name in request.facets or ():
         if name not in facetable:
-            raise UnknownName(f"facetable field of collection {spec.id!r}", name, facetable)
+            hint = suggestion(name, facetable)
+            raise UsageError(f"collection {spec.id!r} has no facetable field {name!r}", hint=hint)
     return request.facets or ()
 
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 import anyio
 
@@ -18,12 +18,13 @@ from handlers.kb.client import KBClient
 from handlers.kb.embed import Closes, EmbedderFactory, HashEmbedder
 from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from handlers.kb.handler import KBHandler
-from handlers.kb.ingest import AddReport, Ingestion, Progress, made_with, tenant_of
+from handlers.kb.ingest import Ingestion, Wanted, made_with, tenant_of
 from handlers.kb.language import known_language
+from handlers.kb.report import AddReport, Progress
 from handlers.kb.store import Made, Stored, VectorStore, agree
 from handlers.kb.transfer import Moved, Transfer, Transferred
 from host.config.schema import KBStorageSettings, QdrantSettings
-from host.errors import ConfigError, HostError, UnknownName
+from host.errors import ConfigError, HostError, UnknownName, UsageError
 from host.ports import Embedder, Found, Scope
 from host.registry import Registry
 from host.types.search import SearchRequest
@@ -86,22 +87,32 @@ class KnowledgeBase:
         return await self._handler.fetch_document(collection, document_id, scope)
 
     async def add(
-        self, collection: str, paths: Sequence[Path], *, tenant: str = "", progress: Progress | None = None
+        self,
+        collection: str,
+        paths: Sequence[Path] = (),
+        *,
+        tenant: str = "",
+        feed: BinaryIO | None = None,
+        prune: bool | None = None,
+        progress: Progress | None = None,
     ) -> AddReport:
-        """Add files and folders. Raises UsageError, ConfigError and StorageError; what is wrong with a file is in the report."""
+        """Add files and folders, and documents of a feed: JSON, an object a line or an array of them. What came from the same
+        folders and files and is gone from there is removed, unless nothing of it is left (`prune`: even then, or never). Raises
+        UsageError, ConfigError and StorageError; what is wrong with a file is in the report."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
-        return await self._ingestion.add(spec, embedder, self._made(spec, embedder), paths, tenant, progress)
+        wanted = Wanted(paths=paths, tenant=tenant, feed=feed, prune=prune)
+        return await self._ingestion.add(spec, embedder, self._made(spec, embedder), wanted, progress)
 
     async def list(self, collections: Sequence[str] | None = None, *, tenant: str | None = None) -> tuple[CollectionListing, ...]:
         """Declared collections, all of them when none is named, with their documents of one tenant or of all (None)."""
         listed = []
         for id in sorted(self._collections) if collections is None else collections:
             spec = self._spec(id)
-            usage = await self._store.usage(id, tenant if spec.tenant_field else None)
+            usage = await self._store.usage(spec.id, tenant if spec.tenant_field else None)
             listed.append(
                 CollectionListing(
-                    id=id, name=spec.name, documents=usage.documents, disk_bytes=usage.disk_bytes, language=usage.language
+                    id=spec.id, name=spec.name, documents=usage.documents, disk_bytes=usage.disk_bytes, language=usage.language
                 )
             )
         return tuple(listed)
@@ -112,21 +123,27 @@ class KnowledgeBase:
         removed."""
         spec = self._spec(collection)
         if documents is None and not tenant:
-            return tuple(await self._store.remove(collection, None, None))
+            return tuple(await self._store.remove(spec.id, None, None))
         tenant = tenant_of(spec, tenant)
         if documents is not None:
-            there = [stored.document for stored in (await self._store.usage(collection, tenant)).documents]
-            for id in documents:
-                if id not in there:
-                    raise UnknownName("document", id, there)
-        return tuple(await self._store.remove(collection, tenant, documents))
+            await self._refuse_missing(spec.id, tenant, documents)
+        return tuple(await self._store.remove(spec.id, tenant, documents))
+
+    async def _refuse_missing(self, collection: str, tenant: str, documents: Sequence[str]) -> None:
+        found = await self._store.stored(collection, tenant, documents)
+        there = {stored.document for stored in found}
+        missing = [id for id in documents if id not in there]
+        if missing:
+            known = [stored.document for stored in (await self._store.usage(collection, tenant)).documents]
+            errors = [UnknownName("document", id, known) for id in missing]
+            raise errors[0] if len(errors) == 1 else UsageError("; ".join(map(str, errors)), hint="nothing was removed")
 
     async def rebuild(self, collection: str, *, progress: Moved | None = None) -> Transferred:
         """Make a collection anew as it is declared now, from the texts that it holds, while it is searched. Raises UsageError
         when it is empty."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
-        return await self._transfer.rebuild(collection, self._made(spec, embedder), embedder, progress)
+        return await self._transfer.rebuild(spec.id, self._made(spec, embedder), embedder, progress)
 
     async def export(self, collection: str, out: IO[str], *, progress: Moved | None = None) -> Transferred:
         """Write a collection, of all tenants, to a file that `load` reads, wherever that collection is kept."""
@@ -137,7 +154,7 @@ class KnowledgeBase:
         declared, UsageError and StorageError for a file that is not one or not whole."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
-        return await self._transfer.load(collection, self._made(spec, embedder), embedder, file, progress, embed=embed)
+        return await self._transfer.load(spec.id, self._made(spec, embedder), embedder, file, progress, embed=embed)
 
     async def outdated(self) -> Sequence[HostError]:
         """Collections that are declared otherwise than they were made (ConfigError); and the first that could not be asked."""
@@ -163,9 +180,16 @@ class KnowledgeBase:
         return made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
 
     def _spec(self, id: str) -> CollectionSpec:
-        if id not in self._collections:
+        """The collection of that id, or of the one id that ends so: `notes` for `agents.hello.notes`. Raises UnknownName,
+        UsageError."""
+        if id in self._collections:
+            return self._collections[id]
+        ending = sorted(known for known in self._collections if known.endswith(f".{id}"))
+        if len(ending) > 1:
+            raise UsageError(f"{len(ending)} collections are called {id!r}", hint=f"say which: {', '.join(ending)}")
+        if not ending:
             raise UnknownName("collection", id, self._collections)
-        return self._collections[id]
+        return self._collections[ending[0]]
 
     def _embedder(self, spec: CollectionSpec) -> Embedder:
         """The collection's embedder; one for all collections that say the same. Raises ConfigError, UnknownName."""

@@ -3,19 +3,23 @@
 A chunk is a range of the document's text within one section. Paragraphs, lists, tables and code stay whole where they fit;
 what does not fit is cut at lines, then sentences, then words, then anywhere. A chunk that goes on where the one before it
 stopped begins with the end of that one (`overlap`); the rest of a table that was cut begins with its header.
-Headings without text of their own go with what follows them.
+Headings without text of their own go with what follows them. No chunk goes beyond what `by` names: a heading's section, a
+paragraph (or list, table, piece of code), a page; with `size`, only the document's end.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import groupby, takewhile
+from typing import Literal
 
-from handlers.kb.read import Block, Document, Kind
+from handlers.kb.reading.document import Block, Document, Kind
 
 Count = Callable[[str], int]
+By = Literal["heading", "paragraph", "page", "size"]
 _LINES = re.compile(r"[^\n]*\n+|[^\n]+")
 _SENTENCES = re.compile(r".+?(?:[.!?…][\"'”’)\]]*\s+|[。！？]|\Z)", re.DOTALL)
 _WORDS = re.compile(r"\s*\S+\s*")
@@ -48,31 +52,55 @@ class _Piece:
     lead: int = 0
 
 
-def chunks(document: Document, *, size: int, overlap: int, count: Count) -> list[Chunk]:
+@dataclass(frozen=True)
+class _Stretch:
+    """Blocks that may share chunks, up to `end`. `headings` are the headings that lead to what begins at each place, in order."""
+
+    blocks: tuple[Block, ...]
+    end: int
+    headings: tuple[tuple[int, tuple[str, ...]], ...]
+
+    def headings_at(self, start: int) -> tuple[str, ...]:
+        return self.headings[max(0, bisect_right(self.headings, start, key=lambda known: known[0]) - 1)][1]
+
+
+def chunks(document: Document, *, size: int, overlap: int, count: Count, by: By = "heading") -> list[Chunk]:
     """The document as chunks of at most `size` tokens, as `count` counts them, in its order; at most half a chunk is overlap.
     Exact when a text has no more tokens than its parts together, which holds for tokenizers that keep words apart."""
     cutter = _Cutter(document.text, size, min(overlap, size // 2), count)
-    return [chunk for headings, blocks, end in _sections(document) for chunk in cutter.section(headings, blocks, end)]
+    sections = list(_sections(document))
+    stretches = sections if by in ("heading", "paragraph") else _joined(sections, pages=by == "page")
+    return [chunk for stretch in stretches for chunk in cutter.stretch(stretch, alone=by == "paragraph")]
 
 
-def _sections(document: Document) -> Iterator[tuple[tuple[str, ...], list[Block], int]]:
-    """Each stretch of text under one heading: the headings that lead to it, its blocks, and where it ends. A heading is the
-    first block of its section; headings that nothing separates are one section."""
+def _joined(sections: Sequence[_Stretch], *, pages: bool) -> Iterator[_Stretch]:
+    """All sections as one stretch, or as one for each page."""
+    headings = tuple(known for section in sections for known in section.headings)
+    blocks = [block for section in sections for block in section.blocks]
+    runs = [tuple(run) for _, run in groupby(blocks, key=lambda block: block.page if pages else 0)]
+    for index, run in enumerate(runs):
+        end = runs[index + 1][0].start if index + 1 < len(runs) else sections[-1].end
+        yield _Stretch(run, end, headings)
+
+
+def _sections(document: Document) -> Iterator[_Stretch]:
+    """Each stretch of text under one heading. A heading is the first block of its section; headings that nothing separates are
+    one section."""
     path: list[tuple[int, str]] = []
     section: list[Block] = []
     for block in document.blocks:
         if block.kind == "heading":
             if any(other.kind != "heading" for other in section):
-                yield _names(path), section, block.start
+                yield _section(path, section, block.start)
                 section = []
             path = [(level, name) for level, name in path if level < block.level] + [(block.level, block.name)]
         section.append(block)
     if section:
-        yield _names(path), section, len(document.text)
+        yield _section(path, section, len(document.text))
 
 
-def _names(path: Sequence[tuple[int, str]]) -> tuple[str, ...]:
-    return tuple(name for _, name in path if name)
+def _section(path: Sequence[tuple[int, str]], blocks: Sequence[Block], end: int) -> _Stretch:
+    return _Stretch(tuple(blocks), end, ((blocks[0].start, tuple(name for _, name in path if name)),))
 
 
 class _Cutter:
@@ -82,15 +110,17 @@ class _Cutter:
         self._overlap = overlap
         self._count = count
 
-    def section(self, headings: tuple[str, ...], blocks: Sequence[Block], end: int) -> Iterator[Chunk]:
+    def stretch(self, stretch: _Stretch, *, alone: bool) -> Iterator[Chunk]:
+        """The chunks of a stretch; `alone`: no two blocks in one, but for headings before another."""
         held: list[_Piece] = []
-        for piece in self._pieces(blocks, end):
-            if held and _tokens(held) + piece.tokens > self._size:
-                yield self._chunk(held, headings)
-                held = self._tail(held, piece)
+        for piece in self._pieces(stretch.blocks, stretch.end):
+            full = held and _tokens(held) + piece.tokens > self._size
+            if full or (alone and held and held[-1].kind != "heading"):
+                yield self._chunk(held, stretch)
+                held = self._tail(held, piece) if full and not alone else []
             held.append(piece)
         if held:
-            yield self._chunk(held, headings)
+            yield self._chunk(held, stretch)
 
     def _pieces(self, blocks: Sequence[Block], end: int) -> Iterator[_Piece]:
         """Whole blocks where they fit. A block behind a heading is cut rather than parted from it."""
@@ -152,10 +182,10 @@ class _Cutter:
         tokens = self._count(header)
         return (header, tokens) if tokens <= self._size // 3 else ("", 0)
 
-    def _chunk(self, held: Sequence[_Piece], headings: tuple[str, ...]) -> Chunk:
+    def _chunk(self, held: Sequence[_Piece], stretch: _Stretch) -> Chunk:
         text = self._text[held[0].start : held[-1].end]
         start = held[0].start + len(text) - len(text.lstrip())
-        return Chunk(start, start + len(text.strip()), held[0].header + text.strip(), headings, held[0].page)
+        return Chunk(start, start + len(text.strip()), held[0].header + text.strip(), stretch.headings_at(start), held[0].page)
 
 
 def _tokens(held: Sequence[_Piece]) -> int:

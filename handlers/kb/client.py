@@ -11,7 +11,7 @@ import itertools
 import json
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -29,6 +29,7 @@ from host.workers import Link
 _NAME = "the knowledge base's worker"
 _MODULE = "handlers.kb.worker"
 _LISTENS, _BUSY = 0, 3  # what the module's exit says
+_PAGE = 1000  # documents that are listed at once
 _PATIENCE_S = 30.0  # how long a worker that holds the folder may take to listen or to end
 
 
@@ -82,15 +83,8 @@ class KBClient:
         contents = await anyio.to_thread.run_sync(folder_of(self._folder, collection).read, collection)
         return contents.made if contents else None
 
-    async def usage(
-        self, collection: str, tenant: str | None, /, *, made: Made | None = None, documents: Sequence[str] | None = None
-    ) -> Usage:
-        body = {
-            "collection": collection,
-            "tenant": tenant,
-            "made": plain(made) if made else None,
-            "documents": None if documents is None else list(documents),
-        }
+    async def usage(self, collection: str, tenant: str | None, /, *, made: Made | None = None) -> Usage:
+        body = {"collection": collection, "tenant": tenant, "made": plain(made) if made else None}
         found = await self._ask("usage", body)
         if found is None:
             return Usage()
@@ -105,8 +99,22 @@ class KBClient:
         done: bool = await self._ask("swap", {"collection": collection, "building": building})
         return done
 
-    async def relocate(self, collection: str, tenant: str, urls: Mapping[str, str], /) -> None:
-        await self._ask("relocate", {"collection": collection, "tenant": tenant, "urls": dict(urls)})
+    async def stored(self, collection: str, tenant: str | None, documents: Sequence[str], /) -> tuple[Stored, ...]:
+        return await self._listed(collection, tenant, documents=list(documents))
+
+    async def come_from(self, collection: str, tenant: str | None, source: str, /) -> AsyncIterator[Stored]:
+        after = ["", ""]
+        while page := await self._listed(collection, tenant, source=source, after=after, limit=_PAGE):
+            for stored in page:
+                yield stored
+            after = [page[-1].tenant, page[-1].document]
+
+    async def _listed(self, collection: str, tenant: str | None, **asked: Any) -> tuple[Stored, ...]:
+        found = await self._ask("stored", {"collection": collection, "tenant": tenant, "asked": asked})
+        return tuple(Stored(**raw) for raw in found)
+
+    async def relocate(self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /) -> None:
+        await self._ask("relocate", {"collection": collection, "tenant": tenant, "places": dict(places)})
 
     async def remove(self, collection: str, tenant: str | None, documents: Sequence[str] | None, /) -> list[str]:
         wanted = None if documents is None else list(documents)

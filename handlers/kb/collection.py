@@ -195,16 +195,23 @@ class Collection:
         kept = [(payloads[id], packed(vectors[id])) for id in ids]
         return points.incoming(self._manifest.document(generation), kept, self.made.fields)
 
-    def usage(self, tenant: str | None, documents: Sequence[str] | None = None) -> Usage:
+    def usage(self, tenant: str | None) -> Usage:
         size = sum(path.stat().st_blocks * 512 for path in self._folder.path.rglob("*") if path.is_file())
-        stored = self._manifest.stored(tenant, documents)
-        return Usage(documents=tuple(stored), disk_bytes=size, made=self.made)
+        return Usage(documents=tuple(self._manifest.stored(tenant)), disk_bytes=size, made=self.made)
 
-    def stored(self, tenant: str | None) -> list[Stored]:
-        return self._manifest.stored(tenant)
+    def stored(
+        self,
+        tenant: str | None,
+        *,
+        documents: Sequence[str] | None = None,
+        source: str = "",
+        after: Sequence[str] = ("", ""),
+        limit: int = -1,
+    ) -> list[Stored]:
+        return self._manifest.stored(tenant, documents=documents, source=source, after=after, limit=limit)
 
-    def relocate(self, tenant: str, urls: Mapping[str, str]) -> None:
-        self._manifest.relocate(tenant, urls)
+    def relocate(self, tenant: str, places: Mapping[str, Sequence[str]]) -> None:
+        self._manifest.relocate(tenant, places)
 
     def remove(self, documents: Sequence[Stored]) -> None:
         self._manifest.drop([(stored.tenant, stored.document) for stored in documents])

@@ -15,8 +15,9 @@ import anyio
 from handlers.kb import choose, fusion
 from handlers.kb.access import facets_of, filter_of, tenant_seen
 from handlers.kb.embed import least_cosine
-from handlers.kb.ingest import HEADINGS, made_with
+from handlers.kb.ingest import made_with
 from handlers.kb.language import known_language
+from handlers.kb.making import HEADINGS
 from handlers.kb.store import Answer, Hit, Made, Question, VectorStore, packed
 from host.errors import HostError, SourceNotConfigured, suggestion
 from host.ports import Embedder, Found, Scope

@@ -25,11 +25,12 @@ create table if not exists generations (
     state text not null check (state in ('pending', 'live', 'dead')),
     tenant text not null, document text not null, title text not null, url text not null,
     fingerprint text not null, chunks integer not null, bytes integer not null,
-    words integer not null default 0, scripts text not null default '{}'
+    words integer not null default 0, scripts text not null default '{}', source text not null default ''
 );
 create unique index if not exists one_live on generations (tenant, document) where state = 'live';
 """
-_COLUMNS = "document, tenant, title, url, fingerprint, chunks, bytes"
+_COLUMNS = "document, tenant, title, url, fingerprint, chunks, bytes, source"
+_GIVEN = ("tenant", "document", "title", "url", "fingerprint", "bytes", "source")
 
 
 class Manifest:
@@ -41,6 +42,8 @@ class Manifest:
             self._db = sqlite3.connect(path, isolation_level=None)
             # A power cut may take back the last commits, never a part of one; a killed process takes back none.
             self._db.executescript(f"pragma journal_mode = wal; pragma synchronous = normal; {_SCHEMA}")
+            if "source" not in {row[1] for row in self._db.execute("pragma table_info(generations)")}:
+                self._db.execute("alter table generations add column source text not null default ''")
             self.hidden = {row[0] for row in self._db.execute("select id from generations where state != 'live'")}
             live = self._db.execute(
                 "select id, document, title, url, words, chunks, scripts from generations where state = 'live'"
@@ -58,7 +61,7 @@ class Manifest:
     def begin(self, document: Incoming, words: int, scripts: Counter[str]) -> int:
         """Enter a version whose points are about to be written → its generation, which is hidden until `commit`."""
         values = {
-            **{name: getattr(document, name) for name in ("tenant", "document", "title", "url", "fingerprint", "bytes")},
+            **{name: getattr(document, name) for name in _GIVEN},
             "chunks": len(document.passages),
             "words": words,
             "scripts": json.dumps(scripts, sort_keys=True),
@@ -99,13 +102,13 @@ class Manifest:
         for id in gone:
             self._hide(id)
 
-    def relocate(self, tenant: str, urls: Mapping[str, str]) -> None:
-        """Give live documents other urls."""
-        for document, url in urls.items():
+    def relocate(self, tenant: str, places: Mapping[str, Sequence[str]]) -> None:
+        """Give live documents other urls and sources."""
+        for document, (url, source) in places.items():
             id = self._live(tenant, document)
             if id is not None:
                 with self._speaking():
-                    self._db.execute("update generations set url = ? where id = ?", [url, id])
+                    self._db.execute("update generations set url = ?, source = ? where id = ?", [url, source, id])
                 self._shown[id] = (*self._shown[id][:2], url)
 
     def forget(self, generation: int) -> None:
@@ -132,14 +135,31 @@ class Manifest:
             row = self._db.execute(f"select {_COLUMNS} from generations where id = ?", [generation]).fetchone()
         return Stored(**dict(zip(_COLUMNS.split(", "), row, strict=True)))
 
-    def stored(self, tenant: str | None, documents: Sequence[str] | None = None) -> list[Stored]:
-        """The live documents of a tenant, or of all (None), by tenant and id; of these ids only when some are named."""
+    def stored(
+        self,
+        tenant: str | None,
+        *,
+        documents: Sequence[str] | None = None,
+        source: str = "",
+        after: Sequence[str] = ("", ""),
+        limit: int = -1,
+    ) -> list[Stored]:
+        """The live documents of a tenant, or of all (None), by tenant and id, after (tenant, id) and at most `limit` (-1: all).
+        Of these ids only when some are named, and of what comes from that file or folder when a `source` is."""
+        values: list[Any] = [*after]
+        where = ["state = 'live'", "(tenant, document) > (?, ?)"]
+        if tenant is not None:
+            where.append("tenant = ?")
+            values.append(tenant)
+        if documents is not None:
+            where.append("document in (select value from json_each(?))")
+            values.append(json.dumps(list(documents)))
+        if source:
+            where.append("(source = ? or substr(source, 1, ?) = ?)")
+            values += [source, len(source) + 1, f"{source}/"]
         with self._speaking():
-            rows: list[tuple[Any, ...]] = self._db.execute(
-                f"select {_COLUMNS} from generations where state = 'live' and (?1 is null or tenant = ?1) "
-                "and (?2 is null or document in (select value from json_each(?2))) order by tenant, document",
-                [tenant, None if documents is None else json.dumps(list(documents))],
-            ).fetchall()
+            sql = f"select {_COLUMNS} from generations where {' and '.join(where)} order by tenant, document limit {limit:d}"
+            rows: list[tuple[Any, ...]] = self._db.execute(sql, values).fetchall()
         names = _COLUMNS.split(", ")
         return [Stored(**dict(zip(names, row, strict=True))) for row in rows]
 

@@ -41,6 +41,7 @@ def incoming(stored: Stored, kept: Sequence[tuple[Mapping[str, Any], bytes]], ty
         url=stored.url,
         fingerprint=stored.fingerprint,
         bytes=stored.bytes,
+        source=stored.source,
         fields=shown_fields(fields, types),
         passages=tuple(_restored(payload, vector) for payload, vector in kept),
     )

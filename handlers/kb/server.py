@@ -141,9 +141,7 @@ class ServerStore:
         known = await self._collections.look(collection)
         return known.made if known else None
 
-    async def usage(
-        self, collection: str, tenant: str | None, /, *, made: Made | None = None, documents: Sequence[str] | None = None
-    ) -> Usage:
+    async def usage(self, collection: str, tenant: str | None, /, *, made: Made | None = None) -> Usage:
         """What documents take on the server's disks it does not say: `disk_bytes` is 0."""
         self._collections.forget(collection)
         known = await self._collections.look(collection)
@@ -151,15 +149,29 @@ class ServerStore:
             return Usage()
         if made is not None:
             agree(collection, known.made, made)
-        stored = [one async for one in self._stored(known, of_records(tenant, documents=documents))]
+        stored = [one async for one in self._stored(known, of_records(tenant))]
         return Usage(documents=tuple(sorted(stored, key=_listed)), made=known.made)
 
-    async def relocate(self, collection: str, tenant: str, urls: Mapping[str, str], /) -> None:
+    async def stored(self, collection: str, tenant: str | None, documents: Sequence[str], /) -> tuple[Stored, ...]:
+        known = await self._collections.look(collection)
+        if known is None:
+            return ()
+        stored = [one async for one in self._stored(known, of_records(tenant, documents=documents))]
+        return tuple(sorted(stored, key=_listed))
+
+    async def come_from(self, collection: str, tenant: str | None, source: str, /) -> AsyncIterator[Stored]:
+        known = await self._collections.look(collection)
+        if known is not None:
+            async for stored in self._stored(known, of_records(tenant)):
+                if stored.source == source or stored.source.startswith(f"{source}/"):
+                    yield stored
+
+    async def relocate(self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /) -> None:
         known = await self._collections.look(collection)
         if known is None:
             return
-        for document, url in urls.items():
-            await self._set(known.name, {"url": url}, of_record(record_id(tenant, document)))
+        for document, (url, source) in places.items():
+            await self._set(known.name, {"url": url, "source": source}, of_record(record_id(tenant, document)))
 
     async def remove(self, collection: str, tenant: str | None, documents: Sequence[str] | None, /) -> list[str]:
         known = await self._collections.look(collection)

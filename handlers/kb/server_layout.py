@@ -108,7 +108,7 @@ def made_of(payload: Mapping[str, Any] | None) -> Made | None:
 
 
 def stored_of(payload: Mapping[str, Any]) -> Stored:
-    return Stored(**{name: payload[name] for name in _STORED})
+    return Stored(**{name: payload[name] for name in _STORED if name in payload})
 
 
 def kept_of(record: models.Record) -> tuple[Mapping[str, Any], bytes]:

@@ -7,7 +7,7 @@ files, embedding models or assistants. Everything said here is plain data, so th
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -58,7 +58,7 @@ class Passage:
 @dataclass(frozen=True, kw_only=True)
 class Incoming:
     """A document to be stored. `fingerprint` says what it was made from: equal ones need not be stored again. `fields` are its
-    payload, of the types that `Made.fields` names."""
+    payload, of the types that `Made.fields` names; `source` is the path of the file that it comes from."""
 
     document: str
     title: str
@@ -68,6 +68,7 @@ class Incoming:
     url: str = ""
     bytes: int = 0
     fields: Fields = field(default_factory=dict)
+    source: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +82,7 @@ class Stored:
     fingerprint: str
     chunks: int
     bytes: int
+    source: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,15 +185,20 @@ class VectorStore(Protocol):
         """What a collection was made with; None when there is none. Costs little."""
         ...
 
-    async def usage(
-        self, collection: str, tenant: str | None, /, *, made: Made | None = None, documents: Sequence[str] | None = None
-    ) -> Usage:
-        """What is stored; `tenant` None: of all tenants. With `made`, refuses as adding would. With `documents`, only those are
-        listed."""
+    async def usage(self, collection: str, tenant: str | None, /, *, made: Made | None = None) -> Usage:
+        """What is stored; `tenant` None: of all tenants. With `made`, refuses as adding would."""
         ...
 
-    async def relocate(self, collection: str, tenant: str, urls: Mapping[str, str], /) -> None:
-        """Documents that did not change and are found elsewhere now: document → url."""
+    async def stored(self, collection: str, tenant: str | None, documents: Sequence[str], /) -> tuple[Stored, ...]:
+        """Those of the documents that are there, by tenant and id."""
+        ...
+
+    def come_from(self, collection: str, tenant: str | None, source: str, /) -> AsyncIterator[Stored]:
+        """The documents that come from that file, or from that folder and those in it; in no order, a few at a time."""
+        ...
+
+    async def relocate(self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /) -> None:
+        """Documents that did not change and are found elsewhere now: document → (url, source)."""
         ...
 
     async def remove(self, collection: str, tenant: str | None, documents: Sequence[str] | None, /) -> list[str]:

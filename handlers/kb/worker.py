@@ -98,8 +98,11 @@ class Worker:
                 link.answer(id, self._usage(collection, body))
             elif operation == "relocate":
                 if collection is not None:
-                    collection.relocate(body["tenant"], body["urls"])
+                    collection.relocate(body["tenant"], body["places"])
                 link.answer(id, None)
+            elif operation == "stored":
+                listed = collection.stored(body["tenant"], **body["asked"]) if collection else []
+                link.answer(id, [plain(stored) for stored in listed])
         except HostError as exc:
             link.refuse(id, exc)
 
@@ -115,7 +118,7 @@ class Worker:
             return None
         if body["made"]:
             collection.check(Made(**body["made"]))
-        return asdict(collection.usage(body["tenant"], body["documents"]))
+        return asdict(collection.usage(body["tenant"]))
 
     async def _change(self, link: Link, id: int, operation: str, body: Any) -> None:
         self.busy += 1

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
+import anyio
+import anyio.abc
 import click
 from rich.console import Console
 from rich.filesize import decimal
@@ -17,29 +21,32 @@ from rich.table import Column
 
 from host.app import open_host
 from host.cli import kb_move, options
-from host.cli.edge import FAILED, execute
+from host.cli.edge import FAILED, INTERRUPTED, execute
 from host.cli.report import Report
 from host.cli.tables import table
 from host.output.flow import one_line
 from host.output.terminal import duration
-from host.types.events import Failed
+from host.types.events import Failed, Warned
 
 SHOWN_NAME = 24  # characters of a document's id beside the progress bar
 
 Told = Callable[[int, int, str], None]  # bytes done, bytes in all, document under way
 
 
-class Outcome(Protocol):
-    """What became of one file, as the knowledge base reports it."""
+FEED = Path("-")
+
+
+class Added(Protocol):
+    """What became of an add, as the knowledge base reports it."""
 
     @property
-    def path(self) -> str: ...
+    def collection(self) -> str: ...
     @property
-    def outcome(self) -> str: ...
+    def counts(self) -> Mapping[str, int]: ...
     @property
     def chunks(self) -> int: ...
     @property
-    def error(self) -> str: ...
+    def skipped(self) -> int: ...
 
 
 @click.group("kb")
@@ -53,29 +60,45 @@ for moving in (kb_move.rebuild, kb_move.export, kb_move.import_):
 
 @command.command("add")
 @click.argument("collection")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True), metavar="PATH...")
 @options.common
 @click.option("--tenant", default="", metavar="T", help="Tenant that the documents belong to.")
-def add(collection: str, paths: tuple[Path, ...], app: Path, tenant: str, as_json: bool, debug: bool) -> int:
-    """Add files, and the files in folders, to COLLECTION: Markdown, text, HTML and PDF.
+@click.option(
+    "--prune/--no-prune", default=None, help="Remove documents that are gone from PATH (default: unless all of them are)."
+)
+def add(collection: str, paths: tuple[Path, ...], app: Path, tenant: str, prune: bool | None, as_json: bool, debug: bool) -> int:
+    """Add files, and the files in folders, to COLLECTION: Markdown, text, HTML, PDF, DOCX, and the rows of CSV and JSON Lines
+    files. `-` reads JSON from standard input: an object {id, title, content, url, …} a line, or an array of them.
 
-    A file that was added before and has changed is replaced; one that has not is left alone. The exit code is 1 when a file
-    could not be added; the others were.
+    A document that was added before and has changed is replaced; one that has not is left alone; one that came from the same
+    folder or file and is gone from there is removed. The exit code is 1 when something could not be added; the others were.
     """
     report = Report(json=as_json)
+    feed = sys.stdin.buffer if FEED in paths else None
+    files = [path for path in paths if path != FEED]
 
     async def work() -> int:
         began = time.monotonic()
-        async with open_host(app) as host:
-            with progress_bar(report.err) as told:
-                added = await host.kb.add(collection, paths, tenant=tenant, progress=told)
+        added = None
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(_stops_at_once, tasks.cancel_scope, report)
+            async with open_host(app) as host:
+                with progress_bar(report.err) as told:
+                    added = await host.kb.add(collection, files, tenant=tenant, feed=feed, prune=prune, progress=told)
+            tasks.cancel_scope.cancel()
+        if added is None:
+            message = "interrupted; what was added stays, and the same command goes on with the rest"
+            report.failed(Failed(code="interrupted", message=message))
+            return INTERRUPTED
         for file in added.files:
             if report.json:
-                report.line({"collection": collection, **asdict(file)})
+                report.line({"collection": added.collection, **asdict(file)})
             elif file.outcome == "failed":
                 told_place = "" if file.path in file.error else file.path
                 report.failed(Failed(code="ingest", message=file.error, file=told_place))
-        report.show(summary(collection, added.files, added.skipped, (time.monotonic() - began) * 1000))
+        for note in (*added.notes, *unread(added.undeclared)):
+            report.warned(Warned(code="ingest", message=note))
+        report.show(summary(added, (time.monotonic() - began) * 1000))
         return FAILED if added.failed else 0
 
     return execute(work, report, debug=debug)
@@ -118,16 +141,20 @@ def list_(collections: tuple[str, ...], app: Path, tenant: str | None, as_json: 
 
 @command.command("remove")
 @click.argument("collection")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
 @options.common
 @click.option("--tenant", default="", metavar="T", help="Tenant that the documents belong to.")
-def remove(collection: str, ids: tuple[str, ...], app: Path, tenant: str, as_json: bool, debug: bool) -> int:
-    """Remove documents from COLLECTION by their ids, as `kb list COLLECTION` shows them."""
+@click.option("--all", "everything", is_flag=True, help="Remove all documents; with --tenant, all of that tenant.")
+def remove(collection: str, ids: tuple[str, ...], app: Path, tenant: str, everything: bool, as_json: bool, debug: bool) -> int:
+    """Remove documents from COLLECTION by their ids, as `kb list COLLECTION` shows them. When one of the ids is not there,
+    nothing is removed."""
     report = Report(json=as_json)
+    if everything == bool(ids):
+        raise click.UsageError("name the documents to remove, or --all" if not ids else "--all removes every document; name none")
 
     async def work() -> int:
         async with open_host(app) as host:
-            removed = await host.kb.remove(collection, ids, tenant=tenant)
+            removed = await host.kb.remove(collection, None if everything else ids, tenant=tenant)
         if report.json:
             report.line({"collection": collection, "removed": list(removed)})
         report.show(f"Removed {documents(len(removed))} from {collection}.")
@@ -158,17 +185,31 @@ def progress_bar(err: Console) -> Iterator[Told | None]:
         yield told
 
 
-def summary(collection: str, files: Sequence[Outcome], skipped: int, ms: float) -> str:
-    """`Added 3 documents (41 chunks) to docs, 2 replaced, 1 failed in 1.2s.`"""
+async def _stops_at_once(scope: anyio.CancelScope, report: Report, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+    """Cancel `scope` on Ctrl-C, and say so: what is under way takes a moment to stop."""
+    with anyio.open_signal_receiver(signal.SIGINT) as signals:
+        task_status.started()
+        async for _ in signals:
+            report.err.print("stopping …")
+            scope.cancel()
+            return
 
-    def count(outcome: str) -> int:
-        return sum(file.outcome == outcome for file in files)
 
-    chunks = sum(file.chunks for file in files)
-    parts = [f"Added {documents(count('added'))} to {collection} ({chunks} chunks)"]
-    parts += [f"{count(outcome)} {outcome}" for outcome in ("replaced", "unchanged", "failed") if count(outcome)]
-    if skipped:
-        parts.append(f"{skipped} skipped (of a kind that cannot be read)")
+def unread(names: Sequence[str]) -> Iterator[str]:
+    """What to say of names that documents use and that no field declares."""
+    if names:
+        shown = ", ".join(repr(name) for name in names)
+        yield f"not kept, since no field declares them: {shown} (declare under `fields` what is to be filtered by or shown)"
+
+
+def summary(added: Added, ms: float) -> str:
+    """`Added 3 documents to docs (41 chunks), 2 replaced, 1 failed in 1.2s.`"""
+    counts = added.counts
+    parts = [f"Added {documents(counts.get('added', 0))} to {added.collection} ({added.chunks} chunks)"]
+    outcomes = ("replaced", "unchanged", "removed", "failed")
+    parts += [f"{counts[outcome]} {outcome}" for outcome in outcomes if counts.get(outcome)]
+    if added.skipped:
+        parts.append(f"{added.skipped} skipped (of a kind that cannot be read)")
     return f"{', '.join(parts)} in {duration(ms)}."
 
 

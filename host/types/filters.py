@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
-from host.errors import UnknownName, UsageError, suggestion
+from host.errors import UsageError, suggestion
 from host.types.fields import FieldType, Scalar, scalar_value
 
 DOCUMENT = "document_id"  # a field that every collection has: the document's id
@@ -77,8 +77,8 @@ def parse_filter(raw: Any) -> Filter | None:
 
 
 def fit_filter(filter: Filter, fields: Mapping[str, FieldType], collection: str) -> Filter:
-    """The filter with its values as the declared fields hold them. Raises UnknownName for a field that is not declared,
-    UsageError for a value or a range that does not fit."""
+    """The filter with its values as the declared fields hold them. Raises UsageError for a field that is not declared,
+    and for a value or a range that does not fit."""
     match filter:
         case Not(one):
             return Not(fit_filter(one, fields, collection))
@@ -86,7 +86,10 @@ def fit_filter(filter: Filter, fields: Mapping[str, FieldType], collection: str)
             return Both(kind, tuple(fit_filter(part, fields, collection) for part in parts))
         case OneOf() | Range() | Exists():
             if filter.field not in fields:
-                raise UnknownName(f"filterable field of collection {collection!r}", filter.field, [*fields])
+                raise UsageError(
+                    f"collection {collection!r} has no filterable field {filter.field!r}",
+                    hint=suggestion(filter.field, [*fields]),
+                )
             try:
                 return _fitted(filter, fields[filter.field])
             except ValueError as exc:

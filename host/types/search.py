@@ -176,7 +176,7 @@ class KBOptions(Value):
         try:
             parse_filter(filter or {})
         except UsageError as exc:
-            raise ValueError(str(exc)) from exc
+            raise ValueError(str(exc).removeprefix("filter").lstrip(". ")) from exc
         return filter
 
 

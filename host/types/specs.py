@@ -49,6 +49,15 @@ class AnalyserSpec(Value):
     language: str = Field(default="auto", description="Language of stemming and stop words for BM25")
 
 
+class RowSpec(Value):
+    """Which columns of CSV and JSON Lines files mean what; what is not said goes by the columns' names."""
+
+    id: str = Field(default="", description="Column with the id of the row, which no other row has")
+    title: str = Field(default="", description="Column with the title")
+    text: tuple[str, ...] = Field(default=(), description="Columns with the text")
+    url: str = Field(default="", description="Column with the address")
+
+
 class FieldSpec(Value):
     """A payload field; its type alone will do: `"year": "integer"`."""
 
@@ -112,6 +121,7 @@ class CollectionSpec(Value):
     embedding: EmbeddingSpec = EmbeddingSpec()
     analyser: AnalyserSpec = AnalyserSpec()
     chunk: ChunkSpec = ChunkSpec()
+    rows: RowSpec = RowSpec()
     fields: dict[str, FieldSpec] = Field(default={}, description="What front matter and columns say of a document, by name")
     tenant_field: str = Field(default="", description="Documents belong to tenants; the field or column that says to which")
     entities: EntitySpec = EntitySpec()

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from handlers.kb.chunk import Chunk, chunks
 from handlers.kb.embed import estimated_tokens
-from handlers.kb.read import Block, Document, read
+from handlers.kb.reading.document import Block, Document
+from handlers.kb.reading.files import read
 
 WORDS = st.text(alphabet=st.sampled_from("abc défg.!? שלום知识\t"), min_size=1, max_size=60).filter(str.strip)
 PARTS = st.one_of(

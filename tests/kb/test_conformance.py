@@ -196,14 +196,22 @@ async def test_what_is_stored_is_listed(store: VectorStore) -> None:
         ("one.md", "About one.md", 2, "7", 0),
         ("two.md", "About two.md", 1, "1", 5),
     ]
-    assert [one.document for one in (await store.usage("a", None, documents=["two.md", "x"])).documents] == ["two.md"]
+    assert [one.document for one in await store.stored("a", None, ["two.md", "x"])] == ["two.md"]
+
+
+async def test_documents_are_found_by_the_folder_that_they_come_from(store: VectorStore) -> None:
+    for name, source in (("1", "/a/x.md"), ("2", "/a/b/y.csv"), ("3", "/ab/x.md"), ("4", ""), ("5", "/a%/x.md")):
+        await store.put("a", MADE, document(name, "pears", source=source))
+    for source, wanted in (("/a", "12"), ("/a/x.md", "1"), ("/a/b/y.csv", "2"), ("/a%", "5"), ("/c", "")):
+        assert "".join(sorted([one.document async for one in store.come_from("a", None, source)])) == wanted
 
 
 async def test_a_document_that_moved_says_where_it_is(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "pears"))
-    await store.relocate("a", "", {"one.md": "file:///elsewhere", "none.md": "file:///x"})
+    await store.relocate("a", "", {"one.md": ("file:///elsewhere", "/elsewhere"), "none.md": ("file:///x", "/x")})
     assert [hit.url for hit in (await ask(store)).hits] == ["file:///elsewhere"]
-    assert [one.url for one in (await store.usage("a", None)).documents] == ["file:///elsewhere"]
+    listed = (await store.usage("a", None)).documents
+    assert [(one.url, one.source) for one in listed] == [("file:///elsewhere", "/elsewhere")]
 
 
 async def test_removed_documents_are_gone_and_the_last_one_takes_the_collection_with_it(store: VectorStore) -> None:

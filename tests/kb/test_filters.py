@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from handlers.kb.collection import Collection
 from handlers.kb.store import Incoming, Made, Passage, Question, packed
-from host.errors import UnknownName, UsageError
+from host.errors import UsageError
 from host.types.fields import FieldType, field_value
 from host.types.filters import dumped, fit_filter, loaded, parse_filter
 
@@ -233,8 +233,8 @@ def test_nested_operators_are_only_so_deep() -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        ({"yaer": 2024}, r"no filterable field of collection 'docs' 'yaer' \(did you mean 'year'\?\)"),
-        ({"tenant": "theirs"}, r"no filterable field"),
+        ({"yaer": 2024}, r"collection 'docs' has no filterable field 'yaer' \(did you mean 'year'\?\)"),
+        ({"tenant": "theirs"}, r"no filterable field 'tenant'"),
         ({"year": "soon"}, r"^filter\.year: should be a whole number, not 'soon' \(the field is declared as 'integer'\)"),
         ({"year": True}, r"^filter\.year: should be a whole number"),
         ({"tag": {"gt": "a"}}, r"^filter\.tag: a keyword field has no order"),
@@ -247,7 +247,7 @@ def test_nested_operators_are_only_so_deep() -> None:
 def test_a_filter_that_does_not_fit_the_declared_fields_is_told(raw: Any, said: str) -> None:
     parsed = parse_filter(raw)
     assert parsed is not None
-    with pytest.raises((UnknownName, UsageError), match=said):
+    with pytest.raises(UsageError, match=said):
         fit_filter(parsed, FIELDS, "docs")
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 from reportlab.pdfgen.canvas import Canvas
 
-from handlers.kb.read import Document, read
+from handlers.kb.reading.document import Document
+from handlers.kb.reading.files import read
 from host.errors import IngestError
 
 
@@ -112,7 +113,9 @@ def test_a_pdf_knows_its_pages() -> None:
         ("a.html", b"<html><script>x</script></html>", "empty"),
         ("a.txt", b"text \0 more", "binary"),
         ("a.txt", b"caf\xe9", "byte 3 is not UTF-8"),
-        ("a.docx", b"PK", r"'\.docx'.*these can: .*\.md"),
+        ("a.odt", b"PK", r"'\.odt'.*these can: .*\.md"),
+        ("a.docx", b"PK", "not a DOCX that can be read"),
+        ("a.docx", b"\xd0\xcf\x11\xe0", "encrypted, or in the format before DOCX"),
         ("Makefile", b"all:", "these can"),
     ],
 )

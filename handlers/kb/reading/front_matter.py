@@ -1,0 +1,43 @@
+"""Front matter: the YAML between two lines of dashes before a Markdown document. The door of this package to the YAML library."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from handlers.kb.reading.document import Said
+from host.errors import IngestError, Place
+
+_FENCED = re.compile(r"\A---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_LONGEST = 64 * 1024  # characters
+
+
+def front_matter(text: str, name: str) -> tuple[dict[str, Said], int]:
+    """What stands before a document, by name, and where the document begins: ({}, 0) when there is none. Raises IngestError, with
+    the line, when it is not YAML."""
+    fenced = _FENCED.match(text)
+    if fenced is None or len(fenced[1] or "") > _LONGEST:
+        return {}, 0
+    data = _loaded(fenced[1] or "", name)
+    if data is None:
+        return {}, fenced.end()
+    if not isinstance(data, dict):
+        return {}, 0  # a line of dashes, some words, another line of dashes
+    lines: Any = data.lc  # type: ignore[attr-defined]
+    return {str(key): Said(value, lines.key(key)[0] + 2) for key, value in data.items()}, fenced.end()
+
+
+def _loaded(yaml_text: str, name: str) -> Any:
+    from ruamel.yaml import YAML  # 70 ms, and few files have front matter
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        return YAML(typ="rt", pure=True).load(yaml_text)
+    except (YAMLError, RecursionError, ValueError) as exc:
+        mark = getattr(exc, "problem_mark", None) if isinstance(exc, MarkedYAMLError) else None
+        said = getattr(exc, "problem", None) or "not YAML"
+        raise IngestError(
+            f"was not added: its front matter is no YAML: {said}",
+            place=Place(name, mark.line + 2 if mark else 1),
+            hint="the lines between the two lines of dashes; quote a value that has a colon in it",
+        ) from exc

@@ -1,0 +1,49 @@
+"""Bytes to text, and plain text to paragraphs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from handlers.kb.reading.document import Block, Document
+from host.errors import IngestError
+
+_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+def encoding_of(beginning: bytes) -> str:
+    """The encoding that a byte order mark names; UTF-8 without one."""
+    return next((encoding for mark, encoding in _MARKS if beginning.startswith(mark)), "utf-8")
+
+
+def decoded(data: bytes, name: str) -> str:
+    """Text with line feeds alone. Raises IngestError for what is no text."""
+    encoding = encoding_of(data)
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as exc:
+        raise IngestError(
+            f"{name!r} was not added: byte {exc.start} is not {encoding.upper()}", hint="save it as UTF-8, or remove it if binary"
+        ) from exc
+    if "\0" in text:
+        raise IngestError(
+            f"{name!r} was not added: it is binary, not text", hint="its ending says otherwise; rename or leave it out"
+        )
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def paragraphs(text: str, start: int = 0, end: int | None = None, page: int = 0) -> Iterator[Block]:
+    """Runs of lines between blank lines."""
+    for found in re.compile(r"\S.*?(?=\n[ \t]*\n|\Z)", re.DOTALL).finditer(text, start, len(text) if end is None else end):
+        yield Block("paragraph", found.start(), found.end(), page=page)
+
+
+def plain(data: bytes, name: str) -> Document:
+    text = decoded(data, name)
+    return Document(stem(name), text, tuple(paragraphs(text)))
+
+
+def stem(name: str) -> str:
+    """What a file is called, as a title."""
+    return Path(name).stem.replace("_", " ").strip() or name

@@ -1,0 +1,198 @@
+"""What an add is given (files, folders, files of rows, a feed) as documents to be made, a few at a time, however many they are.
+
+A document's id is its path below the folder that was named, with `/` between the parts, or the name of a file that was named
+itself; that of a row is `<file>#<row>`; that of a feed's document is its own. Two documents of one id in one add are told.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+import anyio
+import anyio.to_thread
+
+from handlers.kb.reading.columns import Columns, RowDocument
+from handlers.kb.reading.files import readable
+from handlers.kb.reading.rows import Row, feed_rows, file_rows, has_rows
+from host.errors import IngestError
+
+FEED = "-"  # in the place of a path
+FEED_NAME = "standard input"
+_TOGETHER, _LARGEST = 32, 128 << 10  # documents, and bytes, that are taken at once
+
+
+@dataclass(frozen=True)
+class File:
+    """Something that was found: a document, or many (`rows`). `index` is its place among all; `size` in bytes, 0 if not known."""
+
+    index: int
+    path: Path
+    document: str
+    size: int = 0
+    error: str = ""
+
+    @property
+    def rows(self) -> bool:
+        return self.document == FEED or has_rows(self.path.name)
+
+    @property
+    def source(self) -> str:
+        """Where its documents come from."""
+        return FEED if self.document == FEED else str(self.path.absolute())
+
+
+@dataclass(frozen=True)
+class Item:
+    """A document to be made: a file, or a row that was read. `error` says why there is none."""
+
+    file: File
+    document: str
+    size: int
+    row: RowDocument | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Found:
+    """`skipped` files of the folders are of kinds that cannot be read; `folders` are those that were walked."""
+
+    files: tuple[File, ...]
+    folders: tuple[Path, ...]
+    skipped: int
+
+
+def found(paths: Sequence[Path], *, feed: bool) -> Found:
+    """The files to add, sorted within each path, and the feed where there is one."""
+    files: list[File] = []
+    folders: list[Path] = []
+    skipped = 0
+    taken: dict[str, Path] = {}
+    for given in paths:
+        if given.is_dir():
+            folders.append(given.absolute())
+        for path, document in _named(given):
+            if given.is_dir() and not readable(path.name):
+                skipped += 1
+            elif document not in taken:
+                taken[document] = path
+                files.append(_sized(len(files), path, document))
+            elif taken[document].resolve() != path.resolve():
+                other = f"{document!r} is the id of {str(taken[document])!r}"
+                error = f"{str(path)!r} was not added: {other} (add the folder that holds both)"
+                files.append(File(len(files), path, document, error=error))
+    if feed:
+        files.append(File(len(files), Path(FEED_NAME), FEED))
+    return Found(tuple(files), tuple(folders), skipped)
+
+
+class Seen:
+    """The ids that an add has met, on the disk where they are many."""
+
+    def __init__(self) -> None:
+        self._one = threading.Lock()
+        self._ids = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._ids.execute("create table seen (id text primary key) without rowid")
+
+    def close(self) -> None:
+        self._ids.close()
+
+    def add(self, id: str) -> bool:
+        """Whether the id is new."""
+        with self._one:
+            return self._ids.execute("insert or ignore into seen values (?)", [id]).rowcount == 1
+
+    def note(self, tenant: str | None, id: str) -> None:
+        """A document that is there; of which tenant is not known (None) where it could not be read."""
+        self.add(_key(tenant, id))
+
+    def document(self, tenant: str, id: str) -> bool:
+        """Whether a document of this tenant is there, or one of which that is not known."""
+        with self._one:
+            either = [_key(tenant, id), _key(None, id)]
+            return self._ids.execute("select 1 from seen where id in (?, ?)", either).fetchone() is not None
+
+
+class Supply:
+    """Hands out what is to be made to any number of takers, each piece once."""
+
+    def __init__(self, files: Sequence[File], columns: Columns, seen: Seen, feed: BinaryIO | None) -> None:
+        self.broken: dict[int, str] = {}  # files of rows that could not be read to their end, and why
+        self._columns = columns
+        self._seen = seen
+        self._feed = feed
+        self._items = self._all(files)
+        self._taking = anyio.Lock()
+
+    async def take(self) -> list[Item]:
+        """The next documents; none when there are no more."""
+        async with self._taking:
+            return await anyio.to_thread.run_sync(self._next)
+
+    def _next(self) -> list[Item]:
+        taken: list[Item] = []
+        size = 0
+        for item in islice(self._items, _TOGETHER):
+            taken.append(item)
+            size += item.size
+            if size >= _LARGEST:
+                break
+        return taken
+
+    def _all(self, files: Sequence[File]) -> Iterator[Item]:
+        for file in files:
+            if file.rows and not file.error:
+                yield from self._rows(file)
+            else:
+                self._seen.add(file.document)
+                yield Item(file, file.document, file.size, error=file.error)
+
+    def _rows(self, file: File) -> Iterator[Item]:
+        rows = feed_rows(self._feed, FEED_NAME) if self._feed and file.document == FEED else file_rows(file.path)
+        try:
+            for row in rows:
+                yield self._row(file, row)
+        except IngestError as exc:
+            self.broken[file.index] = str(exc)
+
+    def _row(self, file: File, row: Row) -> Item:
+        name = str(file.path)
+        try:
+            made = self._columns.document(row, name)
+        except IngestError as exc:
+            return Item(file, "", row.size, error=str(exc))
+        id = made.id if file.document == FEED else f"{file.document}#{made.id}"
+        if not self._seen.add(id) and made.own_id:
+            return Item(file, id, row.size, error=f"{name}:{row.line}: another row has the id {made.id!r}")
+        return Item(file, id, row.size, made)
+
+
+def _key(tenant: str | None, id: str) -> str:
+    return f"\0{'?' if tenant is None else f'={tenant}'}\0{id}"
+
+
+def _sized(index: int, path: Path, document: str) -> File:
+    try:
+        return File(index, path, document, path.stat().st_size)
+    except OSError as exc:
+        return File(index, path, document, error=f"{str(path)!r} cannot be read: {exc.strerror or exc}")
+
+
+def _named(given: Path) -> Iterator[tuple[Path, str]]:
+    """Files of a path with their ids. Hidden files and folders are left out; a file that was named itself never is."""
+    if not given.is_dir():
+        yield given, unicodedata.normalize("NFC", given.name)
+        return
+    for folder, folders, names in os.walk(given):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(folder, name)
+            if not name.startswith(".") and path.is_file():
+                yield path, unicodedata.normalize("NFC", path.relative_to(given).as_posix())
