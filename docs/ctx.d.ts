@@ -84,7 +84,7 @@ declare module "groundhook" {
     temperature?: number | null;
     max_tokens?: number | null;
     max_completion_tokens?: number | null;
-    connector?: ConnectorName | null;
+    connector?: ConnectorName | ConnectorName[] | null;
     prompt_preset?: string | null;
     disable_global_prompts?: boolean | null;
     mcp_servers?: (ServerName | Record<string, any>)[] | null;
@@ -144,7 +144,7 @@ declare module "groundhook" {
   /** What a request may say beside its messages. None: follow the layers below. */
   export interface TurnOptions {
     search?: boolean | null;
-    connector?: ConnectorName | null;
+    connector?: ConnectorName | ConnectorName[] | null;
     temperature?: number | null;
     max_tokens?: number | null;
     rerank?: Record<string, any> | null;

@@ -75,12 +75,13 @@ class Host:
         messages: str | Sequence[Message | Mapping[str, Any]],
         *,
         search: bool | None = None,
-        connector: str | None = None,
+        connector: str | Sequence[str] | None = None,
         identity: Identity | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         """Enter one turn and read its events; leaving the block stops what is still running. `messages` is the conversation
-        or one user message. Entering raises UnknownName and ConfigError; later failures are `error` events."""
+        or one user message. Of several `connector`s the next is asked when one cannot be reached. Entering raises UnknownName and
+        ConfigError; later failures are `error` events."""
         given = options.model_dump(exclude_unset=True) if isinstance(options, TurnOptions) else dict(options or {})
         said = {"search": search, "connector": connector}
         request = Request(

@@ -45,7 +45,12 @@ class References:
                 for name in _names(entry):
                     yield from self._unknown((*path, number), noun, name)
         for path, noun in _SINGLE.items():
-            yield from self._unknown(path, noun, self._at(path))
+            said = self._at(path)
+            if isinstance(said, list):
+                for number, name in enumerate(said):
+                    yield from self._unknown((*path, number), noun, name)
+            else:
+                yield from self._unknown(path, noun, said)
         for step, value in (self._at(("uses",)) or {}).items():
             yield from self._uses(("uses", step), value)
         yield from self._provider(("search", "web", "provider"))

@@ -30,7 +30,7 @@ from host.tools import Toolbox
 from host.types.base import UnknownKey
 from host.types.events import Event, StreamEnd, StreamStart, Warned
 from host.types.search import SearchResult, SearchType
-from host.types.turn import CreateReturn, Identity, Message, NextReturn, TurnOptions
+from host.types.turn import CreateReturn, Identity, Message, NextReturn, TurnOptions, connector_ids
 from host.web_client.clients import WebClients
 
 
@@ -212,7 +212,13 @@ class Run:
             ]
 
     def started(self) -> StreamStart:
-        return StreamStart(assistant_id=self.package.id, chat_id=self.request.options.chat_id, connector=self.settings.connector)
+        first = self.connectors[0]
+        return StreamStart(assistant_id=self.package.id, chat_id=self.request.options.chat_id, connector=first)
+
+    @property
+    def connectors(self) -> tuple[str, ...]:
+        """The language models that may answer, in the order in which they are asked."""
+        return connector_ids(self.settings.connector)
 
     @property
     def usable(self) -> frozenset[SearchType]:

@@ -16,8 +16,9 @@ import anyio
 
 from host.content import user_data
 from host.errors import HookError, HostError, unwrapped
+from host.llm.fallback import Fallback
 from host.output.findings import failures
-from host.ports import HookSession, ModelCall
+from host.ports import Connector, HookSession, ModelCall
 from host.prompt import quotable, with_references
 from host.retrieval import ranked_pool, search_automatically, search_user_data
 from host.run import Run
@@ -46,10 +47,11 @@ async def take_turn(run: Run) -> Delegation | None:
         created = await _create_and_user_data(run, hooks)
         if created is not None and created.delegate is not None:
             return created.delegate
+        connector = Fallback(run.connectors, run.machinery.connectors, run.searcher.scope.warn)
         pooled = await _search_beside_tools(run, created)
         messages = _messages(run, created, pooled)
         with _timed(run, "model"):
-            error = await _answer(run, messages, pooled)
+            error = await _answer(run, connector, messages, pooled)
         try:
             with _timed(run, "next"):
                 run.returned = await _next(run, hooks, messages, error)
@@ -134,7 +136,7 @@ def _messages(run: Run, created: CreateReturn | None, pooled: Pool) -> list[Mess
     return with_references([*shared, *own_prompts, *conversation], items, citation, run.searcher.book.grammar, token)
 
 
-async def _answer(run: Run, messages: Sequence[Message], pooled: Pool) -> HostError | None:
+async def _answer(run: Run, connector: Connector, messages: Sequence[Message], pooled: Pool) -> HostError | None:
     """The model's answer → the error when it failed; what had arrived was sent and is kept."""
     options = run.settings.options
     toolbox = await tools_of(run)
@@ -149,7 +151,6 @@ async def _answer(run: Run, messages: Sequence[Message], pooled: Pool) -> HostEr
     )
     try:
         with unwrapped():
-            connector = run.machinery.connectors(run.settings.connector)
             await run.answer.stream(connector, call, toolbox, rounds=options.tool_rounds, result_kb=options.tool_result_kb)
     except HostError as exc:
         return exc

@@ -20,7 +20,12 @@ from host.types.events import Event, Failed
 @click.argument("message", type=options.Words())
 @options.common
 @click.option("--search/--no-search", "search", default=None, help="Search, or do not, whatever assistant and hook say.")
-@click.option("--connector", metavar="ID", help="Language model to use instead of the assistant's.")
+@click.option(
+    "--connector",
+    metavar="ID",
+    multiple=True,
+    help="Language model to use instead of the assistant's; may be repeated, for when one cannot be reached.",
+)
 @options.asker
 @options.clock
 @click.option("--trace", is_flag=True, help="Show the steps of the turn and their times at the end.")
@@ -29,7 +34,7 @@ def command(
     message: str,
     app: Path,
     search: bool | None,
-    connector: str | None,
+    connector: tuple[str, ...],
     user: str,
     team: str,
     tenant: str,
@@ -49,7 +54,7 @@ def command(
         failed = False
         async with (
             open_host(app, now=now) as host,
-            host.stream(assistant, message, search=search, connector=connector, identity=identity) as events,
+            host.stream(assistant, message, search=search, connector=connector or None, identity=identity) as events,
         ):
             with View(report, trace=trace) as view:
                 async for event in events:

@@ -18,6 +18,7 @@ from host.types.base import Value
 from host.types.markers import usable_format
 from host.types.search import RerankOptions
 from host.types.servers import parse_listed
+from host.types.turn import ConnectorNames
 
 # Keys that published packages carry and that nothing here acts on; `groundhook check` says so.
 UNREAD: dict[str, Any] = {"unread": True}
@@ -160,7 +161,9 @@ class HttpSettings(Listed):
 class Settings(Value):
     """Everything that one run of an assistant obeys."""
 
-    connector: str = "extractive"
+    connector: ConnectorNames = Field(
+        default="extractive", description="Language model; of a list, the next one is asked when one cannot be reached"
+    )
     prompt_preset: str = ""
     disable_global_prompts: bool = False
     locale: str = "en"

@@ -119,19 +119,26 @@ class OpenAIConnector:
 
 
 def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
-    """The body of a call: only what was said; the call outranks the connector's file."""
+    """The body of a call: only what was said; the call outranks the connector's file. A bound of 0 tokens stands for the model's
+    own and is not sent: endpoints refuse it, or say nothing."""
     options = spec.options
     body: dict[str, Any] = {"model": options.model, "messages": [_wire(message) for message in call.messages], "stream": True}
     if call.tools:
         body["tools"] = [dict(tool) for tool in call.tools]
+    if call.max_tokens is None and call.max_completion_tokens is None:
+        bounds = {"max_tokens": options.max_tokens, "max_completion_tokens": options.max_completion_tokens}
+    else:
+        bounds = {"max_tokens": call.max_tokens, "max_completion_tokens": call.max_completion_tokens}
+    if bounds["max_completion_tokens"] and call.max_tokens is None:
+        del bounds["max_tokens"]  # endpoints refuse both at once
     said = {
         "temperature": call.temperature if call.temperature is not None else options.temperature,
-        "max_tokens": call.max_tokens if call.max_tokens is not None else options.max_tokens,
-        "max_completion_tokens": call.max_completion_tokens,
+        "top_p": options.top_p,
+        "stop": list(options.stop) or None,
+        "seed": options.seed,
+        **{name: bound or None for name, bound in bounds.items()},
     }
-    if call.max_completion_tokens is not None and call.max_tokens is None:
-        del said["max_tokens"]  # endpoints refuse both at once
-    return body | {name: value for name, value in said.items() if value is not None}
+    return body | {name: value for name, value in said.items() if value is not None} | dict(options.body)
 
 
 def needs_key(host: str) -> bool:

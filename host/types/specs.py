@@ -280,7 +280,12 @@ class ConnectorOptions(Value):
     retries: int = Field(default=2, ge=0, description="Tries again before the first byte")
     headers: dict[str, str] = {}
     temperature: float | None = Field(default=None, ge=0, le=2)
-    max_tokens: int | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0, description="0: the model's own, as if it was not said")
+    max_completion_tokens: int | None = Field(default=None, ge=0, description="As `max_tokens`, for models that want this name")
+    top_p: float | None = Field(default=None, ge=0, le=1)
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    body: dict[str, Any] = Field(default={}, description="Further keys of each request, for what an endpoint has of its own")
     script: tuple[Any, ...] = Field(default=(), description="What a scripted connector answers, in order")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, ConfigDict, Field
 
 from host.types.base import FEW, Few, Value
 from host.types.search import SearchType
@@ -76,11 +76,29 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+MOST_CONNECTORS = 8
+
+
+def _connectors(value: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    if not isinstance(value, str) and not 0 < len(value) <= MOST_CONNECTORS:
+        raise ValueError(f"must name between one and {MOST_CONNECTORS} connectors")
+    return value
+
+
+# One language model, or several: the next one is asked when one cannot be reached before its first word.
+ConnectorNames = Annotated[str | tuple[str, ...], AfterValidator(_connectors)]
+
+
+def connector_ids(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    """The connectors in the order in which they are tried, each once."""
+    return (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
+
+
 class TurnOptions(Value):
     """What a request may say beside its messages. None: follow the layers below."""
 
     search: bool | None = None
-    connector: str | None = None
+    connector: ConnectorNames | None = None
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(default=None, ge=0)
     rerank: dict[str, Any] | None = None
@@ -128,7 +146,7 @@ class CreateReturn(Value):
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(default=None, ge=0)
     max_completion_tokens: int | None = Field(default=None, ge=0)
-    connector: str | None = None
+    connector: ConnectorNames | None = None
     prompt_preset: str | None = None
     disable_global_prompts: bool | None = None
     mcp_servers: list[Any] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -22,7 +23,7 @@ from host.errors import (
     ModelUnreachable,
 )
 from host.llm.connectors import build
-from host.llm.openai import needs_key
+from host.llm.openai import needs_key, request
 from host.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
 from host.types.specs import ConnectorSpec
 from host.types.turn import Message
@@ -83,6 +84,31 @@ async def test_an_answer_streams_with_its_usage_and_the_request_says_what_was_as
         "temperature": 0.5,
         "max_tokens": 50,
     }
+
+
+@pytest.mark.parametrize(
+    ("options", "asked", "sent"),
+    [
+        ({"max_tokens": 0}, {}, {}),
+        ({"max_tokens": 50}, {"max_tokens": 0}, {}),
+        ({"max_tokens": 50}, {}, {"max_tokens": 50}),
+        ({"max_tokens": 50}, {"max_completion_tokens": 0}, {}),
+        ({"max_tokens": 50}, {"max_completion_tokens": 9}, {"max_completion_tokens": 9}),
+        ({"max_tokens": 50, "max_completion_tokens": 60}, {}, {"max_completion_tokens": 60}),
+        ({"max_tokens": 50, "max_completion_tokens": 0}, {}, {"max_tokens": 50}),
+        (
+            {"top_p": 0.5, "seed": 3, "stop": ["END"], "body": {"top_k": 4}},
+            {},
+            {"top_p": 0.5, "seed": 3, "stop": ["END"], "top_k": 4},
+        ),
+    ],
+)
+def test_options_are_sent_as_they_are_said_and_a_bound_of_no_tokens_is_not(
+    options: dict[str, Any], asked: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    made = TypeAdapter(ConnectorSpec).validate_python({"type": "openai", "options": {"model": "m", **options}})
+    body = request(replace(CALL, **asked), made)
+    assert {name: value for name, value in body.items() if name not in ("model", "messages", "stream")} == sent
 
 
 async def test_tool_calls_arrive_in_pieces_of_their_own_index(server: Loopback) -> None:
