@@ -506,7 +506,8 @@ async def test_leaving_the_turn_stops_the_called_assistant(make_app: MakeApp) ->
     }
     held = CannedSource({"*": ()}, gate=anyio.Event())
     with anyio.fail_after(20):
-        async with open_host(make_app(files), environment={}, sources={"kb": held}, connectors={"a": scripted()}) as host:
+        models = {"a": scripted(), "b": scripted()}
+        async with open_host(make_app(files), environment={}, sources={"kb": held}, connectors=models) as host:
             async with host.stream("a", "question") as events:
                 async for event in events:
                     if event.type == "trace" and event.node.type == "search":

@@ -13,9 +13,10 @@ from pydantic import BaseModel
 from handlers.canned import CannedSource, canned_item
 from host.app import Host, open_host
 from host.errors import ModelUnreachable, SourceError, StorageError, UnknownName
-from host.ports import Delta, Found, ModelCall
+from host.ports import Delta, Found, Handler, ModelCall
 from host.tools import Tool
 from host.types.events import Event
+from host.types.search import SearchType
 from tests.conftest import MakeApp
 from tests.turn.test_stream import ASSISTANT, COLLECTION, app_with, end, kb, of, run, scripted, web
 
@@ -147,6 +148,7 @@ async def test_on_error_continue_holds_for_whatever_is_wrong_with_a_hook(make_ap
 
 async def test_a_host_that_is_closed_ends_its_turns_and_says_so(make_app: MakeApp) -> None:
     held = CannedSource({"*": ()}, gate=anyio.Event())
+    sources: dict[SearchType, Handler] = {"kb": held, "web": held}
     events: list[Event] = []
     searching = anyio.Event()
 
@@ -160,7 +162,7 @@ async def test_a_host_that_is_closed_ends_its_turns_and_says_so(make_app: MakeAp
     with anyio.fail_after(10):
         async with (
             anyio.create_task_group() as tasks,
-            open_host(app_with(make_app), environment={}, sources={"kb": held, "web": held}) as host,
+            open_host(app_with(make_app), environment={}, sources=sources, connectors={"script": scripted()}) as host,
         ):
             tasks.start_soon(listen, host)
             await searching.wait()

@@ -238,7 +238,8 @@ async def test_a_bug_in_a_source_ends_its_own_turn_loudly(make_app: MakeApp, cap
 
 async def test_leaving_a_turn_stops_its_searches_before_the_next_line(make_app: MakeApp) -> None:
     held = CannedSource({"*": ()}, gate=anyio.Event())
-    async with open_host(app_with(make_app), environment={}, sources={"kb": held, "web": held}) as host:
+    sources: dict[SearchType, Handler] = {"kb": held, "web": held}
+    async with open_host(app_with(make_app), environment={}, sources=sources, connectors={"script": scripted("x")}) as host:
         async with host.stream("a", "question") as events:
             async for event in events:
                 if event.type == "search_start" and len(held.asked) == 2:
