@@ -226,6 +226,12 @@ BUILT: dict[str, dict[str, Any]] = {
     },
     "orders of customer Alice": {"model": "order", "wheres": [{"field": "buyer.name", "op": "like", "value": "Alice"}]},
     "orders over 1.000": {"model": "order", "wheres": [{"field": "total", "op": ">", "value": 1000}]},
+    "products with a rating of at least 4.7": {
+        "model": "product",
+        "wheres": [{"field": "rating", "op": ">=", "value": 4.7}],
+    },
+    "products with a rating": {"model": "product", "wheres": [{"field": "rating", "op": "not null", "value": None}]},
+    "products with stock": {"model": "product", "wheres": [{"field": "stock", "op": ">", "value": 0}]},
     "customers who joined next month": {
         "model": "customer",
         "wheres": [
@@ -407,6 +413,37 @@ LANGUAGES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "de",
         "product",
         {"wheres": [{"field": "released_at", "op": ">=", "value": "2026-03-05"}]},
+    ),
+    "Produkte mit einer Bewertung von 4 bis 4,5": (
+        "de",
+        "product",
+        {"wheres": [{"field": "rating", "op": "between", "value": [4, 4.5]}]},
+    ),
+    "weder Apple noch Sony": ("de", "product", {"wheres": [{"field": "brand", "op": "not in", "value": ["Apple", "Sony"]}]}),
+    "Welche Marke hat die meisten Produkte?": (
+        "de",
+        "product",
+        {
+            "groups": ["brand"],
+            "aggregates": [{"function": "count"}],
+            "orders": [{"field": "count", "order": "desc"}],
+            "limit": 1,
+        },
+    ),
+    "מוצרים עם דירוג מעל 4 ופחות מ-50 שקל": (
+        "he",
+        "product",
+        {"wheres": [{"field": "rating", "op": ">", "value": 4}, {"field": "price", "op": "<", "value": 50}]},
+    ),
+    "מוצרים שיצאו בחודש שעבר": (
+        "he",
+        "product",
+        {
+            "wheres": [
+                {"field": "released_at", "op": ">=", "value": "2026-10-01"},
+                {"field": "released_at", "op": "<", "value": "2026-11-01"},
+            ]
+        },
     ),
     "מוצרים מתחת ל-100 שקל": ("he", "product", {"wheres": [{"field": "price", "op": "<", "value": 100}]}),
     "כמה מוצרים יש?": ("he", "product", {"aggregates": [{"function": "count"}]}),

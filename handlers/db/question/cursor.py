@@ -183,6 +183,8 @@ class Cursor:
         if number is None:
             return None
         value, money, end = number
+        if self.is_mark(end, "-") and (self.is_(end + 1, Unit) or self.number_named(end + 1)):
+            end += 1  # "a 3-room flat"
         kind = "money" if money else before[0].kind if before and start != i else ""
         if factor := self.take(end, Multiplier):
             value, end = value * factor[0].factor, factor[1]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from handlers.db.question.meanings import FieldRef, Meaning, ModelRef, OtherModel, Phrase, RelationRef, ValueRef
+from handlers.db.question.meanings import FieldRef, Filler, Meaning, ModelRef, OtherModel, Phrase, RelationRef, ValueRef
 from handlers.db.question.spelling import nearest
 from handlers.db.question.tokens import Token, phrase_of
 from handlers.db.question.vocabulary import Vocabulary
@@ -125,7 +125,8 @@ class Lexicon:
             self.longest[key[0]] = max(len(key), self.longest.get(key[0], 0))
         self._known = own | spoken | {word for key in self.stems for word in key}
         self._roots = {word for key in self.roots for word in key}
-        long = {word for word in spoken if len(word) >= SHORTEST_SPOKEN}
+        meant = (key for key, found in self.vocabulary.phrases.items() if not all(isinstance(one, Filler) for one in found))
+        long = {word for key in meant for word in key if len(word) >= SHORTEST_SPOKEN}
         self.words = sorted({word for word in own if len(word) >= SHORTEST_MEANT and word not in spoken} | long)
 
     def _pieces(self, token: Token) -> list[tuple[Token, Token]]:

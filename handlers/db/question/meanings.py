@@ -230,6 +230,9 @@ class Filler(Meaning): ...
 class Everything(Filler): ...
 
 
+class Having(Filler): ...
+
+
 class Person(Filler):
     """ "who": a model of persons is meant."""
 

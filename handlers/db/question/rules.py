@@ -11,10 +11,12 @@ from handlers.db.question.cursor import OPPOSITE, Cursor, Draft
 from handlers.db.question.meanings import (
     And,
     Called,
+    Compare,
     Condition,
     Everything,
     FieldRef,
     Filler,
+    Having,
     Link,
     ModelRef,
     Not,
@@ -22,6 +24,7 @@ from handlers.db.question.meanings import (
     OtherModel,
     Per,
     Person,
+    Postfix,
     RelationRef,
     SortBy,
     ValueRef,
@@ -93,6 +96,24 @@ def condition(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> in
             draft.add(field.name, opposite[found.op] if negated else found.op, found.value)
             return cursor.at(i)[1]
     return None
+
+
+def having(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "with a phone number", "with seats left": of a field that nothing else is said about."""
+    word = cursor.take(i, Having)
+    named = cursor.take(word[1], FieldRef) if word else None
+    if word is None or named is None or field_led(cursor, Draft(pieces=draft.pieces), word[1], False) is not None:
+        return None
+    if cursor.is_(cursor.past(named[1], Link, Filler), Compare, Postfix) or cursor.number(cursor.past(named[1], Link, Filler)):
+        return None
+    field = named[0].field
+    if field.nullable and "." not in field.name and field.kind != "boolean":
+        draft.add(field.name, "not null")
+    elif field in [cursor.lexicon.of_kind(kind) for kind in ("stock", "debt")]:
+        draft.add(field.name, ">", 0)
+    else:
+        return None
+    return named[1]
 
 
 def called(cursor: Cursor, draft: Draft, i: int) -> int | None:
@@ -220,6 +241,7 @@ RULES: tuple[Rule, ...] = (
     _compare,
     amount_led,
     _field_led,
+    having,
     _values,
     _condition,
     order_words,

@@ -76,8 +76,9 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return None
     until = cursor.take(amount.end, BetweenAnd)
     upper = cursor.amount(until[1]) if until else None
-    if upper is not None and (amount.kind or upper.kind):
-        field = cursor.field_of_kind(amount.kind or upper.kind)
+    named = cursor.number_named(upper.end) if upper else None
+    if upper is not None and (amount.kind or upper.kind or named):
+        field = cursor.field_of_kind(amount.kind or upper.kind) if amount.kind or upper.kind else named
         return _range(draft, field, amount, upper, upper.end) if field else None
     if (named := cursor.number_named(amount.end)) and (not amount.kind or amount.kind == "duration"):
         after = cursor.at(amount.end)[1]
@@ -150,7 +151,8 @@ def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None)
 def postfixed(cursor: Cursor, i: int) -> tuple[str, int] | None:
     """A comparison behind its number: "4 or more", "$100 and above". Before another number it is that one's."""
     if postfix := cursor.take(i, Postfix):
-        return (postfix[0].op, postfix[1]) if cursor.number(postfix[1]) is None else None
+        following = (postfix[1], cursor.past(postfix[1], Filler, most=1))  # "… and less than 800"
+        return (postfix[0].op, postfix[1]) if all(cursor.number(at) is None for at in following) else None
     word = cursor.take(cursor.at(i)[1], Compare) if cursor.is_(i, And, Or) else None
     if word is None or word[0].kind or cursor.number(word[1]) is not None:
         return None

@@ -32,7 +32,7 @@ def duration(cursor: Cursor, i: int) -> tuple[int, DateUnitName, int] | None:
     """ "3 months", "a week"."""
     single = cursor.take(i, Single)
     count = (1, single[1]) if single else cursor.whole(i, dates.LONGEST)
-    unit = cursor.take(count[1], DateUnit) if count else None
+    unit = cursor.take(count[1], DateUnit) or cursor.take(cursor.past(count[1], Filler, most=1), DateUnit) if count else None
     return (count[0], unit[0].unit, unit[1]) if count and unit else None
 
 

@@ -33,6 +33,7 @@ from handlers.db.question.meanings import (
     FigureWord,
     Filler,
     First,
+    Having,
     Link,
     Meaning,
     Month,
@@ -141,6 +142,7 @@ class LanguageFile(Value):
     top: Words
     first: Words
     conditions: tuple[ConditionEntry, ...]
+    having: Words = ()
     negations: Words
     yes: Words
     no: Words
@@ -253,6 +255,7 @@ def _entries(file: LanguageFile, connectors: Mapping[str, Words]) -> Iterator[tu
     yield file.top, Top()
     yield file.first, First()
     yield from ((entry.words, Condition(entry.kind, entry.op, entry.value)) for entry in file.conditions)
+    yield file.having, Having()
     yield file.negations, Not()
     yield file.yes, Truth(True)
     yield file.no, Truth(False)
