@@ -51,6 +51,7 @@ docs: install
 	@$(BIN)/python -m host.output.events_doc
 	@$(BIN)/python -m host.output.delegation_doc
 	@$(BIN)/python -m hooks.typings
+	@$(BIN)/python -m handlers.db.published
 
 bench: install
 	@for name in $(or $(NAME),$(BENCHES)); do $(BIN)/python -m bench.$$name || exit 1; done

@@ -20,6 +20,7 @@ from host.types.search import RecordQuery, SearchRequest
 from host.types.specs import ModelSpec
 
 if TYPE_CHECKING:
+    from handlers.db.comparing import Difference
     from handlers.db.handler import DBHandler
     from handlers.db.loading import Loaded
     from handlers.db.store import Store
@@ -73,6 +74,12 @@ class Database:
             if progress is not None:
                 progress(done[-1])
         return done
+
+    async def check(self) -> tuple[str, list[Difference]]:
+        """The database as messages name it, and how its tables differ from the models. Raises HostError."""
+        store, _ = await self._open()
+        found = [difference for model in sorted(self._models) for difference in await store.compare(model)]
+        return store.shown, found
 
     async def close(self) -> None:
         for other in self._others:

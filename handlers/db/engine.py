@@ -42,6 +42,10 @@ class Engine(Protocol):
         caller was cancelled. Raises SourceError."""
         ...
 
+    async def inspect(self, work: Work, /) -> Any:
+        """`work` on a connection that reads what it likes, the catalogue as well. Raises SourceError."""
+        ...
+
     async def write(self, work: Work, /) -> Any:
         """`work` in one transaction that may write. Raises HostError."""
         ...

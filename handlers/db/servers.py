@@ -70,6 +70,9 @@ class Server:
                 with anyio.CancelScope(shield=True), self._translated():
                     await connection.close()
 
+    async def inspect(self, work: Work) -> Any:
+        return await self.read(work, ())
+
     async def write(self, work: Work) -> Any:
         engine = self._engine(WRITING, poolclass=NullPool)
         with self._translated():

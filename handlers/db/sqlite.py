@@ -50,6 +50,9 @@ class SQLite:
         async with self._free:
             return await _stoppable(lambda stop: self._read(work, frozenset(tables), stop))
 
+    async def inspect(self, work: Work) -> Any:
+        return await anyio.to_thread.run_sync(self._inspect, work)
+
     async def write(self, work: Work) -> Any:
         return await anyio.to_thread.run_sync(self._write, work)
 
@@ -65,6 +68,15 @@ class SQLite:
                 self._reading = self._reader()
             with self._reading.connect() as open, _guarded(open, tables, lambda: stop.is_set() or time.monotonic() > deadline):
                 return work(open)
+
+    def _inspect(self, work: Work) -> Any:
+        with self._translated():
+            engine = self._reader()
+            try:
+                with engine.connect() as connection:
+                    return work(connection)
+            finally:
+                engine.dispose()
 
     def _write(self, work: Work) -> Any:
         with self._translated():

@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from handlers.db.comparing import Difference, compare
 from handlers.db.dsl import QueryDSL, reached
 from handlers.db.engine import Engine, render
 from handlers.db.loading import Loaded, load_model
@@ -107,6 +108,12 @@ class Store:
         self._samples.clear()
         loaded: Loaded = await self._engine.write(lambda connection: load_model(connection, spec, now))
         return loaded
+
+    async def compare(self, model: str) -> list[Difference]:
+        """How a model's table differs from the model. Raises SourceError."""
+        declared = self._tables[model]
+        found: list[Difference] = await self._engine.inspect(lambda connection: compare(connection, declared))
+        return found
 
     async def close(self) -> None:
         await self._engine.close()

@@ -1,4 +1,4 @@
-"""`groundhook db`: the models' tables and their sample rows."""
+"""`groundhook db`: the models' tables, their sample rows, and whether the tables are what the models say."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from host.cli.tables import table
 
 @click.group("db")
 def command() -> None:
-    """Databases: create the models' tables and load their sample rows."""
+    """Databases: create the models' tables, load their sample rows, compare tables with models."""
 
 
 @command.command("load")
@@ -43,5 +43,32 @@ def load(app: Path, as_json: bool, debug: bool) -> int:
         else:
             report.show("The app has no models.")
         return 0
+
+    return execute(work, report, debug=debug)
+
+
+@command.command("check")
+@options.common
+def check(app: Path, as_json: bool, debug: bool) -> int:
+    """Compare the models with the tables that there are: missing tables and columns, types, what may be empty, keys and
+    indexes, options.
+
+    Nothing is changed. Exit code 1 when something differs.
+    """
+    report = Report(json=as_json)
+
+    async def work() -> int:
+        async with open_host(app) as host:
+            shown, differences = await host.database.check()
+            models = len(host.app.models)
+        if report.json:
+            for difference in differences:
+                report.line(asdict(difference))
+        elif differences:
+            rows = [(each.model, each.table, each.column, each.aspect, each.says) for each in differences]
+            report.show(table(("model", "table", "column", "", "what differs"), rows))
+        else:
+            report.show(f"The tables in {shown} are what the {models} models say." if models else "The app has no models.")
+        return 1 if differences else 0
 
     return execute(work, report, debug=debug)

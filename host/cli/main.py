@@ -20,7 +20,7 @@ COMMANDS = {
     "chat": ("host.cli.chat", "Ask an assistant, and watch it search, answer and cite."),
     "search": ("host.cli.search", "Search the web, knowledge bases or databases."),
     "kb": ("host.cli.kb", "Documents of knowledge bases: add, list, remove, rebuild, export, import."),
-    "db": ("host.cli.db", "Databases: load the models' sample rows."),
+    "db": ("host.cli.db", "Databases: load the models' sample rows, compare tables with models."),
     "mcp": ("host.cli.mcp", "MCP servers: list them and their tools, call a tool."),
     "check": ("host.cli.check", "Find mistakes in configuration, hooks and references."),
     "types": ("host.cli.types", "Write TypeScript declarations of what a hook may use."),

@@ -20,6 +20,18 @@ def test_db_load_fills_empty_tables_once(groundhook: Groundhook, shop: Path) -> 
     assert [(line["model"], line["created"], line["rows"], line["had"]) for line in again.lines] == [("product", False, 0, 2)]
 
 
+def test_db_check_says_what_differs_and_ends_with_1(groundhook: Groundhook, shop: Path) -> None:
+    same = groundhook("db", "check")
+    assert (same.code, same.err) == (0, "")
+    assert "are what the 1 models say" in same.out
+    model = shop / "models/product.mod.yao"
+    model.write_text(model.read_text().replace('"name": "price"', '"name": "cost"'))
+    differs, lines = groundhook("db", "check"), groundhook("db", "check", "--json").lines
+    assert differs.code == 1
+    assert re.search(r"^product +product +cost +column +the column is not there", differs.out, re.MULTILINE)
+    assert [(line["column"], line["aspect"]) for line in lines] == [("cost", "column")]
+
+
 def test_search_lists_what_was_found_with_scores(groundhook: Groundhook) -> None:
     ran = groundhook("search", "db", "products cheaper than 10", "--model", "product")
     assert (ran.code, ran.err) == (0, "")

@@ -1,0 +1,125 @@
+"""`groundhook db check`: how the tables that there are differ from what the models say. Reads the catalogue and changes nothing.
+
+A column that no model names is nobody's business; everything else that a query or an answer would meet is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+from sqlalchemy.engine.reflection import Inspector
+from sqlalchemy.types import TypeEngine
+
+from handlers.db.schema import Field
+from handlers.db.tables import Declared
+
+Aspect = Literal["table", "column", "type", "nullable", "primary key", "index", "unique", "options"]
+
+TEXT: tuple[type[TypeEngine[Any]], ...] = (sa.String, sa.Text, sa.Uuid)
+FITTING: Mapping[str, tuple[type[TypeEngine[Any]], ...]] = {
+    "text": TEXT,
+    "integer": (sa.Integer,),
+    "number": (sa.Numeric, sa.Float),
+    "boolean": (sa.Boolean,),
+    "date": (sa.Date,),
+    "moment": (sa.DateTime, sa.TIMESTAMP),
+    "json": (sa.JSON,),
+}
+# What an engine that lacks a type keeps its values in.
+INSTEAD: Mapping[str, Mapping[str, tuple[type[TypeEngine[Any]], ...]]] = {
+    "sqlite": {"number": (sa.Integer,), "boolean": (sa.Integer,), "date": TEXT, "moment": TEXT, "json": TEXT},
+    "mariadb": {"boolean": (sa.Integer,), "json": TEXT},
+    "postgresql": {},
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a model and its table are not the same. `column` is empty where it is the table as a whole."""
+
+    model: str
+    table: str
+    column: str
+    aspect: Aspect
+    says: str
+
+    def __str__(self) -> str:
+        where = f"{self.table}.{self.column}" if self.column else self.table
+        return f"{self.model}: {where}: {self.says}"
+
+
+def compare(connection: Connection, declared: Declared) -> list[Difference]:
+    """How one model's table differs; empty where it does not."""
+    inspector, name = sa.inspect(connection), declared.table.name
+    if not inspector.has_table(name):
+        said = "the table is not there (`groundhook db load` creates it)"
+        return [Difference(declared.spec.id, name, "", "table", said)]
+    return list(_Comparison(declared, inspector, connection.dialect.name).all())
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    declared: Declared
+    inspector: Inspector
+    dialect: str
+
+    def all(self) -> Iterator[Difference]:
+        table = self.declared.table
+        there = {column["name"]: column for column in self.inspector.get_columns(table.name)}
+        fields = self.declared.schema.fields
+        for column in table.columns:
+            if column.name not in there:
+                near = [name for name in there if name.lower() == column.name.lower()]
+                said = f"the column is not there{f'; there is {near[0]!r}' if near else ''}"
+                yield self._differs(column.name, "column", said)
+                continue
+            yield from self._column(fields[column.name], column, there[column.name])
+        # A view has neither keys nor indexes.
+        if table.name not in self.inspector.get_view_names():
+            yield from self._keys({name for name in there if name in table.c})
+
+    def _differs(self, column: str, aspect: Aspect, said: str) -> Difference:
+        return Difference(self.declared.spec.id, self.declared.table.name, column, aspect, said)
+
+    def _column(self, field: Field, column: sa.Column[Any], found: Any) -> Iterator[Difference]:
+        kind: TypeEngine[Any] = found["type"]
+        fitting = (*FITTING[field.kind], *INSTEAD[self.dialect].get(field.kind, ()))
+        if not isinstance(kind, (*fitting, sa.types.NullType)):
+            yield self._differs(field.name, "type", f"the model says {self._said(field.name)}, the table {kind}")
+        options = getattr(kind, "enums", None)
+        if field.options and options is not None and set(options) != set(field.options):
+            missing, more = set(field.options) - set(options), set(options) - set(field.options)
+            parts = [f"the table has no {', '.join(sorted(missing))}"] if missing else []
+            parts += [f"the model has no {', '.join(sorted(more))}"] if more else []
+            yield self._differs(field.name, "options", "; ".join(parts))
+        if not column.primary_key and bool(found["nullable"]) != bool(column.nullable):
+            said = "the table allows what has no value, the model does not" if found["nullable"] else "the table needs a value"
+            yield self._differs(field.name, "nullable", said)
+
+    def _said(self, name: str) -> str:
+        return next((column.type for column in self.declared.spec.columns if column.name == name), "datetime")
+
+    def _keys(self, there: set[str]) -> Iterator[Difference]:
+        table = self.declared.table
+        primary = self.inspector.get_pk_constraint(table.name)["constrained_columns"]
+        key = [self.declared.schema.key]
+        if primary != key and key[0] in there:
+            yield self._differs(key[0], "primary key", f"the table's primary key is {', '.join(primary) or 'none'}")
+        indexes = self.inspector.get_indexes(table.name)
+        constraints = self.inspector.get_unique_constraints(table.name)
+        unique: list[list[str | None]] = [[*primary]]
+        unique += [[*one["column_names"]] for one in constraints]
+        unique += [[*one["column_names"]] for one in indexes if one["unique"]]
+        first = {one["column_names"][0] for one in indexes if one["column_names"]} | {names[0] for names in unique if names}
+        first |= {name for one in indexes for text in one.get("expressions", ())[:1] for name in there if name in text}
+        for column in self.declared.spec.columns:
+            if column.name not in there:
+                continue
+            if column.unique and [column.name] not in unique:
+                yield self._differs(column.name, "unique", "the table does not keep its values apart")
+            elif column.index and column.name not in first:
+                yield self._differs(column.name, "index", "the table has no index that begins with it")

@@ -1,0 +1,109 @@
+"""`groundhook db check`: what differs between models and tables, on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from handlers.db.base import open_database
+from handlers.db.engine import engine_for
+from host.types.specs import ModelSpec
+from tests.db.conftest import Fresh, Shop
+
+pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first
+
+EVERYTHING = {"timestamps": True, "soft_deletes": True, "permission": True}
+
+
+async def differences(url: str, spec: ModelSpec) -> list[tuple[str, str]]:
+    async with open_database(url, 20_000, {"note": spec}) as database:
+        return [(each.column, each.aspect) for each in (await database.check())[1]]
+
+
+async def test_what_was_loaded_differs_in_nothing(fresh_database: Fresh, spec: Callable[..., ModelSpec]) -> None:
+    columns = [column.model_dump() for column in spec().columns]
+    columns += [
+        {"name": "code", "type": "char", "length": 8, "unique": True},
+        {"name": "token", "type": "uuid", "index": True},
+        {"name": "size", "type": "float", "index": True},
+        {"name": "weight", "type": "double", "nullable": True},
+        {"name": "views", "type": "bigInteger"},
+        {"name": "rank", "type": "smallInteger"},
+        {"name": "prose", "type": "longText"},
+        {"name": "at", "type": "timestamp"},
+    ]
+    model = spec(columns=columns, option=EVERYTHING, indexes=[{"name": "by_kind", "columns": ["kind", "done"]}])
+    url = await fresh_database()
+    async with open_database(url, 20_000, {"note": model}) as database:
+        await database.load()
+        await database.load()
+    assert await differences(url, model) == []
+
+
+async def test_everything_that_differs_is_said(fresh_database: Fresh, kind: str, spec: Callable[..., ModelSpec]) -> None:
+    url = await fresh_database()
+    engine = engine_for(url, timeout_ms=20_000, connections=1, result_kb=100)
+    option = {"mariadb": "ENUM('memo', 'telegram') NOT NULL", "postgresql": "kinds NOT NULL", "sqlite": "VARCHAR(20) NOT NULL"}[
+        kind
+    ]
+
+    def make(connection: sa.Connection) -> None:
+        if kind == "postgresql":
+            connection.exec_driver_sql("CREATE TYPE kinds AS ENUM ('memo', 'telegram')")
+        connection.exec_driver_sql(
+            f"CREATE TABLE note (id INTEGER NOT NULL, title VARCHAR(20), body INTEGER, pages VARCHAR(5), price NUMERIC(10, 2),"
+            f" kind {option} NOT NULL, done DATE NOT NULL, seen TIMESTAMP NULL, other INTEGER)"
+        )
+
+    await engine.write(make)
+    await engine.close()
+    model = spec(columns=[{**column.model_dump(), "index": column.name == "price"} for column in spec().columns])
+    assert await differences(url, model) == [
+        ("title", "nullable"),
+        ("body", "type"),
+        ("pages", "type"),
+        *([("kind", "options")] if kind != "sqlite" else []),
+        ("done", "type"),
+        ("due", "column"),
+        ("extra", "column"),
+        ("id", "primary key"),
+        ("price", "index"),
+    ]
+    async with open_database(url, 20_000, {"note": spec(table={"name": "elsewhere"})}) as database:
+        shown, (only,) = await database.check()
+    assert (only.aspect, "groundhook db load" in only.says) == ("table", True)
+    assert kind in shown or kind == "sqlite"
+
+
+async def test_an_enum_type_of_a_database_can_be_searched(
+    fresh_database: Fresh, kind: str, spec: Callable[..., ModelSpec]
+) -> None:
+    url = await fresh_database()
+    own = {"mariadb": "ENUM('memo', 'letter')", "postgresql": "kinds", "sqlite": "VARCHAR(20)"}[kind]
+
+    def make(connection: sa.Connection) -> None:
+        if kind == "postgresql":
+            connection.exec_driver_sql("CREATE TYPE kinds AS ENUM ('memo', 'letter')")
+        connection.exec_driver_sql(f"CREATE TABLE note (id INTEGER PRIMARY KEY, title VARCHAR(20) NOT NULL, kind {own} NOT NULL)")
+        connection.exec_driver_sql("INSERT INTO note VALUES (1, 'a', 'memo'), (2, 'b', 'letter')")
+
+    engine = engine_for(url, timeout_ms=20_000, connections=1, result_kb=100)
+    await engine.write(make)
+    await engine.close()
+    columns = [column.model_dump() for column in spec().columns if column.name in ("id", "title", "kind")]
+    async with open_database(url, 20_000, {"note": spec(columns=columns)}) as database:
+        assert (await database.check())[1] == []
+        notes = Shop(database, "")
+
+        async def found(**asked: Any) -> list[Any]:
+            return [item.data for item in (await notes.search("list all notes", "note", **asked)).items]
+
+        second = {"id": 2, "title": "b", "kind": "letter"}
+        for op, value in (("=", "LETTER"), ("in", ["letter"]), ("like", "ett"), ("!=", "memo")):
+            assert await found(wheres=[{"field": "kind", "op": op, "value": value}]) == [second]
+        assert await found(orders=[{"field": "kind", "order": "asc"}], limit=1) == [second]
+        counted = await found(group_by=["kind"], aggregates=[{"function": "count"}])
+        assert counted == [{"kind": "letter", "count": 1}, {"kind": "memo", "count": 1}]
