@@ -12,11 +12,11 @@ from pydantic import ValidationError
 
 from host.errors import NotSupported, UsageError
 from host.types.base import dotted, problems, read
-from host.types.search import SearchRequest
+from host.types.search import OF_TABLE, SearchRequest
 from host.types.turn import DataSource, Message
 
 MOST_SOURCES = 20  # of one message: each is a search of its own
-SUPPORTED = ("model", "kb_collection", "kb_document", "mcp_resource")
+SUPPORTED = ("model", "table", "kb_collection", "kb_document", "mcp_resource")
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,8 @@ def _ask(source: DataSource, question: str) -> SearchRequest | DocumentReference
         return DocumentReference(collection, document)
     if not question:
         raise UsageError(f"the message refers to {source.name!r} and asks nothing", hint="add a text part")
+    if source.type == "table":
+        return SearchRequest(type="db", query=question, models=(f"{OF_TABLE}{source.name}",))
     if source.type == "model":
         return SearchRequest(type="db", query=question, models=(source.name,))
     return SearchRequest(type="kb", query=question, collections=(source.name,))

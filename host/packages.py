@@ -24,7 +24,7 @@ from host.config.schema import AgentFile, AppSettings, PackageFile, SearchSettin
 from host.config.settings import Resolved, resolve
 from host.config.tsconfig import import_paths
 from host.config.validate import Checked, check_document, read_value
-from host.errors import ConfigError, ConfigErrors, Place
+from host.errors import ConfigError, ConfigErrors, Place, UnknownName
 from host.ports import HookScript
 from host.types.base import Value
 from host.types.specs import CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
@@ -143,6 +143,16 @@ class App:
     def resolve_model(self, assistant_id: str, name: str, *, place: Place | None = None) -> ModelSpec:
         """As `resolve_collection`, for models."""
         return _resolved(self.models, assistant_id, name, place)
+
+    def resolve_table(self, assistant_id: str, table: str) -> ModelSpec:
+        """The model that declares a table: the assistant's own, the app's, or another's. Raises UnknownName, ConfigError."""
+        own = f"agents.{assistant_id}."
+        ids = sorted(self.models, key=lambda id: (not id.startswith(own), id.startswith("agents."), id))
+        found = next((model for id in ids if (model := self.models[id]).table.name == table), None)
+        if found is None:
+            shown = [self.models[id].table.name for id in ids if id.startswith(own) or not id.startswith("agents.")]
+            raise UnknownName("table", table, shown, hint="" if shown else "a table is searched through a model that declares it")
+        return found
 
     def resolve_server(self, assistant_id: str, name: str, *, place: Place | None = None) -> ServerSpec:
         """As `resolve_collection`, for MCP servers. ConfigError also for a variable that is not set."""

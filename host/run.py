@@ -29,7 +29,7 @@ from host.search.searcher import Plugins, Searcher
 from host.tools import Toolbox
 from host.types.base import UnknownKey
 from host.types.events import Event, StreamEnd, StreamStart, Warned
-from host.types.search import SearchResult, SearchType
+from host.types.search import OF_TABLE, SearchResult, SearchType
 from host.types.turn import CreateReturn, Identity, Message, NextReturn, TurnOptions, connector_ids
 from host.web_client.clients import WebClients
 
@@ -249,7 +249,10 @@ class Names:
         return self._permitted("collection", id, listed, "kb.collections")
 
     def model(self, name: str, /) -> str:
-        id = self.app.resolve_model(self.assistant_id, name).id
+        if name.startswith(OF_TABLE):
+            id = self.app.resolve_table(self.assistant_id, name.removeprefix(OF_TABLE)).id
+        else:
+            id = self.app.resolve_model(self.assistant_id, name).id
         return self._permitted("model", id, (*self.settings.db.models, *self.settings.search.db.models), "db.models")
 
     def _permitted(self, noun: str, id: str, listed: tuple[str, ...], key: str) -> str:

@@ -16,6 +16,7 @@ from host.types.filters import parse_filter
 
 SearchType = Literal["web", "kb", "db"]
 Source = Literal["user", "hook", "auto"]
+OF_TABLE = "table:"  # before a table's name, where a model's is expected: the model that declares the table
 SEARCH_TYPES: tuple[SearchType, ...] = ("web", "kb", "db")
 
 

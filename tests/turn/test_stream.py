@@ -151,7 +151,7 @@ async def test_the_request_decides_whether_to_search(make_app: MakeApp, asked: b
 async def test_data_parts_come_first_and_make_automatic_search_needless(make_app: MakeApp) -> None:
     parts = [
         {"type": "text", "text": "question"},
-        {"type": "data", "data": {"sources": [{"type": "kb_collection", "name": "docs"}, {"type": "table", "name": "t"}]}},
+        {"type": "data", "data": {"sources": [{"type": "kb_collection", "name": "docs"}, {"type": "api", "name": "t"}]}},
     ]
     many = kb(*(canned_item(f"k{n}") for n in range(5)))
     events = await run(app_with(make_app), [{"role": "user", "content": parts}], sources={"kb": many, "web": web()})
