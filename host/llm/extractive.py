@@ -44,8 +44,10 @@ class ExtractiveConnector:
         yield Finished("stop", model=NAME)
 
     async def _answer(self, question: str, references: Sequence[Item]) -> str:
-        asked = questions.parts(question)
         found = passages.candidates(references)
+        if not found:  # there is nothing to quote, however long the question is
+            return compose([], references, direct=False)
+        asked = questions.parts(question)
         lexical = [extract.words(part, found, references) for part in asked]
         meaning = await self._meaning(question, asked, found, lexical, references)
         quotes = extract.choose(asked, found, lexical, meaning, references)

@@ -31,11 +31,19 @@ class Entry:
     @property
     def weighed(self) -> Item:
         """The item with the weight of its source."""
+        if self.item.weight == self.weight:
+            return self.item
         return self.item.model_copy(update={"weight": self.weight})
 
     @property
     def final(self) -> float:
         return self.item.score * self.weight * self.rerank
+
+    def judged_as(self, rerank: float | None) -> Entry:
+        """The entry with a reranker's word on it; None: it had none."""
+        if rerank == self.rerank and self.judged:
+            return self
+        return replace(self, rerank=1.0 if rerank is None else rerank, judged=rerank is not None)
 
     def why(self) -> dict[str, object]:
         """The entry as the trace shows it."""
@@ -92,9 +100,7 @@ def apply_ranking(pooled: Pool, ranking: Sequence[Ranked]) -> Pool:
     for ranked in ranking:
         if 0 <= ranked.index < len(pooled.entries):
             scores.setdefault(ranked.index, min(1.0, max(0.0, ranked.score)))
-    entries = [
-        replace(entry, rerank=scores.get(index, 1.0), judged=index in scores) for index, entry in enumerate(pooled.entries)
-    ]
+    entries = [entry.judged_as(scores.get(index)) for index, entry in enumerate(pooled.entries)]
     # `sorted` is stable: what ties, or was not judged, stays in the merged order.
     ordered = sorted(entries, key=lambda entry: (not entry.judged, -entry.final if entry.judged else 0.0))
     return replace(pooled, entries=tuple(ordered))
