@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Literal
 
 from handlers.kb import fusion, points
-from handlers.kb.edge import ORDINALS, Analyser, NewPoint, Shard
+from handlers.kb.analyse import Analyser
+from handlers.kb.edge import ORDINALS, NewPoint, Shard
 from handlers.kb.folder import Contents, Folder
 from handlers.kb.language import language_of, scripts, words_can_match
 from handlers.kb.manifest import Manifest
@@ -52,7 +53,7 @@ class Collection:
         self._contents = contents
         self._shard = Shard.load(folder.path / contents.shard)
         self._manifest = Manifest(folder.path / contents.manifest)
-        self._question = Analyser(contents.made.language, 1.0)
+        self._question = Analyser(contents.made.language)
 
     @classmethod
     def open(cls, path: Path, id: str) -> Collection | None:
@@ -134,10 +135,10 @@ class Collection:
         counted = Counter[str]()
         for passage in document.passages:
             counted.update(scripts(passage.text))
-        words = sum(points.word_count(passage.text, self.made.language) for passage in document.passages)
-        mean = points.mean_length(self._manifest.words + words, self._manifest.chunks + len(document.passages))
+        length = sum(len(passage.text) for passage in document.passages)
+        mean = points.mean_length(self._manifest.words + length, self._manifest.chunks + len(document.passages))
         lexical = Analyser(self.made.language, mean)
-        generation = self._manifest.begin(document, words, counted)
+        generation = self._manifest.begin(document, length, counted)
         try:
             for start in range(0, len(document.passages), BATCH):
                 self._shard.upsert(self._points(document, generation, start, lexical))

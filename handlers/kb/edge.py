@@ -15,7 +15,7 @@ from typing import Any
 
 import qdrant_edge as engine
 
-from handlers.kb.language import PLAIN, STEMMED, UNSPACED
+from handlers.kb.analyse import Sparse
 from handlers.kb.points import DENSE, FIRST, WORDS, path_of, shown_value, stored_value
 from handlers.kb.store import Made
 from host.errors import StorageError
@@ -34,33 +34,11 @@ class Rankings:
     cosines: dict[int, float]
 
 
-class Analyser:
-    """Cuts text into weighted words for one language. `mean_length` is the collection's words in a passage."""
-
-    def __init__(self, language: str, mean_length: float) -> None:
-        options: dict[str, Any] = {"avg_len": mean_length}
-        if language in UNSPACED:
-            options["tokenizer"] = engine.TokenizerType.Multilingual
-        if language == PLAIN:
-            options["stopwords"], options["stemmer"] = engine.StopwordsSet(), engine.DisabledStemmer()
-        elif language in STEMMED:
-            options["language"] = language
-        else:
-            options["stopwords"], options["stemmer"] = getattr(engine.Language, language.capitalize()), engine.DisabledStemmer()
-        self._model = engine.Bm25(engine.Bm25Config(**options))
-
-    def document(self, text: str) -> engine.SparseVector:
-        return self._model.embed_document(text)
-
-    def question(self, text: str) -> engine.SparseVector:
-        return self._model.embed_query(text)
-
-
 @dataclass(frozen=True)
 class NewPoint:
     id: int
     vector: list[float]
-    words: engine.SparseVector
+    words: Sparse
     payload: dict[str, Any]
 
 
@@ -111,7 +89,7 @@ class Shard:
                     self._index(path_of(name), _INDEXES[type]())
 
     def upsert(self, points: Sequence[NewPoint]) -> None:
-        made = [engine.Point(point.id, {DENSE: point.vector, WORDS: point.words}, point.payload) for point in points]
+        made = [engine.Point(point.id, {DENSE: point.vector, WORDS: _sparse(point.words)}, point.payload) for point in points]
         with _engine_at(self._path):
             self._handle.update(engine.UpdateOperation.upsert_points(made))
 
@@ -131,7 +109,7 @@ class Shard:
     def rank(
         self,
         vector: list[float],
-        words: engine.SparseVector | None,
+        words: Sparse | None,
         *,
         limit: int,
         tenant: str | None,
@@ -143,7 +121,9 @@ class Shard:
         wanted = _filter(tenant, hidden, among)
         questions = [engine.QueryRequest(limit=limit, query=engine.Query.Nearest(vector, using=DENSE), filter=wanted)]
         if words is not None and words.indices:
-            questions.append(engine.QueryRequest(limit=limit, query=engine.Query.Nearest(words, using=WORDS), filter=wanted))
+            questions.append(
+                engine.QueryRequest(limit=limit, query=engine.Query.Nearest(_sparse(words), using=WORDS), filter=wanted)
+            )
         with _engine_at(self._path):
             found = [{int(point.id): point.score for point in leg} for leg in self._legs(questions)]
             by_words = found[1] if len(found) > 1 else {}
@@ -197,6 +177,10 @@ def _quantisation(wanted: str) -> engine.QuantizationConfigType | None:
             return engine.BinaryQuantizationConfig(memory=engine.Memory.Pinned)
         case _:
             return None
+
+
+def _sparse(words: Sparse) -> engine.SparseVector:
+    return engine.SparseVector(words.indices, words.values)
 
 
 def _equals(field: str, value: str | int) -> engine.FieldCondition:

@@ -35,6 +35,7 @@ class Folder:
         """None when there is no collection. Raises StorageError."""
         try:
             raw = json.loads((self.path / _FILE).read_text(encoding="utf-8"))
+            raw = {"analyser": 0, **raw}  # what it was before it had a version
             made = Made(**{field.name: raw[field.name] for field in fields(Made) if field.name in raw})
             return Contents(made=made, **{name: raw[name] for name in ("shard", "manifest") if name in raw})
         except FileNotFoundError:

@@ -13,34 +13,56 @@ from collections.abc import Mapping
 
 from host.errors import ConfigError, suggestion
 
+ANALYSER = 1  # the version of `analyse`: raised when the same text gives other tokens or weights
 PLAIN = "plain"  # no stemming, no stop words
 # fmt: off
-STEMMED = frozenset({
-    "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian",
-    "portuguese", "romanian", "russian", "spanish", "swedish", "turkish",
-})
-STOPPED_ONLY = frozenset({
-    "azerbaijani", "basque", "bengali", "catalan", "chinese", "hebrew", "hinglish", "indonesian", "japanese", "kazakh",
-    "nepali", "slovene", "tajik",
-})
+_WRITTEN = {  # languages with a stemmer, by their script
+    "latin": (
+        "basque", "catalan", "czech", "danish", "dutch", "english", "esperanto", "estonian", "finnish", "french", "german",
+        "hungarian", "indonesian", "irish", "italian", "lithuanian", "norwegian", "polish", "portuguese", "romanian", "sesotho",
+        "spanish", "swedish", "turkish",
+    ),
+    "greek": ("greek",),
+    "cyrillic": ("russian", "serbian"),
+    "arabic": ("arabic", "persian"),
+    "devanagari": ("hindi", "nepali"),
+    "armenian": ("armenian",),
+    "tamil": ("tamil",),
+    "hebrew": ("yiddish",),
+}
+_UNSTEMMED = {
+    "latin": ("azerbaijani", "hinglish", "slovene", "vietnamese"),
+    "cyrillic": ("kazakh", "tajik", "ukrainian"),
+    "hebrew": ("hebrew",),
+    "arabic": ("urdu",),
+    "bengali": ("bengali",),
+    "cjk": ("chinese", "japanese"),
+    "hangul": ("korean",),
+    "thai": ("thai",),
+}
 # fmt: on
-LANGUAGES = STEMMED | STOPPED_ONLY | {PLAIN}
-UNSPACED = frozenset({"chinese", "japanese"})  # no spaces between words: cut by dictionary
+_SCRIPT_OF = {name: script for table in (_WRITTEN, _UNSTEMMED) for script, names in table.items() for name in names}
+STEMMED = frozenset(name for names in _WRITTEN.values() for name in names)
+LANGUAGES = frozenset({*_SCRIPT_OF, PLAIN})
 
-_SCRIPTS = {
+SCRIPTS = {
     "latin": "A-Za-z\u00c0-\u024f\u1e00-\u1eff",
     "greek": "\u0370-\u03ff\u1f00-\u1fff",
     "cyrillic": "\u0400-\u052f",
+    "armenian": "\u0531-\u0587",
     "hebrew": "\u05d0-\u05ea",
     "arabic": "\u0620-\u064a\u066e-\u06d3\u0750-\u077f",
-    "devanagari": "\u0900-\u097f",
+    "devanagari": "\u0900-\u0963\u0966-\u097f",
     "bengali": "\u0980-\u09ff",
     "tamil": "\u0b80-\u0bff",
-    "thai": "\u0e00-\u0e7f",
+    "thai": "\u0e01-\u0e4e",
+    "lao": "\u0e81-\u0ecd",
+    "myanmar": "\u1000-\u103f",
+    "khmer": "\u1780-\u17d3",
     "hangul": "\u1100-\u11ff\uac00-\ud7af",
-    "cjk": "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
+    "cjk": "\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
 }
-_LETTERS = {script: re.compile(f"[{letters}]+") for script, letters in _SCRIPTS.items()}
+_LETTERS = {script: re.compile(f"[{letters}]+") for script, letters in SCRIPTS.items()}
 _KANA = re.compile("[\u3040-\u30ff]")
 _VOWEL_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]")
 
@@ -50,6 +72,15 @@ _BY_SCRIPT = {
     "hebrew": "hebrew",
     "arabic": "arabic",
     "bengali": "bengali",
+}
+_USUAL = {  # stemmers of words among others
+    "latin": "english",
+    "greek": "greek",
+    "cyrillic": "russian",
+    "arabic": "arabic",
+    "devanagari": "hindi",
+    "armenian": "armenian",
+    "tamil": "tamil",
 }
 _COMMON = {
     "english": "the of and to in is that for it with as was on are be this by from or not you",
@@ -111,6 +142,19 @@ def words_can_match(question: str, collection: Mapping[str, int]) -> bool:
     only mislead."""
     script = main_script(scripts(question))
     return not script or collection.get(script, 0) >= _FITS * sum(collection.values())
+
+
+def script_of(language: str) -> str:
+    """The script that a language is written in; "" for `plain`."""
+    return _SCRIPT_OF.get(language, "")
+
+
+def stemmers(language: str) -> dict[str, str]:
+    """Script → the language whose stemmer cuts words of that script, in a collection of this language."""
+    if language == PLAIN:
+        return {}
+    others = {script: name for script, name in _USUAL.items() if script != script_of(language)}
+    return others | ({script_of(language): language} if language in STEMMED else {})
 
 
 def known_language(asked: str, collection: str) -> str:

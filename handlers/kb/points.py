@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from handlers.kb.language import UNSPACED
 from handlers.kb.store import Hit, Incoming, Passage, Stored
 from host.types.fields import Fields, Scalar
 from host.types.filters import DOCUMENT
 
 DENSE, WORDS = "dense", "bm25"  # the two vectors of a point
 FIRST = "first"  # of the payload: the first passage of its document
-_PRIOR_WORDS, _PRIOR_PASSAGES = 120, 32  # the mean length before a collection has one of its own
+_PRIOR_LENGTH, _PRIOR_PASSAGES = 700, 32  # the mean length before a collection has one of its own
 _AS_THEY_ARE = ("passage", "content", "heading", "page", "start", "end")
 
 
@@ -100,14 +99,9 @@ def shown_value(value: Any, type: str | None) -> Any:
     return bool(value) if type == "boolean" else value
 
 
-def word_count(text: str, language: str) -> int:
-    """About how many words; about two letters each where no spaces part them."""
-    return len(text) // 2 if language in UNSPACED else len(text.split())
-
-
-def mean_length(words: int, passages: int) -> float:
-    """Words in a passage: of what is there and what is coming, and a little of what is usual."""
-    return (words + _PRIOR_WORDS * _PRIOR_PASSAGES) / (passages + _PRIOR_PASSAGES)
+def mean_length(length: int, passages: int) -> float:
+    """Characters in a passage: of what is there and what is coming, and a little of what is usual."""
+    return (length + _PRIOR_LENGTH * _PRIOR_PASSAGES) / (passages + _PRIOR_PASSAGES)
 
 
 def _kept(passage: Passage) -> dict[str, Any]:

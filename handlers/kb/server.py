@@ -18,7 +18,7 @@ import anyio
 from qdrant_client import models
 
 from handlers.kb import points, server_search
-from handlers.kb.edge import Analyser
+from handlers.kb.analyse import Analyser
 from handlers.kb.server_collections import Collections
 from handlers.kb.server_filter import of_document, of_record, of_records, of_version
 from handlers.kb.server_layout import kept_of, passage_id, passage_points, record_id, record_point, stored_of
@@ -205,7 +205,7 @@ class ServerStore:
     async def _put(self, known: Known, document: Incoming, told: Told | None) -> Literal["added", "replaced"]:
         version, name, language = str(uuid.uuid4()), known.name, known.made.language
         ids = [passage_id(version, ordinal) for ordinal in range(len(document.passages))]
-        record = record_point(document, version, language)
+        record = record_point(document, version)
         words = (record.payload or {})["words"]
         analyser = Analyser(language, points.mean_length(known.words + words, known.chunks + len(ids)))
         try:

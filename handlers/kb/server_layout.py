@@ -18,7 +18,7 @@ from typing import Any
 from qdrant_client import models
 
 from handlers.kb import points
-from handlers.kb.edge import Analyser
+from handlers.kb.analyse import Analyser
 from handlers.kb.language import scripts
 from handlers.kb.server_filter import MADE, RECORD
 from handlers.kb.store import Incoming, Made, Stored, packed, unpacked
@@ -80,7 +80,7 @@ def passage_points(document: Incoming, version: str, start: int, batch: int, ana
     return made
 
 
-def record_point(document: Incoming, version: str, language: str) -> models.PointStruct:
+def record_point(document: Incoming, version: str) -> models.PointStruct:
     counted = Counter[str]()
     for passage in document.passages:
         counted.update(scripts(passage.text))
@@ -90,7 +90,7 @@ def record_point(document: Incoming, version: str, language: str) -> models.Poin
         "fields": points.stored_fields(document.fields),
         "version": version,
         "chunks": len(document.passages),
-        "words": sum(points.word_count(passage.text, language) for passage in document.passages),
+        "words": sum(len(passage.text) for passage in document.passages),
         "scripts": dict(sorted(counted.items())),
     }
     return models.PointStruct(id=record_id(document.tenant, document.document), vector={}, payload=payload)
@@ -104,7 +104,7 @@ def made_of(payload: Mapping[str, Any] | None) -> Made | None:
     if payload is None:
         return None
     known = {field.name for field in fields(Made)}
-    return Made(**{name: value for name, value in payload.items() if name in known})
+    return Made(**{"analyser": 0, **{name: value for name, value in payload.items() if name in known}})
 
 
 def stored_of(payload: Mapping[str, Any]) -> Stored:

@@ -14,7 +14,7 @@ from typing import Any
 from qdrant_client import models
 
 from handlers.kb import fusion, points
-from handlers.kb.edge import Analyser
+from handlers.kb.analyse import Analyser
 from handlers.kb.language import words_can_match
 from handlers.kb.server_filter import of_passages, of_tenant
 from handlers.kb.server_layout import MADE_ID, PLACE, Place, kept_of, made_of, place
@@ -58,7 +58,7 @@ async def search(link: ServerLink, known: Known, question: Question, without: di
     records; it is brought up to date. Raises Changed."""
     fits = words_can_match(question.text, known.scripts)
     pool = max(POOL, 4 * question.limit)
-    words = Analyser(known.made.language, 1.0).question(question.text) if fits else None
+    words = Analyser(known.made.language).question(question.text) if fits else None
     ranked = await _rank(link, known, question, words, pool, without)
     # The fusion wants numbers: those of the order in which equally good ones are shown.
     numbered = dict(enumerate(sorted(ranked.cosines)))

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from handlers.kb.language import ANALYSER
 from host.errors import ConfigError, NotPermitted
 from host.types.fields import Fields, Scalar
 from host.types.filters import Filter, dumped, loaded
@@ -24,14 +25,15 @@ Told = Callable[[int, int], None]  # passages stored, of how many
 @dataclass(frozen=True, kw_only=True)
 class Made:
     """What a collection is made with; a store refuses to mix. `language` may be "auto": decided by the first document
-    and kept. `tenanted`: every document belongs to a tenant. `fields` are the payload fields with their types; they may change
-    without harm, and a store brings its indexes in line when a document is put. The rest is how it lies on disk and on a
-    cluster; it is not compared, and holds from when the collection is made."""
+    and kept; `analyser` is the analyser's version. `tenanted`: every document belongs to a tenant. `fields` are the payload fields
+    with their types; they may change without harm, and a store brings its indexes in line when a document is put. The rest is how
+    it lies on disk and on a cluster; it is not compared, and holds from when the collection is made."""
 
     provider: str
     model: str
     dimensions: int
     language: str = "auto"
+    analyser: int = ANALYSER
     tenanted: bool = False
     fields: Mapping[str, str] = field(default_factory=dict)
     shards: int = field(default=1, compare=False)
@@ -209,6 +211,12 @@ class VectorStore(Protocol):
 
 def agree(collection: str, there: Made, asked: Made) -> None:
     """Raises ConfigError when a collection was made with something else than is asked for now."""
+    if there.analyser != asked.analyser:
+        raise ConfigError(
+            f"collection {collection!r} was made by version {there.analyser} of the analyser, and questions cut by version "
+            f"{asked.analyser} would not match its words",
+            hint=f"make it anew from what it holds: `groundhook kb rebuild {collection}`",
+        )
     was, now = _worded(there), _worded(asked)
     same_language = asked.language in ("auto", there.language)
     if was == now and same_language:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.edge import Analyser
-from handlers.kb.language import LANGUAGES, language_of, main_script, normalised, scripts, words_can_match
+from handlers.kb.language import language_of, main_script, normalised, scripts, words_can_match
 
 
 @pytest.mark.parametrize(
@@ -30,15 +29,6 @@ from handlers.kb.language import LANGUAGES, language_of, main_script, normalised
 )
 def test_a_language_is_recognised(text: str, language: str) -> None:
     assert language_of(text) == language
-
-
-@pytest.mark.parametrize("language", sorted(LANGUAGES))
-def test_every_language_that_may_be_declared_has_an_analyser(language: str) -> None:
-    assert Analyser(language, 100.0).document("pear 梨 αβγ").indices
-
-
-def test_words_are_cut_where_a_script_has_no_spaces() -> None:
-    assert len(Analyser("chinese", 100.0).question("知识库支持混合检索").indices) > 2
 
 
 @given(st.text())

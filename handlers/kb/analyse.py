@@ -1,0 +1,145 @@
+"""Cuts text into weighted tokens for the search by words: sparse vectors for BM25, the same for every engine.
+
+Tokens fit the script, span by span: words by their stems; beside the words of Hebrew and Arabic, where prefixes and suffixes are
+written onto the word, their runs of three letters; pairs of letters where no spaces part words. What looks like a code
+("AB-1234/x", "search.kb", "C++") is a token whole, and so are its parts. No stop words: the engine weighs a token by how rare it
+is, and leaving words out measured worse.
+
+A vector holds the BM25 weight of each token's frequency; the engine multiplies by the inverse document frequency (Robertson and
+Zaragoza: The Probabilistic Relevance Framework, 2009). A passage's length is counted in characters, so that scripts compare.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+from zlib import crc32
+
+import Stemmer
+
+from handlers.kb.language import SCRIPTS, normalised, script_of, stemmers
+
+_SATURATION, _LENGTHS = 0.9, 0.4  # k and b of BM25
+_RUN_WEIGHT = 0.5  # of a run of letters against a word, in a question
+_IS_RUN = 1  # bit of an index: whether the token is a run of letters beside a word
+
+# Letters and digits, and the marks within words that \w leaves out: Latin to Cyrillic, Arabic, the scripts of India, Thai, Lao,
+# Myanmar, Khmer.
+_SIGN = (
+    "\\w\u0300-\u036f\u0483-\u0487\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff"
+    "\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u1056-\u1059\u17b4-\u17d3"
+)
+_CHUNKS = re.compile(f"[{_SIGN}]+(?:[-./:@#+&'’\"׳״·]+[{_SIGN}]+)*(?:\\+\\+|#)?")
+_PARTS = re.compile(f"(?:(?!_)[{_SIGN}])+")
+_SPANS = re.compile(
+    "|".join(f"(?P<{script}>[{letters}][{letters}\u0300-\u036f\u0483-\u0487]*)" for script, letters in SCRIPTS.items())
+    + "|(?P<digits>\\d+)|(?P<other>[^\\W\\d_]+)"
+)
+_QUOTED = re.compile("(?<=[א-ת])[\"'’׳״](?=[א-ת])")  # within Hebrew acronyms, and of sounds that Hebrew has no letter for
+_ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")  # short vowels, and the stretching of words
+_JOINS_CODES = re.compile("[0-9_./:@#+]")
+_LONGEST = 48  # characters of a chunk worth remembering
+_REMEMBERED = 1 << 16
+
+_RUNS = {"hebrew": 3, "arabic": 3}  # length of the runs of letters beside words
+_UNSPACED = {"cjk": 2, "hangul": 2, "thai": 3, "lao": 3, "khmer": 3, "myanmar": 3}  # length of the runs in place of words
+
+
+class Sparse(NamedTuple):
+    """Indices in rising order, each with its weight."""
+
+    indices: list[int]
+    values: list[float]
+
+
+class Analyser:
+    """Makes the vectors of a collection in one of `language.LANGUAGES`, whose passages have `mean_length` characters."""
+
+    def __init__(self, language: str, mean_length: float = 1.0) -> None:
+        self._cutter = _cutter(language)
+        self._mean_length = mean_length
+
+    def document(self, text: str) -> Sparse:
+        """The vector of a passage."""
+        norm = _SATURATION * (1 - _LENGTHS + _LENGTHS * len(text) / self._mean_length)
+        counts = sorted(self._cutter.counts(text).items())
+        return Sparse([index for index, _ in counts], [count * (_SATURATION + 1) / (count + norm) for _, count in counts])
+
+    def question(self, text: str) -> Sparse:
+        """The vector of a question, in which each token counts once; the mean length does not matter."""
+        indices = sorted(self._cutter.counts(text))
+        return Sparse(indices, [_RUN_WEIGHT if index & _IS_RUN else 1.0 for index in indices])
+
+    def tokens(self, text: str) -> list[str]:
+        """The tokens of a text, in its order; a run of letters beside a word begins with `#`."""
+        return [token for chunk in _chunks(text) for token in self._cutter.tokens(chunk)]
+
+
+class _Cutter:
+    """Cuts chunks, which white space and most signs part, into tokens. Quick: what a chunk becomes is remembered."""
+
+    def __init__(self, language: str) -> None:
+        self._stemmers = {script: Stemmer.Stemmer(name) for script, name in stemmers(language).items()}
+        # A number means as much as a word, so it is cut like the words around it.
+        self._runs = _RUNS | ({"digits": 3} if script_of(language) in _RUNS else {})
+        self._remembered = lru_cache(maxsize=_REMEMBERED)(self._indices)
+
+    def counts(self, text: str) -> Counter[int]:
+        found: Counter[int] = Counter()
+        for chunk in _chunks(text):
+            found.update(self._remembered(chunk) if len(chunk) <= _LONGEST else self._indices(chunk))
+        return found
+
+    def _indices(self, chunk: str) -> tuple[int, ...]:
+        return tuple(crc32(token.encode()) & ~_IS_RUN | (token[0] == "#") for token in self.tokens(chunk))
+
+    def tokens(self, chunk: str) -> list[str]:
+        chunk = _ARABIC_MARKS.sub("", _QUOTED.sub("", chunk))
+        parts = _PARTS.findall(chunk)
+        found = [token for part in parts for token in self._part(part)]
+        return [*found, chunk] if parts and _is_code(chunk, parts) else found
+
+    def _part(self, part: str) -> Iterator[str]:
+        spans = list(_SPANS.finditer(part))
+        for span in spans:
+            script, text = span.lastgroup or "other", span.group()
+            yield from runs(text, _UNSPACED[script]) if script in _UNSPACED else self._word(script, text)
+        if len(spans) > 1 and part.isascii():  # letters and digits: "RTX4090" is also looked for as "RTX 4090"
+            yield part
+
+    def _word(self, script: str, word: str) -> Iterator[str]:
+        stemmer = self._stemmers.get(script)
+        yield folded(stemmer.stemWord(word) if stemmer else word)
+        if script in self._runs:
+            yield from (f"#{run}" for run in runs(f"_{folded(word)}_", self._runs[script]))
+
+
+@lru_cache(maxsize=8)
+def _cutter(language: str) -> _Cutter:
+    return _Cutter(language)
+
+
+def _chunks(text: str) -> list[str]:
+    found: list[str] = _CHUNKS.findall(normalised(text).lower())
+    return found
+
+
+def _is_code(chunk: str, parts: Sequence[str]) -> bool:
+    """Whether a chunk is a name rather than words that a sign joins ("well-known")."""
+    return chunk[-1] in "+#" or (len(parts) > 1 and _JOINS_CODES.search(chunk) is not None)
+
+
+def runs(text: str, length: int) -> list[str]:
+    """Every run of `length` letters; the text itself when it is shorter."""
+    return [text[start : start + length] for start in range(max(1, len(text) - length + 1))]
+
+
+def folded(word: str) -> str:
+    """A word without its accents: not everyone types them."""
+    if word.isascii():
+        return word
+    return "".join(sign for sign in unicodedata.normalize("NFKD", word) if not unicodedata.combining(sign))

@@ -1,0 +1,112 @@
+"""The analyser: tokens that fit the script, codes kept whole, and the same vectors for the same text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.kb.analyse import Analyser, Sparse
+from handlers.kb.language import LANGUAGES
+
+
+def score(question: Sparse, passage: Sparse) -> float:
+    weights = dict(zip(passage.indices, passage.values, strict=True))
+    return sum(weight * weights.get(index, 0.0) for index, weight in zip(*question, strict=True))
+
+
+def matches(language: str, question: str, passage: str) -> bool:
+    analyser = Analyser(language, 100.0)
+    return score(analyser.question(question), analyser.document(passage)) > 0
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_every_language_that_may_be_declared_has_an_analyser(language: str) -> None:
+    assert Analyser(language, 100.0).document("pear 梨 αβγ").indices
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "passage"),
+    [
+        ("english", "oiling chains", "Oil the chain."),
+        ("german", "Kette geölt", "Die Ketten werden geölten Rädern angepasst"),
+        ("greek", "οι αλυσίδες", "η αλυσίδα"),
+        ("polish", "łańcuchy", "łańcuchów"),
+        ("hindi", "लड़के", "लड़कों"),
+        ("hebrew", "שרשרת", "בשרשראות"),
+        ("arabic", "سلسلة", "والسلاسل سلسلتها"),
+        ("chinese", "链条", "每次骑行后都要给链条上油"),
+        ("japanese", "チェーン", "自転車のチェーンに油をさす"),
+        ("thai", "ภาษาไทย", "เขาพูดภาษาไทยได้"),
+        ("korean", "자전거", "자전거를 탄다"),
+    ],
+)
+def test_a_word_is_found_in_another_form_or_without_spaces(language: str, question: str, passage: str) -> None:
+    assert matches(language, question, passage)
+
+
+@pytest.mark.parametrize("language", ["english", "hebrew", "chinese", "plain"])
+@pytest.mark.parametrize(
+    ("code", "part"),
+    [
+        ("AB-1234/x", "1234"),
+        ("search.kb.threshold", "threshold"),
+        ("max_kb", "max"),
+        ("IL-6", "il"),
+        ("C++", "c"),
+        ("C#", "c"),
+        ("v1.2.3", "v"),
+        ("x@b.org", "org"),
+    ],
+)
+def test_a_code_is_a_token_whole_and_so_are_its_parts(language: str, code: str, part: str) -> None:
+    assert {code.lower(), part} <= set(Analyser(language).tokens(f"Order {code} now."))
+
+
+def test_letters_and_digits_are_found_written_together_or_apart() -> None:
+    analyser = Analyser("english")
+    assert {"rtx4090", "rtx", "4090"} <= set(analyser.tokens("RTX4090"))
+    assert matches("english", "rtx 4090", "An RTX4090 is needed")
+
+
+def test_mixed_text_is_cut_span_by_span() -> None:
+    tokens = Analyser("chinese").tokens("黑豹队的Short先生在NFL打了300场比赛running")
+    assert {"黑豹", "豹队", "short", "nfl", "300", "比赛", "run"} <= set(tokens)
+    assert "run" in Analyser("hebrew").tokens("מערכת running של רכבת")
+
+
+def test_a_hebrew_acronym_is_one_word_with_or_without_its_quote() -> None:
+    assert matches("hebrew", "צה״ל", 'דובר צה"ל')
+    assert Analyser("hebrew").tokens('צה"ל')[0] == Analyser("hebrew").tokens("צהל")[0]
+
+
+@pytest.mark.parametrize(("one", "other"), [("café", "cafe"), ("ＡＢＣ", "abc"), ("كِتَاب", "كتاب"), ("אָלֶף", "אלף")])
+def test_accents_points_and_wide_letters_do_not_keep_words_apart(one: str, other: str) -> None:
+    language = "hebrew" if "ל" in one else "arabic" if "ت" in one else "english"
+    assert Analyser(language).tokens(one) == Analyser(language).tokens(other)
+
+
+def test_a_plain_collection_is_not_stemmed() -> None:
+    assert Analyser("plain").tokens("running chains") == ["running", "chains"]
+
+
+@given(st.text(), st.sampled_from(sorted(LANGUAGES)))
+def test_a_vector_is_sorted_positive_and_always_the_same(text: str, language: str) -> None:
+    document, question = Analyser(language, 100.0).document(text), Analyser(language).question(text)
+    assert document == Analyser(language, 100.0).document(text)
+    assert document.indices == question.indices == sorted(set(document.indices))
+    assert all(0 < value < 2 for value in [*document.values, *question.values])
+    assert all(0 <= index < 1 << 32 for index in document.indices)
+
+
+@given(st.text())
+def test_whatever_stands_before_a_word_it_is_found(text: str) -> None:
+    assert "e" in Analyser("plain").tokens(text + " é")
+
+
+def test_a_word_said_more_often_weighs_more_and_less_in_a_longer_passage() -> None:
+    analyser = Analyser("english", 50.0)
+    question = analyser.question("chain")
+    once, twice = analyser.document("a chain of oil"), analyser.document("chain chain oil")
+    long = analyser.document("a chain of oil" + " x" * 99)
+    assert score(question, twice) > score(question, once) > score(question, long)
