@@ -25,7 +25,7 @@ Told = Callable[[int, int], None]  # passages stored, of how many
 @dataclass(frozen=True, kw_only=True)
 class Made:
     """What a collection is made with; a store refuses to mix. `language` may be "auto": decided by the first document
-    and kept; `analyser` is the analyser's version. `tenanted`: every document belongs to a tenant. `fields` are the payload fields
+    and kept; `analyser` is its version. `tenanted`: every document belongs to a tenant. `fields` are the payload fields
     with their types; they may change without harm, and a store brings its indexes in line when a document is put. The rest is how
     it lies on disk and on a cluster; it is not compared, and holds from when the collection is made."""
 
