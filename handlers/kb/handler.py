@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import anyio
 
 from handlers.kb import choose, fusion
 from handlers.kb.access import facets_of, filter_of, tenant_seen
+from handlers.kb.across import Across
 from handlers.kb.embed import least_cosine
 from handlers.kb.ingest import made_with
 from handlers.kb.language import known_language
@@ -56,6 +58,7 @@ class KBHandler:
         self._store = store
         self._collections = collections
         self._embedder = embedder
+        self._across = Across()
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         """The passages nearest to the question over all its collections, best first. Raises SourceNotConfigured for a
@@ -155,11 +158,12 @@ class KBHandler:
     ) -> Answer:
         """What the store answers; few passages of each document and such that differ, where that is wanted: then more are
         asked for until there are enough."""
+        ask = partial(self._store.search, spec.id, made)
         if not request.groups and not request.diversity:
-            return await self._store.search(spec.id, made, question)
+            return await self._across.answer(ask, question, embedder)
         limit, asked = question.limit, 4 * question.limit
         while True:
-            answer = await self._store.search(spec.id, made, replace(question, limit=asked))
+            answer = await self._across.answer(ask, replace(question, limit=asked), embedder)
             hits = choose.grouped(answer.hits, request.groups) if request.groups else list(answer.hits)
             if len(hits) >= limit or len(answer.hits) < asked or asked >= _WIDEST:
                 break

