@@ -38,7 +38,7 @@ from host.mcp.servers import open_servers
 from host.memory.memory import open_memory
 from host.output.channel import Channel
 from host.packages import App, load_app
-from host.ports import Connector, Embedder, Handler, Reranker
+from host.ports import Connector, Delegates, Embedder, Handler, Reranker
 from host.registry import Registry
 from host.run import Caller, Fixed, Machinery, Names, Request, scope_of
 from host.search.searcher import Plugins, Searcher
@@ -123,6 +123,16 @@ class Host:
         )
         channel.close()
         return await searcher.search(asked, "user")
+
+    def delegates(self, *, identity: Identity | None = None, assistant: str | None = None) -> Delegates:
+        """Who does, outside a turn, the steps that are given to an assistant or an MCP tool."""
+
+        async def unheard(code: str, message: str) -> None:
+            """What a step warns of is in the error of whoever asked for it, if it matters."""
+
+        caller = Caller(machinery=self.machinery, turn_id="")
+        asking = Request(assistant_id=assistant or "", messages=(), identity=identity or Identity())
+        return scope_of(caller, asking, self._settings(assistant), call, unheard).delegates
 
     def with_app(self, app: App) -> Host:
         """The same host over another reading of its files. Turns that have begun go on with what they began with. MCP servers

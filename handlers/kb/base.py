@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO
 
@@ -17,6 +17,8 @@ import anyio
 from handlers.kb.client import KBClient
 from handlers.kb.embed import Closes, EmbedderFactory, HashEmbedder
 from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
+from handlers.kb.graph.base import Graphed, Graphs
+from handlers.kb.graph.extract import Extraction
 from handlers.kb.handler import KBHandler
 from handlers.kb.ingest import Ingestion, Wanted, made_with, tenant_of
 from handlers.kb.language import known_language
@@ -25,7 +27,7 @@ from handlers.kb.store import Made, Stored, VectorStore, agree
 from handlers.kb.transfer import Moved, Transfer, Transferred
 from host.config.schema import KBStorageSettings, QdrantSettings
 from host.errors import ConfigError, HostError, UnknownName, UsageError
-from host.ports import Embedder, Found, Scope
+from host.ports import Delegates, Embedder, Found, Nobody, Scope
 from host.registry import Registry
 from host.types.search import SearchRequest
 from host.types.specs import CollectionSpec, EmbeddingSpec
@@ -62,22 +64,24 @@ class KnowledgeBase:
         collections: Mapping[str, CollectionSpec],
         embedders: Registry[EmbedderFactory],
         storage: KBStorageSettings,
+        graphs: Graphs,
         cache: VectorCache | None = None,
     ) -> None:
         self._store = store
+        self._graphs = graphs
         self._collections = collections
         self._factories = embedders
         self._embedders: dict[EmbeddingSpec, Embedder] = {}
         self._cache = cache
-        self._handler = KBHandler(store, collections, self._embedder)
-        self._ingestion = Ingestion(store, reserve_bytes=storage.reserve_mb << 20)
-        self._transfer = Transfer(store, reserve_bytes=storage.reserve_mb << 20)
+        self._handler = KBHandler(store, collections, self._embedder, graphs)
+        self._reserve_bytes = storage.reserve_mb << 20
+        self._transfer = Transfer(store, reserve_bytes=self._reserve_bytes)
 
     def with_collections(self, collections: Mapping[str, CollectionSpec]) -> KnowledgeBase:
         """The same storage and the same models behind other declarations."""
         other = copy(self)
         other._collections = collections
-        other._handler = KBHandler(self._store, collections, other._embedder)
+        other._handler = KBHandler(self._store, collections, other._embedder, self._graphs)
         return other
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
@@ -95,14 +99,19 @@ class KnowledgeBase:
         feed: BinaryIO | None = None,
         prune: bool | None = None,
         progress: Progress | None = None,
+        delegates: Delegates | None = None,
     ) -> AddReport:
         """Add files and folders, and documents of a feed: JSON, an object a line or an array of them. What came from the same
-        folders and files and is gone from there is removed, unless nothing of it is left (`prune`: even then, or never). Raises
-        UsageError, ConfigError and StorageError; what is wrong with a file is in the report."""
+        folders and files and is gone from there is removed, unless nothing of it is left (`prune`: even then, or never).
+        `delegates` reach the assistant or the tool that names entities, where the collection has one. Raises UsageError,
+        ConfigError and StorageError; what is wrong with a file is in the report."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
+        extraction = Extraction(spec=spec.entities, language=spec.analyser.language, delegates=delegates or Nobody())
+        ingestion = Ingestion(self._graphed(spec, extraction), reserve_bytes=self._reserve_bytes)
         wanted = Wanted(paths=paths, tenant=tenant, feed=feed, prune=prune)
-        return await self._ingestion.add(spec, embedder, self._made(spec, embedder), wanted, progress)
+        report = await ingestion.add(spec, embedder, self._made(spec, embedder), wanted, progress)
+        return replace(report, notes=(*report.notes, *extraction.warnings))
 
     async def list(self, collections: Sequence[str] | None = None, *, tenant: str | None = None) -> tuple[CollectionListing, ...]:
         """Declared collections, all of them when none is named, with their documents of one tenant or of all (None)."""
@@ -123,11 +132,11 @@ class KnowledgeBase:
         removed."""
         spec = self._spec(collection)
         if documents is None and not tenant:
-            return tuple(await self._store.remove(spec.id, None, None))
+            return tuple(await Graphed(self._store, self._graphs, {}).remove(spec.id, None, None))
         tenant = tenant_of(spec, tenant)
         if documents is not None:
             await self._refuse_missing(spec.id, tenant, documents)
-        return tuple(await self._store.remove(spec.id, tenant, documents))
+        return tuple(await Graphed(self._store, self._graphs, {}).remove(spec.id, tenant, documents))
 
     async def _refuse_missing(self, collection: str, tenant: str, documents: Sequence[str]) -> None:
         found = await self._store.stored(collection, tenant, documents)
@@ -154,7 +163,9 @@ class KnowledgeBase:
         declared, UsageError and StorageError for a file that is not one or not whole."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
-        return await self._transfer.load(spec.id, self._made(spec, embedder), embedder, file, progress, embed=embed)
+        extraction = Extraction(spec=spec.entities, language=spec.analyser.language, delegates=Nobody())
+        transfer = Transfer(self._graphed(spec, extraction), reserve_bytes=self._reserve_bytes)
+        return await transfer.load(spec.id, self._made(spec, embedder), embedder, file, progress, embed=embed)
 
     async def outdated(self) -> Sequence[HostError]:
         """Collections that are declared otherwise than they were made (ConfigError); and the first that could not be asked."""
@@ -175,6 +186,10 @@ class KnowledgeBase:
                 if not isinstance(self._store, KBClient):
                     break  # a server that does not answer for one will not for the next
         return tuple(found.values())
+
+    def _graphed(self, spec: CollectionSpec, extraction: Extraction) -> Graphed:
+        """The store, keeping the collection's graph in step where it has one."""
+        return Graphed(self._store, self._graphs, {spec.id: extraction} if spec.graph else {})
 
     def _made(self, spec: CollectionSpec, embedder: Embedder) -> Made:
         return made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
@@ -219,7 +234,8 @@ async def open_kb(
     worker process goes on for others until it is idle."""
     store = opened_store(state, storage, qdrant)
     cache = VectorCache(state / "embeddings.sqlite", most_bytes=storage.vector_cache_mb << 20)
-    kb = KnowledgeBase(store, collections, embedders, storage, cache if storage.vector_cache_mb else None)
+    graphs = Graphs(state / "graphs")
+    kb = KnowledgeBase(store, collections, embedders, storage, graphs, cache if storage.vector_cache_mb else None)
     try:
         yield kb
     finally:
@@ -227,6 +243,7 @@ async def open_kb(
             await kb.aclose()
             await store.aclose()
         cache.close()
+        graphs.close()
 
 
 def opened_store(state: Path, storage: KBStorageSettings, qdrant: QdrantSettings | None = None) -> KBClient | ServerStore:

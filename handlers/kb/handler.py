@@ -17,6 +17,7 @@ from handlers.kb import choose, fusion
 from handlers.kb.access import facets_of, filter_of, tenant_seen
 from handlers.kb.across import Across
 from handlers.kb.embed import least_cosine
+from handlers.kb.graph.base import Graphs
 from handlers.kb.ingest import made_with
 from handlers.kb.language import known_language
 from handlers.kb.making import HEADINGS
@@ -26,7 +27,7 @@ from host.ports import Embedder, Found, Scope
 from host.trace import span
 from host.types.fields import Scalar
 from host.types.filters import Filter
-from host.types.search import FacetCount, Item, SearchRequest
+from host.types.search import FacetCount, GraphNode, Item, SearchRequest
 from host.types.specs import CollectionSpec
 
 EmbedderOf = Callable[[CollectionSpec], Embedder]
@@ -40,6 +41,7 @@ class _Outcome:
 
     items: dict[str, tuple[Item, ...]] = field(default_factory=dict)
     facets: dict[str, Counter[Scalar]] = field(default_factory=dict)
+    nodes: list[GraphNode] = field(default_factory=list)
     problems: dict[str, HostError] = field(default_factory=dict)
 
 
@@ -54,8 +56,11 @@ class _Part:
 
 
 class KBHandler:
-    def __init__(self, store: VectorStore, collections: Mapping[str, CollectionSpec], embedder: EmbedderOf) -> None:
+    def __init__(
+        self, store: VectorStore, collections: Mapping[str, CollectionSpec], embedder: EmbedderOf, graphs: Graphs
+    ) -> None:
         self._store = store
+        self._graphs = graphs
         self._collections = collections
         self._embedder = embedder
         self._across = Across()
@@ -90,7 +95,10 @@ class KBHandler:
         items = [item for id in wanted for item in outcome.items.get(id, ())]
         items.sort(key=lambda item: -item.score)
         facets = await self._counted(outcome.facets, scope) if request.facets is not None else None
-        return Found(items=tuple(items[: request.limit]), facets=facets)
+        nodes = sorted(outcome.nodes, key=lambda node: (-node.score, node.id)) if request.graph else None
+        if request.graph and not any(part.spec.graph for part in parts):
+            await scope.warn("no_graph", "none of the collections has a graph: declare `graph: true` and add the documents again")
+        return Found(items=tuple(items[: request.limit]), facets=facets, graph_nodes=None if nodes is None else tuple(nodes))
 
     async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
         """A whole document, passage by passage. Raises SourceNotConfigured when there is none of this id, NotPermitted."""
@@ -137,6 +145,9 @@ class KBHandler:
                 answer = await self._answer(request, spec, made, question, embedder)
                 if not answer.exists:
                     raise SourceNotConfigured(f"collection {spec.id!r} is empty", hint=_how_to_add(spec))
+                if request.graph and spec.graph:
+                    least = least_cosine(embedder.similarity, threshold / 2)
+                    answer = await self._walked(request, spec, made, question, answer, least, outcome)
                 items = _items(spec, answer, embedder)
                 if request.neighbours:
                     items = await self._widened(part, answer.hits, items, request.neighbours)
@@ -172,6 +183,30 @@ class KBHandler:
             scores = fusion.descending([embedder.similarity(hit.cosine) for hit in hits])
             hits = choose.diverse(hits, scores, limit, request.diversity, embedder.similarity)
         return replace(answer, hits=tuple(hits[:limit]))
+
+    async def _walked(
+        self,
+        request: SearchRequest,
+        spec: CollectionSpec,
+        made: Made,
+        question: Question,
+        answer: Answer,
+        least: float,
+        outcome: _Outcome,
+    ) -> Answer:
+        """The answer with what the collection's graph leads to."""
+        with span("graph_search", spec.id) as node:
+            walked = await self._graphs.reach(self._store, spec, made, question, answer, least_cosine=least)
+            outcome.nodes.extend(walked.nodes)
+            node.data |= {
+                "named": list(walked.seeds),
+                "entities": walked.entities,
+                "reached": walked.reached,
+                "walk_ms": round(walked.walk_ms, 2),
+            }
+        if not request.groups:
+            return walked.answer
+        return replace(walked.answer, hits=tuple(choose.grouped(walked.answer.hits, request.groups)))
 
     async def _widened(self, part: _Part, hits: Sequence[Hit], items: Sequence[Item], reach: int) -> tuple[Item, ...]:
         """The items with what stands before and after them in their documents; nothing is told twice."""

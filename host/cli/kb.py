@@ -84,7 +84,15 @@ def add(collection: str, paths: tuple[Path, ...], app: Path, tenant: str, prune:
             await tasks.start(_stops_at_once, tasks.cancel_scope, report)
             async with open_host(app) as host:
                 with progress_bar(report.err) as told:
-                    added = await host.kb.add(collection, files, tenant=tenant, feed=feed, prune=prune, progress=told)
+                    added = await host.kb.add(
+                        collection,
+                        files,
+                        tenant=tenant,
+                        feed=feed,
+                        prune=prune,
+                        progress=told,
+                        delegates=host.delegates(),
+                    )
             tasks.cancel_scope.cancel()
         if added is None:
             message = "interrupted; what was added stays, and the same command goes on with the rest"

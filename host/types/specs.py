@@ -81,8 +81,13 @@ class FieldSpec(Value):
 
 
 class EntitySpec(Value):
-    types: tuple[str, ...] = ()
-    extractor: str = Field(default="builtin", description="`builtin`, or an assistant that names entities and relations")
+    """What the graph of a collection is made of."""
+
+    types: tuple[str, ...] = Field(default=(), description="Kinds of entities to keep; none: all that are found")
+    extractor: str = Field(
+        default="builtin", description="`builtin` (rules), `spacy[:model]`, an assistant, or `mcp:<server>[.<tool>]`"
+    )
+    dictionary: dict[str, tuple[str, ...]] = Field(default={}, description="Names to look for, by their kind")
 
 
 class PermissionSpec(Value):

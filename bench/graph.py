@@ -1,0 +1,184 @@
+"""What the graph of a collection finds, and what it costs.
+
+    python -m bench.graph [--multi FOLDER] [--single FOLDER] [--questions N] [--state FOLDER]
+
+Two sets in BEIR's layout (corpus.jsonl, queries.jsonl, qrels/test.tsv) in one collection, so that there is something to get
+lost in. MULTI's questions need several documents: those of grade 1 are named in the question, those of grade 2 are reached
+through them (by default bench/graph_questions). SINGLE's need one (by default ../shared/data/xquad-en). Adds both through the
+public door, asks every question without the graph and with it, and prints JSON lines: recall of the first and of the second
+documents among the best 2, 5 and 10, and of the single ones with nDCG@10; how many questions gained and lost; and the
+milliseconds that the graph adds to a search. Last the walk alone on a made-up graph of 10,000 nodes and 50,000 edges, and on one
+ten times larger. The embedding is the bundled one: some minutes on two cores, unless STATE keeps what was added.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import re
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+
+from handlers.kb.base import KnowledgeBase, open_kb
+from handlers.kb.embed import EmbedderFactory, register
+from handlers.kb.graph.file import Rows
+from handlers.kb.graph.walk import Graph
+from host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
+from host.ports import Scope
+from host.registry import Registry
+from host.types.search import SearchRequest
+from host.types.specs import CollectionSpec
+from host.types.turn import Identity
+
+HERE = Path(__file__).parent
+CUTS = (2, 5, 10)
+COLLECTION = CollectionSpec(id="bench", graph=True)
+
+
+@dataclass(frozen=True)
+class Question:
+    text: str
+    wanted: Mapping[str, int]  # document → grade
+
+
+def questions(folder: Path, most: int) -> list[Question]:
+    """The first questions of a set that have an answer in it."""
+    texts = {row["_id"]: row["text"] for row in _rows(folder / "queries.jsonl")}
+    wanted: dict[str, dict[str, int]] = {}
+    for line in (folder / "qrels/test.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        question, document, grade = line.split("\t")
+        if int(grade) > 0:
+            wanted.setdefault(question, {})[_file(folder, document)] = int(grade)
+    return [Question(texts[id], answers) for id, answers in wanted.items()][:most]
+
+
+def write(folder: Path, into: Path) -> None:
+    """The documents of a set as files."""
+    for row in _rows(folder / "corpus.jsonl"):
+        heading = f"# {row['title']}\n\n" if row.get("title") else ""
+        path = into / _file(folder, row["_id"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(heading + row["text"], encoding="utf-8")
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _file(folder: Path, document: str) -> str:
+    return f"{folder.name}/{re.sub(r'[^A-Za-z0-9_-]', '_', document)}.md"
+
+
+async def ask(kb: KnowledgeBase, text: str, *, graph: bool) -> tuple[list[str], float]:
+    """The documents found, best first, and the milliseconds that it took."""
+
+    async def unheard(code: str, message: str) -> None:
+        raise AssertionError(message)
+
+    scope = Scope(
+        identity=Identity(),
+        assistant_id="",
+        settings=SearchSettings(),
+        uses=UsesSettings(),
+        now=lambda: datetime.now(UTC),
+        warn=unheard,
+    )
+    request = SearchRequest(type="kb", query=text, collections=("bench",), threshold=0.0, limit=max(CUTS), graph=graph)
+    began = time.perf_counter()
+    found = await kb.search(request, scope)
+    took = (time.perf_counter() - began) * 1000
+    return list(dict.fromkeys(item.document_id for item in found.items)), took
+
+
+def recall(found: Sequence[str], wanted: Sequence[str], cut: int) -> float:
+    return sum(document in found[:cut] for document in wanted) / len(wanted)
+
+
+def ndcg(found: Sequence[str], wanted: Sequence[str]) -> float:
+    gains = sum(1 / math.log2(rank + 2) for rank, document in enumerate(found[:10]) if document in wanted)
+    return gains / sum(1 / math.log2(rank + 2) for rank in range(min(10, len(wanted))))
+
+
+async def compare(kb: KnowledgeBase, name: str, asked: Sequence[Question], grade: int) -> None:
+    """One line for the documents of a grade: what is found of them without and with the graph."""
+    rows = []
+    for question in asked:
+        wanted = [document for document, value in question.wanted.items() if value == grade]
+        if wanted:
+            await ask(kb, question.text, graph=True)  # the vector of the question is in the cache from here on
+            without, with_graph = await ask(kb, question.text, graph=False), await ask(kb, question.text, graph=True)
+            rows.append((wanted, without, with_graph))
+    line: dict[str, object] = {"set": name, "questions": len(rows)}
+    for label, at in (("without", 1), ("with", 2)):
+        scores = {f"recall@{cut}": statistics.fmean(recall(row[at][0], row[0], cut) for row in rows) for cut in CUTS}
+        scores["ndcg@10"] = statistics.fmean(ndcg(row[at][0], row[0]) for row in rows)
+        line[label] = {key: round(value, 3) for key, value in scores.items()}
+    change = [recall(graph[0], wanted, 5) - recall(plain[0], wanted, 5) for wanted, plain, graph in rows]
+    line["gained@5"], line["lost@5"] = sum(value > 0 for value in change), sum(value < 0 for value in change)
+    added = [graph[1] - plain[1] for _, plain, graph in rows]
+    line["ms"] = {
+        "without p50": round(statistics.median(plain[1] for _, plain, _ in rows), 2),
+        "added p50": round(statistics.median(added), 2),
+    }
+    print(json.dumps(line), flush=True)
+
+
+def walk(entities: int, passages: int, edges: int) -> None:
+    chance = random.Random(1)
+    rows = Rows(
+        entities=[(n, f"e{n}", f"e{n}", "term", "") for n in range(entities)],
+        passages=[(n, f"d{n}", 0, "p") for n in range(passages)],
+        mentions=[(chance.randrange(passages), chance.randrange(entities), 1, 0) for _ in range(edges * 4 // 5)],
+        relations=[(chance.randrange(entities), chance.randrange(entities), "", 1) for _ in range(edges // 5)],
+    )
+    began = time.perf_counter()
+    graph = Graph(rows)
+    read = (time.perf_counter() - began) * 1000
+    took = []
+    for _ in range(100):
+        start = {chance.randrange(entities): 1.0, entities + chance.randrange(passages): 1.0}
+        began = time.perf_counter()
+        graph.rank(start)
+        took.append((time.perf_counter() - began) * 1000)
+    took.sort()
+    line = {"walk": f"{entities + passages} nodes, {edges} edges", "p50_ms": round(took[50], 2), "p95_ms": round(took[94], 2)}
+    print(json.dumps({**line, "made_of_rows_ms": round(read, 1)}), flush=True)
+
+
+async def main(multi: Path, single: Path, most: int, state: Path) -> None:
+    embedders: Registry[EmbedderFactory] = Registry("embedding provider")
+    register(embedders)
+    documents = state / "documents"
+    for folder in (multi, single):
+        write(folder, documents)
+    async with open_kb(state / "kb", {"bench": COLLECTION}, embedders, KBStorageSettings(idle_s=20)) as kb:
+        began = time.perf_counter()
+        report = await kb.add("bench", [documents])
+        added = {"documents": len(report.files), "failed": report.failed, "seconds": round(time.perf_counter() - began, 1)}
+        print(json.dumps({"added": added}), flush=True)
+        asked = questions(multi, most)
+        await compare(kb, f"{multi.name}: named in the question", asked, 1)
+        await compare(kb, f"{multi.name}: reached through another", asked, 2)
+        await compare(kb, f"{single.name}: one document", questions(single, most), 1)
+    walk(6_000, 4_000, 50_000)
+    walk(60_000, 40_000, 500_000)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--multi", type=Path, default=HERE / "graph_questions")
+    parser.add_argument("--single", type=Path, default=HERE.parents[1] / "shared/data/xquad-en")
+    parser.add_argument("--questions", type=int, default=300)
+    parser.add_argument("--state", type=Path)
+    said = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        anyio.run(main, said.multi, said.single, said.questions, said.state or Path(folder))

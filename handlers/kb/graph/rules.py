@@ -1,0 +1,285 @@
+"""The built-in extraction of entities and relations: names, codes and quotations found by rules, names that are known found
+by their spelling, and relations between what one sentence speaks of. Pure; it loads no model.
+
+In scripts with capitals a run of capitalised words is a name. Elsewhere there is less to go by: names that are known (titles of
+documents, the declared dictionary) are looked up, in Hebrew and Arabic also behind the letters that are written together with a
+word, in Chinese and Japanese inside the text; and there are quotations, codes, names in Latin letters, names in katakana,
+acronyms with gershayim.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from handlers.kb.graph.names import CODE, LONGEST, TITLES, key_of, kind_of
+
+LONGEST_RUN = 6  # words of a known name
+FARTHEST = 12  # words between two names that are related
+_SMALL_WORDS = 0.15  # share of German's commonest words from which a text counts as German: a single noun is no name there
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mention:
+    """An entity that a passage speaks of, and how often."""
+
+    key: str
+    name: str
+    kind: str
+    count: int = 1
+    description: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """Two entities, by their keys, that a passage relates; `words` say how, where they are few."""
+
+    source: str
+    target: str
+    words: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extracted:
+    """What a passage speaks of. `about`: the key of what its document is about."""
+
+    mentions: tuple[Mention, ...] = ()
+    links: tuple[Link, ...] = ()
+    about: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """Names that are looked up, by key → (name, kind); first those `beside`."""
+
+    names: Mapping[str, tuple[str, str]]
+    beside: Known | None = None
+
+    def get(self, text: str) -> tuple[str, str, str] | None:
+        key = key_of(text)
+        return self._by_key(key) if len(key) > 1 else None
+
+    def _by_key(self, key: str) -> tuple[str, str, str] | None:
+        there = self.beside._by_key(key) if self.beside else None
+        return there or ((key, *self.names[key]) if key in self.names else None)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A name in a sentence: where it begins and ends in it."""
+
+    start: int
+    end: int
+    key: str
+    name: str
+    kind: str
+
+
+def extract(text: str, title: str, known: Known) -> Extracted:
+    """The entities of a passage and what it says of two of them. `title` is that of its document, an entity itself."""
+    sentences = [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
+    about = key_of(title)
+    if about:
+        known = Known(names={about: (_shown(title), "term")}, beside=known)
+    noisy = _nouns_have_capitals(sentences)
+    counts: Counter[str] = Counter()
+    seen: dict[str, tuple[str, str]] = {}
+    links: dict[Link, None] = {}
+    for sentence in sentences:
+        found = _apart([*_known(sentence, known), *_marked(sentence), *_capitalised(sentence, single=not noisy)])
+        for one in found:
+            counts[one.key] += 1
+            if one.key not in seen or seen[one.key][1] == "term":
+                seen[one.key] = (one.name, one.kind)
+        links.update(dict.fromkeys(_links(sentence, found)))
+    if about:
+        counts[about] += 1
+        seen.setdefault(about, (title.strip()[:LONGEST], "term"))
+    same = _short_for(seen)
+    merged: Counter[str] = Counter()
+    for key, count in counts.items():
+        merged[same.get(key, key)] += count
+    return Extracted(
+        mentions=tuple(
+            Mention(key=key, name=seen[key][0], kind=seen[key][1], count=count) for key, count in sorted(merged.items())
+        ),
+        links=tuple(
+            Link(source=source, target=target, words=link.words)
+            for link in links
+            if (source := same.get(link.source, link.source)) != (target := same.get(link.target, link.target))
+        ),
+        about=about,
+    )
+
+
+def names_in(question: str, known: Known) -> list[str]:
+    """Keys of the entities that a question names, in any case: those that are known, the longest first where they overlap."""
+    return list(dict.fromkeys(one.key for one in _apart(_known(question, known))))
+
+
+# ------------------------------------------------------------------------------------------------ where names are
+
+_SHORT = "".join(rf"(?<!\b{word}\.)" for word in ("Dr", "Mr", "Mrs", "Ms", "St", "Prof", "No", "vs"))  # no sentence ends there
+_SENTENCE = re.compile(rf"(?<=[。！？])|(?<=[^\sA-Z.][.!?]){_SHORT}[\"'”’)]*\s+(?=\S)|\n+")
+_WORD = re.compile(r"\w+(?:[.'’&/־-]\w+)*(?:\.(?=\s+\w\.))?")
+_QUOTED = re.compile("[“„«《「『]([^“”„«»《》「」『』\n]{2,60})[”“»》」』]")
+_KATAKANA = re.compile(r"[\u30a0-\u30ff]{3,}(?:[・＝][\u30a0-\u30ff]{2,})*")
+_GERSHAYIM = re.compile('[\u05d0-\u05ea]{1,6}["״][\u05d0-\u05ea]{1,2}(?![\u05d0-\u05ea])')
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]+")
+_PREFIXES = re.compile("^(?:[והבכלמש]{1,3}|وال|بال|ال|و|ب|ل)(?=.{2})")
+_LATIN_LIKE = re.compile(r"[^\W\d_]")
+# fmt: off
+_JOINING = frozenset({
+    "of", "de", "la", "le", "del", "della", "da", "di", "du", "des", "von", "van", "der", "den", "und", "y", "al", "bin",
+    "ibn", "&",
+})
+_COMMON = frozenset({
+    "a", "an", "the", "this", "that", "these", "those", "it", "its", "he", "she", "they", "we", "you", "i", "his", "her",
+    "their", "our", "your", "my", "in", "on", "at", "by", "for", "from", "with", "of", "to", "as", "and", "or", "but", "if",
+    "when", "while", "where", "what", "who", "whom", "whose", "which", "why", "how", "is", "are", "was", "were", "be",
+    "been", "do", "does", "did", "has", "have", "had", "there", "here", "then", "after", "before", "during", "since",
+    "until", "although", "though", "because", "so", "not", "no", "yes", "one", "two", "three", "first", "second", "most",
+    "many", "some", "all", "each", "both", "other", "another", "more", "also", "however", "such", "between", "among",
+    "under", "over", "about", "into", "through", "can", "may", "will", "would", "should", "must", "january", "february",
+    "march", "april", "june", "july", "august", "september", "october", "november", "december", "monday", "tuesday",
+    "wednesday", "thursday", "friday", "saturday", "sunday", "name", "use", "see", "note", "according", "der", "die", "das",
+    "ein", "eine", "und", "el", "los", "las", "un", "una", "les", "des", "une", "it's", "he's",
+})
+_GERMAN = frozenset({
+    "der", "die", "das", "und", "ist", "nicht", "mit", "ein", "eine", "einer", "einen", "dem", "den", "des", "im", "auf", "für",
+    "sich", "auch", "zu", "von", "wird", "bei", "aus", "nach", "wurde", "sind", "als", "oder",
+})
+# fmt: on
+
+
+def _capitalised(sentence: str, *, single: bool) -> Iterator[_Found]:
+    """Runs of capitalised words, with the small words that join them; `single`: one word alone may be a name."""
+    words = list(_WORD.finditer(sentence))
+    at = 0
+    while at < len(words):
+        if not _is_capitalised(words[at].group()):
+            at += 1
+            continue
+        last = at
+        while (follower := _continued(sentence, words, last)) is not None:
+            last = follower
+        first = at
+        at = last + 1
+        while first <= last and words[first].group().casefold() in _COMMON | TITLES:
+            first += 1  # the first word of a sentence, a month, or how somebody is addressed
+        while last >= first and words[last].group().casefold() in _COMMON:
+            last -= 1
+        if first > last or (first == last and not single and not CODE.fullmatch(words[first].group())):
+            continue
+        start, end = words[first].start(), words[last].end()
+        name = sentence[start:end].rstrip(".'’")
+        key = key_of(name)
+        if len(key) > 1 and len(name) <= LONGEST and not key.isdigit():
+            before = words[first - 1].group() if first else ""
+            yield _Found(start, end, key, _shown(name), kind_of(name, before, sentence[end : end + 60]))
+
+
+def _continued(sentence: str, words: list[re.Match[str]], last: int) -> int | None:
+    """The next word of a name: a capitalised one right behind, or behind up to two joining ones."""
+    if CODE.fullmatch(words[last].group()):
+        return None
+    for ahead in range(1, 4):
+        if last + ahead >= len(words):
+            return None
+        gap = sentence[words[last + ahead - 1].end() : words[last + ahead].start()]
+        if gap.strip(" ") not in ("", "."):
+            return None
+        word = words[last + ahead].group()
+        if _is_capitalised(word) or (word.isdigit() and len(word) < 4 and ahead == 1):
+            return last + ahead
+        if word.casefold() not in _JOINING | {"the"}:
+            return None
+    return None
+
+
+def _marked(sentence: str) -> Iterator[_Found]:
+    """What the writing itself sets apart: quotations, codes, and the forms that names have in scripts without capitals."""
+    for pattern, kind in (
+        (_QUOTED, "work"),
+        (CODE, "code"),
+        (_KATAKANA, "term"),
+        (_GERSHAYIM, "organization"),
+    ):
+        for match in pattern.finditer(sentence):
+            name = match.group(match.lastindex or 0)
+            around = sentence[max(0, match.start() - 1) : match.start()] + sentence[match.end() : match.end() + 1]
+            if kind == "code" and (len(name) < 3 or any(sign.isalnum() or sign == "_" for sign in around)):
+                continue
+            key = key_of(name)
+            if len(key) > 1:
+                yield _Found(match.start(), match.end(), key, _shown(name), kind)
+
+
+def _known(sentence: str, known: Known) -> Iterator[_Found]:
+    """Known names, however they are written: runs of words, and in text without spaces any run of signs."""
+    words = list(_WORD.finditer(sentence))
+    for first in range(len(words)):
+        for last in range(min(len(words), first + LONGEST_RUN) - 1, first - 1, -1):
+            run = sentence[words[first].start() : words[last].end()]
+            found = known.get(run) or (known.get(_PREFIXES.sub("", run)) if _PREFIXES.match(run) else None)
+            if found and not (first == last and run.casefold() in _COMMON):
+                yield _Found(words[first].start(), words[last].end(), *found)
+                break
+    for stretch in _UNSPACED.finditer(sentence):
+        signs = stretch.group()
+        for start in range(len(signs)):
+            for length in range(min(12, len(signs) - start), 1, -1):
+                if found := known.get(signs[start : start + length]):
+                    yield _Found(stretch.start() + start, stretch.start() + start + length, *found)
+                    break
+
+
+def _apart(found: list[_Found] | Iterator[_Found]) -> list[_Found]:
+    """Names that do not overlap, in their order; the longer counts, then the one that was found first."""
+    kept: list[_Found] = []
+    for one in sorted(found, key=lambda one: one.start - one.end):
+        if all(one.end <= other.start or other.end <= one.start for other in kept):
+            kept.append(one)
+    return sorted(kept, key=lambda one: one.start)
+
+
+def _links(sentence: str, found: list[_Found]) -> Iterator[Link]:
+    """Neighbours in one sentence are related; by the words between them, where these are few and say something."""
+    for one, other in pairwise(found):
+        between = _WORD.findall(sentence[one.end : other.start])
+        if one.key == other.key or len(between) > FARTHEST:
+            continue
+        telling = [word for word in between if len(word) > 2 and word.casefold() not in _COMMON]
+        words = " ".join(between) if telling and len(between) <= 6 else ""
+        yield Link(source=one.key, target=other.key, words=words)
+
+
+def _short_for(seen: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """A last name alone stands for the one person of the passage who has it: short key → full key."""
+    ends: dict[str, set[str]] = {}
+    for key in seen:
+        words = key.split()
+        if 2 <= len(words) <= 4:
+            ends.setdefault(words[-1], set()).add(key)
+    return {
+        short: next(iter(full))
+        for short, full in ends.items()
+        if len(full) == 1 and short in seen and seen[next(iter(full))][1] in ("person", "term")
+    }
+
+
+def _is_capitalised(word: str) -> bool:
+    return word[0].isupper() and _LATIN_LIKE.match(word) is not None
+
+
+def _nouns_have_capitals(sentences: list[str]) -> bool:
+    """Whether the text is German, by its small words."""
+    words = [word.casefold() for sentence in sentences for word in _WORD.findall(sentence)]
+    return len(words) >= 8 and sum(word in _GERMAN for word in words) / len(words) > _SMALL_WORDS
+
+
+def _shown(name: str) -> str:
+    return " ".join(name.split())[:LONGEST]
