@@ -38,6 +38,7 @@ from handlers.kb.base import KnowledgeBase
 from handlers.kb.client import KBClient
 from handlers.kb.embed import BuiltinEmbedder, EmbedderFactory
 from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
+from handlers.kb.graph.base import Graphs
 from handlers.kb.ingest import made_with
 from handlers.kb.language import language_of
 from handlers.kb.store import Incoming, Passage, packed
@@ -146,7 +147,7 @@ async def product(collection: Collection, vectors: Vectors, state: Path) -> tupl
         for id, text in collection.documents.items():
             passage = Passage(passage="1", content=text, text=text, vector=packed(vectors.documents[id]))
             await client.put(spec.id, made, Incoming(document=id, title="", fingerprint="1", passages=(passage,)))
-        kb = KnowledgeBase(client, {spec.id: spec}, embedders, KBStorageSettings())
+        kb = KnowledgeBase(client, {spec.id: spec}, embedders, KBStorageSettings(), Graphs(state / "graphs"))
         return await asked(collection, kb)
     finally:
         await client.stop_worker()
