@@ -232,6 +232,18 @@ BUILT: dict[str, dict[str, Any]] = {
     },
     "products with a rating": {"model": "product", "wheres": [{"field": "rating", "op": "not null", "value": None}]},
     "products with stock": {"model": "product", "wheres": [{"field": "stock", "op": ">", "value": 0}]},
+    "my next order": {
+        "model": "order",
+        "wheres": [{"field": "ordered_at", "op": ">=", "value": "2026-11-12 10:00:00"}],
+        "limit": 1,
+    },
+    "products released in the 2010s": {
+        "model": "product",
+        "wheres": [
+            {"field": "released_at", "op": ">=", "value": "2010-01-01"},
+            {"field": "released_at", "op": "<", "value": "2020-01-01"},
+        ],
+    },
     "customers who joined next month": {
         "model": "customer",
         "wheres": [
@@ -267,6 +279,7 @@ TRAPS: dict[str, str] = {
     "march of the penguins": "no month",
     "may the force be with you": "no month",
     "newer is not always better": "no date",
+    "the most popular brand": "no order of records",
     "older than the hills": "no date",
     "up to you": "no limit",
     "the price of freedom is high": "a field without a value",
@@ -363,6 +376,55 @@ def test_a_question_that_says_nothing_about_the_models_asks_for_nothing() -> Non
     assert [reading.asks for reading in readings("thank you")] == [False, False, False]
     assert [reading.asks for reading in readings("how many products do we have")] == [True]
     assert all(reading.asks for reading in readings("show me everything"))
+
+
+FLIGHT = ModelSpec.model_validate(
+    {
+        "id": "flight",
+        "name": "Flight",
+        "table": {"name": "flight"},
+        "columns": [
+            {"name": "id", "type": "ID"},
+            {"name": "origin", "type": "string"},
+            {"name": "destination", "type": "string"},
+            {"name": "minutes", "type": "integer", "label": "Duration"},
+            {"name": "departs_at", "type": "datetime", "label": "Departure"},
+        ],
+        "values": [{"origin": "Oslo", "destination": "Rome"}, {"origin": "Rome", "destination": "Oslo"}],
+    }
+)
+
+
+def flights(question: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """The conditions of a question about flights, and what was read otherwise."""
+    (reading,) = read_question(question, [offers_of({"flight": FLIGHT})["flight"]], vocabulary("en"), NOW, LEXICONS)
+    return [where.wire() for where in reading.dsl.wheres], reading.notes
+
+
+def test_the_word_before_a_value_says_which_of_two_fields_has_it() -> None:
+    wheres, notes = flights("flights from Oslo to Rome")
+    assert wheres == [
+        {"field": "origin", "op": "=", "value": "Oslo"},
+        {"field": "destination", "op": "=", "value": "Rome"},
+    ]
+    assert notes == ()
+
+
+def test_a_value_of_two_fields_of_which_none_is_said_is_looked_for_in_both_and_that_is_said() -> None:
+    wheres, notes = flights("flights Oslo")
+    either = [{"field": "destination", "op": "=", "value": "Oslo"}, {"field": "origin", "op": "=", "value": "Oslo"}]
+    assert wheres == [{"or": either}]
+    assert notes == ("'Oslo' was looked for in destination and origin",)
+
+
+def test_a_length_in_another_unit_than_the_field_is_converted() -> None:
+    assert flights("flights longer than 2 hours")[0] == [{"field": "minutes", "op": ">", "value": 120}]
+
+
+def test_a_month_without_a_year_is_the_nearest_where_dates_lie_ahead() -> None:
+    assert flights("flights in December")[0][0] == {"field": "departs_at", "op": ">=", "value": "2026-12-01 00:00:00"}
+    (orders,) = readings("orders in December")
+    assert orders.dsl.wheres[0].value == "2025-12-01 00:00:00"
 
 
 WORDS = sorted({word for questions in (PLACED, ORDERED, BUILT, TRAPS) for question in questions for word in question.split()})

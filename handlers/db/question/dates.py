@@ -84,6 +84,11 @@ def year(now: datetime, number: int) -> Span:
     return current(midnight(now).replace(year=number, month=1, day=1), "year")
 
 
+def years(now: datetime, first: int, count: int) -> Span:
+    start = year(now, first).start
+    return Span(start, shifted(start, "year", count))
+
+
 def month(now: datetime, number: int, in_year: int | None) -> Span:
     """That month of the year; without a year the latest that has begun."""
     within = in_year or (now.year if number <= now.month else now.year - 1)

@@ -131,7 +131,7 @@ class Lexicon:
 
     def _pieces(self, token: Token) -> list[tuple[Token, Token]]:
         if token.kind != "word" or self._knows(token.norm):
-            return [(token, token)]
+            return [(token, self._same_root(token))]
         if parted := self._parted(token):
             return [(piece, piece) for piece in parted]
         if (meant := self._meant(token.norm)) or len(token.norm) != len(token.text):
@@ -143,6 +143,14 @@ class Lexicon:
                 second = replace(token, text=token.text[len(prefix) :], norm=rest)
                 return [(first, first), (second, replace(second, norm=meant))]
         return [(token, token)]
+
+    def _same_root(self, token: Token) -> Token:
+        """A word that is known only as a form of another, or what it is a misspelling of: "delaied" of "delayed"."""
+        root = self.vocabulary.root
+        if token.norm in self._known or self.vocabulary.stem(token.norm) in self._known:
+            return token
+        meant = nearest(token.norm, self.words)
+        return replace(token, norm=meant) if meant and root(meant) == root(token.norm) else token
 
     def _meant(self, word: str) -> str | None:
         return nearest(word, self.words) or nearest(self.vocabulary.stem(word), self.words)
@@ -232,6 +240,8 @@ def _add_field(made: Lexicon, candidate: Field) -> None:
         made.add(phrase_of(name), FieldRef(candidate), plural=True, forms=True)
     for option in candidate.options:
         _add_value(made, candidate, option)
+        for ending in made.vocabulary.file.adverbs:
+            made.add(phrase_of(option + ending), ValueRef(candidate, option), plural=False)
 
 
 def _add_value(made: Lexicon, candidate: Field, value: str) -> None:
@@ -239,15 +249,15 @@ def _add_value(made: Lexicon, candidate: Field, value: str) -> None:
     # A value that is a word such as "in", or a mere number or letter, would be found in questions that do not mean it.
     code = len(phrase) > 1 and any(word.isdecimal() and len(word) > 2 for word in phrase)  # "SO-10744"
     function = made.vocabulary.function_words
-    if not code and all(word in function or word.replace(".", "").isdecimal() or len(word) < 2 for word in phrase):
+    chosen = len(phrase) > 1 and bool(candidate.options)  # "no-show", "on time"
+    if not (code or chosen) and all(word in function or word.replace(".", "").isdecimal() or len(word) < 2 for word in phrase):
         return
     if made.is_kind(candidate, "name") and 1 < len(phrase) <= LONGEST_NAME:
         for word in phrase:
             there = made.parts.setdefault(word, [])
             if len(word) > 2 and candidate not in there:
                 there.append(candidate)
-    own = "." not in candidate.name  # "noise cancelling" says nothing of cancelled orders
-    made.add(phrase, ValueRef(candidate, value), plural=made.is_category(candidate), forms=own and bool(candidate.options))
+    made.add(phrase, ValueRef(candidate, value), plural=made.is_category(candidate))
 
 
 class Lexicons:

@@ -30,6 +30,7 @@ from handlers.db.question.meanings import (
     Not,
     OrderWord,
     OtherModel,
+    Per,
     Period,
     Postfix,
     SortBy,
@@ -44,7 +45,7 @@ from host.types.search import Order, Where
 # Words that speak about other words: alone they are reported, but there is no use in searching for them.
 ABOUT_OTHERS: tuple[type[Meaning], ...] = (
     *(Compare, Postfix, Between, BetweenAnd, Superlative, OrderWord, SortBy, Direction, Top, First, Not, Link),
-    *(DateRelation, Period, Ago, Condition),
+    *(DateRelation, Period, Ago, Condition, Per),
 )
 
 
@@ -108,10 +109,7 @@ def read_for(tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> Readin
 def _meant(readings: list[Reading]) -> list[Reading]:
     named = [reading for reading in readings if reading.named_at is not None]
     if named:
-        # What is named first is what is asked for, unless another one explains every word: "customer orders".
-        first = min(named, key=lambda reading: reading.named_at or 0)
-        whole = [reading for reading in named if not reading.unplaced]
-        return [first if first in whole or not whole else whole[0]]
+        return [min(named, key=lambda reading: reading.named_at or 0)]  # what is named first is what is asked for
 
     def fit(reading: Reading) -> tuple[int, bool, int, int, int]:
         return len(reading.unplaced), not reading.fits_person, reading.far, -reading.effects, reading.lead

@@ -6,6 +6,8 @@ from handlers.db.question import dates
 from handlers.db.question.cursor import NUMBERS, Cursor, Draft
 from handlers.db.question.meanings import (
     And,
+    Between,
+    Compare,
     Contains,
     DateRelation,
     Direction,
@@ -21,6 +23,7 @@ from handlers.db.question.meanings import (
 )
 from handlers.db.question.rules_number import TIMES, between, compare, compared_date, date_led, postfixed
 from handlers.db.schema import Field
+from host.types.search import Where
 
 LONGEST_LITERAL = 5  # words of a value that is not known
 
@@ -58,8 +61,25 @@ def values(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | None
         end = cursor.at(end)[1]
     many = len(listed) > 1
     op = ("not in" if many else "!=") if negated else ("in" if many else "=")
-    draft.add(chosen.field.name, op, listed if many else listed[0])
+    also = _fields_alike(cursor, found, chosen, listed) if of is None and not named else []
+    if not also:
+        draft.add(chosen.field.name, op, listed if many else listed[0])
+        return end
+    each = [Where(field=name, op=op, value=listed if many else listed[0]) for name in (chosen.field.name, *also)]
+    draft.wheres += each if negated else [Where(any_of=tuple(each))]
+    draft.notes.append(f"{cursor.text(i, end)!r} was looked for in {' and '.join(where.field for where in each)}")
     return end
+
+
+def _fields_alike(cursor: Cursor, found: list[ValueRef], chosen: ValueRef, listed: list[str]) -> list[str]:
+    """Other fields of the same record that have these values too, and of which none is said: "flights Oslo". What is called
+    as the value of another field ("Apple") does not count."""
+    path = chosen.field.name.rpartition(".")[0]
+    if chosen.field.options or cursor.lexicon.is_kind(chosen.field, "name"):
+        return []
+    near = [value.field for value in found if value.field.name.rpartition(".")[0] == path and value.value in listed]
+    others = [field for field in near if field.name != chosen.field.name and not field.options]
+    return [field.name for field in others if not cursor.lexicon.is_kind(field, "name")]
 
 
 def prepositioned(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> int | None:
@@ -126,6 +146,9 @@ def _alone(cursor: Cursor, draft: Draft, field: Field, after: int, at: int, nega
         return found[1]
     if negated and field.nullable and not cursor.is_(after, Link, Equals):
         draft.add(field.name, "null")
+        return after
+    if negated and field.kind == "integer" and not cursor.is_(after, Link, Equals, Compare, Between):
+        draft.add(field.name, "=", 0)  # "no renewals"
         return after
     return None
 

@@ -11,6 +11,7 @@ from handlers.db.question.meanings import (
     Filler,
     Link,
     ModelRef,
+    OrderWord,
     Per,
     RelationRef,
     SortBy,
@@ -31,14 +32,14 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if any(word.function == "count" for word in words):
         return _count(cursor, draft, end)
     function = words[0].function
-    at = end
+    at, model = end, None
     while cursor.is_(at, Filler, Link, FigureWord, ModelRef) and not cursor.is_(at, FieldRef):
-        if cursor.is_(at, ModelRef) and draft.named_at is None:  # "average order value"
-            draft.named_at = at
+        model = at if cursor.is_(at, ModelRef) else model  # "average order value"
         at = cursor.at(at)[1]
     named = next((one.field for one in cursor.all(at, FieldRef) if _measured(cursor, one.field, function)), None)
     if named is not None and cursor.number(cursor.past(cursor.at(at)[1], Link)) is None:
         draft.figure(function, named.name)
+        draft.named_at = model if draft.named_at is None else draft.named_at
         return cursor.at(at)[1]
     if draft.mention is not None and _measured(cursor, draft.mention, function) and not draft.aggregates:
         draft.figure(function, draft.mention.name)  # "the price on average"
@@ -49,7 +50,9 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
 def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "per genre", "by city", "for each airline". What may also sort ("by") groups only where a number is asked for."""
     asked = any(cursor.is_(at, FigureWord) for at in range(len(cursor.tokens)))
-    if not cursor.is_(i, Per, SortBy) or (cursor.is_(i, SortBy) and not asked):
+    ordered = any(cursor.is_(at, OrderWord, Superlative) for at in range(len(cursor.tokens)))
+    clear = not cursor.is_(i, SortBy) and cursor.at(i)[1] == i + 1 and not ordered  # "the newest per author" is no number
+    if not cursor.is_(i, Per, SortBy) or not (asked or clear):
         return None
     at = cursor.past(cursor.at(i)[1], Filler, most=1)
     named = [one.field for one in cursor.all(at, FieldRef) if not one.field.long and not cursor.many(one.field)]

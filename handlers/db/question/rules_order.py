@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from handlers.db.question import dates
 from handlers.db.question.cursor import Cursor, Draft
 from handlers.db.question.meanings import (
     Direction,
@@ -34,7 +35,7 @@ def limit(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if number is not None and cursor.is_(i, OrderWord) and not cursor.time_unit(number[1]) and order_words(cursor, draft, i):
         draft.limit = number[0]
         return number[1]
-    if cursor.is_(i, Period) and _last_records(cursor, draft, lead):
+    if cursor.is_(i, Period) and _last_records(cursor, draft, lead, {period.which for period in cursor.all(i, Period)}):
         return number[1] if number else lead
     count = cursor.whole(i, MOST)
     if count is None or i - 1 in draft.idle or not _counts_records(cursor, count[1]):
@@ -53,6 +54,10 @@ def order_words(cursor: Cursor, draft: Draft, i: int) -> int | None:
             if draft.limit is None and (draft.singular or (draft.person and draft.named_at is None) or _one(cursor, field[1])):
                 draft.limit = 1
             return field[1]
+    behind = cursor.at(i)[1]
+    texts = [one for one in cursor.all(behind, FieldRef) if one.field.kind == "text"]
+    if texts and not cursor.is_(behind, ModelRef, ValueRef):
+        return None  # "the most popular genre" is no order of records
     for word in cursor.all(i, OrderWord):
         if _sort_by_kind(cursor, draft, word.kinds, word.order):
             end = cursor.at(i)[1]
@@ -127,15 +132,17 @@ def _orders(cursor: Cursor) -> bool:
     return any(cursor.is_(i, OrderWord, SortBy, Superlative) for i in range(len(cursor.tokens)))
 
 
-def _last_records(cursor: Cursor, draft: Draft, at: int) -> bool:
-    """ "the last 5 orders", "my last order"."""
+def _last_records(cursor: Cursor, draft: Draft, at: int, which: set[str]) -> bool:
+    """ "the last 5 orders", "my last order", "my next appointment"."""
     period = cursor.whole(at, MOST)
     day, model = cursor.lexicon.day_field, cursor.take(period[1] if period else at, ModelRef)
-    if day is None or model is None:
+    if day is None or model is None or "this" in which:
         return False
     last = cursor.tokens[model[1] - 1].norm
     singular = cursor.lexicon.vocabulary.stem(last) == last
-    draft.sort(day.name, "desc")
+    if "next" in which:
+        draft.add(day.name, ">=", dates.stored(cursor.now, day.kind))
+    draft.sort(day.name, "asc" if "next" in which else "desc")
     draft.limit = period[0] if period else 1 if singular else draft.limit
     return True
 

@@ -75,8 +75,16 @@ def span(cursor: Cursor, i: int, *, said: bool, year: bool) -> tuple[Span, int] 
         return found
     if said and not cursor.is_(i - 1, Single) and (weekday := cursor.take(i, Weekday)):
         return dates.weekday(now, weekday[0].number, before_today=False), weekday[1]
-    number = _year(cursor, i) if year else None
+    number = _year(cursor, i) if year or _decade(cursor, i) else None
+    if number and _decade(cursor, i):
+        return dates.years(now, number, 10), i + 2
     return (dates.year(now, number), i + 1) if number else None
+
+
+def _decade(cursor: Cursor, i: int) -> bool:
+    """ "1990s": the number and its ending are one word."""
+    ended = i + 1 < len(cursor.tokens) and cursor.tokens[i + 1].norm in cursor.lexicon.vocabulary.file.dates.decades
+    return ended and cursor.tokens[i].group == cursor.tokens[i + 1].group and cursor.tokens[i].norm.endswith("0")
 
 
 def _year(cursor: Cursor, i: int) -> int | None:

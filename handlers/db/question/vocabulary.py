@@ -109,6 +109,7 @@ class DateWords(Value):
     weekdays: tuple[Words, ...]
     unclear: Words = ()
     ordinals: Words = ()
+    decades: Words = ()
 
 
 class LanguageFile(Value):
@@ -120,6 +121,7 @@ class LanguageFile(Value):
     endings: tuple[tuple[str, str], ...] = ()
     endings_kept: Words = ()
     forms: tuple[tuple[str, str], ...] = ()
+    adverbs: Words = ()
     prefixes: dict[str, str] = {}
     kinds: dict[str, Words]
     persons: Words = ()
