@@ -1,40 +1,94 @@
-"""Measures the knowledge base: hybrid search with a filter on 100,000 passages, and adding documents.
+"""Measures the knowledge base: hybrid search with a filter at several sizes, adding, many searches at once, and real text.
 
-    python -m bench.kb [passages]
+    python -m bench.kb [passages ...] [--large]
 
-Searches go the way of a turn, to the worker process and back, without the embedding; their floor is the bare engine in this
-process, asked for the same with its own fusion, on the same files. Adding is compared with embedding the same texts.
+Without sizes: 1,000, 10,000 and 100,000 passages; `--large` adds 300,000. Searches go through the door of a turn,
+`KnowledgeBase.search`, to the worker process and back, with the question's vector at hand; their floor is the bare engine
+in this process, asked for the same with its own fusion on a copy of the same files, the two in turns. Figures are JSON lines on
+standard output; the cost against size is a table on standard error.
 """
 
 from __future__ import annotations
 
+import argparse
+import math
 import random
+import shutil
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 import qdrant_edge as engine
 
 from bench.figures import figure
-from handlers.kb.base import open_kb
+from handlers.kb.base import KnowledgeBase, open_kb
 from handlers.kb.client import KBClient
-from handlers.kb.embed import BuiltinEmbedder, EmbedderFactory, register
-from handlers.kb.store import Incoming, Made, Passage, Question, packed
-from host.config.schema import KBStorageSettings
+from handlers.kb.embed import BuiltinEmbedder, EmbedderFactory
+from handlers.kb.folder import Folder, folder_of
+from handlers.kb.store import Incoming, Made, Passage, packed
+from host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
+from host.ports import Embedder, Scope
 from host.registry import Registry
-from host.types.specs import CollectionSpec
+from host.types.search import SearchRequest
+from host.types.specs import AnalyserSpec, CollectionSpec, EmbeddingSpec
+from host.types.turn import Identity
 
 MADE = Made(provider="bench", model="random", dimensions=384, language="english", tenanted=True)
+SPEC = CollectionSpec(
+    id="bench", embedding=EmbeddingSpec(provider="bench"), analyser=AnalyserSpec(language="english"), tenant_field="tenant"
+)
 TENANTS = 50  # a filter lets 2 % pass
 TOGETHER = 200  # passages in a document
 ROUNDS = 300
-DOCUMENTS = 40
+AT_ONCE = (1, 8, 32)
 VOCABULARY, COMMONEST = 20_000, 30  # words by rank, without the commonest (stop words)
+
+
+@dataclass(frozen=True)
+class Asked:
+    vector: list[float]
+    words: str
+    tenant: str
+
+
+@dataclass
+class Cost:
+    """One line of the table."""
+
+    passages: int
+    added: float  # passages a second
+    bare_added: float
+    p50: float  # ms
+    p95: float
+    bare_p50: float
+    memory_mb: float
+    disk_mb: float
+
+
+class Prepared:
+    """An embedder whose question was embedded before."""
+
+    provider, model, dimensions = MADE.provider, MADE.model, MADE.dimensions
+
+    def __init__(self) -> None:
+        self.vectors: dict[str, list[float]] = {}
+
+    async def embed_query(self, text: str, /) -> list[float]:
+        return self.vectors[text]
+
+    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+        raise NotImplementedError("documents are put with their vectors")
+
+    def similarity(self, cosine: float, /) -> float:
+        return (cosine + 1) / 2
 
 
 def vector(chance: random.Random) -> list[float]:
@@ -47,117 +101,278 @@ def text(chance: random.Random, words: int = 60) -> str:
     return " ".join(f"word{int(COMMONEST * ratio ** chance.random()) - COMMONEST}" for _ in range(words))
 
 
-async def filled(client: KBClient, passages: int, chance: random.Random) -> None:
-    vectors = [packed(vector(chance)) for _ in range(5000)]
+def documents(passages: int, chance: random.Random) -> list[Incoming]:
+    vectors = [packed(vector(chance)) for _ in range(2000)]
+    made = []
     for start in range(0, passages, TOGETHER):
-        made = []
-        for number in range(start, min(start + TOGETHER, passages)):
-            said = text(chance)
-            made.append(Passage(passage=str(number), content=said, text=said, vector=chance.choice(vectors)))
-        number = start // TOGETHER
-        document = Incoming(
-            document=f"{number}.md", title="Bench", fingerprint="1", passages=tuple(made), tenant=f"t{number % TENANTS}"
-        )
-        await client.put("bench", MADE, document)
+        texts = [text(chance) for _ in range(min(TOGETHER, passages - start))]
+        parts = [Passage(passage=str(n), content=said, text=said, vector=chance.choice(vectors)) for n, said in enumerate(texts)]
+        tenant = f"t{start // TOGETHER % TENANTS}"
+        made.append(Incoming(document=f"{start}.md", title="Bench", fingerprint="1", passages=tuple(parts), tenant=tenant))
+    return made
 
 
-async def middle(rounds: int, ask: Callable[[], Awaitable[object]]) -> float:
-    """The median time of `ask` in milliseconds."""
-    times = []
-    for _ in range(rounds):
-        began = time.perf_counter()
-        await ask()
-        times.append((time.perf_counter() - began) * 1000)
-    return statistics.median(times)
+def scope(tenant: str) -> Scope:
+    async def warn(_code: str, message: str) -> None:
+        raise RuntimeError(message)
+
+    return Scope(
+        identity=Identity(tenant_id=tenant),
+        assistant_id="bench",
+        settings=SearchSettings(),
+        uses=UsesSettings(),
+        now=lambda: (_ for _ in ()).throw(RuntimeError("no search needs the time")),
+        warn=warn,
+    )
 
 
-async def searching(state: Path, passages: int) -> None:
-    chance = random.Random(1)
-    client = KBClient(state, idle_s=600)
-    began = time.perf_counter()
-    await client.usage("bench", None)
-    figure("knowledge base worker started on demand", (time.perf_counter() - began) * 1000, "ms")
-    began = time.perf_counter()
-    await filled(client, passages, chance)
-    figure("passages stored, embedded before", passages / (time.perf_counter() - began), "passages/s")
-    questions = [(vector(chance), text(chance, 6), f"t{chance.randrange(TENANTS)}") for _ in range(50)]
-
-    async def ask() -> object:
-        dense, words, tenant = chance.choice(questions)
-        answer = await client.search("bench", MADE, Question(vector=packed(dense), text=words, limit=10, tenant=tenant))
-        assert len(answer.hits) == 10
-        return answer
-
-    await middle(20, ask)
-    through = await middle(ROUNDS, ask)
-    await client.stop_worker()
-    await client.aclose()
-    bare = await bare_engine(state, questions)
-    figure(f"hybrid search with a filter on {passages} passages, p50", through, "ms", bare, "the engine asked in process")
-
-
-async def bare_engine(state: Path, questions: list[tuple[list[float], str, str]]) -> float:
-    """The same question to the engine alone: prefetch by vector and by words, its own fusion, the payload of ten."""
-    while (state / "kb/worker.json").exists():  # noqa: ASYNC110 - another process
-        await anyio.sleep(0.05)
-    shard = engine.EdgeShard.load(str(state / "kb/c-bench/shard"))
-    analyser = engine.Bm25(engine.Bm25Config(language="english"))
-    fusion: Any = engine.Fusion.Dbsf()  # the stubs do not know that it is a Fusion
-    chance = random.Random(2)
-
-    async def ask() -> object:
-        dense, words, tenant = chance.choice(questions)
-        tenants = engine.Filter(must=[engine.FieldCondition("tenant", match=engine.MatchValue(tenant))])
-        legs = [
-            engine.Prefetch(limit=64, query=engine.Query.Nearest(dense, using="dense"), filter=tenants),
-            engine.Prefetch(limit=64, query=engine.Query.Nearest(analyser.embed_query(words), using="bm25"), filter=tenants),
-        ]
-        return shard.query(engine.QueryRequest(limit=10, prefetches=legs, query=fusion, with_payload=True))
-
-    await middle(20, ask)
-    found = await middle(ROUNDS, ask)
-    shard.close()
-    return found
-
-
-async def adding(state: Path) -> None:
-    """Documents of about 100 tokens, through the whole of `kb add`, and the embedding of the same alone."""
-    chance = random.Random(3)
-    subjects = ["the worker", "a citation", "the hook", "a collection", "the model", "an answer", "the search", "a tenant"]
-    verbs = ["waits for", "refers to", "is read by", "is kept beside", "comes before", "does not know", "replaces"]
-    folder = state / "documents"
-    folder.mkdir(parents=True)
-    texts = []
-    for number in range(DOCUMENTS):
-        said = " ".join(f"{chance.choice(subjects)} {chance.choice(verbs)} {chance.choice(subjects)}." for _ in range(14))
-        texts.append(said)
-        (folder / f"{number}.md").write_text(f"# Number {number}\n\n{said}\n", encoding="utf-8")
-    embedders: Registry[EmbedderFactory] = Registry("embedding provider")
-    register(embedders)
-    model = BuiltinEmbedder()
-    await model.embed_query("load it")
-    began = time.perf_counter()
-    await model.embed_documents(texts)
-    alone = DOCUMENTS / (time.perf_counter() - began)
-    async with open_kb(state, {"docs": CollectionSpec(id="docs")}, embedders, KBStorageSettings()) as kb:
-        began = time.perf_counter()
-        report = await kb.add("docs", [folder])
-        took = time.perf_counter() - began
-        assert not report.failed
-        figure("documents added (100 tokens each)", DOCUMENTS / took, "documents/s", alone, "embedding them")
-        began = time.perf_counter()
-        await kb.add("docs", [folder])
-        figure("documents added again, unchanged", DOCUMENTS / (time.perf_counter() - began), "documents/s")
+@asynccontextmanager
+async def knowledge_base(state: Path, embedder: Embedder) -> Any:
+    registry: Registry[EmbedderFactory] = Registry("embedding provider")
+    registry.add("bench", lambda _spec: embedder)
+    registry.add("builtin", lambda _spec: embedder)
+    storage = KBStorageSettings(idle_s=600, vector_cache_mb=0)
+    async with open_kb(state, {"bench": SPEC, "docs": CollectionSpec(id="docs")}, registry, storage) as kb:
+        yield kb
     client = KBClient(state, idle_s=1)
     await client.stop_worker()
     await client.aclose()
 
 
-async def main(passages: int) -> None:
+# ------------------------------------------------------------------------------------------------ one size
+
+
+async def one_size(state: Path, passages: int) -> Cost:
+    chance = random.Random(1)
+    prepared = documents(passages, chance)
+    embedder = Prepared()
+    async with knowledge_base(state, embedder) as kb:
+        client = KBClient(state, idle_s=600)
+        await client.usage("bench", None)
+        began = time.perf_counter()
+        for document in prepared:
+            await client.put("bench", MADE, document)
+        added = passages / (time.perf_counter() - began)
+        questions = [
+            Asked(vector(chance), text(chance, 6), f"t{chance.randrange(min(TENANTS, len(prepared)))}") for _ in range(50)
+        ]
+        embedder.vectors = {asked.words: asked.vector for asked in questions}
+        bare_added = bare_adding(state, prepared)
+        figure(f"passages added, embedded before, to {passages}", added, "passages/s", bare_added, "the engine in process")
+        await settled(state)
+        shard = bare_shard(state)
+        through, bare = await in_turns(kb, shard, questions)
+        shard.close()
+        p50, bare_p50, p95 = statistics.median(through), statistics.median(bare), quantile(through, 0.95)
+        name = f"hybrid search with a filter on {passages} passages"
+        figure(f"{name}, p50", p50, "ms", bare_p50, "the engine asked in process")
+        figure(f"{name}, p95", p95, "ms", quantile(bare, 0.95), "the engine asked in process")
+        figure(f"{name}, on top of the engine", p50 - bare_p50, "ms")
+        for many in AT_ONCE:
+            await at_once(kb, questions, many, name)
+        memory = worker(state).memory_info().rss / 1e6
+        disk = (await client.usage("bench", None)).disk_bytes / 1e6
+        await client.aclose()
+    return Cost(passages, added, bare_added, p50, p95, bare_p50, memory, disk)
+
+
+def worker(state: Path) -> psutil.Process:
+    [found] = [process for process in psutil.process_iter() if str(state) in _arguments(process)]
+    return found
+
+
+def _arguments(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+async def settled(state: Path) -> None:
+    """Wait until the worker and what it started to optimise are quiet."""
+    idle = 0
+    while idle < 3:
+        processes = [process for process in psutil.process_iter() if str(state) in " ".join(_arguments(process))]
+        before = sum(sum(process.cpu_times()[:2]) for process in processes)
+        await anyio.sleep(1)
+        after = sum(sum(process.cpu_times()[:2]) for process in processes if process.is_running())
+        idle = idle + 1 if after - before < 0.1 else 0
+
+
+def shard_path(state: Path) -> Path:
+    folder: Folder = folder_of(state / "kb", "bench")
+    contents = folder.read("bench")
+    assert contents is not None
+    return folder.path / contents.shard
+
+
+def bare_shard(state: Path) -> engine.EdgeShard:
+    copy = state / "copy"
+    shutil.copytree(shard_path(state), copy)
+    return engine.EdgeShard.load(str(copy))
+
+
+def bare_adding(state: Path, prepared: Sequence[Incoming]) -> float:
+    """Points a second: the same words, vectors, payloads, indexes and batches, and one flush."""
+    config = engine.EdgeConfig(
+        vectors={"dense": engine.EdgeVectorParams(MADE.dimensions, engine.Distance.Cosine)},
+        sparse_vectors={"bm25": engine.EdgeSparseVectorParams(modifier=engine.Modifier.Idf)},
+    )
+    folder = state / "bare"
+    folder.mkdir()
+    shard = engine.EdgeShard.create(str(folder), config)
+    for name in ("tenant", "document"):
+        shard.update(engine.UpdateOperation.create_field_index(name, engine.KeywordIndexParams()))
+    for name in ("generation", "first"):
+        shard.update(engine.UpdateOperation.create_field_index(name, engine.IntegerIndexParams(lookup=True, range=False)))
+    analyser = engine.Bm25(engine.Bm25Config(language="english", avg_len=60.0))
+    vectors = {
+        passage.vector: list(memoryview(passage.vector).cast("f")) for document in prepared for passage in document.passages
+    }
+    began, id = time.perf_counter(), 0
+    for number, document in enumerate(prepared):
+        points = []
+        for passage in document.passages:
+            payload = {"tenant": document.tenant, "generation": number, "document": document.document, **vars(passage)}
+            del payload["vector"], payload["text"]
+            both: Any = {"dense": vectors[passage.vector], "bm25": analyser.embed_document(passage.text)}
+            points.append(engine.Point(id := id + 1, both, payload))
+        shard.update(engine.UpdateOperation.upsert_points(points))
+    shard.flush()
+    took = time.perf_counter() - began
+    shard.close()
+    shutil.rmtree(folder)
+    return id / took
+
+
+async def in_turns(kb: KnowledgeBase, shard: engine.EdgeShard, questions: Sequence[Asked]) -> tuple[list[float], list[float]]:
+    """Times in ms of the same questions through Groundhook and to the bare engine, one after the other."""
+    chance = random.Random(2)
+    analyser = engine.Bm25(engine.Bm25Config(language="english"))
+    through, bare = [], []
+    for round in range(ROUNDS + 20):
+        asked = chance.choice(questions)
+        began = time.perf_counter()
+        await ask(kb, asked)
+        between = time.perf_counter()
+        assert bare_ask(shard, analyser, asked)
+        if round >= 20:
+            through.append((between - began) * 1000)
+            bare.append((time.perf_counter() - between) * 1000)
+    return through, bare
+
+
+async def ask(kb: KnowledgeBase, asked: Asked) -> None:
+    request = SearchRequest(type="kb", query=asked.words, collections=("bench",), threshold=0, limit=10)
+    found = await kb.search(request, scope(asked.tenant))
+    assert len(found.items) == 10
+
+
+def bare_ask(shard: engine.EdgeShard, analyser: engine.Bm25, asked: Asked) -> object:
+    """Prefetch by vector and by words, the engine's fusion, the payload of ten."""
+    tenants = engine.Filter(must=[engine.FieldCondition("tenant", match=engine.MatchValue(asked.tenant))])
+    words = analyser.embed_query(asked.words)
+    fusion: Any = engine.Fusion.Dbsf()  # the stubs do not know that it is a Fusion
+    legs = [
+        engine.Prefetch(limit=64, query=engine.Query.Nearest(asked.vector, using="dense"), filter=tenants),
+        engine.Prefetch(limit=64, query=engine.Query.Nearest(words, using="bm25"), filter=tenants),
+    ]
+    return shard.query(engine.QueryRequest(limit=10, prefetches=legs, query=fusion, with_payload=True))
+
+
+async def at_once(kb: KnowledgeBase, questions: Sequence[Asked], many: int, name: str) -> None:
+    times: list[float] = []
+    began = time.perf_counter()
+
+    async def one(seed: int) -> None:
+        chance = random.Random(seed)
+        while len(times) < ROUNDS:
+            start = time.perf_counter()
+            await ask(kb, chance.choice(questions))
+            times.append((time.perf_counter() - start) * 1000)
+
+    async with anyio.create_task_group() as tasks:
+        for seed in range(many):
+            tasks.start_soon(one, seed)
+    figure(f"{name}, {many} at a time", len(times) / (time.perf_counter() - began), "searches/s")
+    figure(f"{name}, {many} at a time, p95", quantile(times, 0.95), "ms")
+
+
+def quantile(times: Sequence[float], share: float) -> float:
+    return sorted(times)[math.ceil(share * len(times)) - 1]
+
+
+# ------------------------------------------------------------------------------------------------ real text
+
+
+async def real_text(state: Path) -> None:
+    """This repository's documentation through the whole of `kb add`, and how far the event loop lags meanwhile."""
+    model = BuiltinEmbedder()
+    await model.embed_query("load it")
+    files = sorted(Path(__file__).parent.parent.glob("docs/*.md"))
+    async with knowledge_base(state, model) as kb:
+        lags: list[float] = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lag, lags)
+            began = time.perf_counter()
+            report = await kb.add("docs", files)
+            took = time.perf_counter() - began
+            tasks.cancel_scope.cancel()
+        assert not report.failed
+        chunks = sum(file.chunks for file in report.files)
+        again = time.perf_counter()
+        await kb.add("docs", files)
+        unchanged = len(files) / (time.perf_counter() - again)
+        client = KBClient(state, idle_s=60)
+        texts = [part.text for file in report.files for part in (await whole(client, file.document)).passages]
+        await client.aclose()
+    began = time.perf_counter()
+    await model.embed_documents(texts)
+    embedding = time.perf_counter() - began
+    figure("documents of real text added", len(files) / took, "documents/s", len(files) / embedding, "embedding their chunks")
+    figure("chunks of real text added", chunks / took, "chunks/s", chunks / embedding, "embedding them")
+    figure("share of embedding in adding real text", 100 * embedding / took, "%")
+    figure("documents added again, unchanged", unchanged, "documents/s")
+    figure("event loop lag while documents are added, p99", quantile(lags, 0.99), "ms")
+
+
+async def whole(client: KBClient, document: str) -> Incoming:
+    found = await client.whole("docs", "", document)
+    assert found is not None
+    return found
+
+
+async def lag(lags: list[float]) -> None:
+    """How much later than asked for the loop comes back, in ms."""
+    while True:
+        began = time.perf_counter()
+        await anyio.sleep(0.002)
+        lags.append((time.perf_counter() - began - 0.002) * 1000)
+
+
+async def main(sizes: Sequence[int]) -> None:
+    costs = []
     with tempfile.TemporaryDirectory(prefix="groundhook-bench-", ignore_cleanup_errors=True) as folder:
-        await searching(Path(folder) / "search", passages)
-        await adding(Path(folder) / "add")
+        for passages in sizes:
+            state = Path(folder) / str(passages)
+            costs.append(await one_size(state, passages))
+            shutil.rmtree(state, ignore_errors=True)
+        await real_text(Path(folder) / "text")
+    print(
+        f"{'passages':>9} {'added/s':>8} {'engine':>8} {'p50 ms':>7} {'p95 ms':>7} {'engine':>7} {'RAM MB':>7} {'disk MB':>8}",
+        file=sys.stderr,
+    )
+    for cost in costs:
+        print(
+            f"{cost.passages:9,} {cost.added:8,.0f} {cost.bare_added:8,.0f} {cost.p50:7.2f} {cost.p95:7.2f} "
+            f"{cost.bare_p50:7.2f} {cost.memory_mb:7,.0f} {cost.disk_mb:8,.0f}",
+            file=sys.stderr,
+        )
 
 
 if __name__ == "__main__":
-    anyio.run(main, int(sys.argv[1]) if len(sys.argv) > 1 else 100_000)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("sizes", nargs="*", type=int, default=[1000, 10_000, 100_000])
+    parser.add_argument("--large", action="store_true", help="300,000 passages too")
+    given = parser.parse_args()
+    anyio.run(main, [*given.sizes, *([300_000] if given.large else [])])

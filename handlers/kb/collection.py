@@ -7,10 +7,11 @@ alone; `put` gives way between batches, so that searches go on while a large doc
 from __future__ import annotations
 
 import shutil
+import time
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -39,8 +40,30 @@ from host.errors import StorageError
 from host.types.fields import Scalar
 from host.types.filters import Filter
 
+_WORTH_POINTS, _WORTH_SHARE = 5_000, 0.2  # written since it was optimised: so many, and such a part of all
+_SYNC_POINTS = 2048  # points put between two waits for the disk
 BATCH = 64  # points written before others get their turn
 assert MOST_PASSAGES < 1 << ORDINALS
+
+
+@dataclass
+class Copy:
+    """A copy of a collection's vectors, and what it holds."""
+
+    source: Path
+    path: Path
+    generations: frozenset[int]
+    fields: Mapping[str, str]
+    shard: Shard | None = None
+
+    def make(self) -> None:
+        shutil.copytree(self.source, self.path)
+
+    def discard(self) -> None:
+        if self.shard is not None:
+            with suppress(StorageError):
+                self.shard.close()
+        shutil.rmtree(self.path, ignore_errors=True)
 
 
 class Collection:
@@ -53,6 +76,8 @@ class Collection:
         self._contents = contents
         self._shard = Shard.load(folder.path / contents.shard)
         self._manifest = Manifest(folder.path / contents.manifest)
+        self.written_at = time.monotonic()
+        self._unsynced = 0  # points since the last `sync`
         self._question = Analyser(contents.made.language)
 
     @classmethod
@@ -64,6 +89,9 @@ class Collection:
             return None
         folder.tidy(contents)
         opened = cls(id, folder, contents)
+        for generation, chunks in opened._manifest.unsynced().items():
+            if opened._shard.count_generation(generation) != chunks:
+                opened._manifest.lose(generation)  # the power failed: it counts as not there, and adding it again adds it
         opened.sweep()
         return opened
 
@@ -82,7 +110,16 @@ class Collection:
             raise StorageError(f"collection {id!r} cannot be made in {str(path)!r}: {exc.strerror or exc}") from exc
         return cls(id, folder, contents)
 
+    def sync(self) -> None:
+        """See that what was put is on the disk, whatever becomes of the machine. Killed processes lose nothing without it."""
+        if self._unsynced:
+            self._shard.flush()
+            self._manifest.sync()
+            self._unsynced = 0
+
     def close(self) -> None:
+        with suppress(StorageError):
+            self.sync()
         self._manifest.close()
         self._shard.close()
 
@@ -110,6 +147,45 @@ class Collection:
         here.tidy(taken)
         shutil.rmtree(there.path, ignore_errors=True)
         return True
+
+    def wants_optimising(self) -> bool:
+        """Whether enough was written since the last time for it to be worth its while."""
+        unindexed, points = self._shard.unindexed
+        return unindexed >= max(_WORTH_POINTS, points * _WORTH_SHARE)
+
+    def begin_copy(self) -> Copy:
+        """A copy of the vectors to be optimised; what is written after it was made is brought over by `catch_up`."""
+        self._unsynced += 1
+        self.sync()
+        source = self._folder.path / self._contents.shard
+        needed, free = _size(source), shutil.disk_usage(source).free
+        if free < 3 * needed:
+            raise StorageError(f"it needs {3 * needed >> 20} MB of disk, and {free >> 20} MB are free")
+        path = self._folder.path / self._folder.free_name("shard")
+        return Copy(source, path, self._manifest.generations | self._manifest.hidden, self.made.fields)
+
+    def catch_up(self, copy: Copy) -> Iterator[None]:
+        """Bring a copy to what is here now, in steps."""
+        copy.shard = shard = Shard.load(copy.path)
+        shard.index_fields(copy.fields, self.made.fields)
+        here = self._manifest.generations
+        for generation in sorted(copy.generations - here):
+            shard.delete_generation(generation)
+            yield
+        for generation in sorted(here - copy.generations):
+            for batch in self._shard.generation(generation):
+                shard.take(batch)
+                yield
+        shard.flush()
+
+    def adopt(self, copy: Copy) -> None:
+        """Search and write the copy from now on. Raises OSError; then nothing changed."""
+        assert copy.shard is not None
+        contents = replace(self._contents, shard=copy.path.name)
+        self._folder.write(contents)
+        old, self._shard, copy.shard, self._contents = self._shard, copy.shard, None, contents
+        copy.path = copy.source  # what is discarded now
+        old.close()
 
     def check(self, asked: Made) -> None:
         """Raises ConfigError when the collection was made with something else than is asked for now."""
@@ -143,7 +219,10 @@ class Collection:
             for start in range(0, len(document.passages), BATCH):
                 self._shard.upsert(self._points(document, generation, start, lexical))
                 yield min(start + BATCH, len(document.passages))
-            self._shard.flush()
+            self._unsynced += len(document.passages)
+            self.written_at = time.monotonic()
+            if self._unsynced >= _SYNC_POINTS:
+                self.sync()
             replaced = self._manifest.commit(generation)
         except StorageError:
             with suppress(StorageError):  # what cannot be removed now stays hidden, and is removed when opened again
@@ -197,8 +276,7 @@ class Collection:
         return points.incoming(self._manifest.document(generation), kept, self.made.fields)
 
     def usage(self, tenant: str | None) -> Usage:
-        size = sum(path.stat().st_blocks * 512 for path in self._folder.path.rglob("*") if path.is_file())
-        return Usage(documents=tuple(self._manifest.stored(tenant)), disk_bytes=size, made=self.made)
+        return Usage(documents=tuple(self._manifest.stored(tenant)), disk_bytes=_size(self._folder.path), made=self.made)
 
     def stored(
         self,
@@ -259,3 +337,13 @@ class Collection:
 
 def _held(collection: Collection) -> set[tuple[str, str, str]]:
     return {(stored.tenant, stored.document, stored.fingerprint) for stored in collection.stored(None)}
+
+
+def _size(folder: Path) -> int:
+    """Bytes on disk; files that come and go meanwhile are left out."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            if path.is_file():
+                total += path.stat().st_blocks * 512
+    return total

@@ -98,6 +98,41 @@ class Shard:
             wanted = engine.Filter(must=[_equals("generation", generation)])
             self._handle.update(engine.UpdateOperation.delete_points_by_filter(wanted))
 
+    @property
+    def unindexed(self) -> tuple[int, int]:
+        """(points whose embedding no graph leads to, points)."""
+        with _engine_at(self._path):
+            info = self._handle.info()
+        return max(0, 2 * info.points_count - info.indexed_vectors_count), info.points_count  # both kinds of vectors count
+
+    def optimise(self) -> None:
+        """Build what makes searches fast. Takes seconds to minutes, and holds the interpreter all the while."""
+        with _engine_at(self._path):
+            self._handle.optimize()
+            self._handle.flush()
+
+    def generation(self, generation: int) -> Iterator[list[engine.Point]]:
+        """The points of a version, in batches."""
+        wanted, offset = engine.Filter(must=[_equals("generation", generation)]), None
+        while True:
+            with _engine_at(self._path):
+                page, offset = self._handle.scroll(
+                    engine.ScrollRequest(offset=offset, limit=_PAGE, filter=wanted, with_payload=True, with_vector=True)
+                )
+            yield [engine.Point(record.id, record.vector or {}, record.payload) for record in page]
+            if offset is None:
+                return
+
+    def take(self, points: list[engine.Point]) -> None:
+        """Store points of another shard."""
+        with _engine_at(self._path):
+            self._handle.update(engine.UpdateOperation.upsert_points(points))
+
+    def count_generation(self, generation: int) -> int:
+        with _engine_at(self._path):
+            wanted = engine.Filter(must=[_equals("generation", generation)])
+            return self._handle.count(engine.CountRequest(exact=True, filter=wanted))
+
     def flush(self) -> None:
         with _engine_at(self._path):
             self._handle.flush()
@@ -224,6 +259,7 @@ _INDEXES: Mapping[str, Callable[[], Any]] = {
     "float": engine.FloatIndexParams,
     "datetime": engine.DatetimeIndexParams,
 }
+_PAGE = 64  # points copied at a time
 _MOST_VALUES = 100_000  # of one facet
 
 

@@ -110,6 +110,8 @@ def normalised(text: str) -> str:
 
 def scripts(text: str) -> Counter[str]:
     """How many letters of each script the text has; letters of scripts not listed above are not counted."""
+    if text.isascii():  # most text is, and then there is nothing else to look for
+        return Counter({"latin": count} if (count := sum(map(len, _LETTERS["latin"].findall(text)))) else {})
     found = {script: sum(map(len, letters.findall(text))) for script, letters in _LETTERS.items()}
     return Counter({script: count for script, count in found.items() if count})
 

@@ -93,6 +93,35 @@ class Manifest:
             self._hide(old)
         return old is not None
 
+    @property
+    def synced(self) -> int:
+        """Points of versions up to this one are on the disk for certain."""
+        with self._speaking():
+            found: int = self._db.execute("pragma user_version").fetchone()[0]
+        return found
+
+    def sync(self) -> None:
+        """Points of all versions that are live now are on the disk."""
+        with self._speaking():
+            self._db.execute(f"pragma user_version = {max(self._shown, default=0)}")
+
+    def unsynced(self) -> dict[int, int]:
+        """Live versions whose points may not have reached the disk when the power failed → how many points each has."""
+        with self._speaking():
+            rows = self._db.execute("select id, chunks from generations where state = 'live' and id > ?", [self.synced])
+            return dict(rows.fetchall())
+
+    def lose(self, generation: int) -> None:
+        """A live version whose points are gone is hidden, so that the document counts as not there."""
+        with self._speaking():
+            self._db.execute("update generations set state = 'dead' where id = ?", [generation])
+        self._hide(generation)
+
+    @property
+    def generations(self) -> frozenset[int]:
+        """Versions that are live."""
+        return frozenset(self._shown)
+
     def drop(self, documents: Sequence[tuple[str, str]]) -> None:
         """Hide documents, given as (tenant, document)."""
         with self._speaking(), self._db:

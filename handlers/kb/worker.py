@@ -33,6 +33,7 @@ import portalocker
 
 from handlers.kb.collection import Collection
 from handlers.kb.folder import folder_of
+from handlers.kb.optimise import Optimiser
 from handlers.kb.store import Incoming, Made, Passage, Stored, plain, question_in
 from host.errors import HostError, StorageError
 from host.types.filters import loaded
@@ -57,6 +58,7 @@ class Worker:
         self._open: dict[str, Collection] = {}
         self._changes = {"put": self._put, "remove": self._remove, "swap": self._swap}
         self._locks: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
+        self.optimiser = Optimiser(self._open, self._locks)
 
     def connected(self) -> Link:
         link = Link("a client of the knowledge base", self.incoming)
@@ -73,6 +75,12 @@ class Worker:
             self._tasks.start_soon(self._change, link, id, operation, body)
         else:
             self._answer(link, id, operation, body)
+
+    def sync(self) -> None:
+        """See that what was put is on the disk."""
+        for collection in self._open.values():
+            with contextlib.suppress(StorageError):
+                collection.sync()
 
     def close(self) -> None:
         for collection in self._open.values():
@@ -218,19 +226,23 @@ async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: 
         worker = Worker(folder, tasks)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, worker.stopped.set)
+        tasks.start_soon(worker.optimiser.run)
         server = await loop.create_unix_server(worker.connected, sock=listener)
         while not worker.stopped.is_set():
             with anyio.move_on_after(min(_LOOK_S, idle_s / 2)):
                 await worker.stopped.wait()
             if not _still_there(folder, lock):
                 _leave(listener)  # closing the collections would write into a folder that somebody removed
-            if not worker.busy and time.monotonic() - worker.asked_at > idle_s:
+            if not worker.busy:
+                worker.sync()
+            if not worker.busy and not worker.optimiser.busy and time.monotonic() - worker.asked_at > idle_s:
                 worker.stopped.set()
         # No longer found by new clients; those that are connected try again with the next worker.
         (folder / "worker.json").unlink(missing_ok=True)
         server.close()
         for link in worker.links:
             link.close()
+        worker.optimiser.stop()
     worker.close()
 
 

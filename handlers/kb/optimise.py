@@ -1,0 +1,110 @@
+"""Collections optimised in the background: HNSW graphs, segments merged, what was removed given back.
+
+The engine holds the interpreter's lock for as long as it optimises, seconds to minutes. So a copy of a collection's vectors is
+optimised in a process beside (`python -m handlers.kb.optimise PATH`), while searches and writes go on with the original;
+then what was written meanwhile is copied over in steps, and the copy takes the original's place. Killed at any moment it
+leaves a folder that does not count, which is removed when the collection is opened again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+import anyio.to_thread
+
+from handlers.kb.collection import Collection
+from handlers.kb.edge import Shard
+from host.errors import StorageError
+
+_LOOK_S = 1.0
+_QUIET_S = 3.0  # without a write, before a collection is copied
+_AGAIN_S = 600.0  # after an attempt that failed
+_NICENESS = 10
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+class Optimiser:
+    """Optimises the worker's open collections, one at a time. `locks` are held by whoever writes to a collection."""
+
+    def __init__(self, collections: MutableMapping[str, Collection], locks: Mapping[str, anyio.Lock]) -> None:
+        self.busy = False
+        self._running = anyio.CancelScope()
+        self._collections = collections
+        self._locks = locks
+        self._not_before: dict[str, float] = {}
+
+    async def run(self) -> None:
+        """Until `stop`."""
+        with self._running:
+            while True:
+                await anyio.sleep(_LOOK_S)
+                for name, collection in list(self._collections.items()):
+                    if self._is_time(name, collection):
+                        await self._attempt(name, collection)
+
+    def stop(self) -> None:
+        """Give up what is under way: the collection stays as it is."""
+        self._running.cancel()
+
+    def _is_time(self, name: str, collection: Collection) -> bool:
+        now = time.monotonic()
+        quiet = now - collection.written_at >= _QUIET_S and not self._locks[name].locked()
+        return quiet and now >= self._not_before.get(name, 0) and collection.wants_optimising()
+
+    async def _attempt(self, name: str, collection: Collection) -> None:
+        self.busy = True
+        try:
+            await self._optimise(name, collection)
+        except (OSError, StorageError) as exc:
+            self._not_before[name] = time.monotonic() + _AGAIN_S
+            sys.stderr.write(f"collection {name!r} was not optimised: {exc}\n")
+        finally:
+            self.busy = False
+
+    async def _optimise(self, name: str, collection: Collection) -> None:
+        async with self._locks[name]:  # nothing is written while the copy is made; searches go on
+            copy = collection.begin_copy()
+            try:
+                await anyio.to_thread.run_sync(copy.make)
+            except BaseException:
+                copy.discard()
+                raise
+        try:
+            done = await anyio.run_process(
+                [sys.executable, "-m", __name__, str(copy.path)], check=False, stdin=subprocess.DEVNULL, stderr=None
+            )
+            if done.returncode != 0:
+                raise StorageError(f"the process that does it ended with {done.returncode}")
+            async with self._locks[name]:
+                if self._collections.get(name) is not collection:
+                    raise StorageError("it was removed or opened anew meanwhile")
+                for _ in collection.catch_up(copy):
+                    await anyio.lowlevel.checkpoint()
+                collection.adopt(copy)
+        finally:
+            copy.discard()
+
+
+def main(path: str) -> int:
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    os.nice(_NICENESS)
+    shard = Shard.load(Path(path))
+    shard.optimise()
+    shard.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
