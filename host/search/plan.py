@@ -69,9 +69,11 @@ def complete(request: SearchRequest, settings: Settings) -> SearchRequest:
             filled["collections"] = search.kb.collections or settings.kb.collections
         if request.threshold is None:
             filled["threshold"] = search.kb.threshold
-        for name in ("graph", "groups", "neighbours", "diversity"):
-            if getattr(request, name) is None:
-                filled[name] = getattr(search.kb, name)
+        if request.graph is None:
+            filled["graph"] = search.kb.graph
+        for name in ("groups", "neighbours", "diversity"):
+            if getattr(request, name) is None and (wanted := getattr(search.kb, name)):
+                filled[name] = wanted
     if request.type == "db" and request.models is None:
         filled["models"] = search.db.models or settings.db.models
     return request.model_copy(update=filled)

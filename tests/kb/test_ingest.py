@@ -1,0 +1,257 @@
+"""Adding again: what is unchanged, what is gone, rows and feeds, whose documents are whose, and a report that stays small."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import Any
+
+import pytest
+
+from handlers.kb.base import KnowledgeBase
+from handlers.kb.report import MOST_ROWS, AddReport
+from host.errors import UnknownName, UsageError
+from host.types.fields import FieldType
+from host.types.specs import FieldSpec, RowSpec
+from tests.kb.conftest import Opens, Writes, search, spec
+
+
+async def documents(kb: KnowledgeBase, collection: str = "docs") -> list[str]:
+    [listing] = await kb.list([collection])
+    return [stored.document for stored in listing.documents]
+
+
+def counts(report: AddReport) -> dict[str, int]:
+    return dict(report.counts)
+
+
+# ------------------------------------------------------------------------------------------------ what is gone
+
+
+async def test_what_is_gone_from_a_folder_goes_when_the_folder_is_added_again(opens: Opens, write: Writes) -> None:
+    folder = write({"a.md": "pear", "sub/b.md": "plum", "t.csv": "id,text\n1,fig\n2,apple\n", "old.csv": "id,text\n1,x\n"})
+    async with opens() as kb:
+        await kb.add("docs", [folder])
+        (folder / "sub/b.md").unlink()
+        (folder / "old.csv").unlink()
+        (folder / "t.csv").write_text("id,text\n2,apple\n", encoding="utf-8")
+        report = await kb.add("docs", [folder])
+        left = await documents(kb)
+    assert counts(report) == {"unchanged": 2, "removed": 3}
+    assert sorted(file.document for file in report.files if file.outcome == "removed") == ["old.csv#1", "sub/b.md", "t.csv#1"]
+    assert left == ["a.md", "t.csv#2"]
+
+
+async def test_other_folders_and_single_files_are_left_alone(opens: Opens, write: Writes) -> None:
+    folder = write({"one/a.md": "pear", "one/b.md": "plum", "onemore/c.md": "fig", "d.md": "apple"})
+    async with opens() as kb:
+        await kb.add("docs", [folder / "one", folder / "onemore", folder / "d.md"])
+        (folder / "one/b.md").unlink()
+        (folder / "onemore/c.md").unlink()
+        (folder / "d.md").unlink()
+        await kb.add("docs", [folder / "one/a.md"])
+        assert await documents(kb) == ["a.md", "b.md", "c.md", "d.md"]
+        await kb.add("docs", [folder / "one"])
+        assert await documents(kb) == ["a.md", "c.md", "d.md"]
+
+
+async def test_a_file_that_cannot_be_read_now_keeps_its_document(opens: Opens, write: Writes) -> None:
+    folder = write({"a.md": "pear", "b.md": "plum", "t.csv": "id,text\n1,fig\n2,apple\n"})
+    async with opens() as kb:
+        await kb.add("docs", [folder])
+        write({"a.md": b"\xff\xff\xff", "t.csv": 'id,text\n1,fig\n9,"an open quote\n'})
+        report = await kb.add("docs", [folder])
+        left = await documents(kb)
+    assert counts(report) == {"failed": 2, "unchanged": 2}
+    assert left == ["a.md", "b.md", "t.csv#1", "t.csv#2"]
+
+
+async def test_a_folder_that_lost_everything_is_told_and_kept_unless_that_is_meant(opens: Opens, write: Writes) -> None:
+    folder = write({"a.md": "pear", "b.md": "plum"})
+    async with opens() as kb:
+        await kb.add("docs", [folder])
+        for name in ("a.md", "b.md"):
+            (folder / name).unlink()
+        careful = await kb.add("docs", [folder])
+        assert await documents(kb) == ["a.md", "b.md"]
+        write({"c.md": "fig"})
+        never = await kb.add("docs", [folder], prune=False)
+        assert await documents(kb) == ["a.md", "b.md", "c.md"]
+        (folder / "c.md").unlink()
+        sure = await kb.add("docs", [folder], prune=True)
+        assert await documents(kb) == []
+    [note] = careful.notes
+    assert "none of the 2 documents that came from" in note
+    assert "--prune" in note
+    assert (careful.counts, never.counts, sure.counts) == ({}, {"added": 1}, {"removed": 3})
+
+
+async def test_a_folder_that_moved_takes_its_documents_along(opens: Opens, write: Writes) -> None:
+    folder = write({"a.md": "pear", "b.md": "plum"})
+    async with opens() as kb:
+        await kb.add("docs", [folder])
+        moved = folder.rename(folder.with_name("elsewhere"))
+        await kb.add("docs", [moved])
+        (moved / "b.md").unlink()
+        report = await kb.add("docs", [moved])
+        assert await documents(kb) == ["a.md"]
+    assert counts(report) == {"unchanged": 1, "removed": 1}
+
+
+# ------------------------------------------------------------------------------------------------ rows and feeds
+
+
+def feed(*rows: Any) -> io.BytesIO:
+    return io.BytesIO("\n".join(json.dumps(row) for row in rows).encode())
+
+
+async def test_a_feed_adds_and_replaces_and_removes_only_when_asked(opens: Opens) -> None:
+    async with opens(spec("docs", fields={"year": FieldSpec(type="integer")})) as kb:
+        first = await kb.add("docs", feed=feed({"id": "a", "content": "pear", "url": "https://e.com/a", "year": "2020"}))
+        await kb.add("docs", feed=feed({"id": "b", "title": "B", "content": "plum", "fields": {"year": 2021}}))
+        again = await kb.add("docs", feed=feed({"id": "a", "content": "pear", "url": "https://e.com/a", "year": 2021}))
+        found = {item.document_id: item for item in (await search(kb, "pear plum")).items}
+        last = await kb.add("docs", feed=feed({"id": "c", "content": "fig"}), prune=True)
+        assert await documents(kb) == ["c"]
+    assert (counts(first), counts(again), counts(last)) == ({"added": 1}, {"replaced": 1}, {"added": 1, "removed": 2})
+    assert (found["a"].url, found["a"].data) == ("https://e.com/a", {"year": 2021})
+    assert (found["b"].title, found["b"].url, found["b"].data) == ("B", "", {"year": 2021})
+
+
+async def test_rows_that_did_not_change_are_left_alone_and_wrong_ones_name_their_lines(opens: Opens, write: Writes) -> None:
+    declared = spec("docs", fields={"price": FieldSpec(type="float")}, rows=RowSpec(id="sku", text=("about",)))
+    table = "sku,about,price\nA,a pen,1.5\nB,paper,cheap\nA,another pen,2\nC,,3\n"
+    async with opens(declared) as kb:
+        folder = write({"goods.csv": table})
+        first = await kb.add("docs", [folder])
+        write({"goods.csv": table.replace("cheap", "2").replace("C,,3", "C,a box,3")})
+        second = await kb.add("docs", [folder / "goods.csv"])
+    errors = [file.error for file in first.files if file.outcome == "failed"]
+    name = folder / "goods.csv"
+    assert sorted(errors) == [
+        f"{name}:3: was not added: 'price' should be a number, not 'cheap' (`fields` declares it as float)",
+        f"{name}:4: another row has the id 'A'",
+        f"{name}:5: the row has no text in 'about'",
+    ]
+    assert (counts(first), counts(second)) == ({"added": 1, "failed": 3}, {"added": 2, "unchanged": 1, "failed": 1})
+
+
+async def test_of_very_many_wrong_rows_the_first_are_told_and_the_rest_counted(opens: Opens) -> None:
+    async with opens() as kb:
+        report = await kb.add("docs", feed=feed(*({"id": n} for n in range(MOST_ROWS + 50))))
+    assert counts(report) == {"failed": MOST_ROWS + 50}
+    assert len(report.files) == MOST_ROWS + 1
+    assert report.notes == (f"'standard input': {MOST_ROWS + 50} rows failed, of which the first {MOST_ROWS} are told",)
+
+
+async def test_documents_that_say_their_tenant_belong_to_it_and_to_no_other(opens: Opens, write: Writes) -> None:
+    files = {
+        "a.md": "---\nfirm: acme\n---\nripe pear\n",
+        "t.csv": "id,text,firm\n1,ripe fig,acme\n2,ripe plum,other\n3,ripe apple,\n",
+    }
+    async with opens(spec("docs", tenant_field="firm")) as kb:
+        mixed = await kb.add("docs", [write(files)])
+        seen = {t: sorted(item.document_id for item in (await search(kb, "ripe", tenant=t)).items) for t in ("acme", "other")}
+        named = await kb.add("docs", [write(files) / "t.csv"], tenant="acme")
+    assert seen == {"acme": ["a.md", "t.csv#1"], "other": ["t.csv#2"]}
+    [told] = [file.error for file in mixed.files if file.error]
+    assert "'t.csv#3' was not added: it says no tenant in 'firm'" in told
+    assert counts(named) == {"unchanged": 1, "failed": 1, "added": 1}
+    assert any("it belongs to the tenant 'other', and is added for 'acme'" in file.error for file in named.files)
+
+
+# ------------------------------------------------------------------------------------------------ DOCX
+
+
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_TYPES = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+
+
+def docx(*paragraphs: tuple[str, str], title: str = "") -> bytes:
+    """A Word document of (style, text) paragraphs, with a table at its end."""
+    body = "".join(
+        f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>' for style, text in paragraphs
+    )
+    cells = "".join(f"<w:tc><w:p><w:r><w:t>{cell}</w:t></w:r></w:p></w:tc>" for cell in ("size", "price"))
+    styles = "".join(
+        f'<w:style w:type="paragraph" w:styleId="Heading{n}"><w:name w:val="heading {n}"/></w:style>' for n in (1, 2)
+    )
+    relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="xml" ContentType="application/xml"/>'
+        f'<Override PartName="/word/document.xml" ContentType="{_TYPES}"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships">'
+        f'<Relationship Id="r1" Type="{relations}/officeDocument" Target="word/document.xml"/></Relationships>',
+        "word/_rels/document.xml.rels": f'<Relationships xmlns="{package}/relationships">'
+        f'<Relationship Id="r1" Type="{relations}/styles" Target="styles.xml"/></Relationships>',
+        "word/styles.xml": f'<w:styles xmlns:w="{_WORD}">{styles}</w:styles>',
+        "word/document.xml": f'<w:document xmlns:w="{_WORD}"><w:body>{body}'
+        f"<w:tbl><w:tr>{cells}</w:tr></w:tbl></w:body></w:document>",
+        "docProps/core.xml": f'<c:coreProperties xmlns:c="{package}/metadata/core-properties" '
+        f'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></c:coreProperties>',
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return buffer.getvalue()
+
+
+async def test_a_word_document_keeps_its_headings(opens: Opens, write: Writes) -> None:
+    file = docx(("Heading1", "Guide"), ("Heading2", "Install"), ("Normal", "Run the installer."), ("Heading2", "Remove"))
+    async with opens() as kb:
+        await kb.add("docs", [write({"guide.docx": file, "plain.docx": docx(("Normal", "Just words."), title="Words")})])
+        found = {item.title: item.content for item in (await search(kb, "installer size words")).items}
+    assert found["Guide › Install"] == "# Guide\n\n## Install\n\nRun the installer."
+    assert "| size | price |" in found["Guide › Remove"]
+    assert found["Words"].startswith("Just words.")
+
+
+# ------------------------------------------------------------------------------------------------ names, cuts
+
+
+async def test_a_collection_may_be_called_by_the_end_of_its_id(opens: Opens, write: Writes) -> None:
+    folder = write({"a.md": "pear"})
+    async with opens(spec("agents.one.notes"), spec("agents.two.notes"), spec("agents.two.docs")) as kb:
+        report = await kb.add("docs", [folder])
+        with pytest.raises(
+            UsageError, match=r"2 collections are called 'notes' \(say which: agents.one.notes, agents.two.notes\)"
+        ):
+            await kb.add("notes", [folder])
+        with pytest.raises(UnknownName, match="no collection 'nots'"):
+            await kb.add("nots", [folder])
+        assert await kb.remove("docs", ["a.md"]) == ("a.md",)
+    assert report.collection == "agents.two.docs"
+
+
+async def test_every_wrong_id_is_named_and_nothing_is_removed(opens: Opens, write: Writes) -> None:
+    async with opens() as kb:
+        await kb.add("docs", [write({"a.md": "pear", "b.md": "plum"})])
+        with pytest.raises(UsageError, match=r"no document 'c\.md'.*no document 'd\.md'.*nothing was removed"):
+            await kb.remove("docs", ["a.md", "c.md", "d.md"])
+        assert await documents(kb) == ["a.md", "b.md"]
+
+
+async def test_what_is_unchanged_is_taken_off_the_whole_and_is_no_speed(opens: Opens, write: Writes) -> None:
+    folder = write({"a.md": "pear " * 100, "b.md": "plum " * 100})
+    seen: list[tuple[int, int]] = []
+    async with opens() as kb:
+        await kb.add("docs", [folder])
+        write({"b.md": "fig " * 50})
+        await kb.add("docs", [folder], progress=lambda done, total, _: seen.append((done, total)))
+    assert seen[-1] == (200, 200)
+    assert all(done <= 200 for done, _ in seen)
+
+
+@pytest.mark.parametrize("type", ["keyword", "integer"])
+async def test_a_field_that_is_declared_otherwise_makes_documents_anew(opens: Opens, write: Writes, type: FieldType) -> None:
+    folder = write({"a.md": "---\nyear: 2020\n---\npear\n"})
+    async with opens(spec("docs", fields={"year": FieldSpec(type="integer")})) as kb:
+        await kb.add("docs", [folder])
+    async with opens(spec("docs", fields={"year": FieldSpec(type=type, facetable=True)})) as kb:
+        report = await kb.add("docs", [folder])
+        [item] = (await search(kb, "pear")).items
+    assert counts(report) == ({"unchanged": 1} if type == "integer" else {"replaced": 1})
+    assert item.data == {"year": 2020 if type == "integer" else "2020"}
