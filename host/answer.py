@@ -16,7 +16,7 @@ from host.output.channel import Channel
 from host.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
 from host.tools import Toolbox, parse_arguments
 from host.trace import span
-from host.types.events import CitationSeen, Cited, Text, ToolResult, ToolStart, Verdict
+from host.types.events import CitationSeen, Cited, Text, ToolResult, ToolStart, Verdict, Warned
 from host.types.turn import Completion, Message, ToolOutcome, Usage
 
 MOST_TOGETHER = 16  # calls of tools that run at the same time
@@ -71,10 +71,19 @@ class Answer:
         messages = list(call.messages)
         for round in range(rounds + 1):
             last = round == rounds
+            if last and round:
+                await self._warn(f"after {rounds} rounds of tool calls the model is asked to answer without tools")
             draft = await self._round(connector, replace(call, messages=tuple(messages), tools=() if last else call.tools))
-            if not draft.calls or last:
+            if not draft.calls:
+                return
+            if last:
+                names = ", ".join(call.name for call in draft.calls)
+                await self._warn(f"the model asked for tools that were not run: {names}")
                 return
             messages += await self._run_tools(draft, toolbox, result_kb * 1024)
+
+    async def _warn(self, message: str) -> None:
+        await self.channel.send(Warned(code="tool_rounds", message=message, hint="options.tool_rounds sets how many"))
 
     def completion(self) -> Completion:
         return Completion(
@@ -147,12 +156,12 @@ class Answer:
     async def _run_tools(self, draft: Draft, toolbox: Toolbox, most: int) -> Sequence[Message]:
         """Run the calls of a round at the same time → the messages that tell the model what came of them, in their order."""
         calls = [replace(call, id=call.id or f"call_{len(self.tools) + call.index}") for call in draft.calls]
-        outcomes: dict[int, ToolOutcome] = {}
+        outcomes: dict[int, tuple[ToolOutcome, str]] = {}
         places = anyio.CapacityLimiter(MOST_TOGETHER)
 
         async def run(index: int, call: ToolDelta) -> None:
             async with places:
-                outcomes[index] = await self._run_tool(call, toolbox)
+                outcomes[index] = await self._run_tool(call, toolbox, most)
 
         async with anyio.create_task_group() as tasks:
             for index, call in enumerate(calls):
@@ -160,28 +169,35 @@ class Answer:
         asked = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in calls
         ]
-        done = [outcomes[index] for index in range(len(calls))]
+        done = [outcomes[index][0] for index in range(len(calls))]
         self.tools += done
         self.calls += [
             {"id": call.id, "name": call.name, "arguments": outcome.arguments} for call, outcome in zip(calls, done, strict=True)
         ]
-        told = [Message(role="tool", tool_call_id=outcome.toolcall_id, content=_told(outcome, most)) for outcome in done]
+        told = [
+            Message(role="tool", tool_call_id=outcome.toolcall_id, content=text)
+            for outcome, text in (outcomes[index] for index in range(len(calls)))
+        ]
         return [Message(role="assistant", content=draft.text, tool_calls=asked), *told]
 
-    async def _run_tool(self, call: ToolDelta, toolbox: Toolbox) -> ToolOutcome:
+    async def _run_tool(self, call: ToolDelta, toolbox: Toolbox, most: int) -> tuple[ToolOutcome, str]:
+        """Run one call → its outcome, and what the model is told of it."""
         about = {"call_id": call.id, "name": call.name, "server": toolbox.server(call.name)}
         with span("tool", call.name, server=about["server"]) as node:
             await self.channel.send(ToolStart(**about, arguments=_shown(call.arguments)))
             outcome, duration = await toolbox.call(call.id, call.name, call.arguments)
             if outcome.error is not None:
                 node.fail(outcome.error)
+            text, size = _told(outcome, most)
+            if size > most:
+                node.data["cut"] = f"the model is told {_kb(most)} of {_kb(size)} KB (options.tool_result_kb)"
         await self.channel.send(ToolResult(**about, result=outcome.result, error=outcome.error, duration_ms=duration))
-        return outcome
+        return outcome, text
 
 
-def _told(outcome: ToolOutcome, most: int) -> str:
-    """What the model is told of a call: text as it is, everything else as JSON; what is longer than `most` bytes is cut, which is
-    said."""
+def _told(outcome: ToolOutcome, most: int) -> tuple[str, int]:
+    """What the model is told of a call, and how many bytes there were: text as it is, everything else as JSON; what is longer
+    than `most` bytes is cut, which is said."""
     value = outcome.result if outcome.error is None else {"error": outcome.error}
     try:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -189,9 +205,9 @@ def _told(outcome: ToolOutcome, most: int) -> str:
         text = '{"error": "the result of the tool is nested too deeply, or holds itself"}'
     size = len(text.encode("utf-8", "replace"))
     if size <= most:
-        return text
+        return text, size
     kept = text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
-    return f"{kept}\n[cut here: the result has {_kb(size)} KB, and only the first {_kb(most)} KB are above]"
+    return f"{kept}\n[cut here: the result has {_kb(size)} KB, and only the first {_kb(most)} KB are above]", size
 
 
 def _kb(size: int) -> int:

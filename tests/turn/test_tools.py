@@ -197,6 +197,29 @@ async def test_a_long_result_is_cut_for_the_model_and_whole_for_everybody_else(s
     assert text.startswith("x" * 2048 + "\n[cut here: the result has 103 KB, and only the first 2 KB are above]")
     (result,) = of(events, "tool_result")
     assert len(result.result) == int(0.1 * 1024 * 1024)
+    (node,) = [event.node for event in of(events, "trace") if event.node.type == "tool" and event.node.status == "completed"]
+    assert node.data["cut"] == "the model is told 2 of 103 KB (options.tool_result_kb)"
+
+
+async def test_rounds_of_tool_calls_are_bounded_and_the_last_answer_is_without_tools(served: Served) -> None:
+    app = served(agent="options:\n  tool_rounds: 2\n")
+    script = (called(("tests__echo", {"text": "1"})), called(("tests__echo", {"text": "2"})), "Done.")
+    events, model = await turn(app, *script)
+    assert [bool(asked.tools) for asked in model.asked] == [True, True, False]
+    assert len(of(events, "tool_result")) == 2
+    (warning,) = of(events, "warning")
+    assert (warning.code, warning.hint) == ("tool_rounds", "options.tool_rounds sets how many")
+    assert "after 2 rounds of tool calls the model is asked to answer without tools" in warning.message
+    assert end(events).content == "Done."
+
+
+async def test_a_model_that_asks_for_tools_when_there_are_none_left_is_told_of(served: Served) -> None:
+    app = served(agent="options:\n  tool_rounds: 1\n")
+    again = called(("tests__echo", {"text": "again"}))
+    events, _ = await turn(app, again, again)
+    assert len(of(events, "tool_result")) == 1
+    assert [event.message for event in of(events, "warning")][-1] == "the model asked for tools that were not run: tests__echo"
+    assert end(events).content == ""
 
 
 @pytest.mark.parametrize(
