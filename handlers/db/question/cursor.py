@@ -94,27 +94,42 @@ class Cursor:
         self.focus = ""  # the relation that was mentioned last: what follows is about it
         self.spoken_of: Field | None = None  # what the records of that relation are called
         self._memo: dict[int, tuple[tuple[Meaning, ...], int]] = {}
+        self._raw: dict[int, tuple[tuple[Meaning, ...], int]] = {}
         self._unnamed = self._relations_unnamed()
 
     def at(self, i: int) -> tuple[tuple[Meaning, ...], int]:
         """All meanings of the longest phrase at a position, and the position after it."""
-        if i not in self._memo:
-            known = 0 <= i < len(self.tokens) and self.tokens[i].kind != "quoted"
-            meanings, end = self.lexicon.meanings(self.tokens, i) if known else ((), i)
+        found = self._memo.get(i)
+        if found is None:
+            meanings, end = self._said(i)
             meant = tuple(meaning for meaning in meanings if _relation_of(meaning) not in self._unnamed)
-            self._memo[i] = (meant, end if meant else i)
-        return self._memo[i]
+            found = self._memo[i] = (meant, end if meant else i)
+        return found
+
+    def _said(self, i: int) -> tuple[tuple[Meaning, ...], int]:
+        """The same, also of relations that are not named."""
+        found = self._raw.get(i)
+        if found is None:
+            known = 0 <= i < len(self.tokens) and self.tokens[i].kind != "quoted"
+            found = self._raw[i] = self.lexicon.meanings(self.tokens, i) if known else ((), i)
+        return found
 
     def _relations_unnamed(self) -> frozenset[str]:
         """Relations to many records that the question does not name: of their fields and values it does not speak."""
         many = {relation.name for relation in self.lexicon.schema.relations.values() if relation.many}
-        found = [self.lexicon.meanings(self.tokens, i)[0] for i in range(len(self.tokens))] if many else []
+        found = [self._said(i)[0] for i in range(len(self.tokens))] if many else []
         named = {meaning.relation for meanings in found for meaning in meanings if isinstance(meaning, RelationRef)}
         return frozenset(many - named)
 
     def take(self, i: int, kind: type[M]) -> tuple[M, int] | None:
-        found = self.all(i, kind)
-        return (found[0], self.at(i)[1]) if found else None
+        meanings, end = self.at(i)
+        if kind in (FieldRef, ValueRef):
+            found = self.all(i, kind)
+            return (found[0], end) if found else None
+        for meaning in meanings:
+            if isinstance(meaning, kind):
+                return meaning, end
+        return None
 
     def all(self, i: int, kind: type[M]) -> list[M]:
         """The meanings of a kind; of fields and values those of what is spoken about come first, then the model's own."""
@@ -131,7 +146,10 @@ class Cursor:
         return sorted(found, key=far)
 
     def is_(self, i: int, *kinds: type[Meaning]) -> bool:
-        return any(isinstance(meaning, kinds) for meaning in self.at(i)[0])
+        for meaning in self.at(i)[0]:  # noqa: SIM110 - asked most of all, and a generator takes twice as long
+            if isinstance(meaning, kinds):
+                return True
+        return False
 
     def ended(self, i: int) -> bool:
         return i >= len(self.tokens) or (self.tokens[i].kind == "mark" and not self.at(i)[0])

@@ -37,7 +37,7 @@ from handlers.db.question.meanings import (
     Superlative,
     Top,
 )
-from handlers.db.question.rules import RULES
+from handlers.db.question.rules import RULES, RULES_UNKNOWN
 from handlers.db.question.tokens import Token, tokens_of
 from handlers.db.question.vocabulary import Vocabulary
 from host.types.search import Order, Where
@@ -92,7 +92,8 @@ def read_for(tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> Readin
     i = 0
     while i < len(cursor.tokens):
         before = len(draft.wheres)
-        end = next((end for rule in RULES if (end := rule(cursor, draft, i)) is not None), None)
+        rules = RULES if cursor.at(i)[0] or cursor.tokens[i].kind != "word" else RULES_UNKNOWN
+        end = next((end for rule in rules if (end := rule(cursor, draft, i)) is not None), None)
         if end is None:
             idle = cursor.is_(i, *ABOUT_OTHERS)
             end = cursor.at(i)[1] if idle else i + 1

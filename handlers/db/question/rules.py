@@ -228,6 +228,8 @@ def _condition(cursor: Cursor, draft: Draft, i: int) -> int | None:
     return condition(cursor, draft, i)
 
 
+# Those that may take a word that means nothing.
+RULES_UNKNOWN: tuple[Rule, ...] = (identifier, part)
 RULES: tuple[Rule, ...] = (
     identifier,
     negation,
