@@ -22,7 +22,7 @@ from handlers.db.tables import Tables
 from handlers.db.text import Texts, containing, fold, pattern_of
 from host.types.search import Aggregate, Order, Where
 
-COUNTED = 10_000  # a total beyond this is not counted to its end
+COUNTED = 1000  # a total beyond this is not counted to its end, which would cost more than the rows
 ROWS = "rows"  # of a query that computes: the column with the number of records behind a figure
 
 Clause = ColumnElement[Any]

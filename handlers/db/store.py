@@ -69,14 +69,16 @@ class Store:
 
     async def run(self, dsl: QueryDSL, permits: Permits, limit: int) -> Answer:
         """Run a query that the linter passed. Raises SourceError."""
-        statement, count = self._compiler.query(dsl, permits, limit), self._compiler.count(dsl, permits)
+        statement = self._compiler.query(dsl, permits, limit)
         long = any(field.long or field.kind == "json" for field in self.schemas[dsl.model].fields.values())
 
         def work(connection: Connection) -> Answer:
             rows, cut = _within(connection, statement, self._most, stream=long and not dsl.computed)
             if len(rows) < limit and not cut:
                 return Answer(rows, len(rows))
-            total = connection.execute(count).scalar_one()
+            if len(rows) >= COUNTED:
+                return Answer(rows, len(rows), more=True)
+            total = connection.execute(self._compiler.count(dsl, permits)).scalar_one()
             return Answer(rows, total, more=total == COUNTED, cut=cut)
 
         answer: Answer = await self._engine.read(work, self._names(reached(dsl, self.schemas)))

@@ -21,6 +21,8 @@ from handlers.db.coerce import coerce, plain
 from handlers.db.schema import Field, Schema, Schemas
 from host.types.specs import DELETED, PERMISSION, SHARE, TIMESTAMPS, ColumnSpec, ModelSpec
 
+FOLDED = frozenset({"string", "char"})  # types of short texts, which are compared without case
+
 
 class Exact(TypeDecorator[Any]):
     """A decimal."""
@@ -155,9 +157,19 @@ def table_of(spec: ModelSpec) -> sa.Table:
     if spec.option.permission:
         columns += [sa.Column(name, sa.String(255), index=name not in (SHARE,)) for name in PERMISSION]
     table = sa.Table(spec.table.name, sa.MetaData(), *columns, comment=spec.table.comment or None)
+    for column in spec.columns:
+        if (column.index or column.unique) and column.type in FOLDED:
+            _index_without_case(table.c[column.name])
     for index in spec.indexes:
         sa.Index(index.name, *(table.c[name] for name in index.columns), unique=index.type == "unique")
     return table
+
+
+def _index_without_case(column: sa.Column[Any]) -> None:
+    """An index for comparing texts as `text` does; MariaDB's own ones serve as they are."""
+    name = f"ix_{column.table.name}_{column.name}_nocase"
+    sa.Index(name, sa.func.lower(sa.cast(column, sa.Text))).ddl_if(dialect="postgresql")
+    sa.Index(name, sa.collate(column, "NOCASE")).ddl_if(dialect="sqlite")
 
 
 def default_of(column: ColumnSpec, field: Field) -> Any:
