@@ -170,11 +170,12 @@ class KnowledgeBase:
     async def outdated(self) -> Sequence[HostError]:
         """Collections that are declared otherwise than they were made (ConfigError); and the first that could not be asked."""
         found: dict[str, HostError] = {}
-        for spec in self._collections.values():
+        for id in self._collections:
             try:
+                spec = self._collections[id]
                 declared = self._made(spec, self._embedder(spec))
             except HostError:
-                continue  # said where its embedding is declared
+                continue  # said where it, or its embedding, is declared
             try:
                 made = await self._store.made(spec.id)
                 if made is not None:

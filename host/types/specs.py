@@ -145,11 +145,12 @@ class CollectionSpec(Value):
                 raise ValueError(f"{name!r} cannot be a field's name: 1 to 64 characters, none of them a double quote")
         return fields
 
-    @model_validator(mode="after")
-    def _tenant_apart(self) -> CollectionSpec:
-        if self.tenant_field in self.fields:
-            raise ValueError(f"{self.tenant_field!r} is the tenant_field: the host alone filters by it; remove it from fields")
-        return self
+    @field_validator("tenant_field")
+    @classmethod
+    def _apart(cls, name: str, info: ValidationInfo) -> str:
+        if name in info.data.get("fields", {}):
+            raise ValueError("the host alone filters by it, and it is among the fields; remove it there")
+        return name
 
     @property
     def types(self) -> dict[str, FieldType]:

@@ -236,3 +236,44 @@ def test_a_server_whose_program_is_not_there_is_a_warning(make_app: MakeApp) -> 
         f"mcps/gone.mcp.yao:1:13: warning: there is no program 'no-such-program' along PATH {hint}",
         f"mcps/lost.mcp.yao:1:13: warning: there is no program 'bin/other' {hint}",
     ]
+
+
+def test_a_collection_is_told_what_is_wrong_with_it_where_it_stands(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "assistants/a/package.yao": "{}",
+            "kb/good.kb.yao": """{
+              "fields": {"year": "integer", "tags": {"type": "keyword", "facetable": true}, "note": "text"},
+              "rows": {"id": "no", "text": "about"}, "chunk": {"size": 100, "overlap": 20, "by": "page"},
+              "tenant_field": "firm", "permission": {"teams": ["legal"], "users": "ann"}
+            }""",
+            "kb/bad.kb.yao": """{
+              "chunk": {"by": "pages", "overlp": 1},
+              "fields": {
+                "year": "number",
+                "at": {"type": "datetime", "facetable": true},
+                "note": {"type": "text", "filterable": true},
+                "tag": {"tpye": "keyword"}
+              },
+              "permission": "users"
+            }""",
+            "kb/not.kb.yao": '{"fields": {"or": "integer"}, "chunk": {"size": 64, "overlap": 40}}',
+            "kb/own.kb.yao": '{"fields": {"firm": "keyword"},\n "tenant_field": "firm"}',
+        }
+    )
+
+    found = findings(root)
+    assert not [line for line in found if "good.kb.yao" in line]
+    for said in (
+        "kb/bad.kb.yao:2:31: error: 'chunk.by': should be 'heading', 'paragraph', 'page' or 'size', not 'pages'",
+        "kb/bad.kb.yao:2:40: error: unknown key 'chunk.overlp' (did you mean 'overlap'?)",
+        "kb/bad.kb.yao:4:25: error: 'fields.year",
+        "kb/bad.kb.yao:5:23: error: 'fields.at': values of type datetime cannot be counted",
+        "kb/bad.kb.yao:6:25: error: 'fields.note': a text field cannot be filtered by",
+        "kb/bad.kb.yao:7:25: error: unknown key 'fields.tag.tpye' (did you mean 'type'?)",
+        "kb/bad.kb.yao:9:29: error: 'permission",
+        "kb/not.kb.yao:1:12: error: 'fields': no field can be called 'or'",
+        "kb/not.kb.yao:1:40: error: 'chunk': overlap is at most half of size, 32, not 40",
+        "kb/own.kb.yao:2:18: error: 'tenant_field': the host alone filters by it",
+    ):
+        assert [line for line in found if line.startswith(said)], (said, found)
