@@ -35,7 +35,7 @@ from handlers.kb.graph.walk import Graph
 from host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
 from host.ports import Scope
 from host.registry import Registry
-from host.types.search import SearchRequest
+from host.types.search import Item, SearchRequest
 from host.types.specs import CollectionSpec
 from host.types.turn import Identity
 
@@ -78,9 +78,7 @@ def _file(folder: Path, document: str) -> str:
     return f"{folder.name}/{re.sub(r'[^A-Za-z0-9_-]', '_', document)}.md"
 
 
-async def ask(kb: KnowledgeBase, text: str, *, graph: bool) -> tuple[list[str], float]:
-    """The documents found, best first, and the milliseconds that it took."""
-
+async def ask_items(kb: KnowledgeBase, text: str, collection: str, *, graph: bool = False) -> tuple[Item, ...]:
     async def unheard(code: str, message: str) -> None:
         raise AssertionError(message)
 
@@ -92,11 +90,16 @@ async def ask(kb: KnowledgeBase, text: str, *, graph: bool) -> tuple[list[str], 
         now=lambda: datetime.now(UTC),
         warn=unheard,
     )
-    request = SearchRequest(type="kb", query=text, collections=("bench",), threshold=0.0, limit=max(CUTS), graph=graph)
+    request = SearchRequest(type="kb", query=text, collections=(collection,), threshold=0.0, limit=max(CUTS), graph=graph)
+    return (await kb.search(request, scope)).items
+
+
+async def ask(kb: KnowledgeBase, text: str, *, graph: bool) -> tuple[list[str], float]:
+    """The documents found, best first, and the milliseconds that it took."""
     began = time.perf_counter()
-    found = await kb.search(request, scope)
+    items = await ask_items(kb, text, "bench", graph=graph)
     took = (time.perf_counter() - began) * 1000
-    return list(dict.fromkeys(item.document_id for item in found.items)), took
+    return list(dict.fromkeys(item.document_id for item in items)), took
 
 
 def recall(found: Sequence[str], wanted: Sequence[str], cut: int) -> float:

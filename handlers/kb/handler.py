@@ -13,7 +13,7 @@ from functools import partial
 
 import anyio
 
-from handlers.kb import choose, fusion
+from handlers.kb import alike, choose, fusion
 from handlers.kb.access import facets_of, filter_of, tenant_seen
 from handlers.kb.across import Across
 from handlers.kb.embed import least_cosine
@@ -92,13 +92,12 @@ class KBHandler:
         for id in wanted:
             if id in outcome.problems:
                 await scope.warn(outcome.problems[id].code, str(outcome.problems[id]))
-        items = [item for id in wanted for item in outcome.items.get(id, ())]
-        items.sort(key=lambda item: -item.score)
+        items = alike.merged((self._embedded_by(id), outcome.items[id]) for id in wanted if id in outcome.items)
         facets = await self._counted(outcome.facets, scope) if request.facets is not None else None
         nodes = sorted(outcome.nodes, key=lambda node: (-node.score, node.id)) if request.graph else None
         if request.graph and not any(part.spec.graph for part in parts):
             await scope.warn("no_graph", "none of the collections has a graph: declare `graph: true` and add the documents again")
-        return Found(items=tuple(items[: request.limit]), facets=facets, graph_nodes=None if nodes is None else tuple(nodes))
+        return Found(items=items[: request.limit], facets=facets, graph_nodes=None if nodes is None else tuple(nodes))
 
     async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
         """A whole document, passage by passage. Raises SourceNotConfigured when there is none of this id, NotPermitted."""
@@ -250,6 +249,11 @@ class KBHandler:
             except HostError as exc:
                 said = said or exc
         raise said or SourceNotConfigured(f"no collection to look for the document {document!r} in")
+
+    def _embedded_by(self, id: str) -> tuple[str, str, int]:
+        """What the similarities of a collection's items are made with."""
+        embedder = self._embedder(self._collections[id])
+        return embedder.provider, embedder.model, embedder.dimensions
 
     def _spec(self, id: str) -> CollectionSpec:
         if id not in self._collections:
