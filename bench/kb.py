@@ -49,6 +49,7 @@ TENANTS = 50  # a filter lets 2 % pass
 TOGETHER = 200  # passages in a document
 ROUNDS = 300
 AT_ONCE = (1, 8, 32)
+SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprtvz" for vowel in "aeiou"]
 VOCABULARY, COMMONEST = 20_000, 30  # words by rank, without the commonest (stop words)
 
 
@@ -98,7 +99,16 @@ def vector(chance: random.Random) -> list[float]:
 def text(chance: random.Random, words: int = 60) -> str:
     """Words by Zipf's law: the commonest stands in a quarter of all passages, most in hardly any."""
     ratio = VOCABULARY / COMMONEST + 1
-    return " ".join(f"word{int(COMMONEST * ratio ** chance.random()) - COMMONEST}" for _ in range(words))
+    return " ".join(word(int(COMMONEST * ratio ** chance.random()) - COMMONEST) for _ in range(words))
+
+
+def word(rank: int) -> str:
+    """Syllables, so that it is cut as words are."""
+    made = ""
+    while rank or not made:
+        rank, syllable = divmod(rank, len(SYLLABLES))
+        made += SYLLABLES[syllable]
+    return made
 
 
 def documents(passages: int, chance: random.Random) -> list[Incoming]:

@@ -16,6 +16,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 from zlib import crc32
 
@@ -89,10 +90,8 @@ class _Cutter:
         self._remembered = lru_cache(maxsize=_REMEMBERED)(self._indices)
 
     def counts(self, text: str) -> Counter[int]:
-        found: Counter[int] = Counter()
-        for chunk in _chunks(text):
-            found.update(self._remembered(chunk) if len(chunk) <= _LONGEST else self._indices(chunk))
-        return found
+        cut = (self._remembered(chunk) if len(chunk) <= _LONGEST else self._indices(chunk) for chunk in _chunks(text))
+        return Counter(chain.from_iterable(cut))
 
     def _indices(self, chunk: str) -> tuple[int, ...]:
         return tuple(crc32(token.encode()) & ~_IS_RUN | (token[0] == "#") for token in self.tokens(chunk))
