@@ -15,9 +15,11 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import anyio
@@ -105,7 +107,9 @@ def _reachable(kind: str, url: str) -> bool:
             return False
         return True
 
-    return anyio.run(ask)
+    # In a thread of its own: whoever asks may have an event loop already.
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(anyio.run, ask).result()
 
 
 @contextmanager
@@ -158,7 +162,7 @@ def _start_mariadb() -> str:
             return f"{url}\n{folder}\n"
         if log.exists() and "Aborting" in log.read_text(errors="replace"):
             raise NotThere(f"mariadbd ended at once: {log.read_text(errors='replace')[-500:]}")
-        anyio.run(anyio.sleep, 0.1)
+        Event().wait(0.1)
     raise NotThere("mariadbd did not answer in time")
 
 
