@@ -16,9 +16,16 @@ from host.types.search import Item
 from host.types.turn import Message
 
 CONTENT_LIMIT = 6000  # characters of one source in the prompt
+QUOTABLE_LIMIT = 4 * CONTENT_LIMIT  # of one source that is searched for sentences to quote
 
-# Control characters, and the format characters that hide or reorder text; line breaks and tabs stay.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+LINE_LIMIT = 500  # characters of a title or an address
+
+# Control characters, and the format characters that hide, reorder or smuggle text: joiners that scripts need, and single
+# variation selectors, stay; so do line breaks and tabs.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
+)
 
 _DEFAULT = """When you use a source, cite it inline right after the statement, in exactly this form: {example}.
 Example: "According to studies {example}, this is significant."
@@ -68,8 +75,14 @@ def with_references(
 
 
 def quotable(items: Sequence[Item], grammar: Grammar) -> list[Item]:
-    """The items with text that can be quoted in an answer: a marker in a document cites nothing."""
-    return [item.model_copy(update={"content": defuse(clean(item.content), grammar)}) for item in items]
+    """The items with text that can be quoted in an answer: a marker in a document, or in its title, cites nothing."""
+
+    def quoted(item: Item) -> Item:
+        title = " ".join(clean(item.title[: 2 * LINE_LIMIT]).split())[:LINE_LIMIT]
+        content = clean(item.content[:QUOTABLE_LIMIT])
+        return item.model_copy(update={"title": defuse(title, grammar), "content": defuse(content, grammar)})
+
+    return [quoted(item) for item in items]
 
 
 def _source(item: Item, grammar: Grammar) -> str:
@@ -82,7 +95,7 @@ def _source(item: Item, grammar: Grammar) -> str:
         about.append(f'url="{_line(item.url, grammar)}"')
     if item.published:
         about.append(f'published="{_line(item.published, grammar)}"')
-    content = clean(item.content)
+    content = clean(item.content[: 2 * CONTENT_LIMIT])
     if len(content) > CONTENT_LIMIT:
         content = content[:CONTENT_LIMIT] + " […]"
     head = " ".join(["<source", *about]) + ">" + ("" if plain else f"\nCite as: {marker}")
@@ -90,7 +103,7 @@ def _source(item: Item, grammar: Grammar) -> str:
 
 
 def _line(text: str, grammar: Grammar) -> str:
-    return _data(" ".join(clean(text).split()), grammar, quote=True)
+    return _data(" ".join(clean(text[: 2 * LINE_LIMIT]).split())[:LINE_LIMIT], grammar, quote=True)
 
 
 def _data(text: str, grammar: Grammar, *, quote: bool) -> str:
