@@ -35,6 +35,11 @@ class Page:
     published: str = ""
 
 
+def warm() -> None:
+    """Import what takes a while: a third of a second, and more on a busy machine."""
+    import trafilatura  # noqa: F401
+
+
 def page_of(body: bytes, media_type: str, charset: str) -> Page:
     """`media_type` and `charset` are what the server says, or empty. Raises IngestError for what is no text."""
     if body.startswith(b"%PDF-") or media_type in PDF:

@@ -1,5 +1,6 @@
 """The process that reads pages of strangers: `python -m handlers.web.reader FD`, FD a socket to the host; one request at a time.
 
+    ready {}                                  → nothing, once what takes a while to import is there
     read {body, media_type, charset, query}   → {title, passage, published, characters}
     robots {text, agent, url}                 → whether the page may be read
 
@@ -13,7 +14,7 @@ import socket
 import sys
 from typing import Any
 
-from handlers.web.extract import page_of
+from handlers.web.extract import page_of, warm
 from handlers.web.passages import best_passage
 from host.errors import HostError, IngestError
 from host.workers import ANSWER, HEADER, REFUSAL, describe, pack, unpack
@@ -23,6 +24,9 @@ MEMORY = 2 * 1024**3  # bytes of address space; a page that needs more is not re
 
 def answer(operation: str, body: dict[str, Any]) -> Any:
     """Raises IngestError for a page that cannot be read."""
+    if operation == "ready":
+        warm()
+        return None
     if operation == "robots":
         from protego import Protego
 

@@ -13,6 +13,7 @@ from host.workers import Child, start_child
 
 MOST = 2  # at the same time
 LONGEST = 3.0  # seconds that one page may take
+START = 10.0  # seconds that a process may take to be ready
 
 
 class Readers:
@@ -27,9 +28,13 @@ class Readers:
         """Raises IngestError for what cannot be read."""
         self._places = self._places or anyio.CapacityLimiter(MOST)
         async with self._places:
-            child = self._idle.pop() if self._idle else await self._started()
+            new = not self._idle
+            child = await self._started() if new else self._idle.pop()
             whole = False
             try:
+                if new:
+                    with anyio.fail_after(START):
+                        await child.link.call("ready", {})
                 with anyio.fail_after(LONGEST):
                     answer = await child.link.call(operation, dict(body))
                 whole = True

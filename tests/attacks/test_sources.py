@@ -70,13 +70,13 @@ class Turn:
     async def run(self, *script: Any) -> list[Event]:
         spec = ConnectorSpec(id="script", type="scripted", options=ConnectorOptions(script=script or ("Fine.",)))
         self.model = ScriptedConnector(spec)
-        asked = {"connector": "script" if script else "extractive"}
+        connector = "script" if script else "extractive"
         environment = {"TAVILY_API_KEY": "tvly-x"}
         models = {"script": self.model}
         with anyio.fail_after(45):
             async with (
                 open_host(self.app, environment=environment, sources={"kb": self.kb}, connectors=models) as host,
-                host.stream("a", QUESTION, **asked) as events,
+                host.stream("a", QUESTION, connector=connector) as events,
             ):
                 return [event async for event in events]
 
@@ -107,8 +107,9 @@ async def test_the_fence_holds_and_the_model_is_told_nothing_that_cannot_be_seen
     assert not [event for event in events if event.type == "error"]
     found = {event.item.citation_id: event.item for event in events if event.type == "search_result"}
     statuses = [item.status for item in found.values() if item.type == "web"]
-    # A line of 2 MB may take longer than a page is given.
-    assert "fetched" in statuses or name == "line", [event.message for event in events if event.type == "warning"]
+    unread = [event.message for event in events if event.type == "warning" and event.code == "web_page"]
+    # A line of 2 MB, or a machine with much else to do, may take longer than a page is given.
+    assert "fetched" in statuses or re.search(r"longer than|not there within|process", " ".join(unread)), unread
     fence = re.findall(r"^BEGIN SOURCES ([0-9a-f]{16})$", turn.prompt, re.MULTILINE)
     assert len(fence) == 1
     before, _, rest = turn.prompt.partition(f"\nBEGIN SOURCES {fence[0]}\n")
