@@ -262,6 +262,7 @@ ORDERED: dict[str, tuple[list[str], int | None]] = {
     "least expensive audio": (["price asc"], None),
     "highest rated books": (["rating desc"], None),
     "best rated kitchen products sorted by price": (["rating desc", "price asc"], None),
+    "products by brand": (["brand asc"], None),
     "sort products by price descending": (["price desc"], None),
     "what are the 3 oldest orders": (["ordered_at asc"], 3),
     "last 5 orders": (["ordered_at desc"], 5),
@@ -342,6 +343,11 @@ def test_a_condition_behind_a_not_that_was_not_understood_is_taken_back() -> Non
     assert reading.unplaced == ("not", "since", "under", "$100")
     (reading,) = readings("not under products $100", "product")
     assert [where for where in reading.dsl.wheres if where.field != EVERY_TEXT] == []
+
+
+def test_the_best_of_what_is_no_record_is_no_limit_of_records() -> None:
+    (reading,) = readings("top 3 brands", "product")
+    assert (reading.dsl.limit, reading.unplaced) == (None, ("top", "3"))
 
 
 def test_values_of_records_that_are_only_related_are_not_guessed_from_other_forms_of_a_word() -> None:

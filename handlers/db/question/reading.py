@@ -186,7 +186,8 @@ def _words(cursor: Cursor, draft: Draft, places: Sequence[int]) -> tuple[list[st
         idle = all(i in draft.idle or _compared(cursor, draft, i) for i in range(first, last))
         if not idle and any(character.isalnum() for character in text):
             word = end - at == 1 and cursor.typed[first].kind == "word"
-            searched.append(cursor.lexicon.vocabulary.stem(text.casefold()) if word else text)
+            plain = cursor.typed[first].norm if text.isascii() else text.casefold()  # accents are searched for
+            searched.append(cursor.lexicon.vocabulary.stem(plain) if word else text)
         at = end
     return list(dict.fromkeys(searched)), reported
 

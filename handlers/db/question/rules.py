@@ -34,6 +34,7 @@ from handlers.db.question.rules_figure import figure, grouped
 from handlers.db.question.rules_number import amount_led, between, compare, compared_date, date_led
 from handlers.db.question.rules_order import limit, order_words
 from handlers.db.question.tokens import phrase_of
+from handlers.db.schema import Field
 
 Rule = Callable[[Cursor, Draft, int], int | None]
 
@@ -109,11 +110,17 @@ def having(cursor: Cursor, draft: Draft, i: int) -> int | None:
     field = named[0].field
     if field.nullable and "." not in field.name and field.kind != "boolean":
         draft.add(field.name, "not null")
-    elif field in [cursor.lexicon.of_kind(kind) for kind in ("stock", "debt")]:
+    elif field == cursor.lexicon.of_kind("debt") or (field.kind == "integer" and not _measure(cursor, field)):
         draft.add(field.name, ">", 0)
     else:
         return None
     return named[1]
+
+
+def _measure(cursor: Cursor, field: Field) -> bool:
+    """Whether every record has some of it: a price, a length, a year. Of what is counted there may be none."""
+    kinds = ("money", "rating", "age", "size", "weight", "duration", "distance", "year")
+    return any(cursor.lexicon.is_kind(field, kind) for kind in kinds)
 
 
 def called(cursor: Cursor, draft: Draft, i: int) -> int | None:

@@ -6,6 +6,7 @@ from handlers.db.question.cursor import NUMBERS, Cursor, Draft
 from handlers.db.question.meanings import (
     AskedValue,
     Different,
+    Each,
     FieldRef,
     FigureWord,
     Filler,
@@ -51,7 +52,7 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "per genre", "by city", "for each airline". What may also sort ("by") groups only where a number is asked for."""
     asked = any(cursor.is_(at, FigureWord) for at in range(len(cursor.tokens)))
     ordered = any(cursor.is_(at, OrderWord, Superlative) for at in range(len(cursor.tokens)))
-    clear = not cursor.is_(i, SortBy) and cursor.at(i)[1] == i + 1 and not ordered  # "the newest per author" is no number
+    clear = not cursor.is_(i, SortBy, Each) and not ordered  # "the newest per author" is no number
     if not cursor.is_(i, Per, SortBy) or not (asked or clear):
         return None
     at = cursor.past(cursor.at(i)[1], Filler, most=1)

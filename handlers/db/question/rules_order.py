@@ -27,6 +27,8 @@ def limit(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "top 5", "first 3 orders", "the last 10 orders", "5 cheapest", "newest 5", "10 active products"."""
     lead = cursor.at(i)[1]
     number = cursor.whole(lead, MOST)
+    if number is not None and cursor.is_(i, Top, First) and _names_text(cursor, number[1]):
+        return None  # "top 3 brands"
     if number is not None and cursor.is_(i, Top, First):
         draft.limit = number[0]
         if cursor.is_(i, Top) and not _orders(cursor):
@@ -54,9 +56,7 @@ def order_words(cursor: Cursor, draft: Draft, i: int) -> int | None:
             if draft.limit is None and (draft.singular or (draft.person and draft.named_at is None) or _one(cursor, field[1])):
                 draft.limit = 1
             return field[1]
-    behind = cursor.at(i)[1]
-    texts = [one for one in cursor.all(behind, FieldRef) if one.field.kind == "text"]
-    if texts and not cursor.is_(behind, ModelRef, ValueRef):
+    if cursor.is_(i, OrderWord) and _names_text(cursor, cursor.at(i)[1]):
         return None  # "the most popular genre" is no order of records
     for word in cursor.all(i, OrderWord):
         if _sort_by_kind(cursor, draft, word.kinds, word.order):
@@ -71,6 +71,12 @@ def order_words(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if cursor.is_(i, Top) and cursor.is_(cursor.at(i)[1], ModelRef, ValueRef):
         return cursor.at(i)[1] if _sort_by_kind(cursor, draft, ("popularity", "rating"), "desc") else None
     return None
+
+
+def _names_text(cursor: Cursor, i: int) -> bool:
+    """Whether a text field is named here, and neither the model nor a value."""
+    texts = [one for one in cursor.all(i, FieldRef) if one.field.kind == "text"]
+    return bool(texts) and not cursor.is_(i, ModelRef, ValueRef)
 
 
 def _one(cursor: Cursor, i: int) -> bool:

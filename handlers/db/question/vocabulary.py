@@ -28,6 +28,7 @@ from handlers.db.question.meanings import (
     Definite,
     Different,
     Direction,
+    Each,
     Equals,
     Everything,
     FigureWord,
@@ -128,6 +129,7 @@ class LanguageFile(Value):
     prepositions: dict[str, Words] = {}
     figures: dict[Literal["count", "sum", "avg", "min", "max"], Words]
     per: Words
+    each: Words = ()
     different: Words = ()
     asked_values: Words = ()
     who: Words = ()
@@ -239,6 +241,7 @@ def _yaml(path: Path) -> Mapping[str, Any]:
 def _entries(file: LanguageFile, connectors: Mapping[str, Words]) -> Iterator[tuple[Iterable[str], Meaning]]:
     yield from ((words, FigureWord(function)) for function, words in file.figures.items())
     yield file.per, Per()
+    yield file.each, Each()
     yield file.different, Different()
     yield file.asked_values, AskedValue()
     yield file.who, Person()
