@@ -86,7 +86,8 @@ def _named(settings: Settings) -> Iterator[str]:
     """What the settings give steps to."""
     uses = settings.uses
     yield from (uses.keyword, uses.query, uses.rerank, uses.web, settings.search.web.provider)
-    yield f"mcp:{settings.search.rerank.mcp}"
+    if settings.search.rerank.mcp:
+        yield f"mcp:{settings.search.rerank.mcp.removeprefix('mcp:')}"
 
 
 def _together(one: ListedServer, other: ListedServer) -> ListedServer:

@@ -38,6 +38,12 @@ def learns(query: str, retry: dict[str, Any] | None = None) -> str:
 
 
 @server.tool()
+def rerank(query: str, items: list[dict[str, Any]], top_n: int) -> dict[str, Any]:
+    """The last first."""
+    return {"order": [item["citation_id"] for item in items[::-1]][:top_n]}
+
+
+@server.tool()
 def fails(query: str) -> str:
     """A failure that the tool reports."""
     raise ValueError("out of words")
