@@ -102,7 +102,7 @@ class Graphs:
         fetched = await self._fetched(store, spec, made, question, [place for place in walked if place not in found])
         there = {(hit.document, hit.passage): hit for hit in [*fetched, *answer.hits]}
         reached = [place for place in walked if place in there and place not in found and there[place].cosine >= least_cosine]
-        weight = join.WALKED if named else join.UNNAMED
+        weight = join.WALKED if any(key in graph.subjects for key in named) else join.UNNAMED
         order = join.ordered(found, reached, walked, limit=question.limit, weight=weight)
         return Walked(
             answer=replace(answer, hits=tuple(there[place] for place in order)),

@@ -66,6 +66,7 @@ class Graph:
         self.places = [Place(document=document, ordinal=ordinal, passage=name) for _, document, ordinal, name in rows.passages]
         self.node_of = {entity.key: node for node, entity in enumerate(self.entities)}
         self.known = Known(names={entity.key: (entity.name, entity.kind) for entity in self.entities})
+        self.subjects = {self.entities[node].key for node in np.unique(mentions[mentions[:, 3] > 0, 1])}  # of documents
         self.words: dict[tuple[int, int], str] = {}
         related = [(at[source], at[target], words, count) for source, target, words, count in rows.relations]
         for source, target, words, _ in related:
