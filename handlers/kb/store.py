@@ -17,7 +17,7 @@ from host.types.fields import Fields, Scalar
 from host.types.filters import Filter, dumped, loaded
 
 MOST_PASSAGES = (1 << 20) - 1  # of one document
-POOL = 64  # passages of each ranking that are fused, at least
+POOL = 80  # passages of each ranking that are fused, at least
 
 Told = Callable[[int, int], None]  # passages stored, of how many
 

@@ -1,0 +1,65 @@
+"""Questions in another script than the documents: what they have in common with others of their language does not count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from handlers.kb.embed import HashEmbedder
+from host.types.specs import EmbeddingSpec
+from tests.kb.conftest import Opens, Writes, search, spec
+
+
+class Accented(HashEmbedder):
+    """Two subjects and two languages, each a dimension; what a text is in weighs more than what it is about."""
+
+    provider = "accented"
+
+    def __init__(self, said: EmbeddingSpec) -> None:
+        super().__init__(said)
+        self.dimensions = 4
+        self.asked: list[str] = []
+
+    async def embed_query(self, text: str, /) -> list[float]:
+        self.asked.append(text)
+        return [float("תפוח" in text), 0.0, 0.0, 3.0]
+
+    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+        return [[1.0, 0.0, 2.0, 0.0] if "apple" in text else [0.0, 1.0, 2.0, 0.6] for text in texts]
+
+
+ACCENTED = spec("docs", embedding=EmbeddingSpec(provider="accented"))
+FILES = {"apple.md": "An apple a day.", "pear.md": "A pear, and some words of Hebrew."}
+
+
+async def test_a_question_in_another_script_finds_what_it_is_about_rather_than_what_sounds_like_it(
+    opens: Opens, write: Writes
+) -> None:
+    async with opens(ACCENTED, embedders={"accented": Accented}) as kb:
+        await kb.add("docs", [write(FILES)])
+        found = await search(kb, "תפוח")
+        assert [item.document_id for item in found.items] == ["apple.md", "pear.md"]
+
+
+async def test_its_similarity_is_that_of_the_whole_question(opens: Opens, write: Writes) -> None:
+    async with opens(ACCENTED, embedders={"accented": Accented}) as kb:
+        await kb.add("docs", [write(FILES)])
+        enough = await search(kb, "תפוח", threshold=0.2)
+        assert [item.document_id for item in enough.items] == ["pear.md"]
+        assert 0.24 < enough.items[0].score < 0.25
+
+
+async def test_a_language_is_listened_to_once_and_only_when_it_is_needed(opens: Opens, write: Writes) -> None:
+    made: list[Accented] = []
+
+    def factory(said: EmbeddingSpec) -> Accented:
+        made.append(Accented(said))
+        return made[-1]
+
+    async with opens(ACCENTED, embedders={"accented": factory}) as kb:
+        await kb.add("docs", [write(FILES)])
+        await search(kb, "an apple")
+        assert made[0].asked == ["an apple"]
+        await search(kb, "תפוח")
+        once = len(made[0].asked)
+        await search(kb, "תפוח")
+        assert len(made[0].asked) == once + 1
