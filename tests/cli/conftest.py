@@ -80,13 +80,13 @@ class Ran:
 Groundhook = Callable[..., Ran]
 
 
-def run_in(app: Path, *arguments: str, environment: dict[str, str] | None = None) -> Ran:
+def run_in(app: Path, *arguments: str, environment: dict[str, str] | None = None, stdin: str = "") -> Ran:
     """The command as a child process in the app's folder. `TERM` and the like are fixed; `environment` adds to them."""
     done = subprocess.run(
         [COMMAND, *arguments],
         cwd=app,
         env={**ENVIRONMENT, "HOME": str(app), **(environment or {})},
-        stdin=subprocess.DEVNULL,
+        input=stdin.encode(),
         capture_output=True,
         timeout=50,
         check=False,

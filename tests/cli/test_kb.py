@@ -50,6 +50,29 @@ def test_documents_are_added_listed_found_and_removed(groundhook: Groundhook, sh
     assert groundhook("kb", "remove", "notes", "pens.md").code == 1
 
 
+def test_a_feed_is_added_filtered_counted_and_removed_as_a_whole(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "kb/notes.kb.yao").unlink()
+    folder = shop / "assistants/shop/kb"
+    folder.mkdir()
+    declared = '{"embedding": {"provider": "hash"}, "fields": {"year": {"type": "integer", "facetable": true}}}'
+    (folder / "feed.kb.yao").write_text(declared, encoding="utf-8")
+    rows = (
+        '[{"id": "a", "content": "ink", "year": 2020}, {"id": "b", "content": "ink", "year": "soon"}, {"id": "c", "text": "ink"}]'
+    )
+    added = groundhook("kb", "add", "feed", "-", stdin=rows)
+    assert added.code == 1
+    assert added.out.startswith("Added 2 documents to agents.shop.feed (2 chunks), 1 failed in ")
+    assert "error: standard input:1: was not added: 'year' should be a whole number, not 'soon'" in added.err
+
+    asked = ("search", "kb", "ink", "--collection", "agents.shop.feed", "--threshold", "0")
+    found = groundhook(*asked, "--filter", '{"year": {"gte": 2020}}', "--facet", "year")
+    assert "1 result from" in found.out
+    assert "agents.shop.feed / a" in found.out
+    assert found.out.splitlines()[-1] == "year: 2020 1"
+    assert "no filterable field 'yaer' (did you mean 'year'?)" in groundhook(*asked, "--filter", '{"yaer": 1}').err
+    assert groundhook("kb", "remove", "feed", "--all").out == "Removed 2 documents from feed.\n"
+
+
 def test_a_file_that_cannot_be_added_is_told_and_the_others_are_there(groundhook: Groundhook, shop: Path) -> None:
     (shop / "docs/empty.md").write_text("", encoding="utf-8")
     (shop / "docs/broken.pdf").write_bytes(b"%PDF-1.7 nonsense")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.chunk import Chunk, chunks
+from handlers.kb.chunk import By, Chunk, chunks
 from handlers.kb.embed import estimated_tokens
 from handlers.kb.reading.document import Block, Document
 from handlers.kb.reading.files import read
@@ -103,3 +103,42 @@ def test_a_pdf_page_is_known_to_its_chunks() -> None:
     text = "first page\n\nsecond page"
     document = Document("t", text, (Block("paragraph", 0, 10, page=1), Block("paragraph", 12, 23, page=2)))
     assert [chunk.page for chunk in chunks(document, size=32, overlap=0, count=lambda _: 20)] == [1, 2]
+
+
+GUIDE = "# Guide\n\nOne.\n\nTwo.\n\n## Install\n\n- a\n- b\n\nThree.\n"
+
+
+def by(document: Document, by: By, size: int = 100) -> list[tuple[str, tuple[str, ...]]]:
+    made = chunks(document, size=size, overlap=0, count=estimated_tokens, by=by)
+    return [(chunk.content, chunk.headings) for chunk in made]
+
+
+def test_no_chunk_goes_beyond_what_it_is_cut_by() -> None:
+    document = read(GUIDE.encode(), "a.md")
+    install = ("Guide", "Install")
+    assert by(document, "heading") == [
+        ("# Guide\n\nOne.\n\nTwo.", ("Guide",)),
+        ("## Install\n\n- a\n- b\n\nThree.", install),
+    ]
+    assert by(document, "paragraph") == [
+        ("# Guide\n\nOne.", ("Guide",)),
+        ("Two.", ("Guide",)),
+        ("## Install\n\n- a\n- b", install),
+        ("Three.", install),
+    ]
+    assert by(document, "size") == by(document, "page") == [(GUIDE.strip(), ("Guide",))]
+    small = by(document, "size", 9)
+    assert [headings for _, headings in small] == [("Guide",), install]
+    assert small[1][0].endswith("Three.")
+
+
+def test_cut_by_page_a_chunk_is_of_one_page() -> None:
+    text = "One.\n\nTwo.\n\nThree.\n"
+    pages = [(0, 4, 1), (6, 10, 1), (12, 18, 2)]
+    document = Document("A", text, tuple(Block("paragraph", start, end, page=page) for start, end, page in pages))
+    assert [
+        (chunk.content, chunk.page) for chunk in chunks(document, size=100, overlap=0, count=estimated_tokens, by="page")
+    ] == [
+        ("One.\n\nTwo.", 1),
+        ("Three.", 2),
+    ]
