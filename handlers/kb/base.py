@@ -168,7 +168,8 @@ class KnowledgeBase:
         return await transfer.load(spec.id, self._made(spec, embedder), embedder, file, progress, embed=embed)
 
     async def outdated(self) -> Sequence[HostError]:
-        """Collections that are declared otherwise than they were made (ConfigError); and the first that could not be asked."""
+        """Collections that are declared otherwise than they were made (ConfigError), or with what the engine does not have; and
+        the first that could not be asked."""
         found: dict[str, HostError] = {}
         for id in self._collections:
             try:
@@ -176,6 +177,11 @@ class KnowledgeBase:
                 declared = self._made(spec, self._embedder(spec))
             except HostError:
                 continue  # said where it, or its embedding, is declared
+            if isinstance(self._store, KBClient) and (spec.storage.shards, spec.storage.replicas) != (1, 1):
+                found[f"storage of {spec.id}"] = UsageError(
+                    f"collection {spec.id!r}: storage.shards and storage.replicas mean nothing to the embedded engine",
+                    hint="name a Qdrant server with qdrant.url in agent/agent.yml, or leave them out",
+                )
             try:
                 made = await self._store.made(spec.id)
                 if made is not None:

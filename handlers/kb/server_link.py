@@ -156,7 +156,7 @@ def _client(settings: QdrantSettings) -> AsyncQdrantClient:
         except (OSError, ssl.SSLError) as exc:
             raise ConfigError(f"qdrant.ca_file {settings.ca_file!r} cannot be used: {exc}") from exc
     if settings.api_key and settings.url.startswith("http://"):
-        headers["api-key"] = settings.api_key  # the client's own option warns about it; `check` does that for us
+        headers["api-key"] = settings.api_key  # given as the key, the client would write a warning of its own to the terminal
     try:
         return AsyncQdrantClient(
             url=settings.url,

@@ -165,6 +165,13 @@ async def test_collections_declared_otherwise_are_named_without_starting_anythin
     assert "kb rebuild docs" in str(problem)
 
 
+async def test_shards_of_a_collection_on_the_embedded_engine_are_warned_about(opens: Opens) -> None:
+    async with opens(spec("docs", storage={"shards": 3})) as kb:
+        [problem] = await kb.outdated()
+    assert not isinstance(problem, ConfigError)
+    assert "mean nothing to the embedded engine" in str(problem)
+
+
 # ------------------------------------------------------------------------------------------------ files
 
 
