@@ -145,6 +145,77 @@ def _compiled(statement: sa.Select[Any], name: str) -> Any:
     return statement.compile(dialect=DIALECTS[name], compile_kwargs={"render_postcompile": True})
 
 
+LINTED: list[tuple[dict[str, Any], str]] = [
+    ({"wheres": [{"feild": "x", "field": "total"}]}, "DSL000 wheres[0].feild: no such key (did you mean 'field'?)"),
+    ({"limit": 0}, "DSL000 limit: should be greater than or equal to 1"),
+    ({"wheres": [{"or": [{"field": "item.colour"}]}]}, "DSL001 wheres[0].or[0]: the model 'product' has no field 'colour'"),
+    ({"select": ["itm.name"]}, "DSL001 select[0]: the model 'order' has no field 'itm.name'"),
+    ({"model": "ordr"}, "DSL002 model: no model 'ordr' (did you mean 'order'?)"),
+    ({"wheres": [{"field": "total", "op": "~", "value": 1}]}, "DSL003 wheres[0]: there is no operator '~'"),
+    ({"wheres": [{"field": "gift", "op": ">", "value": True}]}, "DSL004 wheres[0]"),
+    ({"wheres": [{"field": "ordered_at", "op": ">", "value": "soon"}]}, "DSL005 wheres[0]"),
+    ({"select": ["buyer"]}, "DSL006 select[0]: 'buyer' is a relation, not a field (name one of its fields: id, name"),
+    ({"orders": [{"field": "buyer.orders.total"}]}, "DSL006 orders[0].field: 'buyer.orders.total' leads to many records"),
+    ({"wheres": [{"field": "buyer.orders.item.price", "value": 1}]}, "DSL006 wheres[0]: 'buyer.orders.item.price' goes over 3"),
+    ({"aggregates": [{"function": "sum", "field": "city"}]}, "DSL007 aggregates[0].field: 'sum' of 'city' cannot be computed"),
+    ({"aggregates": [{"function": "count"}], "select": ["city"]}, "DSL007 select: 'city' is neither grouped by nor computed"),
+    (
+        {"groups": ["city"], "orders": [{"field": "total"}]},
+        "DSL008 orders[0].field: the answer has no 'total' to order by (known: city)",
+    ),
+    ({"wheres": [{"field": "id", "op": "in", "value": [1] * 1001}]}, "DSL009 wheres[0]"),
+    ({"wheres": [{"field": "status", "value": "gone"}]}, "DSL010 wheres[0].value: 'gone' is none of the options of 'status'"),
+]
+
+
+@pytest.mark.parametrize(("query", "says"), LINTED)
+def test_a_problem_has_a_code_and_a_place_and_says_what_there_is_instead(query: dict[str, Any], says: str) -> None:
+    (problem, *_) = linter.lint({"model": "order", **query}, shop_models())
+    assert str(problem).startswith(says)
+    assert (problem.severity == "warning") == (problem.code == "DSL010")
+
+
+def test_conditions_nested_too_deep_are_refused_and_not_followed() -> None:
+    deep: dict[str, Any] = {"field": "id", "value": 1}
+    for _ in range(12):
+        deep = {"or": [deep]}
+    assert [problem.code for problem in linter.lint({"model": "order", "wheres": [deep]}, shop_models())] == ["DSL009"]
+    for _ in range(2000):
+        deep = {"and": [deep]}
+    assert {problem.code for problem in linter.lint({"model": "order", "wheres": [deep]}, shop_models())} == {"DSL000"}
+
+
+NAMES = ["total", "city", "gift", "ordered_at", "item.brand", "item.price", "buyer.name", "buyer.orders.total", "buyer.orders"]
+CONDITIONS = st.recursive(
+    st.builds(
+        lambda field, op, value: {"field": field, "op": op, "value": value},
+        st.sampled_from(NAMES),
+        st.sampled_from(PLAIN),
+        st.sampled_from(["<marked>", "<marked>%", ["<marked>", "<marked>"], "2026-01-01", 5, [1, 2], True]),
+    ),
+    lambda inner: st.dictionaries(st.sampled_from(["or", "and"]), st.lists(inner, max_size=3), min_size=1, max_size=1),
+)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@given(wheres=st.lists(CONDITIONS, max_size=3), figures=st.booleans())
+def test_no_value_becomes_text_behind_relations_and_under_figures_either(
+    name: str, wheres: list[dict[str, Any]], figures: bool
+) -> None:
+    asked = {"groups": ["item.brand"], "aggregates": [{"function": "sum", "field": "total"}]} if figures else {}
+    query = {"model": "order", "wheres": wheres, **asked}
+    if any(problem.severity == "error" for problem in linter.lint(query, shop_models())):
+        return
+    tables = Tables(shop_models())
+    compiler = Compiler(tables, name.partition("+")[0])
+    permits = dict.fromkeys(tables)
+    clean = linter.checked(query, tables.schemas)
+    for statement in (compiler.query(clean, permits, 10), compiler.count(clean, permits)):
+        text = str(_compiled(statement, name))
+        assert "marked" not in text
+        assert "2026" not in text
+
+
 def test_a_model_says_which_columns_do_not_fit_together(spec: Callable[..., ModelSpec]) -> None:
     for columns, says in [
         ([{"name": "a", "type": "string"}], "exactly one primary key"),
