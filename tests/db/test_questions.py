@@ -345,6 +345,11 @@ def test_a_condition_behind_a_not_that_was_not_understood_is_taken_back() -> Non
     assert [where for where in reading.dsl.wheres if where.field != EVERY_TEXT] == []
 
 
+def test_a_time_is_never_asked_of_a_number() -> None:
+    for reading in readings("stars without yesterday", "product"):
+        assert lint(reading.dsl, SHOP) == []
+
+
 def test_the_best_of_what_is_no_record_is_no_limit_of_records() -> None:
     (reading,) = readings("top 3 brands", "product")
     assert (reading.dsl.limit, reading.unplaced) == (None, ("top", "3"))

@@ -112,6 +112,8 @@ def between(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> in
 
 def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> int | None:
     """ "last month", "since March", "before 2024", "in the last 7 days", "upcoming", "before 1950 built"."""
+    if of is not None and not _tells_time(cursor, of):
+        return None
     if (ahead := cursor.take(i, Ahead)) and (day := of or cursor.lexicon.day_field) and day.kind in TIMES:
         draft.add(day.name, ">=" if ahead[0].future else "<", dates.stored(cursor.now, day.kind))
         return ahead[1]
