@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from handlers.kb.collection import BATCH, Collection
 from handlers.kb.manifest import Manifest
 from handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed
+from host.errors import ConfigError
 
 MADE = Made(provider="test", model="test", dimensions=2, language="english")
 PASSAGES = 3 * BATCH
@@ -91,3 +93,14 @@ def test_words_lift_a_passage_that_the_vector_alone_would_not_find_first(folder:
     assert by_meaning.passage == "50"
     assert by_words.passage == "77"
     assert 0 < by_words.cosine < by_meaning.cosine
+
+
+def test_a_collection_of_an_earlier_analyser_is_refused_with_the_command_that_makes_it_anew(folder: Path) -> None:
+    said = json.loads((folder / "made.json").read_text(encoding="utf-8"))
+    del said["analyser"]
+    (folder / "made.json").write_text(json.dumps(said), encoding="utf-8")
+    collection = opened(folder)
+    with pytest.raises(ConfigError, match="version 0 of the analyser") as refused:
+        collection.check(MADE)
+    assert "groundhook kb rebuild docs" in str(refused.value.hint)
+    collection.close()
