@@ -12,6 +12,8 @@ from handlers.web.providers import LARGEST, Access
 if TYPE_CHECKING:
     import httpx2
 
+CONNECTIONS = 100  # at the same time, and kept open for later searches
+
 
 class Wire:
     """A provider's base URL behind a client that is opened when it is first needed."""
@@ -39,7 +41,8 @@ class Wire:
             import httpx2  # 0.16 s: not before it is needed
 
             host = self._access.host.rstrip("/")
-            self._client = httpx2.AsyncClient(base_url=host, headers=self._headers)
+            limits = httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
+            self._client = httpx2.AsyncClient(base_url=host, headers=self._headers, limits=limits)
             self._access.closing(self._client.aclose)
         return self._client
 
