@@ -29,7 +29,8 @@ def translated(shown: str, driver: str, timeout: float) -> Iterator[None]:
     try:
         yield
     except ImportError as exc:
-        raise SourceNotConfigured(f"the driver of {driver!r} is not installed ({exc.name})") from exc
+        hint = f"pip install 'groundhook[{driver.partition('+')[0]}]'"
+        raise SourceNotConfigured(f"the driver of {driver!r} is not installed ({exc.name})", hint=hint) from exc
     except sql.TimeoutError as exc:
         raise SourceTimeout(f"the database {shown!r} had no connection free in time") from exc
     except (sql.SQLAlchemyError, sqlite3.Error, OSError) as exc:

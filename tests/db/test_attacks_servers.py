@@ -5,6 +5,7 @@ The statements that attack are sent past the query language, which has no way to
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -219,3 +220,13 @@ async def test_a_table_that_is_not_there_is_said_to_need_loading(fresh_database:
     async with open_database(await fresh_database(), 20_000, shop_specs) as database:
         with pytest.raises(SourceNotConfigured, match="groundhook db load"):
             await Shop(database, "").search("products under $20", "product")
+
+
+@pytest.mark.parametrize(("url", "module"), [("postgresql://u@127.0.0.1/x", "psycopg"), ("mariadb://u@127.0.0.1/x", "asyncmy")])
+async def test_a_driver_that_is_not_installed_is_named_with_what_installs_it(
+    monkeypatch: pytest.MonkeyPatch, url: str, module: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    kind = url.partition(":")[0]
+    with pytest.raises(SourceNotConfigured, match=rf"{module}.*pip install 'groundhook\[{kind}\]'"):
+        await engine(url).read(asking("SELECT 1"), [])
