@@ -15,7 +15,7 @@ from typing import TypeVar
 import anyio.to_thread
 
 from handlers.kb.chunk import Chunk, chunks
-from handlers.kb.embed import CountsTokens, estimated_tokens
+from handlers.kb.embed import CountsTokens, estimated_tokens, in_context
 from handlers.kb.payload import fields_of
 from handlers.kb.reading.document import Document
 from handlers.kb.reading.files import read
@@ -110,9 +110,12 @@ class Making:
         """The documents with their vectors; `done` hears of each what share of it is embedded."""
         parts = [part for owner, cut in enumerate(cuts) for part in _parts(owner, cut)]
         finished = [0] * len(cuts)
-        ordered = sorted(parts, key=lambda part: len(part.text))
-        for start in range(0, len(ordered), _TOGETHER):
-            together = ordered[start : start + _TOGETHER]
+        if in_context(self._embedder):
+            batches = [[part for part in parts if part.owner == owner] for owner, cut in enumerate(cuts) if cut.parts]
+        else:
+            ordered = sorted(parts, key=lambda part: len(part.text))
+            batches = [ordered[start : start + _TOGETHER] for start in range(0, len(ordered), _TOGETHER)]
+        for together in batches:
             vectors = await self._embedder.embed_documents([part.text for part in together])
             for part, vector in zip(together, vectors, strict=True):
                 part.vector = packed(vector)

@@ -21,6 +21,7 @@ from typing import IO, Any
 
 import anyio.to_thread
 
+from handlers.kb.embed import in_context
 from handlers.kb.store import Incoming, Made, Passage, Stored, VectorStore, agree, packed
 from host.errors import ConfigError, StorageError, UsageError
 from host.ports import Embedder
@@ -149,8 +150,9 @@ class Transfer:
 
 async def _embedded(document: Incoming, embedder: Embedder) -> Incoming:
     passages: list[Passage] = []
-    for start in range(0, len(document.passages), _TOGETHER):
-        together = document.passages[start : start + _TOGETHER]
+    at_once = max(1, len(document.passages)) if in_context(embedder) else _TOGETHER
+    for start in range(0, len(document.passages), at_once):
+        together = document.passages[start : start + at_once]
         vectors = await embedder.embed_documents([passage.text for passage in together])
         passages += [replace(passage, vector=packed(vector)) for passage, vector in zip(together, vectors, strict=True)]
     return replace(document, passages=tuple(passages))

@@ -164,3 +164,25 @@ async def test_a_collection_that_is_made_again_is_not_embedded_again_unless_the_
             assert [item.document_id for item in (await search(kb, "green tea", "docs")).items] == ["tea.md"]
             await kb.remove("docs", None)
     assert sum(len(each.asked) for each in made) == 2 * times
+
+
+async def test_a_model_that_embeds_in_context_is_given_each_document_whole_and_in_order(opens: Opens, write: Writes) -> None:
+    calls: list[list[str]] = []
+
+    class InContext(Words):
+        async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+            calls.append(list(texts))
+            return await super().embed_documents(texts)
+
+    def factory(spec: EmbeddingSpec) -> Embedder:
+        return InContext(spec, in_context=True)
+
+    sections = "".join(f"\n\n## Part {n}\n\n{'word ' * (60 - n)}" for n in range(20))
+    folder = write({"long.md": f"# Long{sections}", "short.md": "# Short\n\nA line."})
+    embedders: dict[str, EmbedderFactory] = {"words": factory}
+    async with opens(spec("docs", embedding=SPEC), embedders=embedders) as kb:
+        await kb.add("docs", [folder])
+    assert len(calls) == 2
+    long = max(calls, key=len)
+    assert len(long) >= 20
+    assert [text for n in range(20) for text in long if f"Part {n}\n" in text] == [text for text in long if "Part " in text]
