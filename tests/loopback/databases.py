@@ -11,6 +11,7 @@ import fcntl
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -23,6 +24,7 @@ from threading import Event
 from typing import Any
 
 import anyio
+import psutil
 import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -174,7 +176,12 @@ def _end(kind: str, folder: Path) -> None:
         control = _binaries("initdb", *POSTGRESQL) / "pg_ctl"
         _run("postgres", control, "-D", folder / "data", "-m", "immediate", "stop")
     else:
-        os.kill(int((folder / "pid").read_text()), 9)  # its data goes with it
+        pid = int((folder / "pid").read_text())
+        os.kill(pid, signal.SIGKILL)  # its data goes with it
+        for _ in range(50):
+            if not psutil.pid_exists(pid):
+                break
+            Event().wait(0.1)
     shutil.rmtree(folder, ignore_errors=True)
 
 
