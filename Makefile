@@ -31,7 +31,7 @@ install: .venv/.installed
 		echo "The virtual environment cannot be made; on Debian and Ubuntu install python3-venv." >&2; \
 		exit 1; \
 	fi
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' >&2
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' >&2
 	@touch $@
 
 demo: install

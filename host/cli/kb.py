@@ -213,7 +213,7 @@ def unread(names: Sequence[str]) -> Iterator[str]:
 def summary(added: Added, ms: float) -> str:
     """`Added 3 documents to docs (41 chunks), 2 replaced, 1 failed in 1.2s.`"""
     counts = added.counts
-    parts = [f"Added {documents(counts.get('added', 0))} to {added.collection} ({added.chunks} chunks)"]
+    parts = [f"Added {documents(counts.get('added', 0))} to {added.collection} ({kb_move.chunks(added.chunks)})"]
     outcomes = ("replaced", "unchanged", "removed", "failed")
     parts += [f"{counts[outcome]} {outcome}" for outcome in outcomes if counts.get(outcome)]
     if added.skipped:

@@ -129,7 +129,11 @@ def _tell(report: Report, done: dict[str, Any], text: str, began: float) -> None
 
 
 def _counted(documents: int, passages: int) -> str:
-    return f"{documents} document{'' if documents == 1 else 's'} ({passages} chunks)"
+    return f"{documents} document{'' if documents == 1 else 's'} ({chunks(passages)})"
+
+
+def chunks(number: int) -> str:
+    return f"{number} chunk{'' if number == 1 else 's'}"
 
 
 @contextmanager

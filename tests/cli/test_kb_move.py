@@ -34,7 +34,7 @@ def test_a_changed_embedding_is_found_refused_and_rebuilt(groundhook: Groundhook
         assert "groundhook kb rebuild notes" in ran.err
     rebuilt = groundhook("kb", "rebuild", "notes")
     assert (rebuilt.code, rebuilt.err) == (0, "")
-    assert rebuilt.out.startswith("Rebuilt notes: 1 document (1 chunks) made anew in ")
+    assert rebuilt.out.startswith("Rebuilt notes: 1 document (1 chunk) made anew in ")
     assert groundhook("check").code == 0
     assert "notes / pens.md" in groundhook("search", "kb", "fountain pen", "--collection", "notes").out
 
@@ -42,7 +42,7 @@ def test_a_changed_embedding_is_found_refused_and_rebuilt(groundhook: Groundhook
 def test_an_exported_collection_is_imported(groundhook: Groundhook, shop: Path) -> None:
     groundhook("kb", "add", "notes", "docs")
     exported = groundhook("kb", "export", "notes", "notes.jsonl.gz")
-    assert exported.out.startswith("Exported 1 document (1 chunks) of notes in ")
+    assert exported.out.startswith("Exported 1 document (1 chunk) of notes in ")
     with gzip.open(shop / "notes.jsonl.gz", "rt") as lines:
         assert len(lines.readlines()) == 4
     refused = groundhook("kb", "import", "copy", "notes.jsonl.gz")

@@ -8,6 +8,11 @@ describe("which sources are asked", () => {
     expect(choose("What is a hook?").map((request) => request.type)).toEqual(["kb"]);
   });
 
+  test("the shop only what is meant for it", () => {
+    const requests = choose("Which product is cheapest, and how are results merged?");
+    expect(requests).toMatchObject([{ type: "kb" }, { type: "db", query: "Which product is cheapest" }]);
+  });
+
   test("the shop for what it sells, the web for what is new", () => {
     expect(choose("Which product is cheapest?").map((request) => request.type)).toEqual(["kb", "db"]);
     expect(choose("latest news on search")).toMatchObject([{ type: "kb" }, { type: "web", time_range: "month" }]);
