@@ -2,8 +2,9 @@
 
 Tokens fit the script, span by span: words by their stems; beside the words of Hebrew and Arabic, where prefixes and suffixes are
 written onto the word, their runs of three letters; pairs of letters where no spaces part words. What looks like a code
-("AB-1234/x", "search.kb", "C++") is a token whole, and so are its parts. No stop words: the engine weighs a token by how rare it
-is, and leaving words out measured worse.
+("AB-1234/x", "search.kb", "C++") is a token whole, and so are its parts. No word is left out, but those that questions are made
+of ("how do I") count less in a question: in documents that ask nothing they are rare, and would weigh as much as its topic. What
+stands in a passage's headings counts once more.
 
 A vector holds the BM25 weight of each token's frequency; the engine multiplies by the inverse document frequency (Robertson and
 Zaragoza: The Probabilistic Relevance Framework, 2009). A passage's length is counted in characters, so that scripts compare.
@@ -22,10 +23,13 @@ from zlib import crc32
 
 import Stemmer
 
-from handlers.kb.language import SCRIPTS, normalised, script_of, stemmers
+from handlers.kb.language import SCRIPTS, filling_words, normalised, script_of, stemmers
 
 _SATURATION, _LENGTHS = 0.9, 0.4  # k and b of BM25
 _RUN_WEIGHT = 0.5  # of a run of letters against a word, in a question
+_FILLING_WEIGHT = 0.3  # of a word that questions are made of
+_HEADING_WEIGHT = 0.8  # of what the headings say, beside what the passage says
+_USUAL_HEADINGS = 60  # characters of a passage's headings
 _IS_RUN = 1  # bit of an index: whether the token is a run of letters beside a word
 
 # Letters and digits, and the marks within words that \w leaves out: Latin to Cyrillic, Arabic, the scripts of India, Thai, Lao,
@@ -64,16 +68,20 @@ class Analyser:
         self._cutter = _cutter(language)
         self._mean_length = mean_length
 
-    def document(self, text: str) -> Sparse:
-        """The vector of a passage."""
+    def document(self, text: str, headings: str = "") -> Sparse:
+        """The vector of a passage; `headings` are those it stands under, which `text` has as well."""
         norm = _SATURATION * (1 - _LENGTHS + _LENGTHS * len(text) / self._mean_length)
-        counts = sorted(self._cutter.counts(text).items())
-        return Sparse([index for index, _ in counts], [count * (_SATURATION + 1) / (count + norm) for _, count in counts])
+        weights = {index: count * (_SATURATION + 1) / (count + norm) for index, count in self._cutter.counts(text).items()}
+        above = _SATURATION * (1 - _LENGTHS + _LENGTHS * len(headings) / _USUAL_HEADINGS)
+        for index, count in self._cutter.counts(headings).items():
+            weights[index] = weights.get(index, 0.0) + _HEADING_WEIGHT * count * (_SATURATION + 1) / (count + above)
+        indices = sorted(weights)
+        return Sparse(indices, [weights[index] for index in indices])
 
     def question(self, text: str) -> Sparse:
         """The vector of a question, in which each token counts once; the mean length does not matter."""
         indices = sorted(self._cutter.counts(text))
-        return Sparse(indices, [_RUN_WEIGHT if index & _IS_RUN else 1.0 for index in indices])
+        return Sparse(indices, [self._cutter.weight(index) for index in indices])
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of a text, in its order; a run of letters beside a word begins with `#`."""
@@ -88,10 +96,15 @@ class _Cutter:
         # A number means as much as a word, so it is cut like the words around it.
         self._runs = _RUNS | ({"digits": 3} if script_of(language) in _RUNS else {})
         self._remembered = lru_cache(maxsize=_REMEMBERED)(self._indices)
+        self._filling = frozenset(index for word in filling_words(language) for index in self._indices(word))
 
     def counts(self, text: str) -> Counter[int]:
         cut = (self._remembered(chunk) if len(chunk) <= _LONGEST else self._indices(chunk) for chunk in _chunks(text))
         return Counter(chain.from_iterable(cut))
+
+    def weight(self, index: int) -> float:
+        """Of a token of a question."""
+        return (_FILLING_WEIGHT if index in self._filling else 1.0) * (_RUN_WEIGHT if index & _IS_RUN else 1.0)
 
     def _indices(self, chunk: str) -> tuple[int, ...]:
         return tuple(crc32(token.encode()) & ~_IS_RUN | (token[0] == "#") for token in self.tokens(chunk))

@@ -307,7 +307,7 @@ class Collection:
             NewPoint(
                 id=generation << ORDINALS | ordinal,
                 vector=unpacked(passage.vector),
-                words=lexical.document(passage.text),
+                words=lexical.document(passage.text, points.lead(passage)),
                 payload={"generation": generation, **points.payload(document, ordinal)},
             )
             for ordinal, passage in enumerate(document.passages[start : start + BATCH], start)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from host.errors import ConfigError, suggestion
 
-ANALYSER = 1  # the version of `analyse`: raised when the same text gives other tokens or weights
+ANALYSER = 2  # the version of `analyse`: raised when the same text gives other tokens or weights
 PLAIN = "plain"  # no stemming, no stop words
 # fmt: off
 _WRITTEN = {  # languages with a stemmer, by their script
@@ -98,6 +98,19 @@ _COMMON = {
     "romanian": "și de la în nu o un este cu pe care să din mai pentru au ce sunt se că",
     "turkish": "ve bir bu için ile da de çok ne olarak daha ama gibi olan var mi ki kadar",
 }
+_ASKING = {  # what questions are made of, and answers rarely hold
+    "english": "what which who whom whose when where why how do does did can could should would will have has had a an i my me "
+    "we our you your there any may might must if then than its their them these those",
+    "german": "was wer wen wem welche welcher welches wann wo warum wie kann können soll muss gibt ich mein meine man wir es",
+    "french": "quel quelle quels quelles quand où pourquoi comment quoi peut je mon ma mes on nous il elle ce cette",
+    "spanish": "qué quién cuál cuáles cuándo dónde cómo puede puedo hay yo mi mis este esta",
+    "italian": "che chi quale quali quando dove perché come posso può c'è io mio mia questo questa",
+    "portuguese": "qual quais quem quando onde como porque posso pode há eu meu minha este esta",
+    "dutch": "wat wie welke wanneer waar waarom hoe kan kunnen moet ik mijn men wij",
+    "russian": "что кто какой какая какие когда где почему как ли могу можно и в на с по для не это я мы",
+    "hebrew": "מה מי איזה איזו אילו מתי איפה היכן למה מדוע איך כיצד האם של את על אל עם זה זו הוא היא אני אנחנו יש לא",
+    "arabic": "ما ماذا من أي متى أين لماذا كيف هل في على إلى عن هذا هذه هو هي التي الذي كم",
+}
 _MARKS = {language: frozenset(words.split()) for language, words in _COMMON.items()}
 _SAMPLE = 20_000  # characters of a document that decide
 _FITS = 0.1  # share of a collection's letters below which words of that script are names in passing
@@ -157,6 +170,11 @@ def stemmers(language: str) -> dict[str, str]:
         return {}
     others = {script: name for script, name in _USUAL.items() if script != script_of(language)}
     return others | ({script_of(language): language} if language in STEMMED else {})
+
+
+def filling_words(language: str) -> frozenset[str]:
+    """Words that a question in this language has whatever it is about."""
+    return frozenset(f"{_COMMON.get(language, '')} {_ASKING.get(language, '')}".split())
 
 
 def known_language(asked: str, collection: str) -> str:

@@ -104,11 +104,16 @@ def mean_length(length: int, passages: int) -> float:
     return (length + _PRIOR_LENGTH * _PRIOR_PASSAGES) / (passages + _PRIOR_PASSAGES)
 
 
+def lead(passage: Passage) -> str:
+    """What the text of a passage has before its content, which it ends with as a rule: the headings it stands under."""
+    return passage.text.removesuffix(passage.content) if passage.text.endswith(passage.content) else ""
+
+
 def _kept(passage: Passage) -> dict[str, Any]:
-    """A passage without its vector. `text` is kept as what it has before the content, which it ends with as a rule."""
+    """A passage without its vector."""
     kept = {name: getattr(passage, name) for name in _AS_THEY_ARE}
     if passage.text.endswith(passage.content):
-        kept["lead"] = passage.text[: len(passage.text) - len(passage.content)]
+        kept["lead"] = lead(passage)
     else:
         kept["text"] = passage.text
     return kept

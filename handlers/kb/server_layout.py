@@ -69,7 +69,7 @@ def passage_id(version: str, ordinal: int) -> str:
 def passage_points(document: Incoming, version: str, start: int, batch: int, analyser: Analyser) -> list[models.PointStruct]:
     made = []
     for ordinal, passage in enumerate(document.passages[start : start + batch], start):
-        words = analyser.document(passage.text)
+        words = analyser.document(passage.text, points.lead(passage))
         vectors: dict[str, Any] = {
             points.DENSE: unpacked(passage.vector),
             points.WORDS: models.SparseVector(indices=list(words.indices), values=list(words.values)),
