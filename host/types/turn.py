@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, ConfigDict, Field
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
 
 from host.types.base import FEW, Few, Value
 from host.types.search import SearchType
@@ -79,14 +79,16 @@ def _text(value: Any) -> str:
 MOST_CONNECTORS = 8
 
 
-def _connectors(value: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    if not isinstance(value, str) and not 0 < len(value) <= MOST_CONNECTORS:
+def _connectors(value: Any) -> Any:
+    if isinstance(value, (list, tuple)) and not 0 < len(value) <= MOST_CONNECTORS:
         raise ValueError(f"must name between one and {MOST_CONNECTORS} connectors")
+    if not all(isinstance(name, str) for name in (value if isinstance(value, (list, tuple)) else [value])):
+        raise ValueError("must be the id of a connector, or a list of ids")
     return value
 
 
 # One language model, or several: the next one is asked when one cannot be reached before its first word.
-ConnectorNames = Annotated[str | tuple[str, ...], AfterValidator(_connectors)]
+ConnectorNames = Annotated[str | tuple[str, ...], BeforeValidator(_connectors)]
 
 
 def connector_ids(names: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -86,9 +86,9 @@ class Turned:
 Turn = Callable[..., Any]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def steps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
-    """One server for all turns, since starting one takes a second."""
+    """One server for the turns of a module, since starting one takes a second."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -25,6 +25,7 @@ from host.config.schema import QdrantSettings
 from host.errors import ConfigError, NotPermitted, StorageError
 from host.types.filters import Both, Exists, Not, OneOf, Range
 from tests.loopback.qdrant import qdrant
+from tests.loops import run
 
 MADE = Made(provider="test", model="test", dimensions=4, language="english")
 TENANTED = replace(MADE, tenanted=True)
@@ -65,7 +66,7 @@ def where(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             await client.stop_worker()
             await client.aclose()
 
-        anyio.run(stop)
+        run(stop)
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import anyio
 import pytest
 
 from handlers.kb.client import KBClient
 from handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed
 from host.errors import StorageError
+from tests.loops import run
 
 MADE = Made(provider="test", model="test", dimensions=256, language="english")
 
@@ -35,8 +35,10 @@ def disk(tmp_path: Path) -> Iterator[Path]:
             await client.stop_worker()
             await client.aclose()
 
-        anyio.run(stop)
-        subprocess.run(["umount", "-l", str(place)], check=True)
+        try:
+            run(stop)
+        finally:
+            subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 def document(name: str, passages: int) -> Incoming:

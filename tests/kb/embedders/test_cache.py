@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +19,7 @@ from host.trace import recording
 from host.types.events import TraceNode
 from host.types.specs import EmbeddingSpec
 from tests.kb.conftest import Opens, Writes, search, spec
+from tests.loops import run
 
 SPEC = EmbeddingSpec(provider="words", dimensions=64)
 
@@ -79,7 +79,7 @@ async def test_in_context_a_passage_with_other_neighbours_is_embedded_anew(cache
 
 
 def test_another_process_finds_what_this_one_embedded(cache: VectorCache, path: Path) -> None:
-    anyio.run(CachedEmbedder(Words(), cache).embed_documents, ["pear"])
+    run(CachedEmbedder(Words(), cache).embed_documents, ["pear"])
     code = f"""
 import anyio, pathlib
 from handlers.kb.embedders.cached import CachedEmbedder, VectorCache

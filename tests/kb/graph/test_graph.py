@@ -24,6 +24,7 @@ from host.types.filters import Filter
 from host.types.search import SearchRequest
 from host.types.specs import CollectionSpec, EntitySpec
 from tests.kb.conftest import Opens, Warnings, Writes, scope, spec
+from tests.loops import run
 
 FILM = "# Kiss and Tell (film)\n\nKiss and Tell is a comedy film that stars Shirley Temple as Corliss Archer."
 TEMPLE = "# Shirley Temple\n\nShirley Temple served her country abroad as Chief of Protocol after a career on the stage."
@@ -248,7 +249,7 @@ changes = st.lists(
 def test_no_hop_leads_to_another_tenant_whatever_was_added_and_removed(
     tmp_path_factory: pytest.TempPathFactory, changes: list[Any], asked: str
 ) -> None:
-    async def run() -> None:
+    async def asked_and_changed() -> None:
         shelf = Shelf()
         store, graphs, _ = graphed(shelf, tmp_path_factory.mktemp("graphs"))
         mine: dict[str, set[str]] = {"acme": set(), "globex": set()}
@@ -269,7 +270,7 @@ def test_no_hop_leads_to_another_tenant_whatever_was_added_and_removed(
             assert all(f"{other.title()}son" not in node.name for node in found.nodes)
         graphs.close()
 
-    anyio.run(run)
+    run(asked_and_changed)
 
 
 # ------------------------------------------------------------------------------------------------ in step
