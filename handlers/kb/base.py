@@ -168,15 +168,21 @@ class KnowledgeBase:
         return await transfer.load(spec.id, self._made(spec, embedder), embedder, file, progress, embed=embed)
 
     async def outdated(self) -> Sequence[HostError]:
-        """Collections that are declared otherwise than they were made (ConfigError), or with what the engine does not have; and
-        the first that could not be asked."""
+        """Collections that are declared otherwise than they were made, or with an embedding or a language that there is not
+        (ConfigError), or with what the engine does not have; and the first that could not be asked."""
         found: dict[str, HostError] = {}
         for id in self._collections:
             try:
                 spec = self._collections[id]
+            except HostError:
+                continue  # said where it is declared
+            if (stray := self._stray(spec)) is not None:
+                found[id] = stray
+                continue
+            try:
                 declared = self._made(spec, self._embedder(spec))
             except HostError:
-                continue  # said where it, or its embedding, is declared
+                continue  # a key that is not set may be set where the app will run
             if isinstance(self._store, KBClient) and (spec.storage.shards, spec.storage.replicas) != (1, 1):
                 found[f"storage of {spec.id}"] = UsageError(
                     f"collection {spec.id!r}: storage.shards and storage.replicas mean nothing to the embedded engine",
@@ -212,6 +218,17 @@ class KnowledgeBase:
         if not ending:
             raise UnknownName("collection", id, self._collections)
         return self._collections[ending[0]]
+
+    def _stray(self, spec: CollectionSpec) -> ConfigError | None:
+        """What is wrong with the names of its embedding and its language."""
+        try:
+            self._factories.get(spec.embedding.provider)
+            known_language(spec.analyser.language, spec.id)
+        except UnknownName as exc:
+            return ConfigError(f"collection {spec.id!r}: {exc.message}", hint=exc.hint)
+        except ConfigError as exc:
+            return exc
+        return None
 
     def _embedder(self, spec: CollectionSpec) -> Embedder:
         """The collection's embedder; one for all collections that say the same. Raises ConfigError, UnknownName."""

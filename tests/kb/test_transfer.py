@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -163,6 +164,22 @@ async def test_collections_declared_otherwise_are_named_without_starting_anythin
         [problem] = await kb.outdated()
     assert isinstance(problem, ConfigError)
     assert "kb rebuild docs" in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ({"embedding": {"provider": "volage"}}, "collection 'docs': no embedding provider 'volage'"),
+        ({"analyser": {"language": "germann"}}, "no analyser for language 'germann' (did you mean 'german'?)"),
+    ],
+)
+async def test_an_embedding_or_a_language_that_there_is_not_is_named_before_anything_is_added(
+    opens: Opens, declared: dict[str, Any], said: str
+) -> None:
+    async with opens(spec("docs", **declared)) as kb:
+        [problem] = await kb.outdated()
+    assert isinstance(problem, ConfigError)
+    assert said in str(problem)
 
 
 async def test_shards_of_a_collection_on_the_embedded_engine_are_warned_about(opens: Opens) -> None:
