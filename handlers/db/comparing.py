@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.engine.reflection import Inspector
 from sqlalchemy.types import TypeEngine
 
+from handlers.db.fulltext import is_text_index
 from handlers.db.schema import Field
 from handlers.db.tables import Declared
 
@@ -109,7 +110,7 @@ class _Comparison:
         key = [self.declared.schema.key]
         if primary != key and key[0] in there:
             yield self._differs(key[0], "primary key", f"the table's primary key is {', '.join(primary) or 'none'}")
-        indexes = self.inspector.get_indexes(table.name)
+        indexes = [one for one in self.inspector.get_indexes(table.name) if not is_text_index(one, table.name)]
         constraints = self.inspector.get_unique_constraints(table.name)
         unique: list[list[str | None]] = [[*primary]]
         unique += [[*one["column_names"]] for one in constraints]

@@ -24,7 +24,7 @@ from handlers.db.places import Permits
 from handlers.db.question.languages import words_for
 from handlers.db.question.lexicon import Lexicons, Offer
 from handlers.db.question.reading import Reading, read_question
-from handlers.db.statement import COUNTED
+from handlers.db.statement import COUNTED, ROWS
 from handlers.db.store import Answer, Samples, Store
 from host.errors import DelegateError, NotPermitted, SourceError, SourceNotConfigured, SourceTimeout, suggestion
 from host.ports import Found, Scope
@@ -190,11 +190,10 @@ class DBHandler:
 
     async def _once(self, query: QueryDSL, permits: Permits, limit: int, scope: Scope) -> Answer:
         clean, most = checked(query, self._store.schemas), query.limit or limit
-        with span("db_query", query.model, dsl=query.wire()) as node:
-            sql, parameters = self._store.sql(clean, permits, most)
-            node.data.update(sql=sql, parameters={name: plain(value) for name, value in parameters.items()})
-            answer = await self._store.run(clean, permits, most)
-            node.data.update(rows=len(answer.rows), total=answer.total)
+        indexed = await self._store.indexed(clean)
+        answer = await self._run(query, clean, permits, most, indexed=indexed)
+        if indexed and not any(row.get(ROWS, 1) if clean.computed else True for row in answer.rows):
+            answer = await self._run(query, clean, permits, most, indexed=False)  # an index does not see inside of words
         if answer.cut:
             said = f"the result was too large: {len(answer.rows)} rows of {query.model!r} are shown"
             await scope.warn("db_result_cut", f"{said} (name fields with 'select', or raise database.result_kb)")
@@ -202,3 +201,11 @@ class DBHandler:
             await scope.warn("db_total", f"{COUNTED} or more records of {query.model!r} match; they were not counted to the end")
         # A limit of the question's own ("top 5") is all that was asked for.
         return replace(answer, total=min(answer.total, query.limit)) if query.limit and query.limit < limit else answer
+
+    async def _run(self, query: QueryDSL, clean: QueryDSL, permits: Permits, most: int, *, indexed: bool) -> Answer:
+        with span("db_query", query.model, dsl=query.wire()) as node:
+            sql, parameters = self._store.sql(clean, permits, most, indexed=indexed)
+            node.data.update(sql=sql, parameters={name: plain(value) for name, value in parameters.items()})
+            answer = await self._store.run(clean, permits, most, indexed=indexed)
+            node.data.update(rows=len(answer.rows), total=answer.total)
+        return answer

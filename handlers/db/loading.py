@@ -14,6 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from handlers.db import fulltext
 from handlers.db.coerce import coerce
 from handlers.db.schema import Field, schema_of
 from handlers.db.tables import table_of
@@ -51,6 +52,7 @@ def load_model(connection: Connection, spec: ModelSpec, now: datetime | None) ->
         note = _differences(table, {column["name"] for column in inspector.get_columns(spec.table.name)})
     else:
         table.create(connection)
+        fulltext.create(connection, schema_of(spec), table)
     rows = [] if had else rows_of(spec, now)
     for start in range(0, len(rows), BATCH):
         try:

@@ -22,6 +22,7 @@ from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import QueuePool
 
 from handlers.db.faults import translated
+from handlers.db.fulltext import NAMED, SHADOWS
 from handlers.db.text import FOLD, fold
 from host.errors import HostError, StorageError
 
@@ -131,11 +132,20 @@ def _guarded(connection: Connection, tables: frozenset[str], over: Callable[[], 
     raw = connection.connection.dbapi_connection
     assert isinstance(raw, sqlite3.Connection)
 
+    texts = [name for name in tables if name.endswith(NAMED)]
+    for name in texts:  # opened before the guard stands: SQLite declares an FTS5 table to itself when it is first met
+        quoted = name.replace('"', '""')
+        raw.execute(f'SELECT rowid FROM "{quoted}" LIMIT 0')
+    tables = tables.union(name + shadow for name in texts for shadow in SHADOWS)
+
     def allow(action: int, first: str | None, second: str | None, *_: str | None) -> int:
         # A subquery that only counts rows reads no column: SQLite names the table and no more.
         reads = action == sqlite3.SQLITE_READ and (first in tables or not first)
         calls = action == sqlite3.SQLITE_FUNCTION and second in FUNCTIONS
-        return sqlite3.SQLITE_OK if action == sqlite3.SQLITE_SELECT or reads or calls else sqlite3.SQLITE_DENY
+        # What FTS5 asks to know whether another connection has written.
+        looks = bool(texts) and action == sqlite3.SQLITE_PRAGMA and (first, second) == ("data_version", None)
+        allowed = action == sqlite3.SQLITE_SELECT or reads or calls or looks
+        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
     raw.set_authorizer(allow)
     raw.set_progress_handler(lambda: 1 if over() else 0, STEPS)

@@ -15,7 +15,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.sql import ColumnElement
 
-from handlers.db.dsl import EVERY_TEXT, MATCH_ANY, MATCH_NONE, MATCHES, QueryDSL
+from handlers.db import fulltext
+from handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_ANY, MATCH_NONE, MATCHES, QueryDSL
 from handlers.db.places import Permits, Place, always
 from handlers.db.schema import Field, Relation, Route, route
 from handlers.db.tables import Tables
@@ -40,15 +41,16 @@ class Compiler:
     def __init__(self, tables: Tables, dialect: str) -> None:
         self._tables, self._dialect, self._texts = tables, dialect, Texts(dialect)
 
-    def query(self, dsl: QueryDSL, permits: Permits, limit: int) -> sa.Select[Any]:
+    def query(self, dsl: QueryDSL, permits: Permits, limit: int, *, indexed: bool = False) -> sa.Select[Any]:
         """The records, or the figures, that a query which the linter passed asks for: at most `limit`, in a stable order.
-        Columns are labelled with the names that the query has for them. `permits`: of every model that the query touches."""
-        asked = self._query(dsl, permits)
+        Columns are labelled with the names that the query has for them. `permits`: of every model that the query touches.
+        `indexed`: words are looked up in the full-text index, which is there."""
+        asked = self._query(dsl, permits, indexed)
         return (asked.figures() if dsl.computed else asked.records()).limit(limit)
 
-    def count(self, dsl: QueryDSL, permits: Permits) -> sa.Select[Any]:
+    def count(self, dsl: QueryDSL, permits: Permits, *, indexed: bool = False) -> sa.Select[Any]:
         """How many rows the query has in all, as far as `COUNTED`."""
-        asked = self._query(dsl, permits)
+        asked = self._query(dsl, permits, indexed)
         some = asked.bare().limit(COUNTED).subquery()
         return sa.select(sa.func.count()).select_from(some)
 
@@ -60,8 +62,9 @@ class Compiler:
         some = sa.select(column).where(*limits, column.is_not(None)).order_by(key).limit(rows).subquery()
         return sa.select(some.c[of.name]).distinct().limit(values)
 
-    def _query(self, dsl: QueryDSL, permits: Permits) -> _Query:
-        return _Query(dsl, Place.root(self._tables, permits, self._texts, dsl.model), self._tables, self._texts, self._dialect)
+    def _query(self, dsl: QueryDSL, permits: Permits, indexed: bool) -> _Query:
+        root = Place.root(self._tables, permits, self._texts, dsl.model)
+        return _Query(dsl, root, self._tables, self._texts, self._dialect, indexed)
 
 
 @dataclass
@@ -71,6 +74,7 @@ class _Query:
     tables: Tables
     texts: Texts
     dialect: str
+    indexed: bool
     labels: dict[str, Clause] = field(default_factory=dict)
 
     def records(self) -> sa.Select[Any]:
@@ -225,7 +229,12 @@ class _Query:
         schema = place.declared.schema
         fields = schema.texts if where.field == EVERY_TEXT else [schema.fields[where.field]]
         columns = [place.table.c[one.name] for one in fields]
-        return [sa.or_(sa.false(), *(self._has(column, word) for column in columns)) for word in where.value]
+        has = [sa.or_(sa.false(), *(self._has(column, word) for column in columns)) for word in where.value]
+        if not (self.indexed and where in searched(self.dsl)):
+            return has
+        name = place.declared.table.name
+        begun = [fulltext.found(self.dialect, schema, place.table, name, word) for word in where.value]
+        return [one if begins is None else sa.and_(begins, one) for begins, one in zip(begun, has, strict=True)]
 
     def _has(self, column: Clause, word: str) -> Clause:
         # Without a text there is nothing in it, rather than nothing known about it.
@@ -264,6 +273,11 @@ class _Query:
         by_nature = (self.dialect == "postgresql") == (order.order == "asc")
         last = [by.is_(None)] if empty and not by_nature else []
         return [*last, by.asc() if order.order == "asc" else by.desc()]
+
+
+def searched(dsl: QueryDSL) -> list[Where]:
+    """The conditions of a query that an index over every text may serve: words that are wanted, not in a group."""
+    return [one for one in dsl.wheres if one.group is None and one.field == EVERY_TEXT and one.op in (MATCH, MATCH_ANY)]
 
 
 def _parameter(column: Clause, value: Any) -> sa.BindParameter[Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from handlers.db import fulltext
 from handlers.db.comparing import Difference, compare
 from handlers.db.dsl import QueryDSL, reached
 from handlers.db.engine import Engine, render
@@ -19,7 +20,7 @@ from handlers.db.loading import Loaded, load_model
 from handlers.db.permission import Permit
 from handlers.db.places import Permits
 from handlers.db.schema import Schema
-from handlers.db.statement import COUNTED, Compiler
+from handlers.db.statement import COUNTED, Compiler, searched
 from handlers.db.tables import Tables
 from host.types.specs import ModelSpec
 
@@ -27,6 +28,7 @@ SAMPLE_ROWS = 5000  # looked at for each field
 SAMPLE_VALUES = 300  # kept of each field
 SAMPLE_LENGTH = 60  # characters; longer values are prose
 SAMPLE_SECONDS = 30.0  # before a sample is taken again
+INDEX_SECONDS = 30.0  # before it is looked again whether a table has a full-text index
 SAMPLES = 64  # kept, of (model, permit)
 AT_ONCE = 50  # rows that are fetched together
 
@@ -53,6 +55,7 @@ class Store:
         self._tables = Tables(models)
         self._compiler = Compiler(self._tables, engine.dialect)
         self._samples: OrderedDict[tuple[str, Permit | None], tuple[float, Samples]] = OrderedDict()
+        self._indexed: dict[str, tuple[float, bool]] = {}
 
     @property
     def schemas(self) -> Mapping[str, Schema]:
@@ -63,13 +66,24 @@ class Store:
         """The database as messages name it."""
         return self._engine.shown
 
-    def sql(self, dsl: QueryDSL, permits: Permits, limit: int) -> tuple[str, dict[str, Any]]:
+    def sql(self, dsl: QueryDSL, permits: Permits, limit: int, *, indexed: bool = False) -> tuple[str, dict[str, Any]]:
         """The statement of a query that the linter passed, and its bound values, for the trace."""
-        return render(self._compiler.query(dsl, permits, limit), self._engine.dialect)
+        return render(self._compiler.query(dsl, permits, limit, indexed=indexed), self._engine.dialect)
 
-    async def run(self, dsl: QueryDSL, permits: Permits, limit: int) -> Answer:
-        """Run a query that the linter passed. Raises SourceError."""
-        statement = self._compiler.query(dsl, permits, limit)
+    async def indexed(self, dsl: QueryDSL) -> bool:
+        """Whether a full-text index can serve the query: it has words, and its table the index. Raises SourceError."""
+        if not searched(dsl):
+            return False
+        looked, there = self._indexed.get(dsl.model, (0.0, False))
+        if dsl.model not in self._indexed or time.monotonic() - looked > INDEX_SECONDS:
+            declared = self._tables[dsl.model]
+            there = await self._engine.inspect(lambda open: fulltext.present(open, declared.schema, declared.table))
+            self._indexed[dsl.model] = (time.monotonic(), there)
+        return there
+
+    async def run(self, dsl: QueryDSL, permits: Permits, limit: int, *, indexed: bool = False) -> Answer:
+        """Run a query that the linter passed; `indexed`: by the full-text index. Raises SourceError."""
+        statement = self._compiler.query(dsl, permits, limit, indexed=indexed)
         long = any(field.long or field.kind == "json" for field in self.schemas[dsl.model].fields.values())
 
         def work(connection: Connection) -> Answer:
@@ -78,10 +92,13 @@ class Store:
                 return Answer(rows, len(rows))
             if len(rows) >= COUNTED:
                 return Answer(rows, len(rows), more=True)
-            total = connection.execute(self._compiler.count(dsl, permits)).scalar_one()
+            total = connection.execute(self._compiler.count(dsl, permits, indexed=indexed)).scalar_one()
             return Answer(rows, total, more=total == COUNTED, cut=cut)
 
-        answer: Answer = await self._engine.read(work, self._names(reached(dsl, self.schemas)))
+        names = self._names(reached(dsl, self.schemas))
+        if indexed:
+            names.append(fulltext.name_of(self._tables[dsl.model].table.name))
+        answer: Answer = await self._engine.read(work, names)
         return answer
 
     async def samples(self, model: str, permit: Permit | None) -> Samples:
@@ -108,6 +125,7 @@ class Store:
         """Create and fill a model's table. `now` (UTC): the time of rows that do not say theirs. Raises HostError."""
         spec = self._tables[model].spec
         self._samples.clear()
+        self._indexed.clear()
         loaded: Loaded = await self._engine.write(lambda connection: load_model(connection, spec, now))
         return loaded
 

@@ -1,0 +1,218 @@
+"""Words are found by the full-text index of a table that has one, and without it as before, on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from handlers.db.base import open_database
+from handlers.db.dsl import QueryDSL
+from handlers.db.engine import engine_for
+from handlers.db.statement import Compiler
+from handlers.db.tables import Tables
+from host.errors import SourceError
+from host.trace import recording
+from host.types.events import TraceNode
+from host.types.search import Where
+from host.types.specs import CREATED_BY, SHARE, TEAM, TENANT, ModelSpec
+from host.types.turn import Identity
+from tests.db.conftest import Fresh, Shop
+
+pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first
+
+BY_INDEX = {"sqlite": "MATCH", "postgresql": "@@", "mariadb": "AGAINST"}
+NOTES = [
+    {"title": "Wireless headphones", "body": "noise-cancelling, 30 hours"},
+    {"title": "Phone stand", "body": "for a desk, see example.com/wireless/stand"},
+    {"title": "שולחן כתיבה", "body": "עץ אלון מלא"},
+    {"title": "Café table", "body": 'made of "oak" and* steel (not) OR brass'},
+    {"title": "Teapot", "body": None},
+]
+
+
+class Notes:
+    """The notes in one database, with the statements that searches of them ran."""
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop, self.statements = shop, list[str]()
+
+    async def having(self, *words: str, op: str = "match", **asked: Any) -> list[Any]:
+        """The numbers of the notes that have the words."""
+        nodes: list[TraceNode] = []
+        wheres = [{"field": "*", "op": op, "value": list(words)}]
+        with recording(nodes.append):
+            found = await self.shop.search("list all notes", "note", wheres=wheres, **asked)
+        self.statements = [node.data["sql"] for node in nodes if node.type == "db_query" and node.status == "completed"]
+        return sorted(item.record_id for item in found.items)
+
+
+@pytest.fixture
+async def url(fresh_database: Fresh, spec: Callable[..., ModelSpec]) -> str:
+    """A database that loading made and filled."""
+    made = await fresh_database()
+    async with open_database(made, 20_000, {"note": spec(values=NOTES)}) as database:
+        await database.load()
+    return made
+
+
+async def execute(url: str, *statements: str) -> None:
+    """As another program would that writes to the database."""
+    engine = engine_for(url, timeout_ms=20_000, connections=1, result_kb=100)
+    await engine.write(lambda connection: [connection.exec_driver_sql(statement) for statement in statements])
+    await engine.close()
+
+
+async def test_words_are_found_by_the_index_where_they_begin_and_whatever_they_are_written_with(
+    url: str, kind: str, spec: Callable[..., ModelSpec]
+) -> None:
+    async with open_database(url, 20_000, {"note": spec()}) as database:
+        notes = Notes(Shop(database, url))
+        assert await notes.having("phone") == [2]  # and not the headphones
+        assert len(notes.statements) == 1
+        assert BY_INDEX[kind] in notes.statements[0]
+        expected: list[tuple[tuple[str, ...], list[int]]] = [
+            (("WIRELESS",), [1, 2]),
+            (("wireless", "phon"), [2]),
+            (("noise-cancelling",), [1]),
+            (("cancelling",), [1]),
+            (("כתיב",), [3]),
+            (("אלון", "שולחן"), [3]),
+            (("café",), [4]),
+            (("cafe",), []),
+            (('"oak"',), [4]),
+            (('made of "oak" and*',), [4]),
+            (("oak*",), []),
+            (("(not) OR",), [4]),
+            (("oak' OR '1'='1",), []),
+            (("+steel -brass",), []),
+            (("title:teapot",), []),
+        ]
+        for words, ids in expected:
+            assert await notes.having(*words) == ids, words
+        assert await notes.having("teapot", "brass", op="match any") == [4, 5]
+
+
+async def test_the_engine_finds_words_by_the_index_rather_than_row_by_row(
+    url: str, kind: str, spec: Callable[..., ModelSpec]
+) -> None:
+    words = QueryDSL(model="note", wheres=(Where(field="*", op="match", value=["phone"]),))
+    statement = Compiler(Tables({"note": spec()}), kind).query(words, {"note": None}, 10, indexed=True)
+
+    def plan(connection: sa.Connection) -> str:
+        if kind == "postgresql":  # which else takes so few rows one by one
+            connection.exec_driver_sql("SET enable_seqscan = off")
+        text = str(statement.compile(connection, compile_kwargs={"literal_binds": True}))
+        explain = "EXPLAIN QUERY PLAN " if kind == "sqlite" else "EXPLAIN "
+        return "\n".join(map(str, connection.exec_driver_sql(explain + text).fetchall()))
+
+    engine = engine_for(url, timeout_ms=20_000, connections=1, result_kb=100)
+    planned = await engine.inspect(plan)
+    await engine.close()
+    assert "note__text" in planned
+
+
+async def test_what_no_word_begins_with_is_looked_for_inside_of_words(
+    url: str, kind: str, spec: Callable[..., ModelSpec]
+) -> None:
+    async with open_database(url, 20_000, {"note": spec()}) as database:
+        notes = Notes(Shop(database, url))
+        assert await notes.having("eapo") == [5]
+        assert [BY_INDEX[kind] in statement for statement in notes.statements] == [True, False]
+        counted = await notes.shop.search(
+            "list all notes",
+            "note",
+            wheres=[{"field": "*", "op": "match", "value": ["eapo"]}],
+            aggregates=[{"function": "count"}],
+        )
+        assert [item.data for item in counted.items] == [{"count": 1}]
+
+
+async def test_words_of_a_question_that_have_no_place_have_a_lower_score_by_the_index_as_well(everywhere: Shop) -> None:
+    found = await everywhere.search("noise cancelling headphones under $200", "product")
+    assert [(item.title, item.score) for item in found.items] == [("Soundcore Q30", 0.7)]
+
+
+async def test_the_index_follows_what_other_programs_write(url: str, kind: str, spec: Callable[..., ModelSpec]) -> None:
+    done = "0" if kind != "postgresql" else "false"
+    await execute(
+        url,
+        f"INSERT INTO note (id, title, kind, done) VALUES (77, 'Bicycle', 'memo', {done})",
+        "UPDATE note SET title = 'Kettle' WHERE id = 5",
+        "DELETE FROM note WHERE id = 1",
+    )
+    async with open_database(url, 20_000, {"note": spec()}) as database:
+        notes = Notes(Shop(database, url))
+        assert [await notes.having(word) for word in ("bicycle", "kettle", "teapot", "wireless")] == [[77], [5], [], [2]]
+        assert (await database.check())[1] == []
+
+
+async def test_a_table_that_was_there_gets_no_index_and_is_searched_without_one(
+    fresh_database: Fresh, kind: str, spec: Callable[..., ModelSpec]
+) -> None:
+    url = await fresh_database()
+    await execute(
+        url,
+        "CREATE TABLE note (id INTEGER PRIMARY KEY, title VARCHAR(50) NOT NULL, body TEXT)",
+        "INSERT INTO note VALUES (1, 'Wireless headphones', NULL), (2, 'Phone', NULL)",
+    )
+    columns = [column.model_dump() for column in spec().columns if column.name in ("id", "title", "body")]
+    async with open_database(url, 20_000, {"note": spec(columns=columns, values=[])}) as database:
+        (loaded,) = await database.load()
+        assert not loaded.created
+        notes = Notes(Shop(database, url))
+        assert await notes.having("phone") == [1, 2]
+        assert [BY_INDEX[kind] in statement for statement in notes.statements] == [False]
+
+
+async def test_the_index_does_not_show_what_an_identity_may_not_see(
+    fresh_database: Fresh, spec: Callable[..., ModelSpec]
+) -> None:
+    def row(title: str, tenant: str) -> dict[str, Any]:
+        return {"title": title, TENANT: tenant, CREATED_BY: None, TEAM: None, SHARE: "tenant"}
+
+    rows = [row("shared plan", "acme"), row("shared secret", "zeta"), row("unshared", "acme")]
+    async with open_database(
+        await fresh_database(), 20_000, {"note": spec(values=rows, option={"permission": True})}
+    ) as database:
+        await database.load()
+        notes = Notes(Shop(database, ""))
+        acme = Identity(user_id="alice", tenant_id="acme")
+        assert await notes.having("shared", identity=acme) == [1]
+        assert await notes.having("secret", identity=acme) == []
+        assert await notes.having("secret", "plan", op="match any", identity=acme) == [1]
+        assert await notes.having("secret", identity=Identity(user_id="eve", tenant_id="zeta")) == [2]
+
+
+async def test_an_index_that_lacks_a_field_is_not_used(url: str, kind: str, spec: Callable[..., ModelSpec]) -> None:
+    columns = [column.model_dump() for column in spec().columns] + [{"name": "tag", "type": "string", "nullable": True}]
+    await execute(url, "ALTER TABLE note ADD COLUMN tag VARCHAR(255)", "UPDATE note SET tag = 'kitchen' WHERE id = 5")
+    async with open_database(url, 20_000, {"note": spec(columns=columns)}) as database:
+        notes = Notes(Shop(database, url))
+        assert await notes.having("kitchen") == [5]
+        assert [BY_INDEX[kind] in statement for statement in notes.statements] == [False]
+
+
+ATTACKS = (
+    "INSERT INTO note__text (note__text) VALUES ('delete-all')",
+    "SELECT * FROM note__text_other",
+    "SELECT sql FROM sqlite_master",
+    "PRAGMA data_version = 1",
+    "PRAGMA table_info(note__text)",
+    "DROP TABLE note__text",
+)
+
+
+async def test_beside_the_index_the_search_connection_still_only_reads(url: str, kind: str) -> None:
+    if kind != "sqlite":
+        pytest.skip("servers have roles: see test_attacks_servers")
+    await execute(url, "CREATE TABLE note__text_other (a)")
+    engine = engine_for(url, timeout_ms=5000, connections=1, result_kb=100)
+    for attack in ATTACKS:
+        with pytest.raises(SourceError):
+            await engine.read(lambda connection, said=attack: connection.exec_driver_sql(said).fetchall(), ["note", "note__text"])  # type: ignore[misc]
+    with pytest.raises(SourceError):
+        await engine.read(lambda connection: connection.exec_driver_sql("SELECT * FROM note__text").fetchall(), ["note"])
+    await engine.close()
