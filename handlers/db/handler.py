@@ -61,8 +61,9 @@ class DBHandler:
         queries = await self._permitted(queries, scope)
         found = await self._ask(queries, scope, limit)
         if not found.items and (loose := [one for query in queries if (one := looser(query)) is not None]):
-            await scope.warn("db_query_words", "no record has all of these words; those with any of them are shown")
             found = await self._ask(loose, scope, limit)
+            shown = "all of these words; those with any of them are shown" if found.items else "any of these words"
+            await scope.warn("db_query_words", f"no record has {shown}")
         return found
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:

@@ -68,7 +68,8 @@ def check(app: Path, as_json: bool, debug: bool) -> int:
             rows = [(each.model, each.table, each.column, each.aspect, each.says) for each in differences]
             report.show(table(("model", "table", "column", "", "what differs"), rows))
         else:
-            report.show(f"The tables in {shown} are what the {models} models say." if models else "The app has no models.")
+            said = "the model says" if models == 1 else f"the {models} models say"
+            report.show(f"The tables in {shown} are what {said}." if models else "The app has no models.")
         return 1 if differences else 0
 
     return execute(work, report, debug=debug)

@@ -23,7 +23,7 @@ def test_db_load_fills_empty_tables_once(groundhook: Groundhook, shop: Path) -> 
 def test_db_check_says_what_differs_and_ends_with_1(groundhook: Groundhook, shop: Path) -> None:
     same = groundhook("db", "check")
     assert (same.code, same.err) == (0, "")
-    assert "are what the 1 models say" in same.out
+    assert "are what the model says" in same.out
     model = shop / "models/product.mod.yao"
     model.write_text(model.read_text().replace('"name": "price"', '"name": "cost"'))
     differs, lines = groundhook("db", "check"), groundhook("db", "check", "--json").lines

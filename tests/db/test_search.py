@@ -114,6 +114,12 @@ async def test_where_no_record_has_all_words_those_with_most_come_first(shop: Sh
     assert "no record has all" in shop.warnings[-1][1]
 
 
+async def test_where_no_record_has_any_of_the_words_none_are_promised(shop: Shop) -> None:
+    found = await shop.search("products zzyzx qwxyz", "product")
+    assert not found.items
+    assert shop.warnings[-1][1] == "no record has any of these words"
+
+
 async def test_what_is_negated_is_not_found(shop: Shop) -> None:
     found = await shop.search("audio not wireless", "product", limit=50)
     assert found.items

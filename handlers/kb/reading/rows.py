@@ -62,7 +62,9 @@ def read_rows(stream: BinaryIO, name: str, reader: Reader) -> Iterator[Row]:
         for row in reader(text, name):
             yield Row(row.line, counted.taken(), row.values, row.error)
     except UnicodeDecodeError as exc:
-        raise IngestError(f"{name!r} was not added from here on: it is not {encoding.upper()}", hint="save it as UTF-8") from exc
+        raise IngestError(
+            f"{name!r} was not added from here on: it is not {encoding.upper().removesuffix('-SIG')}", hint="save it as UTF-8"
+        ) from exc
 
 
 class _Counted(io.RawIOBase):
