@@ -17,7 +17,7 @@ from host.types.events import Event, Failed
 
 @click.command("chat")
 @click.argument("assistant")
-@click.argument("message", type=options.Words())
+@click.argument("message", type=options.Words(needed=True))
 @options.common
 @click.option("--search/--no-search", "search", default=None, help="Search, or do not, whatever assistant and hook say.")
 @click.option(

@@ -31,9 +31,12 @@ class Moment(click.ParamType[datetime]):
 
 
 class Words(click.ParamType[str]):
-    """Text. A shell may hand over bytes that are none."""
+    """Text, which must say something where it is `needed`. A shell may hand over bytes that are none."""
 
     name = "text"
+
+    def __init__(self, *, needed: bool = False) -> None:
+        self._needed = needed
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value)
@@ -42,6 +45,8 @@ class Words(click.ParamType[str]):
         except UnicodeEncodeError:
             shown = os.fsencode(text)[:40]
             self.fail(f"{shown!r} is not UTF-8 text", param, ctx)
+        if self._needed and not text.strip():
+            self.fail("it is empty", param, ctx)
         return text
 
 

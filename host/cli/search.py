@@ -36,7 +36,7 @@ ONLY_FOR = {
 
 @click.command("search")
 @click.argument("type", type=click.Choice(SEARCH_TYPES))
-@click.argument("query", type=options.Words())
+@click.argument("query", type=options.Words(needed=True))
 @options.common
 @click.option("--assistant", metavar="ID", help="Search with this assistant's settings, collections and models.")
 @click.option("--collection", "collections", multiple=True, metavar="C", help="Collection to search; may be repeated.")

@@ -89,3 +89,10 @@ def test_bytes_that_are_no_text_are_wrong_usage() -> None:
     ended = subprocess.run([*GROUNDHOOK, "chat", "docs", b"\xff hello"], capture_output=True, text=True)
     assert ended.returncode == 2
     assert "b'\\xff hello' is not UTF-8 text" in ended.stderr
+
+
+@pytest.mark.parametrize("command", [("chat", "docs"), ("search", "kb")])
+def test_an_empty_question_is_wrong_usage(command: tuple[str, str]) -> None:
+    ended = subprocess.run([*GROUNDHOOK, *command, " "], capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert "it is empty" in ended.stderr
