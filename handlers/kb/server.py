@@ -222,19 +222,30 @@ class ServerStore:
             raise
         known.count(record.payload or {})
         await self._sweep(name, document)
+        if await self._was_swept(name, document, version):
+            return await self._put(known, document, told)
         return "replaced" if before else "added"
 
     async def _sweep(self, name: str, document: Incoming) -> None:
         """Remove versions of a document that were shown and do not count: the one before, and those of hosts that were stopped
         at the last step. Hidden ones may still be being written by somebody."""
-        counted = await self._link.read(
-            lambda client: client.facet(
-                name, "version", of_document(document.tenant, document.document, shown=True), limit=_MOST_VALUES, exact=True
-            )
-        )
+        shown = await self._shown(name, document)
+        for version in shown:
+            record = await self._collections.record(name, record_id(document.tenant, document.document)) or {}
+            if version != record.get("version"):
+                await self._delete(name, models.FilterSelector(filter=of_version(version)))
+
+    async def _was_swept(self, name: str, document: Incoming, version: str) -> bool:
+        """Whether another host, which put the same document at the same time, took this version for one that does not count,
+        between the moment it was shown and the moment the record named it."""
         record = await self._collections.record(name, record_id(document.tenant, document.document)) or {}
-        for version in {str(hit.value) for hit in counted.hits} - {record.get("version")}:
-            await self._delete(name, models.FilterSelector(filter=of_version(version)))
+        return record.get("version") == version and (await self._shown(name, document)).get(version, 0) < len(document.passages)
+
+    async def _shown(self, name: str, document: Incoming) -> dict[str, int]:
+        """The versions of a document that are shown, with how many passages of each."""
+        shown = of_document(document.tenant, document.document, shown=True)
+        counted = await self._link.read(lambda client: client.facet(name, "version", shown, limit=_MOST_VALUES, exact=True))
+        return {str(hit.value): hit.count for hit in counted.hits}
 
     async def _abandon(self, name: str, ids: Sequence[str]) -> None:
         """Points of a version that will never count. Where they cannot be removed they stay hidden."""
