@@ -32,6 +32,7 @@ def read_pdf(data: bytes) -> Pdf:
     # The parser meets broken files with whatever its own code raises.
     except (PyPdfError, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as exc:
         raise IngestError(f"it is not a PDF that can be read: {exc}", hint="print it to a new PDF") from exc
+    # What it raises for a cipher that it does not know, and for one that wants a library which is not there.
     except (NotImplementedError, ImportError) as exc:
         raise IngestError(str(exc), hint="remove its password, or print it to a new PDF") from exc
     if not any(pages):

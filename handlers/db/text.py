@@ -81,7 +81,7 @@ class Texts:
 
     def folded(self, column: Clause) -> Clause:
         if self._dialect == "sqlite":
-            return getattr(sa.func, FOLD)(column, type_=sa.Text)  # type: ignore[no-any-return]
+            return sa.Function(FOLD, column, type_=sa.Text())
         if self._dialect == "mariadb":
             return sa.collate(sa.func.lower(_utf8(column)), BINARY)
         return sa.func.lower(_as_text(column), type_=sa.Text)

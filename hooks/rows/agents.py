@@ -207,7 +207,7 @@ def _several(js: str, kind: Kind, mode: Together) -> HostCall:
         run=_run,
         ts=f"(requests: {request}[], options?: {{ onChunk?: OnChunk }}): {result.__name__}[]",
         types=_AGENT if kind is AgentAsk else _MODEL,
-        result=list[result],  # type: ignore[valid-type]
+        result=list[AgentResult] if kind is AgentAsk else list[ModelResult],
         late=_late(js),
         effect=kind is AgentAsk,
         maker="answer",

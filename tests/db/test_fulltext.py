@@ -205,9 +205,8 @@ ATTACKS = (
 )
 
 
-async def test_beside_the_index_the_search_connection_still_only_reads(url: str, kind: str) -> None:
-    if kind != "sqlite":
-        pytest.skip("servers have roles: see test_attacks_servers")
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)  # servers have roles: see test_attacks_servers
+async def test_beside_the_index_the_search_connection_still_only_reads(url: str) -> None:
     await execute(url, "CREATE TABLE note__text_other (a)")
     engine = engine_for(url, timeout_ms=5000, connections=1, result_kb=100)
     for attack in ATTACKS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from host.types.delegation import KEYWORD, KeywordAnswer, KeywordAsk
 from host.types.events import Event, Trace, TraceNode, Warned
 from host.types.search import SearchRequest
 from tests.conftest import MakeApp
-from tests.mcp.conftest import HttpServer
+from tests.mcp.conftest import HttpServer, serving
 from tests.turn.test_stream import scripted
 
 SERVER = str(Path(__file__).with_name("server.py"))
@@ -89,13 +88,8 @@ Turn = Callable[..., Any]
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     """One server for the turns of a module, since starting one takes a second."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    made = HttpServer(port, tmp_path_factory.mktemp("steps") / "diary", script=SERVER)
-    made.start()
-    yield made
-    made.kill()
+    with serving(tmp_path_factory.mktemp("steps") / "diary", script=SERVER) as made:
+        yield made
 
 
 def asked(model: ScriptedConnector, call: int = 0) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -108,15 +108,24 @@ class HttpServer:
             self.process.wait()
 
 
-@pytest.fixture(params=["sse", "json"])
-def http_server(request: pytest.FixtureRequest, diary: Path) -> Iterator[HttpServer]:
+@contextmanager
+def serving(diary: Path, *, answers: str = "sse", script: str = SERVER) -> Iterator[HttpServer]:
+    """A server at a port that is free, until the block is left."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = HttpServer(port, diary, request.param)
+    server = HttpServer(port, diary, answers, script)
     server.start()
-    yield server
-    server.kill()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+@pytest.fixture(params=["sse", "json"])
+def http_server(request: pytest.FixtureRequest, diary: Path) -> Iterator[HttpServer]:
+    with serving(diary, answers=request.param) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

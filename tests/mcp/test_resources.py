@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,20 +15,15 @@ from host.resources import LONGEST, passages
 from host.types.events import Event
 from host.types.turn import Message
 from tests.conftest import MakeApp
-from tests.mcp.conftest import HttpServer
+from tests.mcp.conftest import HttpServer, serving
 from tests.turn.test_stream import end, of, run, scripted
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     """One server for all turns, since starting one takes a second."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    made = HttpServer(port, tmp_path_factory.mktemp("mcp") / "diary")
-    made.start()
-    yield made
-    made.kill()
+    with serving(tmp_path_factory.mktemp("mcp") / "diary") as made:
+        yield made
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from host.output.lines import line
 from host.tools import Tool, parse_arguments
 from host.types.events import Event
 from tests.conftest import MakeApp
-from tests.mcp.conftest import SERVER, HttpServer
+from tests.mcp.conftest import SERVER, HttpServer, serving
 from tests.turn.test_stream import end, of, run, scripted
 
 Served = Callable[..., Path]
@@ -26,13 +25,8 @@ Served = Callable[..., Path]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     """One server for all turns, since starting one takes a second."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    made = HttpServer(port, tmp_path_factory.mktemp("mcp") / "diary")
-    made.start()
-    yield made
-    made.kill()
+    with serving(tmp_path_factory.mktemp("mcp") / "diary") as made:
+        yield made
 
 
 @pytest.fixture

@@ -21,10 +21,11 @@ def front_matter(text: str, name: str) -> tuple[dict[str, Said], int]:
     data = _loaded(fenced[1] or "", name)
     if data is None:
         return {}, fenced.end()
-    if not isinstance(data, dict):
+    from ruamel.yaml.comments import CommentedMap  # loaded by now
+
+    if not isinstance(data, CommentedMap):
         return {}, 0  # a line of dashes, some words, another line of dashes
-    lines: Any = data.lc  # type: ignore[attr-defined]
-    return {str(key): Said(value, lines.key(key)[0] + 2) for key, value in data.items()}, fenced.end()
+    return {str(key): Said(value, data.lc.key(key)[0] + 2) for key, value in data.items()}, fenced.end()
 
 
 def _loaded(yaml_text: str, name: str) -> Any:
