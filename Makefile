@@ -5,7 +5,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := .venv/bin
 BENCHES := hooks calls turn kb db db_questions delegation web
 
-.PHONY: help install demo test lint docs bench clean
+.PHONY: help install demo test lint docs bench figures clean
 
 help:
 	@echo "make demo               ask the sample assistant about Groundhook"
@@ -13,6 +13,7 @@ help:
 	@echo "make lint               style, formatting, types, import contracts"
 	@echo "make docs               write docs/events.md, docs/delegation.md and docs/ctx.d.ts anew"
 	@echo "make bench [NAME=turn]  measure: $(BENCHES)"
+	@echo "make figures            measure all, and write bench/README.md and the README's table"
 	@echo "make clean              remove the virtual environment and caches"
 
 install: .venv/.installed
@@ -55,6 +56,12 @@ docs: install
 
 bench: install
 	@for name in $(or $(NAME),$(BENCHES)); do $(BIN)/python -m bench.$$name || exit 1; done
+
+figures: install
+	@mkdir -p build/figures
+	@for name in $(or $(NAME),$(BENCHES)); do echo "bench.$$name ..." >&2; \
+		$(BIN)/python -m bench.$$name > build/figures/$$name.jsonl || exit 1; done
+	@$(BIN)/python -m bench.table $(BENCHES)
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info
