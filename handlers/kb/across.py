@@ -52,8 +52,7 @@ class Across:
     async def answer(self, ask: Ask, question: Question, embedder: Embedder) -> Answer:
         """What `ask` answers. Raises what the embedder raises."""
         answer = await ask(question)
-        language = _language(question.text)
-        if answer.lexical != "other script" or language not in _EVERYDAY:
+        if answer.lexical != "other script" or (language := _language(question.text)) not in _EVERYDAY:
             return answer
         whole = unpacked(question.vector)
         mean = await self._mean(embedder, language)

@@ -62,6 +62,8 @@ class Shard:
                 )
             },
             sparse_vectors={WORDS: engine.EdgeSparseVectorParams(modifier=engine.Modifier.Idf)},
+            # With more, every query is handed to other threads and back, which takes longer than most queries.
+            max_search_threads=1,
         )
         with _engine_at(path):
             path.mkdir(parents=True)

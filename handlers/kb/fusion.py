@@ -10,7 +10,7 @@ both.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 _STEP = 1e-6  # least distance between the scores of two neighbours
 
@@ -23,20 +23,22 @@ def fuse(dense: Mapping[int, float], words: Mapping[int, float], cosines: Mappin
     matches = {id: score for id, score in words.items() if score > least}
     if not matches:
         return sorted(dense, key=lambda id: (-dense[id], id))
-    candidates = dense.keys() | matches.keys()
-    near = scaled({id: cosines[id] for id in candidates}, among=dense.values())
-    matching = {id: matches.get(id, least) for id in candidates}
-    said = scaled(matching, among=matching.values())
-    return sorted(candidates, key=lambda id: (-near[id] - said[id], id))
+    candidates = sorted(dense.keys() | matches.keys())
+    near = scaled([cosines[id] for id in candidates], among=list(dense.values()))
+    matching = [matches.get(id, least) for id in candidates]
+    said = scaled(matching, among=matching)
+    worth = {id: one + other for id, one, other in zip(candidates, near, said, strict=True)}
+    return sorted(candidates, key=worth.__getitem__, reverse=True)
 
 
-def scaled(scores: Mapping[int, float], *, among: Collection[float]) -> dict[int, float]:
+def scaled(scores: Sequence[float], *, among: Sequence[float]) -> list[float]:
     """Scores on the scale that `among` spans. Where those are all equal nothing is told apart: 0.5 for each."""
     mean = math.fsum(among) / max(1, len(among))
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in among) / max(1, len(among) - 1))
+    spread = math.dist(among, [mean] * len(among)) / math.sqrt(max(1, len(among) - 1))
     if spread <= 1e-12:
-        return dict.fromkeys(scores, 0.5)
-    return {id: (score - mean + 3 * spread) / (6 * spread) for id, score in scores.items()}
+        return [0.5] * len(scores)
+    lowest, width = mean - 3 * spread, 6 * spread
+    return [(score - lowest) / width for score in scores]
 
 
 def descending(similarities: Sequence[float]) -> list[float]:

@@ -7,9 +7,10 @@ The tenant comes from the request's identity and nowhere else, and is part of ev
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import anyio
 
@@ -28,7 +29,7 @@ from host.trace import span
 from host.types.fields import Scalar
 from host.types.filters import Filter
 from host.types.search import FacetCount, GraphNode, Item, SearchRequest
-from host.types.specs import CollectionSpec
+from host.types.specs import CollectionSpec, EmbeddingSpec
 
 EmbedderOf = Callable[[CollectionSpec], Embedder]
 _MOST_VALUES = 100  # of a facet
@@ -82,11 +83,9 @@ class KBHandler:
             except HostError as exc:
                 outcome.problems[id] = exc
         vectors = await self._vectors(request.query, [part.spec for part in parts], outcome)
-        async with anyio.create_task_group() as tasks:
-            for part in parts:
-                if part.spec.id not in outcome.problems:
-                    vector = vectors[part.spec.embedding.model_dump_json()]
-                    tasks.start_soon(self._search_one, request, scope, part, vector, outcome)
+        asked = [part for part in parts if part.spec.id not in outcome.problems]
+        searches = [partial(self._search_one, request, scope, part, vectors[part.spec.embedding], outcome) for part in asked]
+        await _all(searches)
         if outcome.problems and not outcome.items:
             raise next(outcome.problems[id] for id in wanted if id in outcome.problems)
         for id in wanted:
@@ -110,17 +109,16 @@ class KBHandler:
             )
         return Found(items=tuple(_item(spec, hit, 1.0) for hit in hits))
 
-    async def _vectors(self, query: str, specs: Sequence[CollectionSpec], outcome: _Outcome) -> dict[str, bytes]:
+    async def _vectors(self, query: str, specs: Sequence[CollectionSpec], outcome: _Outcome) -> dict[EmbeddingSpec, bytes]:
         """The question's vector for each embedding that the collections use."""
-        vectors: dict[str, bytes] = {}
+        vectors: dict[EmbeddingSpec, bytes] = {}
         for spec in specs:
-            key = spec.embedding.model_dump_json()
-            if key in vectors:
+            if spec.embedding in vectors:
                 continue
             try:
                 embedder = self._embedder(spec)
                 with span("embedding", f"{embedder.provider}:{embedder.model}", dimensions=embedder.dimensions):
-                    vectors[key] = packed(await embedder.embed_query(query))
+                    vectors[spec.embedding] = packed(await embedder.embed_query(query))
             except HostError as exc:
                 outcome.problems[spec.id] = exc
         return vectors
@@ -262,6 +260,15 @@ class KBHandler:
                 f"there is no collection {id!r}", hint=f"{hint}; collections are declared in kb/<id>.kb.yao"
             )
         return self._collections[id]
+
+
+async def _all(searches: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+    if len(searches) == 1:  # as a rule, and a task takes longer than what is done with the answer
+        await searches[0]()
+        return
+    async with anyio.create_task_group() as tasks:
+        for search in searches:
+            tasks.start_soon(search)
 
 
 def _items(spec: CollectionSpec, answer: Answer, embedder: Embedder) -> tuple[Item, ...]:
