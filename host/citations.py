@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from host.types.events import Cited, Verdict
@@ -28,13 +28,26 @@ DISTINCTIVE = 3  # a marker's prefix of this many characters does not occur in t
 def short_id(key: str, length: int = SHORTEST) -> str:
     """`length` characters of a-z and 2-7 that stand for `key`; the first four hold a letter and a digit, so that
     no English word and no year is an id. A longer id begins with the shorter one."""
-    text = base64.b32encode(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()).decode("ascii").rstrip("=").lower()
-    text += text
-    for start in range(len(text) // 2):
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+    return (
+        _id_in(_letters(digest[:_HEAD]), length) or _id_in(2 * _letters(digest), length) or "a2" + _letters(digest)[: length - 2]
+    )
+
+
+def _letters(digest: bytes) -> str:
+    return base64.b32encode(digest).decode("ascii").rstrip("=").lower()
+
+
+def _id_in(text: str, length: int) -> str:
+    """The first `length` characters that may be an id; "" where there are none."""
+    for start in range(len(text) - max(length, SHORTEST) + 1):
         head = text[start : start + SHORTEST]
         if not head.isalpha() and not head.isdigit():
             return text[start : start + length]
-    return "a2" + text[: length - 2]
+    return ""
+
+
+_HEAD = 10  # bytes of a digest that have an id in them but for very few; a whole number of letters
 
 
 def key_of(item: Item) -> str:
@@ -74,11 +87,13 @@ class Book:
     _items: dict[str, Item] = field(default_factory=dict)  # id → item
     _formats: dict[str, None] = field(default_factory=dict)  # those in which markers were handed out, in their order
 
-    def cite(self, item: Item) -> Item:
-        """The item with its marker set as `citation_id`, and its `key`."""
+    def cite(self, item: Item, **said: Any) -> Item:
+        """The item with its marker set as `citation_id`, and its `key`; and what else is `said` of it."""
         key = key_of(item)
         id = self._ids.get(key) or self._new_id(key)
-        cited = item.model_copy(update={"citation_id": self.marker(id), "key": key})
+        marker = self.marker(id)
+        same = not said and item.citation_id == marker and item.key == key
+        cited = item if same else item.model_copy(update={"citation_id": marker, "key": key, **said})
         self._items[id] = cited
         self._formats[self.format] = None
         return cited

@@ -121,16 +121,29 @@ class App:
 
     def package(self, id: str) -> Package:
         """Raises UnknownName with the nearest names, ConfigError when the package is broken."""
+        if id in self.packages:
+            return self.packages[id]
         folder = f"assistants/{id.replace('.', '/')}"
         # An id may come from a client or a hook: only what could be one is looked for on disk.
         missing = f"{folder} has no {tree.PACKAGE}" if _ID.fullmatch(id) and (self.root / folder).is_dir() else ""
-        return self.packages.named(id, hint="" if id in self.packages else missing)
+        return self.packages.named(id, hint=missing)
 
     def settings_for(
         self, package: Package, *, returned: CreateReturn | None = None, options: TurnOptions | None = None
     ) -> Resolved:
         """What a run of `package` obeys: the five layers. Raises ConfigError, HookReturnInvalid, UsageError."""
-        return resolve([*self.layers, package.layer, hook_layer(returned), request_layer(options)])
+        above = [hook_layer(returned), request_layer(options)]
+        if any(layer.data or layer.unknown for layer in above):
+            return resolve([*self.layers, package.layer, *above])
+        known = self._folded.get(package.id)
+        if known is None or known[0] is not package:
+            known = self._folded[package.id] = (package, resolve([*self.layers, package.layer]))
+        return known[1]
+
+    @cached_property
+    def _folded(self) -> dict[str, tuple[Package, Resolved]]:
+        """What files say for packages, by id: what most turns obey, folded once."""
+        return {}
 
     def connector(self, id: str, *, place: Place | None = None) -> ConnectorSpec:
         """Raises UnknownName; ConfigError when its file is broken or a variable that it needs is not set."""

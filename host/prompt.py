@@ -37,7 +37,7 @@ Available references:
 
 def clean(text: str) -> str:
     """Without characters that a reader cannot see."""
-    return _UNSEEN.sub("", text)
+    return text if text.isascii() and text.isprintable() else _UNSEEN.sub("", text)
 
 
 def reference_block(items: Sequence[Item], fence: str, grammar: Grammar) -> str:

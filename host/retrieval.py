@@ -43,7 +43,9 @@ async def search_user_data(run: Run, data: UserData) -> None:
 async def search_automatically(run: Run, created: CreateReturn | None) -> Plan:
     """Plan the automatic searches and run them all at the same time, beside reading the resources that the assistant lists."""
     user_results = sum(len(result.items) for result in run.results if result.source == "user")
-    decided = plan(run.request.options.search, created, run.settings, user_results, run.usable)
+    asked = run.request.options.search
+    forced = asked or (created is not None and created.search)
+    decided = plan(asked, created, run.settings, user_results, run.usable if forced else ())
     with span("plan", types=list(decided.types), reason=decided.reason):
         pass
     if run.request.options.search and not (decided.types and run.question):

@@ -71,12 +71,12 @@ async def _tell(run: Run, error: HostError | None) -> None:
 
 async def _search_beside_tools(run: Run, created: CreateReturn | None) -> Pool:
     """MCP servers that tools are wanted of start while the search is under way."""
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(tools_of, run)
+    async with AsyncExitStack() as stack:
+        if run.settings.mcp.servers:
+            (await stack.enter_async_context(anyio.create_task_group())).start_soon(tools_of, run)
         with _timed(run, "search"):
             await search_automatically(run, created)
-            pooled = await ranked_pool(run)
-    return pooled
+            return await ranked_pool(run)
 
 
 async def _say_warnings(run: Run) -> None:
@@ -89,18 +89,16 @@ async def _say_warnings(run: Run) -> None:
 
 async def _create_and_user_data(run: Run, hooks: _Hooks | None) -> CreateReturn | None:
     """Create runs while the user's own data is searched. Raises HookError when the assistant wants that."""
+    data = user_data(run.request.messages)
+    if hooks is None:
+        await search_user_data(run, data)
+        return None
     created: CreateReturn | None = None
-
-    async def create() -> None:
-        nonlocal created
-        if hooks is not None:
-            with _timed(run, "create"):
-                hook = hooks.session.create(run.request.messages, hook_options(run.request.options))
-                created = await _governed(run, hooks.services.during("Create", hook))
-
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(create)
-        tasks.start_soon(search_user_data, run, user_data(run.request.messages))
+        tasks.start_soon(search_user_data, run, data)
+        with _timed(run, "create"):
+            hook = hooks.session.create(run.request.messages, hook_options(run.request.options))
+            created = await _governed(run, hooks.services.during("Create", hook))
     if created is not None:
         await _governed(run, _adopt(run, created))
     return created

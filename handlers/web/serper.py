@@ -25,7 +25,7 @@ class Serper:
         self._wire = Wire(NAME, access, {"X-API-KEY": access.key})
 
     async def search(self, ask: Ask, /) -> list[Hit]:
-        reply = await self._wire.exchange("POST", "/search", json=request(ask), timeout=ask.timeout)
+        reply = await self._wire.exchange("POST", "search", json=request(ask), timeout=ask.timeout)
         return hits(judge(NAME, self._variable, reply))
 
 

@@ -18,6 +18,8 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
 _WWW = re.compile(r"^(?:www\.+)+")
 _NAME = re.compile(r"(?:[^\s/?#@\\%:\[\]<>^|]+|\[[0-9a-f:.%a-z]+\])(?::\d+)?")
+# An address in which nothing needs to be changed but its `www.` and its last slash: most of them, told in a tenth of the time.
+_PLAIN = re.compile(r"(https?)://(?:www\.)*((?!www\.)[a-z0-9]+(?:[.-][a-z0-9]+)*)((?:/[A-Za-z0-9_.~-]+)*)/?", re.ASCII)
 _BLANKS = re.compile(r"[\x00-\x20\x7f\ud800-\udfff]+")
 
 
@@ -28,32 +30,36 @@ def canonical(url: str) -> str:
     in the order of their names, no fragment (but one that is a route: `#!/page`, `#/page`), escapes in one form. What is no
     http(s) address comes back without its white space. canonical(canonical(url)) == canonical(url).
     """
+    if plain := _PLAIN.fullmatch(url):
+        return f"{plain[1]}://{plain[2]}{plain[3]}"
     text = _BLANKS.sub("", url)
-    parts = _split(text)
+    parts, host = _split(text)
     if parts is None:
         return text
     path = _escapes(parts.path).rstrip("/")
-    query = "&".join(sorted(_kept(parts.query), key=lambda parameter: parameter.partition("=")[0]))
+    query = "&".join(sorted(_kept(parts.query), key=lambda parameter: parameter.partition("=")[0])) if parts.query else ""
     fragment = parts.fragment if parts.fragment.startswith(("!", "/")) and parts.fragment != "/" else ""
     query_part = f"?{_escapes(query)}" if query else ""
-    return f"{parts.scheme}://{_host(parts)}{path}{query_part}{f'#{fragment}' if fragment else ''}"
+    return f"{parts.scheme}://{host}{path}{query_part}{f'#{fragment}' if fragment else ''}"
 
 
 def followable(url: str) -> str:
     """The address as a reader may follow it: as given, without tracking parameters; "" when it is not http(s)."""
+    if _PLAIN.fullmatch(url):
+        return url
     text = _BLANKS.sub("", url)
-    parts = _split(text)
+    parts, _ = _split(text)
     if parts is None:
         return ""
-    return parts._replace(query="&".join(_kept(parts.query))).geturl()
+    return (parts._replace(query="&".join(_kept(parts.query))) if parts.query else parts).geturl()
 
 
 def within(url: str, site: str) -> bool:
     """Whether a page belongs to a site: a domain with its subdomains (`example.com`), or a part of one (`example.com/docs`)."""
-    page, wanted = _split(canonical(url)), _split(canonical(f"https://{bare(site)}"))
+    page, host = _split(canonical(url))
+    wanted, domain = _split(canonical(f"https://{bare(site)}"))
     if page is None or wanted is None:
         return False
-    host, domain = _host(page), _host(wanted)
     below = page.path == wanted.path or page.path.startswith(f"{wanted.path}/")
     return (host == domain or host.endswith(f".{domain}")) and below
 
@@ -64,28 +70,31 @@ def bare(site: str) -> str:
     return text.partition("?")[0].partition("#")[0].rstrip("/")
 
 
-def _split(url: str) -> SplitResult | None:
-    """The parts of an http(s) address with a possible host, None for anything else."""
+def _split(url: str) -> tuple[SplitResult | None, str]:
+    """The parts of an http(s) address with a possible host, and that host; None for anything else."""
     try:
         parts = urlsplit(url)
-        possible = parts.scheme in PORTS and _NAME.fullmatch(_host(parts)) is not None
+        host = _host(parts) if parts.scheme in PORTS else ""
     except ValueError:
-        return None
-    return parts if possible else None
+        return None, ""
+    return (parts, host) if _NAME.fullmatch(host) else (None, "")
 
 
 def _host(parts: SplitResult) -> str:
     """Host and, unless it is the scheme's own, port. Raises ValueError for an impossible port."""
     host = _bare_name(parts.hostname or "")
-    with suppress(UnicodeError):  # a name that cannot be encoded is still one name
-        host = _bare_name(host.encode("idna").decode("ascii").lower())
+    if not host.isascii():
+        with suppress(UnicodeError):  # a name that cannot be encoded is still one name
+            host = _bare_name(host.encode("idna").decode("ascii").lower())
     if ":" in host:
         host = f"[{host}]"
-    return host if parts.port in (None, PORTS[parts.scheme]) else f"{host}:{parts.port}"
+    port = parts.port
+    return host if port in (None, PORTS[parts.scheme]) else f"{host}:{port}"
 
 
 def _bare_name(host: str) -> str:
-    return _WWW.sub("", host.strip("."))
+    host = host.strip(".")
+    return _WWW.sub("", host) if host.startswith("www.") else host
 
 
 def _kept(query: str) -> list[str]:
@@ -100,4 +109,4 @@ def _escapes(text: str) -> str:
         character = chr(int(match[1], 16))
         return character if character in _UNRESERVED else match[0].upper()
 
-    return _ESCAPE.sub(one_form, text)
+    return _ESCAPE.sub(one_form, text) if "%" in text else text

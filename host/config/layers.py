@@ -76,9 +76,13 @@ def request_layer(options: TurnOptions | None) -> Layer:
     """What a request says beside its messages, as a layer. Raises UsageError."""
     if options is None:
         return Layer(name="request")
-    said: dict[str, Any] = {**_same(options, "connector"), "options": _same(options, "temperature", "max_tokens")}
+    said: dict[str, Any] = _same(options, "connector")
+    if own := _same(options, "temperature", "max_tokens"):
+        said["options"] = own
     if options.locale:
         said["locale"] = options.locale
+    if not said and options.rerank is None:
+        return Layer(name="request")
     if options.rerank is None:
         return _layer("request", said, UsageError, "the request says")
     said["search"] = {"rerank": options.rerank}

@@ -23,7 +23,7 @@ class Channel:
         self.turn_id = turn_id
         self._began = time.perf_counter()
         self._events: deque[Event] = deque()
-        self._arrived = anyio.Event()
+        self._arrived: anyio.Event | None = None  # what the reader waits for, while it does
         self._drained = anyio.Event()
         self._closed = False
 
@@ -34,8 +34,9 @@ class Channel:
         """Add an event without waiting; nothing is added after the channel was closed."""
         if self._closed:
             return
-        self._events.append(event.model_copy(update={"turn_id": self.turn_id, "at_ms": int(self.elapsed_ms())}))
-        self._arrived.set()
+        self._events.append(event.stamped(self.turn_id, int(self.elapsed_ms())))
+        if self._arrived is not None:
+            self._arrived.set()
 
     async def send(self, event: Event) -> None:
         self.note(event)
@@ -51,7 +52,8 @@ class Channel:
     def close(self) -> None:
         """No more events; the reader gets those that are left and then the end."""
         self._closed = True
-        self._arrived.set()
+        if self._arrived is not None:
+            self._arrived.set()
         self._drained.set()
 
     def __aiter__(self) -> Channel:
@@ -61,10 +63,10 @@ class Channel:
         while not self._events:
             if self._closed:
                 raise StopAsyncIteration
-            if self._arrived.is_set():
-                self._arrived = anyio.Event()
+            self._arrived = anyio.Event()
             await self._arrived.wait()
+            self._arrived = None
         event = self._events.popleft()
-        if len(self._events) <= BEHIND:
+        if len(self._events) == BEHIND:
             self._drained.set()
         return event

@@ -122,7 +122,7 @@ class Searcher:
 
     def _cited(self, item: Item, source: Source) -> Item:
         """The item with its marker, and the weight of where it comes from."""
-        return self.book.cite(item.model_copy(update={"weight": getattr(self.settings.search.weights, source)}))
+        return self.book.cite(item, weight=getattr(self.settings.search.weights, source))
 
     async def _attempt(self, request: SearchRequest, source: Source) -> tuple[Found, str | None]:
         """Ask the source → what it found, or nothing and why."""
@@ -201,6 +201,8 @@ class Searcher:
 
 async def run_all(jobs: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
     """Run all jobs at the same time → their results in the order of the jobs."""
+    if len(jobs) == 1:
+        return [await jobs[0]()]
     results: dict[int, T] = {}
 
     async def run(index: int, job: Callable[[], Awaitable[T]]) -> None:

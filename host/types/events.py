@@ -5,7 +5,7 @@ Every event has `type`, `turn_id` and `at_ms`, whole milliseconds since the turn
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, TypeAdapter
 
@@ -21,6 +21,14 @@ MessageAction = Literal["send", "append", "replace", "merge", "set", "end"]
 class _Event(Value):
     turn_id: str = Field(default="", description="The turn, the same for all its events")
     at_ms: int = Field(default=0, description="Whole milliseconds since the turn began")
+
+    def stamped(self, turn_id: str, at_ms: int) -> Self:
+        """The event as it is handed over. One without a turn is its maker's alone until then, and is not made twice."""
+        if self.turn_id:
+            return self.model_copy(update={"turn_id": turn_id, "at_ms": at_ms})
+        self.__dict__.update(turn_id=turn_id, at_ms=at_ms)
+        self.__pydantic_fields_set__.update(("turn_id", "at_ms"))
+        return self
 
 
 class StreamStart(_Event):

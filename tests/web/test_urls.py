@@ -75,3 +75,10 @@ def test_sites_hold_their_subdomains_and_their_paths() -> None:
     assert within("https://www.example.com/docs/x", "https://example.com/docs/")
     assert not within("https://notexample.com/", "example.com")
     assert not within("https://example.com/documents", "example.com/docs")
+
+
+@given(URLS)
+def test_an_address_is_the_same_with_and_without_what_is_left_out_of_it(url: str) -> None:
+    if followable(url) and not {"?", "#"} & set(url):
+        assert canonical(f"{url}?utm_source=x") == canonical(url)
+        assert canonical(followable(f"{url}?utm_source=x")) == canonical(url)
