@@ -25,6 +25,7 @@ SHORTEST_FENCE = 3  # backticks or tildes that make a fence of code
 DISTINCTIVE = 3  # a marker's prefix of this many characters does not occur in text by chance
 
 
+@lru_cache(maxsize=4096)
 def short_id(key: str, length: int = SHORTEST) -> str:
     """`length` characters of a-z and 2-7 that stand for `key`; the first four hold a letter and a digit, so that
     no English word and no year is an id. A longer id begins with the shorter one."""

@@ -60,7 +60,7 @@ def clean(text: str) -> str:
     """Text as a reader sees it: entities decoded, markup of emphasis and invisible characters gone, white space
     collapsed, line breaks kept."""
     if text.isascii() and text.isprintable() and not _MARKUP.search(text):
-        return " ".join(text.split())  # most snippets; the rest takes three times as long
+        return " ".join(text.split()) if "  " in text else text.strip()  # most snippets; the rest takes ten times as long
     visible = _TAGS.sub("", html.unescape(text)).encode("utf-8", "ignore").decode("utf-8")
     lines = [" ".join(line.split()) for line in _INVISIBLE.sub("", visible.replace("\r\n", "\n")).split("\n")]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

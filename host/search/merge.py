@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from host.config.schema import WeightSettings
 from host.ports import Ranked
@@ -15,8 +16,7 @@ from host.types.search import Item, SearchResult, Source
 PRIORITY: dict[Source, int] = {"user": 0, "hook": 1, "auto": 2}
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """An item in the pool, with the numbers that place it, and the reason if it was dropped."""
 
     item: Item
@@ -43,7 +43,7 @@ class Entry:
         """The entry with a reranker's word on it; None: it had none."""
         if rerank == self.rerank and self.judged:
             return self
-        return replace(self, rerank=1.0 if rerank is None else rerank, judged=rerank is not None)
+        return self._replace(rerank=1.0 if rerank is None else rerank, judged=rerank is not None)
 
     def why(self) -> dict[str, object]:
         """The entry as the trace shows it."""
@@ -89,7 +89,7 @@ def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
         if first is None:
             kept[entry.item.key] = entry
         else:
-            dropped.append(replace(entry, dropped=f"duplicate of the {first.source} result {first.item.citation_id}"))
+            dropped.append(entry._replace(dropped=f"duplicate of the {first.source} result {first.item.citation_id}"))
     return Pool(tuple(sorted(kept.values(), key=_place)), tuple(dropped))
 
 
@@ -109,7 +109,7 @@ def apply_ranking(pooled: Pool, ranking: Sequence[Ranked]) -> Pool:
 def cut(pooled: Pool, top_k: int) -> Pool:
     """The best `top_k`; the rest is dropped with its reason."""
     kept, rest = pooled.entries[:top_k], pooled.entries[top_k:]
-    beyond = tuple(replace(entry, dropped=f"beyond the best {top_k}") for entry in rest)
+    beyond = tuple(entry._replace(dropped=f"beyond the best {top_k}") for entry in rest)
     return Pool(kept, pooled.dropped + beyond)
 
 

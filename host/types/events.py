@@ -26,8 +26,10 @@ class _Event(Value):
         """The event as it is handed over. One without a turn is its maker's alone until then, and is not made twice."""
         if self.turn_id:
             return self.model_copy(update={"turn_id": turn_id, "at_ms": at_ms})
-        self.__dict__.update(turn_id=turn_id, at_ms=at_ms)
-        self.__pydantic_fields_set__.update(("turn_id", "at_ms"))
+        said, fields = self.__pydantic_fields_set__, self.__dict__
+        fields["turn_id"], fields["at_ms"] = turn_id, at_ms
+        said.add("turn_id")
+        said.add("at_ms")
         return self
 
 
