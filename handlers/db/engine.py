@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol
 
@@ -61,10 +61,10 @@ def engine_for(url: str, *, timeout_ms: int, connections: int, result_kb: int) -
     return Server(parsed, timeout, connections)
 
 
-def render(statement: sa.Select[Any], dialect: str) -> tuple[str, dict[str, Any]]:
-    """A statement's text and its bound values, for the trace."""
+def render(statement: sa.Select[Any], values: Mapping[str, Any], dialect: str) -> tuple[str, dict[str, Any]]:
+    """A statement's text and its bound values, for the trace; `values`: those that it leaves open."""
     compiled = statement.compile(dialect=_dialect(dialect), compile_kwargs={"render_postcompile": True})
-    return str(compiled), dict(compiled.params)
+    return str(compiled), dict(compiled.construct_params(values))
 
 
 @cache

@@ -7,9 +7,8 @@ conditions, the limits of the identity are ANDed last, here and nowhere else, fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio.to_thread
 
@@ -18,21 +17,29 @@ from handlers.db.coerce import plain
 from handlers.db.delegated import read_by
 from handlers.db.dsl import QueryDSL, reached
 from handlers.db.items import items_of
-from handlers.db.linter import checked, lint
+from handlers.db.linter import Problem, checked_with_warnings
 from handlers.db.permission import permit_for
 from handlers.db.places import Permits
 from handlers.db.question.languages import words_for
 from handlers.db.question.lexicon import Lexicons, Offer
 from handlers.db.question.reading import Reading, read_question
-from handlers.db.statement import COUNTED, ROWS
+from handlers.db.statement import ROWS
 from handlers.db.store import Answer, Samples, Store
 from host.errors import DelegateError, NotPermitted, SourceError, SourceNotConfigured, SourceTimeout, suggestion
 from host.ports import Found, Scope
-from host.trace import span
+from host.trace import Span, span
 from host.types.search import Item, RecordQuery, SearchRequest, Where
 from host.types.specs import ModelSpec
 
 NONE: Samples = {}  # one and the same: what is made of samples is kept by who they are
+
+
+class Ask(NamedTuple):
+    """A query as it was said, the same ready for the compiler, and what is to be said about it."""
+
+    query: QueryDSL
+    clean: QueryDSL
+    warnings: list[Problem]
 
 
 class DBHandler:
@@ -50,18 +57,16 @@ class DBHandler:
             said = request.wheres or request.orders or request.aggregates or request.group_by
             readings = [one for one in await self._read(request, scope) if one.asks or said]
             queries = [merged(request, reading.dsl, limit) for reading in readings]
-            queries = await self._answerable(request, queries, scope)
-            for query in queries:
-                checked(query, self._store.schemas)
-            node.data.update(dsl=[query.wire() for query in queries], unplaced=[list(one.unplaced) for one in readings])
+            asks = [self._checked(query) for query in await self._answerable(request, queries, scope)]
+            node.data.update(dsl=[ask.query.wire() for ask in asks], unplaced=[list(one.unplaced) for one in readings])
         if not readings:
             await scope.warn("db_query_words", "the question asks for nothing that the models have; nothing was searched")
             return Found(total=0)
-        await self._tell(request, readings, queries, scope)
-        queries = await self._permitted(queries, scope)
-        found = await self._ask(queries, scope, limit)
-        if not found.items and (loose := [one for query in queries if (one := looser(query)) is not None]):
-            found = await self._ask(loose, scope, limit)
+        await self._tell(request, readings, asks, scope)
+        asks = await self._permitted(asks, scope)
+        found = await self._ask(asks, scope, limit)
+        if not found.items and (loose := [one for ask in asks if (one := looser(ask.query)) is not None]):
+            found = await self._ask([self._checked(query) for query in loose], scope, limit)
             shown = "all of these words; those with any of them are shown" if found.items else "any of these words"
             await scope.warn("db_query_words", f"no record has {shown}")
         return found
@@ -72,11 +77,14 @@ class DBHandler:
         schema = self._store.schemas[query.model]
         one = () if query.record_id is None else (Where(field=schema.key, value=query.record_id),)
         dsl = QueryDSL(model=query.model, select=query.select, wheres=(*query.wheres, *one), orders=query.orders)
-        checked(dsl, self._store.schemas)  # before anything is asked of it
-        answer = await self._once(dsl, self._permits(dsl, scope), query.limit, scope)
+        ask = self._checked(dsl)  # before anything is asked of it
+        answer = await self._once(ask, self._permits(dsl, scope), query.limit, scope, counted=False)
         return [item.data or {} for item in items_of(answer.rows, dsl, self._store.schemas, query.limit)]
 
     # ---- what is asked
+
+    def _checked(self, query: QueryDSL) -> Ask:
+        return Ask(query, *checked_with_warnings(query, self._store.schemas))
 
     def _know(self, models: Sequence[str] | None) -> None:
         if not models:
@@ -141,14 +149,14 @@ class DBHandler:
                 left.append(query)
         return left or queries[:1]  # whose missing field becomes the error
 
-    async def _tell(self, request: SearchRequest, readings: list[Reading], queries: list[QueryDSL], scope: Scope) -> None:
-        asked = {query.model for query in queries}
+    async def _tell(self, request: SearchRequest, readings: list[Reading], asks: list[Ask], scope: Scope) -> None:
+        asked = {ask.query.model for ask in asks}
         told = [reading for reading in readings if reading.dsl.model in asked]
         for note in dict.fromkeys(note for reading in told for note in reading.notes):
             await scope.warn("db_query_read", note)
         for name in dict.fromkeys(name for reading in told for name in unheard(request, reading.dsl)):
             await scope.warn("db_query_read", f"the question asks for figures: {name!r} has no effect on them")
-        for problem in dict.fromkeys(str(one) for query in queries for one in lint(query, self._store.schemas)):
+        for problem in dict.fromkeys(str(one) for ask in asks for one in ask.warnings):
             await scope.warn("db_query_lint", problem)
         words = dict.fromkeys(word for reading in told for word in reading.unplaced)
         if words:
@@ -161,13 +169,13 @@ class DBHandler:
         """The limits of every model that the query reads. Raises NotPermitted."""
         return {model: permit_for(self._models[model], scope.identity) for model in reached(query, self._store.schemas)}
 
-    async def _permitted(self, queries: list[QueryDSL], scope: Scope) -> list[QueryDSL]:
-        open: list[QueryDSL] = []
+    async def _permitted(self, asks: list[Ask], scope: Scope) -> list[Ask]:
+        open: list[Ask] = []
         refused: list[NotPermitted] = []
-        for query in queries:
+        for ask in asks:
             try:
-                self._permits(query, scope)
-                open.append(query)
+                self._permits(ask.query, scope)
+                open.append(ask)
             except NotPermitted as exc:
                 refused.append(exc)
         if refused and not open:
@@ -178,35 +186,44 @@ class DBHandler:
 
     # ---- asking
 
-    async def _ask(self, queries: list[QueryDSL], scope: Scope, limit: int) -> Found:
+    async def _ask(self, asks: list[Ask], scope: Scope, limit: int) -> Found:
         items: list[Item] = []
         total = 0
-        for query in queries:
-            answer = await self._once(query, self._permits(query, scope), limit, scope)
-            items += items_of(answer.rows, query, self._store.schemas, limit)
+        for ask in asks:
+            answer = await self._once(ask, self._permits(ask.query, scope), limit, scope)
+            items += items_of(answer.rows, ask.query, self._store.schemas, limit)
             total += answer.total
         items.sort(key=lambda item: -item.score)
-        asked = [query.wire() for query in queries]
+        asked = [ask.query.wire() for ask in asks]
         return Found(items=tuple(items[:limit]), total=total, dsl=asked[0] if len(asked) == 1 else {"queries": asked})
 
-    async def _once(self, query: QueryDSL, permits: Permits, limit: int, scope: Scope) -> Answer:
-        clean, most = checked(query, self._store.schemas), query.limit or limit
-        indexed = await self._store.indexed(clean)
-        answer = await self._run(query, clean, permits, most, indexed=indexed)
-        if indexed and not any(row.get(ROWS, 1) if clean.computed else True for row in answer.rows):
-            answer = await self._run(query, clean, permits, most, indexed=False)  # an index does not see inside of words
+    async def _once(self, ask: Ask, permits: Permits, limit: int, scope: Scope, *, counted: bool = True) -> Answer:
+        """The rows of one query; `counted`: with how many there are in all, unless its own limit says how many are wanted."""
+        model, most = ask.query.model, ask.query.limit or limit
+        counted = counted and most >= limit  # "top 5" is all that was asked for
+        indexed = await self._store.indexed(ask.clean)
+        answer = await self._run(ask, permits, most, indexed=indexed, counted=counted)
+        if indexed and not any(row.get(ROWS, 1) if ask.clean.computed else True for row in answer.rows):
+            # An index does not see inside of words.
+            answer = await self._run(ask, permits, most, indexed=False, counted=counted)
         if answer.cut:
-            said = f"the result was too large: {len(answer.rows)} rows of {query.model!r} are shown"
+            said = f"the result was too large: {len(answer.rows)} rows of {model!r} are shown"
             await scope.warn("db_result_cut", f"{said} (name fields with 'select', or raise database.result_kb)")
         if answer.more:
-            await scope.warn("db_total", f"{COUNTED} or more records of {query.model!r} match; they were not counted to the end")
-        # A limit of the question's own ("top 5") is all that was asked for.
-        return replace(answer, total=min(answer.total, query.limit)) if query.limit and query.limit < limit else answer
+            await scope.warn("db_total", f"{answer.total} or more records of {model!r} match; they were not counted to the end")
+        return answer
 
-    async def _run(self, query: QueryDSL, clean: QueryDSL, permits: Permits, most: int, *, indexed: bool) -> Answer:
-        with span("db_query", query.model, dsl=query.wire()) as node:
-            sql, parameters = self._store.sql(clean, permits, most, indexed=indexed)
-            node.data.update(sql=sql, parameters={name: plain(value) for name, value in parameters.items()})
-            answer = await self._store.run(clean, permits, most, indexed=indexed)
+    async def _run(self, ask: Ask, permits: Permits, most: int, *, indexed: bool, counted: bool) -> Answer:
+        with span("db_query", ask.query.model, dsl=ask.query.wire()) as node:
+            try:
+                answer = await self._store.run(ask.clean, permits, most, indexed=indexed, counted=counted)
+            except SourceError:
+                _note(node, *self._store.sql(ask.clean, permits, most, indexed=indexed))
+                raise
+            _note(node, answer.sql, answer.parameters)
             node.data.update(rows=len(answer.rows), total=answer.total)
         return answer
+
+
+def _note(node: Span, sql: str, parameters: Mapping[str, Any]) -> None:
+    node.data.update(sql=sql, parameters={name: plain(value) for name, value in parameters.items()})

@@ -52,11 +52,18 @@ def lint(dsl: QueryDSL | Mapping[str, Any], models: Mapping[str, ModelSpec] | Ma
 def checked(dsl: QueryDSL | Mapping[str, Any], models: Mapping[str, ModelSpec] | Mapping[str, Schema]) -> QueryDSL:
     """The query with every operator in its one spelling and every value in the type of its field (dates, numbers, …), ready
     for the compiler. Raises SourceError with the first thing that is wrong."""
+    return checked_with_warnings(dsl, models)[0]
+
+
+def checked_with_warnings(
+    dsl: QueryDSL | Mapping[str, Any], models: Mapping[str, ModelSpec] | Mapping[str, Schema]
+) -> tuple[QueryDSL, list[Problem]]:
+    """As `checked`, and what does not stop the query."""
     clean, found = _linted(dsl, models)
     errors = [problem for problem in found if problem.severity == "error"]
     if errors or clean is None:
         raise SourceError(errors[0].message, hint=errors[0].hint)
-    return clean
+    return clean, found
 
 
 def _linted(

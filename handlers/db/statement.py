@@ -7,18 +7,20 @@ are reached and limited `places`'s. Without a value means last, whichever way on
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import count
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.sql import ColumnElement
+from sqlalchemy.types import TypeEngine
 
 from handlers.db import fulltext
 from handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_ANY, MATCH_NONE, MATCHES, QueryDSL
 from handlers.db.places import Permits, Place, always
-from handlers.db.schema import Field, Relation, Route, route
+from handlers.db.schema import Field, Relation, Route, Schema, route
 from handlers.db.tables import Tables
 from handlers.db.text import Texts, containing, fold, pattern_of
 from host.types.search import Aggregate, Order, Where
@@ -26,7 +28,12 @@ from host.types.search import Aggregate, Order, Where
 COUNTED = 1000  # a total beyond this is not counted to its end, which would cost more than the rows
 ROWS = "rows"  # of a query that computes: the column with the number of records behind a figure
 
+MOST_KEPT = 256  # statements without values
+
 Clause = ColumnElement[Any]
+Kept = dict[tuple[Any, ...], sa.Select[Any]]
+Statement = tuple[sa.Select[Any], dict[str, Any]]  # and the values that it leaves open
+PLAIN = frozenset({"=", ">", ">=", "<", "<=", "between"})
 _COMPARED: dict[str, Callable[[Any, Any], Clause]] = {
     ">": operator.gt,
     ">=": operator.ge,
@@ -40,13 +47,14 @@ class Compiler:
 
     def __init__(self, tables: Tables, dialect: str) -> None:
         self._tables, self._dialect, self._texts = tables, dialect, Texts(dialect)
+        self._kept: Kept = {}
 
-    def query(self, dsl: QueryDSL, permits: Permits, limit: int, *, indexed: bool = False) -> sa.Select[Any]:
+    def query(self, dsl: QueryDSL, permits: Permits, limit: int, *, indexed: bool = False) -> Statement:
         """The records, or the figures, that a query which the linter passed asks for: at most `limit`, in a stable order.
         Columns are labelled with the names that the query has for them. `permits`: of every model that the query touches.
         `indexed`: words are looked up in the full-text index, which is there."""
         asked = self._query(dsl, permits, indexed)
-        return (asked.figures() if dsl.computed else asked.records()).limit(limit)
+        return (asked.figures().limit(limit), {}) if dsl.computed else asked.records(limit)
 
     def count(self, dsl: QueryDSL, permits: Permits, *, indexed: bool = False) -> sa.Select[Any]:
         """How many rows the query has in all, as far as `COUNTED`."""
@@ -64,7 +72,9 @@ class Compiler:
 
     def _query(self, dsl: QueryDSL, permits: Permits, indexed: bool) -> _Query:
         root = Place.root(self._tables, permits, self._texts, dsl.model)
-        return _Query(dsl, root, self._tables, self._texts, self._dialect, indexed)
+        if len(self._kept) > MOST_KEPT:
+            self._kept.clear()
+        return _Query(dsl, root, self._tables, self._texts, self._dialect, indexed, self._kept)
 
 
 @dataclass
@@ -75,15 +85,58 @@ class _Query:
     texts: Texts
     dialect: str
     indexed: bool
+    kept: Kept
     labels: dict[str, Clause] = field(default_factory=dict)
 
-    def records(self) -> sa.Select[Any]:
+    def records(self, limit: int) -> Statement:
+        """The records. What does not hang on the values is made once: making a statement takes longer than many an answer."""
         schema, dsl = self.root.declared.schema, self.dsl
         chosen = dsl.select or [one.name for one in schema.visible]
-        names = dict.fromkeys([schema.key, *([schema.title] if schema.title else []), *chosen])
-        columns = [self._column(name).label(name) for name in names]
-        orders = [*self._best(), *(part for order in dsl.orders for part in self._order(order))]
-        return self._from(columns).order_by(*orders, self._key())
+        names = tuple(dict.fromkeys([schema.key, *([schema.title] if schema.title else []), *chosen]))
+        by = tuple((order.field, order.order) for order in dsl.orders)
+        own = schema.fields.keys() >= {*names, *(name for name, _ in by)} and not any(one.op == MATCH_ANY for one in dsl.wheres)
+        plain = [one for one in dsl.wheres if own and _is_plain(schema, one)]
+        rest = [one for one in dsl.wheres if not (own and _is_plain(schema, one))]
+        wheres = [*self._all(self.root, rest), *self.root.always()]  # joins what it needs
+        if self.root.joined or not own:
+            return self._rows(names, limit).where(*self._all(self.root, plain), *wheres), {}
+        given = [self._given(one) for one in plain]
+        key = (
+            schema.id,
+            names,
+            by,
+            limit,
+            *((one.field, one.op, *map(type, some)) for one, some in zip(plain, given, strict=True)),
+        )
+        rows = self.kept.get(key)
+        if rows is None:
+            rows = self.kept[key] = self._rows(names, limit).where(*self._open(plain, given))
+        values = {f"given{at}": value for at, value in enumerate(value for some in given for value in some)}
+        return rows.where(*wheres) if wheres else rows, values
+
+    def _given(self, where: Where) -> list[Any]:
+        """The values of a condition, as they are bound."""
+        value = self._bound(self.root.declared.schema.fields[where.field], where.value)
+        return value if isinstance(value, list) else [value]
+
+    def _open(self, wheres: Sequence[Where], given: Sequence[list[Any]]) -> Iterator[Clause]:
+        """Plain conditions, their values left open: `given0`, `given1`, …"""
+        at = count()
+        for where, values in zip(wheres, given, strict=True):
+            of, column = self.root.declared.schema.fields[where.field], self.root.table.c[where.field]
+            open = [sa.bindparam(f"given{next(at)}", None, _type(column, value), required=False) for value in values]
+            yield self._compared(column, of, where.op, open if where.op == "between" else open[0])
+
+    def _rows(self, names: Sequence[str], limit: int) -> sa.Select[Any]:
+        """The records without their conditions."""
+        columns = [self._named(name) for name in names]
+        orders = [*self._best(), *(part for order in self.dsl.orders for part in self._order(order)), self._key()]
+        return sa.select(*columns).select_from(self.root.source()).order_by(*orders).limit(limit)
+
+    def _named(self, name: str) -> Any:
+        """A column under the name that the query has for it."""
+        own = self.root.table.c
+        return own[name] if name in own else self._column(name).label(name)
 
     def figures(self) -> sa.Select[Any]:
         groups = {name: self._group(name) for name in self.dsl.groups}
@@ -184,17 +237,16 @@ class _Query:
             here = place.reach(found.hops[:-1])
             there = here.exists(found.hops[-1], here.beside(found.hops[-1]), ())
             return sa.not_(there) if where.op == "null" else there
-        return self._compared(place.column(found.hops, found.field), found.field, where)
+        return self._compared(place.column(found.hops, found.field), found.field, where.op, self._bound(found.field, where.value))
 
-    def _compared(self, column: Clause, of: Field, where: Where) -> Clause:
-        value = self._bound(of, where.value)
-        match where.op:
+    def _compared(self, column: Clause, of: Field, op: str, value: Any) -> Clause:
+        match op:
             case "null":
                 return column.is_(None)
             case "not null":
                 return column.is_not(None)
             case "like":
-                return self.texts.like(column, pattern_of(where.value))
+                return self.texts.like(column, pattern_of(value))
             case "=":
                 return self._equal(column, of, [value])
             case "in":
@@ -204,9 +256,11 @@ class _Query:
             case "not in":
                 return sa.or_(sa.not_(self._equal(column, of, value)), column.is_(None)) if value else sa.true()
             case "between":
-                return sa.and_(self._against(column, of, ">=", value[0]), self._against(column, of, "<=", value[1]))
+                if of.kind == "text":
+                    return self.texts.sorted(column).between(*map(fold, value))
+                return column.between(_parameter(column, value[0]), _parameter(column, value[1]))
             case _:
-                return self._against(column, of, where.op, value)
+                return self._against(column, of, op, value)
 
     def _against(self, column: Clause, of: Field, op: str, value: Any) -> Clause:
         if of.kind == "text":
@@ -264,7 +318,7 @@ class _Query:
     def _order(self, order: Order) -> list[Clause]:
         found = self._route(self.root, order.field)
         assert found.field is not None
-        column = self._column(order.field)
+        column = self.root.column(found.hops, found.field)
         by = self.texts.sorted(column) if found.field.kind == "text" else column
         return self._ordered(by, order, empty=bool(found.hops) or found.field.nullable)
 
@@ -280,5 +334,15 @@ def searched(dsl: QueryDSL) -> list[Where]:
     return [one for one in dsl.wheres if one.group is None and one.field == EVERY_TEXT and one.op in (MATCH, MATCH_ANY)]
 
 
+def _is_plain(schema: Schema, where: Where) -> bool:
+    """Whether a condition is the same piece of a statement whatever its value is."""
+    of = schema.fields.get(where.field) if where.op in PLAIN else None
+    return of is not None and of.kind in ("integer", "number", "date", "moment")
+
+
 def _parameter(column: Clause, value: Any) -> sa.BindParameter[Any]:
-    return sa.bindparam(None, value, type_=sa.Float() if isinstance(value, float) else column.type)
+    return value if isinstance(value, sa.BindParameter) else sa.bindparam(None, value, type_=_type(column, value))
+
+
+def _type(column: Clause, value: Any) -> TypeEngine[Any]:
+    return sa.Float() if isinstance(value, float) else column.type

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -38,13 +38,15 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Answer:
-    """The rows of a query, and how many it has in all; more where `more` is set. `cut`: rows are missing since the result would
-    have been too large."""
+    """The rows of a query. `total`: how many it has in all; maybe more where `more` is set. `cut`: rows are missing since the
+    result would have been too large. `sql` and `parameters`: what was asked of the database, and the values bound to it."""
 
     rows: list[Row]
     total: int
     more: bool = False
     cut: bool = False
+    sql: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Store:
@@ -67,8 +69,8 @@ class Store:
         return self._engine.shown
 
     def sql(self, dsl: QueryDSL, permits: Permits, limit: int, *, indexed: bool = False) -> tuple[str, dict[str, Any]]:
-        """The statement of a query that the linter passed, and its bound values, for the trace."""
-        return render(self._compiler.query(dsl, permits, limit, indexed=indexed), self._engine.dialect)
+        """The statement of a query that the linter passed, and its bound values, as `run` would ask it."""
+        return render(*self._compiler.query(dsl, permits, limit, indexed=indexed), self._engine.dialect)
 
     async def indexed(self, dsl: QueryDSL) -> bool:
         """Whether a full-text index can serve the query: it has words, and its table the index. Raises SourceError."""
@@ -81,19 +83,23 @@ class Store:
             self._indexed[dsl.model] = (time.monotonic(), there)
         return there
 
-    async def run(self, dsl: QueryDSL, permits: Permits, limit: int, *, indexed: bool = False) -> Answer:
-        """Run a query that the linter passed; `indexed`: by the full-text index. Raises SourceError."""
-        statement = self._compiler.query(dsl, permits, limit, indexed=indexed)
+    async def run(self, dsl: QueryDSL, permits: Permits, limit: int, *, indexed: bool = False, counted: bool = False) -> Answer:
+        """Run a query that the linter passed; `indexed`: by the full-text index. Rows beyond `limit` are counted, in a statement
+        of their own, if `counted` says so. Raises SourceError."""
+        statement, values = self._compiler.query(dsl, permits, limit, indexed=indexed)
         long = any(field.long or field.kind == "json" for field in self.schemas[dsl.model].fields.values())
 
         def work(connection: Connection) -> Answer:
-            rows, cut = _within(connection, statement, self._most, stream=long and not dsl.computed)
-            if len(rows) < limit and not cut:
-                return Answer(rows, len(rows))
-            if len(rows) >= COUNTED:
-                return Answer(rows, len(rows), more=True)
-            total = connection.execute(self._compiler.count(dsl, permits, indexed=indexed)).scalar_one()
-            return Answer(rows, total, more=total == COUNTED, cut=cut)
+            answer = _within(connection, statement, values, self._most, stream=long and not dsl.computed)
+            if not counted or (len(answer.rows) < limit and not answer.cut):
+                return answer
+            if len(answer.rows) >= COUNTED:
+                return replace(answer, more=True)
+            try:
+                total = connection.execute(self._compiler.count(dsl, permits, indexed=indexed)).scalar_one()
+            except sa.exc.OperationalError:  # most likely too slow; the rows are there all the same
+                return replace(answer, more=True)
+            return replace(answer, total=total, more=total == COUNTED)
 
         names = self._names(reached(dsl, self.schemas))
         if indexed:
@@ -142,20 +148,31 @@ class Store:
         return [self._tables[model].table.name for model in models]
 
 
-def _within(connection: Connection, statement: sa.Select[Any], most: int, *, stream: bool) -> tuple[list[Row], bool]:
-    """The rows that fit into so many bytes, and whether there were more. `stream`: rows are fetched a few at a time, so that a
-    large answer is never held whole; short rows are quicker at once."""
+def _within(connection: Connection, statement: sa.Select[Any], values: Mapping[str, Any], most: int, *, stream: bool) -> Answer:
+    """The rows that fit into so many bytes. `stream`: rows are fetched a few at a time, so that a large answer is never held
+    whole; short rows are quicker at once."""
     options = {"stream_results": True, "max_row_buffer": AT_ONCE} if stream else {}
-    result = connection.execute(statement, execution_options=options)
+    result = connection.execute(statement, values, execution_options=options)
+    names, size, cut = tuple(result.keys()), 0, False
     rows: list[Row] = []
-    size = 0
-    for row in result.mappings():
-        size += sum(map(_size, row.values()))
+    for row in result if stream else result.all():
+        size += _size(row)
         if size > most and rows:
             _leave(connection, result)
-            return rows, True
-        rows.append(dict(row))
-    return rows, False
+            cut = True
+            break
+        rows.append(dict(zip(names, row, strict=True)))
+    context: Any = result.context
+    return Answer(rows, len(rows), cut=cut, sql=context.statement, parameters=_bound(context.compiled_parameters[0]))
+
+
+def _bound(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Each bound value under a name of its own, also those of a list."""
+    bound: dict[str, Any] = {}
+    for name, value in parameters.items():
+        listed = isinstance(value, (list, tuple))
+        bound.update({f"{name}_{at}": one for at, one in enumerate(value, 1)} if listed else {name: value})
+    return bound
 
 
 def _leave(connection: Connection, result: sa.CursorResult[Any]) -> None:
@@ -167,9 +184,13 @@ def _leave(connection: Connection, result: sa.CursorResult[Any]) -> None:
         result.close()
 
 
-def _size(value: Any) -> int:
+def _size(row: Sequence[Any]) -> int:
     """Roughly, in bytes."""
-    return len(value) if isinstance(value, (str, bytes)) else 8 if not isinstance(value, (dict, list)) else len(str(value))
+    size = 0
+    for value in row:  # of every cell of every row
+        kind = type(value)
+        size += len(value) if kind is str or kind is bytes else len(str(value)) if kind is dict or kind is list else 8
+    return size
 
 
 def _short(values: Sequence[Any]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Self, TypeVar, get_args
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, FailFast, ValidationError
@@ -99,7 +100,8 @@ def dotted(path: tuple[str | int, ...]) -> str:
     return text
 
 
-def names_of(model: type[BaseModel]) -> dict[str, Any]:
+@cache
+def names_of(model: type[BaseModel]) -> Mapping[str, Any]:
     """Every key under which the model accepts a field → that field's annotation."""
     names: dict[str, Any] = {}
     for name, field in model.model_fields.items():
@@ -109,6 +111,12 @@ def names_of(model: type[BaseModel]) -> dict[str, Any]:
             if isinstance(choice, str):
                 names[choice] = field.annotation
     return names
+
+
+@cache
+def _inner(model: type[BaseModel]) -> Mapping[str, type[BaseModel] | None]:
+    """The wire model, if there is one, that the value of each key is made of."""
+    return {name: next(_models_in(annotation), None) for name, annotation in names_of(model).items()}
 
 
 def _short(key: str) -> str:
@@ -121,14 +129,14 @@ def _strip(
     """`raw` without keys that the model does not have; those are added to `unknown`: (path, key, model)."""
     if model.model_config.get("extra") == "allow" or path.count(".") > DEEPEST:
         return dict(raw)
-    names = names_of(model)
+    names = _inner(model)
     kept: dict[str, Any] = {}
     for key, value in raw.items():
         where = f"{path}{key}"
         if key not in names:
             unknown.append((path, key, model))
             continue
-        inner = next(_models_in(names[key]), None)
+        inner = names[key]
         if inner is not None and isinstance(value, Mapping):
             value = _strip(inner, value, f"{where}.", unknown)
         elif inner is not None and isinstance(value, (list, tuple)) and len(value) <= MOST_ENTRIES:

@@ -116,6 +116,18 @@ async def test_every_engine_finds_the_same_records(everywhere: Shop, number: int
     assert found.total == len(expected)
 
 
+async def test_queries_that_differ_in_their_values_alone_find_each_their_own_rows(everywhere: Shop) -> None:
+    for low, high, most in ((20, 100, 50), (48.99, 500, 99.5), (5, 30.5, 10), (20, 100, 50)):
+        wheres = [
+            {"field": "price", "op": ">", "value": low},
+            {"field": "price", "op": "<=", "value": high},
+            {"field": "stock", "op": "<", "value": most},
+        ]
+        found = await everywhere.search("products", "product", wheres=wheres, limit=200)
+        expected = {row["id"] for row in ROWS["product"] if low < row["price"] <= high and row["stock"] < most}
+        assert {item.record_id for item in found.items} == expected
+
+
 @pytest.mark.parametrize("way", ["asc", "desc"])
 @pytest.mark.parametrize("name", ["shipped_at", "total", "city", "buyer.name"])
 async def test_every_engine_sorts_alike_and_puts_what_has_no_value_last(everywhere: Shop, name: str, way: str) -> None:

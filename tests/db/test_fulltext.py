@@ -99,7 +99,7 @@ async def test_the_engine_finds_words_by_the_index_rather_than_row_by_row(
     url: str, kind: str, spec: Callable[..., ModelSpec]
 ) -> None:
     words = QueryDSL(model="note", wheres=(Where(field="*", op="match", value=["phone"]),))
-    statement = Compiler(Tables({"note": spec()}), kind).query(words, {"note": None}, 10, indexed=True)
+    statement, _ = Compiler(Tables({"note": spec()}), kind).query(words, {"note": None}, 10, indexed=True)
 
     def plan(connection: sa.Connection) -> str:
         if kind == "postgresql":  # which else takes so few rows one by one

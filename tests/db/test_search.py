@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,29 @@ async def test_total_counts_all_that_match_and_not_only_those_returned(shop: Sho
     found = await shop.search("delivered orders", limit=3)
     delivered = [row for row in shop_models()["order"].values if row["status"] == "delivered"]
     assert (len(found.items), found.total) == (3, len(delivered))
+
+
+async def test_a_count_that_takes_too_long_leaves_the_rows_and_says_that_there_may_be_more(
+    tmp_path: Path, spec: Callable[..., ModelSpec]
+) -> None:
+    path, quick, slow = tmp_path / "notes.db", 5, 1500
+    async with open_database(f"sqlite:///{path}", 1000, {"note": spec()}) as database:
+        await database.load()
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("DROP TRIGGER note__text_insert")  # no index: each text is looked at
+            connection.execute(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
+                " INSERT INTO note (id, title, kind, done) SELECT i, CASE WHEN i <= ? THEN 'öl' ELSE ? END, 'memo', 0 FROM n",
+                (slow, quick, "ä" * 10_000),  # each takes a millisecond or two to be held against the pattern
+            )
+            connection.commit()
+        shop = Shop(database, "")
+        wheres = [{"field": "title", "op": "like", "value": "ö"}]
+        found = await shop.search("notes", "note", wheres=wheres, limit=quick)
+    assert (len(found.items), found.total) == (quick, quick)
+    assert [message for code, message in shop.warnings if code == "db_total"] == [
+        "5 or more records of 'note' match; they were not counted to the end"
+    ]
 
 
 async def test_the_callers_conditions_are_required_beside_those_of_the_question(shop: Shop) -> None:
