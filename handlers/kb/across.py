@@ -52,12 +52,13 @@ class Across:
     async def answer(self, ask: Ask, question: Question, embedder: Embedder) -> Answer:
         """What `ask` answers. Raises what the embedder raises."""
         answer = await ask(question)
-        if answer.lexical != "other script" or (language := _language(question.text)) not in _EVERYDAY:
+        if answer.lexical != "other script":
             return answer
         whole = unpacked(question.vector)
-        mean = await self._mean(embedder, language)
-        freed = packed([value - _SHARE * common for value, common in zip(whole, mean, strict=True)])
-        freely = await ask(replace(question, vector=freed, least_cosine=-1.0, vectors=True))
+        freed = await self.freed(question.text, whole, embedder)
+        if freed is None:
+            return answer
+        freely = await ask(replace(question, vector=packed(freed), least_cosine=-1.0, vectors=True))
         hits = [_measured(hit, whole) for hit in freely.hits]
         enough = [hit for hit in hits if hit.cosine >= question.least_cosine]
         return replace(
@@ -65,6 +66,15 @@ class Across:
             hits=tuple(hit if question.vectors else replace(hit, vector=b"") for hit in enough),
             below=len(hits) - len(enough),
         )
+
+    async def freed(self, text: str, vector: Sequence[float], embedder: Embedder) -> list[float] | None:
+        """A question's vector without half of what questions in its language have in common; None when its language is not one of
+        those that this is known for. Raises what the embedder raises."""
+        language = _language(text)
+        if language not in _EVERYDAY:
+            return None
+        mean = await self._mean(embedder, language)
+        return [value - _SHARE * common for value, common in zip(vector, mean, strict=True)]
 
     async def _mean(self, embedder: Embedder, language: str) -> list[float]:
         key = (embedder.provider, embedder.model, embedder.dimensions, language)

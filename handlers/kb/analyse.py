@@ -1,7 +1,8 @@
 """Cuts text into weighted tokens for the search by words: sparse vectors for BM25, the same for every engine.
 
 Tokens fit the script, span by span: words by their stems; beside the words of Hebrew and Arabic, where prefixes and suffixes are
-written onto the word, their runs of three letters; pairs of letters where no spaces part words. What looks like a code
+written onto the word, their runs of three letters; pairs of letters where no spaces part words, and beside those of Chinese and
+Japanese each character, which may be a word by itself. What looks like a code
 ("AB-1234/x", "search.kb", "C++") is a token whole, and so are its parts. No word is left out, but those that questions are made
 of ("how do I") count less in a question: in documents that ask nothing they are rare, and would weigh as much as its topic. What
 stands in a passage's headings counts once more.
@@ -25,12 +26,9 @@ import Stemmer
 
 from handlers.kb.language import SCRIPTS, filling_words, normalised, script_of, stemmers
 
-_SATURATION, _LENGTHS = 0.9, 0.4  # k and b of BM25
-_RUN_WEIGHT = 0.5  # of a run of letters against a word, in a question
-_FILLING_WEIGHT = 0.3  # of a word that questions are made of
-_HEADING_WEIGHT = 0.8  # of what the headings say, beside what the passage says
 _USUAL_HEADINGS = 60  # characters of a passage's headings
-_IS_RUN = 1  # bit of an index: whether the token is a run of letters beside a word
+_RUN, _CHARACTER, _KINDS = 1, 2, 3  # the low bits of an index: of a token that stands beside others; 0 of others
+_MARKS = {"#": _RUN, "=": _CHARACTER}
 
 # Letters and digits, and the marks within words that \w leaves out: Latin to Cyrillic, Arabic, the scripts of India, Thai, Lao,
 # Myanmar, Khmer.
@@ -46,12 +44,27 @@ _SPANS = re.compile(
 )
 _QUOTED = re.compile("(?<=[א-ת])[\"'’׳״](?=[א-ת])")  # within Hebrew acronyms, and of sounds that Hebrew has no letter for
 _ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")  # short vowels, and the stretching of words
+_CHARACTERS = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")  # of Chinese, which mean something alone
 _JOINS_CODES = re.compile("[0-9_./:@#+]")
 _LONGEST = 48  # characters of a chunk worth remembering
 _REMEMBERED = 1 << 16
 
 _RUNS = {"hebrew": 3, "arabic": 3}  # length of the runs of letters beside words
 _UNSPACED = {"cjk": 2, "hangul": 2, "thai": 3, "lao": 3, "khmer": 3, "myanmar": 3}  # length of the runs in place of words
+
+
+class Weights(NamedTuple):
+    """What tokens weigh. `bench/ablation.py` tells what each is worth."""
+
+    saturation: float = 0.9  # k of BM25
+    lengths: float = 0.6  # b of BM25
+    run: float = 0.75  # of a run of letters against a word, in a question
+    character: float = 0.3  # of a single Chinese character against a pair, in a question
+    filling: float = 0.3  # of a word that questions are made of
+    heading: float = 0.3  # of what the headings say, beside what the passage says
+
+
+WEIGHTS = Weights()
 
 
 class Sparse(NamedTuple):
@@ -64,28 +77,34 @@ class Sparse(NamedTuple):
 class Analyser:
     """Makes the vectors of a collection in one of `language.LANGUAGES`, whose passages have `mean_length` characters."""
 
-    def __init__(self, language: str, mean_length: float = 1.0) -> None:
+    def __init__(self, language: str, mean_length: float = 1.0, weights: Weights = WEIGHTS) -> None:
         self._cutter = _cutter(language)
         self._mean_length = mean_length
+        self._weights = weights
 
     def document(self, text: str, headings: str = "") -> Sparse:
         """The vector of a passage; `headings` are those it stands under, which `text` has as well."""
-        norm = _SATURATION * (1 - _LENGTHS + _LENGTHS * len(text) / self._mean_length)
-        weights = {index: count * (_SATURATION + 1) / (count + norm) for index, count in self._cutter.counts(text).items()}
-        above = _SATURATION * (1 - _LENGTHS + _LENGTHS * len(headings) / _USUAL_HEADINGS)
-        for index, count in self._cutter.counts(headings).items():
-            weights[index] = weights.get(index, 0.0) + _HEADING_WEIGHT * count * (_SATURATION + 1) / (count + above)
+        weights = self._saturated(text, self._mean_length)
+        for index, weight in self._saturated(headings, _USUAL_HEADINGS).items():
+            weights[index] = weights.get(index, 0.0) + self._weights.heading * weight
         indices = sorted(weights)
         return Sparse(indices, [weights[index] for index in indices])
 
     def question(self, text: str) -> Sparse:
         """The vector of a question, in which each token counts once; the mean length does not matter."""
         indices = sorted(self._cutter.counts(text))
-        return Sparse(indices, [self._cutter.weight(index) for index in indices])
+        return Sparse(indices, [self._cutter.weight(index, self._weights) for index in indices])
 
     def tokens(self, text: str) -> list[str]:
-        """The tokens of a text, in its order; a run of letters beside a word begins with `#`."""
+        """The tokens of a text, in its order; a run of letters beside a word begins with `#`, a character beside pairs with
+        `=`."""
         return [token for chunk in _chunks(text) for token in self._cutter.tokens(chunk)]
+
+    def _saturated(self, text: str, usual: float) -> dict[int, float]:
+        """The weight of each token: its frequency, of which more adds ever less, in a text that is usually so long."""
+        k, b = self._weights.saturation, self._weights.lengths
+        norm = k * (1 - b + b * len(text) / usual)
+        return {index: count * (k + 1) / (count + norm) for index, count in self._cutter.counts(text).items()}
 
 
 class _Cutter:
@@ -102,12 +121,13 @@ class _Cutter:
         cut = (self._remembered(chunk) if len(chunk) <= _LONGEST else self._indices(chunk) for chunk in _chunks(text))
         return Counter(chain.from_iterable(cut))
 
-    def weight(self, index: int) -> float:
+    def weight(self, index: int, weights: Weights) -> float:
         """Of a token of a question."""
-        return (_FILLING_WEIGHT if index in self._filling else 1.0) * (_RUN_WEIGHT if index & _IS_RUN else 1.0)
+        beside = {_RUN: weights.run, _CHARACTER: weights.character}.get(index & _KINDS, 1.0)
+        return beside * (weights.filling if index in self._filling else 1.0)
 
     def _indices(self, chunk: str) -> tuple[int, ...]:
-        return tuple(crc32(token.encode()) & ~_IS_RUN | (token[0] == "#") for token in self.tokens(chunk))
+        return tuple(crc32(token.encode()) & ~_KINDS | _MARKS.get(token[0], 0) for token in self.tokens(chunk))
 
     def tokens(self, chunk: str) -> list[str]:
         chunk = _ARABIC_MARKS.sub("", _QUOTED.sub("", chunk))
@@ -120,6 +140,8 @@ class _Cutter:
         for span in spans:
             script, text = span.lastgroup or "other", span.group()
             yield from runs(text, _UNSPACED[script]) if script in _UNSPACED else self._word(script, text)
+            if script == "cjk":
+                yield from (f"={character}" for character in _CHARACTERS.findall(text))
         if len(spans) > 1 and part.isascii():  # letters and digits: "RTX4090" is also looked for as "RTX 4090"
             yield part
 

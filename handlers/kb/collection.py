@@ -240,7 +240,8 @@ class Collection:
         ranked = self._shard.rank(
             vector, words, limit=pool, tenant=question.tenant, hidden=self._manifest.hidden, among=question.filter
         )
-        order = fusion.fuse(ranked.dense, ranked.words, ranked.cosines, limit=pool)
+        weight = fusion.weight_of_words(words, self._shard.tokens(fusion.best(ranked.words))) if words and ranked.words else 0.0
+        order = fusion.fuse(ranked.dense, ranked.words, ranked.cosines, limit=pool, weight=weight)
         enough = [id for id in order if ranked.cosines[id] >= question.least_cosine]
         return Answer(
             hits=self._hits({id: ranked.cosines[id] for id in enough[: question.limit]}, vectors=question.vectors),

@@ -188,6 +188,13 @@ class Shard:
         brought: dict[int, Any] = {int(record.id): record.vector for record in records}
         return {id: vector[DENSE] for id, vector in brought.items()}
 
+    def tokens(self, ids: Sequence[int]) -> list[list[int]]:
+        """The indices of each passage's words, in any order of passages."""
+        with _engine_at(self._path):
+            records = self._handle.retrieve(list(ids), False, [WORDS])
+        brought: list[Any] = [record.vector for record in records]
+        return [vector[WORDS].indices for vector in brought]
+
     def payloads(self, ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
         with _engine_at(self._path):
             records = self._handle.retrieve(list(ids), True, False)

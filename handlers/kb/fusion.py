@@ -1,44 +1,68 @@
 """Fuses the rankings of a search by vectors and a search by words. Pure, and the same for the same input.
 
-Distribution-based score fusion: scores of each kind are put on one scale by mean and standard deviation (mean - 3σ → 0,
-mean + 3σ → 1), and a passage's two are added up. How far a score stands out among its kind is what a question's own evidence says
-about each side. The engine can do this itself, but takes a passage that one ranking does not list for a 0 there, although its
-cosine is known and its words may simply not match; it also leaves the order of equal scores open. `bench/retrieval.py` measures
-both.
+A passage's cosine and its score by words are added up, each divided by the standard deviation of its kind among the passages
+compared: how far a passage stands out is what a question's own evidence says about each side. That is the order of
+distribution-based score fusion; the engine can do it itself, but takes a passage that one ranking does not list for a 0 there,
+although its cosine is known and its words may simply not match, and leaves the order of equal scores open.
+
+How much the words count is chosen for each question by whether they match at all (`weight_of_words`): a question in another
+language than the documents, or in other words than theirs, shares names and commonplaces with passages on anything.
+`bench/ablation.py` tells what each is worth.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from handlers.kb.analyse import Sparse
+
+LOOKED_AT = 3  # passages that match best, in which a question's words are looked for
+_ENOUGH = 0.5  # share of a question's words that one passage has when words count in full
 _STEP = 1e-6  # least distance between the scores of two neighbours
 
 
-def fuse(dense: Mapping[int, float], words: Mapping[int, float], cosines: Mapping[int, float], *, limit: int) -> list[int]:
-    """The ids of both rankings, best first; equal ones by id. Each ranking was cut at `limit`; `cosines` has every id. Without
-    words that tell passages apart, the order of `dense`."""
+def fuse(
+    dense: Mapping[int, float], words: Mapping[int, float], cosines: Mapping[int, float], *, limit: int, weight: float = 1.0
+) -> list[int]:
+    """The ids of both rankings, best first; equal ones by id. Each ranking was cut at `limit`; `cosines` has every id; `weight`
+    is that of words against vectors. Without words that tell passages apart, the order of `dense`."""
     # In a ranking that was cut, those with the least score are there by chance: others as good were left out.
     least = min(words.values()) if len(words) >= limit else 0.0
     matches = {id: score for id, score in words.items() if score > least}
     if not matches:
         return sorted(dense, key=lambda id: (-dense[id], id))
     candidates = sorted(dense.keys() | matches.keys())
-    near = scaled([cosines[id] for id in candidates], among=list(dense.values()))
     matching = [matches.get(id, least) for id in candidates]
-    said = scaled(matching, among=matching)
-    worth = {id: one + other for id, one, other in zip(candidates, near, said, strict=True)}
+    near, same = standing_out(list(dense.values())) or 1.0, weight * standing_out(matching)
+    worth = {id: near * cosines[id] + same * match for id, match in zip(candidates, matching, strict=True)}
     return sorted(candidates, key=worth.__getitem__, reverse=True)
 
 
-def scaled(scores: Sequence[float], *, among: Sequence[float]) -> list[float]:
-    """Scores on the scale that `among` spans. Where those are all equal nothing is told apart: 0.5 for each."""
-    mean = math.fsum(among) / max(1, len(among))
-    spread = math.dist(among, [mean] * len(among)) / math.sqrt(max(1, len(among) - 1))
-    if spread <= 1e-12:
-        return [0.5] * len(scores)
-    lowest, width = mean - 3 * spread, 6 * spread
-    return [(score - lowest) / width for score in scores]
+def standing_out(scores: Sequence[float]) -> float:
+    """What a score of a kind is multiplied with: one over their standard deviation. 0 where they are all equal, and so tell
+    nothing apart."""
+    mean = math.fsum(scores) / max(1, len(scores))
+    spread = math.dist(scores, [mean] * len(scores)) / math.sqrt(max(1, len(scores) - 1))
+    return 1 / spread if spread > 1e-12 else 0.0
+
+
+def best(words: Mapping[int, float]) -> list[int]:
+    """The passages that match best by words, as many as `weight_of_words` looks at."""
+    return heapq.nsmallest(LOOKED_AT, words, key=lambda id: (-words[id], id))
+
+
+def weight_of_words(question: Sparse, best: Iterable[Iterable[int]]) -> float:
+    """What a question's words count against its vector, 0-1, by the share of them, weighed, that stands together in one passage
+    of those that match `best`, which are given by their tokens. Half is enough to count in full; below that they count with the
+    square of the share."""
+    whole = math.fsum(question.values)
+    if not whole:
+        return 0.0
+    weights = dict(zip(*question, strict=True))
+    shares = [math.fsum(map(weights.__getitem__, weights.keys() & set(tokens))) / whole for tokens in best]
+    return min(1.0, max(shares, default=0.0) / _ENOUGH) ** 2
 
 
 def descending(similarities: Sequence[float]) -> list[float]:

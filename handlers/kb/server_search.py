@@ -42,11 +42,13 @@ class Known:
 
 @dataclass(frozen=True)
 class _Rankings:
-    """Scores by place: nearest by vector, best by words, and the cosine of every place in either."""
+    """Scores by place: nearest by vector, best by words, and the cosine of every place in either. `weight` is what words
+    count."""
 
     dense: Mapping[Place, float]
     words: Mapping[Place, float]
     cosines: Mapping[Place, float]
+    weight: float
 
 
 class Changed(Exception):
@@ -66,7 +68,7 @@ async def search(link: ServerLink, known: Known, question: Question, without: di
     dense, by_words, cosines = (
         {number[place]: score for place, score in leg.items()} for leg in (ranked.dense, ranked.words, ranked.cosines)
     )
-    order = fusion.fuse(dense, by_words, cosines, limit=pool)
+    order = fusion.fuse(dense, by_words, cosines, limit=pool, weight=ranked.weight)
     enough = [id for id in order if cosines[id] >= question.least_cosine]
     best = {numbered[id]: cosines[id] for id in enough[: question.limit]}
     records = {place.version: place.record for place in number} | without
@@ -109,13 +111,14 @@ async def _rank(link: ServerLink, known: Known, question: Question, words: Any, 
     requests = [dense]
     if words is not None and words.indices:
         requests += _by_words(dense, words, question.tenant)
-    responses = await link.read(lambda client: client.query_batch_points(known.name, requests))
-    by_vector, by_words, cosines = ([_scores(response.points) for response in responses] + [{}, {}])[:3]
-    return _Rankings(by_vector, by_words, cosines | by_vector)
+    found = [response.points for response in await link.read(lambda client: client.query_batch_points(known.name, requests))]
+    by_vector, by_words, cosines = ([_scores(points) for points in found[:3]] + [{}, {}])[:3]
+    weight = fusion.weight_of_words(words, [_tokens(point) for point in found[3]]) if len(found) > 3 else 0.0
+    return _Rankings(by_vector, by_words, cosines | by_vector, weight)
 
 
 def _by_words(dense: models.QueryRequest, words: Any, tenant: str | None) -> list[models.QueryRequest]:
-    """The best by words; and the same once more, with their cosines."""
+    """The best by words; the same once more, with their cosines; and the very best with their words."""
     sparse = models.SparseVector(indices=list(words.indices), values=list(words.values))
     rare_for_the_tenant = None
     if tenant is not None:
@@ -131,11 +134,17 @@ def _by_words(dense: models.QueryRequest, words: Any, tenant: str | None) -> lis
     return [
         models.QueryRequest(**leg, with_payload=PLACE),
         dense.model_copy(update={"prefetch": prefetch}),
+        models.QueryRequest(**leg | {"limit": fusion.LOOKED_AT}, with_payload=False, with_vector=[points.WORDS]),
     ]
 
 
 def _scores(found: Sequence[models.ScoredPoint]) -> dict[Place, float]:
     return {place(point.payload): point.score for point in found}
+
+
+def _tokens(found: models.ScoredPoint) -> Sequence[int]:
+    vector: Any = found.vector
+    return list(vector[points.WORDS].indices)
 
 
 async def _payloads(link: ServerLink, known: Known, ids: set[str]) -> dict[str, Mapping[str, Any]]:

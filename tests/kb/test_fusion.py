@@ -7,7 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.fusion import descending, fuse
+from handlers.kb.analyse import Sparse
+from handlers.kb.fusion import best, descending, fuse, weight_of_words
 
 SCORES = st.dictionaries(st.integers(0, 30), st.floats(0.1, 9.0), max_size=20)
 
@@ -47,6 +48,66 @@ def test_passages_that_a_cut_left_in_by_chance_do_not_count() -> None:
     cosines = dict.fromkeys(range(10), 0.1) | dense
     assert fuse(dense, {3: 2.0, 4: 1.0}, cosines, limit=2) == fuse(dense, {3: 2.0, 5: 1.0}, cosines, limit=2)
     assert fuse(dense, {4: 1.0, 5: 1.0}, cosines, limit=2) == [1, 2]
+
+
+@given(SCORES, SCORES)
+def test_words_that_count_nothing_leave_the_order_of_cosines(dense: dict[int, float], words: dict[int, float]) -> None:
+    cosines = {**dict.fromkeys(words, 0.05), **dense}
+    order = fuse(dense, words, cosines, limit=100, weight=0.0)
+    assert order == sorted(cosines, key=lambda id: (-cosines[id], id))
+
+
+@given(SCORES, SCORES, st.floats(0, 1))
+def test_the_less_words_count_the_lower_stands_what_only_they_speak_for(
+    dense: dict[int, float], words: dict[int, float], weight: float
+) -> None:
+    cosines = {99: 0.01, **dict.fromkeys(words, 0.05), **dense}
+    words = {**words, 99: 10.0}
+    in_full = fuse(dense, words, cosines, limit=100)
+    assert fuse(dense, words, cosines, limit=100, weight=weight).index(99) >= in_full.index(99)
+
+
+QUESTION = st.dictionaries(st.integers(0, 9), st.floats(0.1, 1.0), min_size=1).map(
+    lambda weights: Sparse(sorted(weights), [weights[index] for index in sorted(weights)])
+)
+PASSAGES = st.lists(st.lists(st.integers(0, 15)), max_size=3)
+
+
+@given(QUESTION, PASSAGES, st.lists(st.integers(0, 15)))
+def test_words_count_between_nothing_and_fully_and_another_passage_never_makes_it_less(
+    question: Sparse, passages: list[list[int]], another: list[int]
+) -> None:
+    weight = weight_of_words(question, passages)
+    assert 0 <= weight <= weight_of_words(question, [*passages, another]) <= 1
+
+
+@given(QUESTION, PASSAGES, st.lists(st.integers(0, 15)))
+def test_one_more_word_of_the_question_in_a_passage_never_makes_words_count_less(
+    question: Sparse, passages: list[list[int]], some: list[int]
+) -> None:
+    more = weight_of_words(question, [*passages, [*some, question.indices[0]]])
+    assert weight_of_words(question, [*passages, some]) <= more
+
+
+@given(QUESTION, PASSAGES)
+def test_words_count_in_full_when_one_passage_has_all_and_nothing_when_none_has_any(
+    question: Sparse, passages: list[list[int]]
+) -> None:
+    assert weight_of_words(question, [*passages, question.indices]) == 1
+    assert weight_of_words(question, [[20, 21], []]) == 0
+
+
+def test_a_name_in_common_counts_little_beside_a_question_in_other_words() -> None:
+    question = Sparse([1, 2, 3, 4, 5], [1.0, 1.0, 1.0, 1.0, 1.0])
+    assert weight_of_words(question, [[1, 30], [2, 31]]) < 0.2  # each has one, but none of them has two
+    assert weight_of_words(question, [[1, 2, 3, 30]]) == 1
+
+
+@given(SCORES)
+def test_the_passages_looked_at_are_those_that_match_best(words: dict[int, float]) -> None:
+    chosen = best(words)
+    assert len(chosen) == min(3, len(words))
+    assert all(words[id] <= min(words[one] for one in chosen) for id in words.keys() - set(chosen))
 
 
 @given(st.lists(st.floats(0, 1), max_size=50))

@@ -1,0 +1,211 @@
+"""Measures what each part of a knowledge base's search is worth, with the bundled embedder.
+
+    python -m bench.ablation [DATA] [--only NAME]... [--json] [--cache DIR]
+
+DATA, the collections in it and the cache are those of `bench.retrieval`. The parts are the product's own analyser, engine and
+fusion, put together here, in this process, so that each can be left out. Prints nDCG@10 for each collection and way, the mean
+over all collections, and the median milliseconds of a question whose embedding is there, without the way to the worker process.
+With `--json` one line a collection and way. `bare engine` is the engine with its own BM25, as in `bench.retrieval`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import qdrant_edge as engine
+
+from bench.retrieval import Bare, Collection, Ranked, Ready, Vectors, collections, embedded, say, scores, versions
+from handlers.kb.across import Across
+from handlers.kb.analyse import WEIGHTS, Analyser, Weights
+from handlers.kb.edge import NewPoint, Rankings, Shard
+from handlers.kb.embedders.cached import VectorCache
+from handlers.kb.fusion import best, fuse, standing_out, weight_of_words
+from handlers.kb.language import language_of, scripts, words_can_match
+from handlers.kb.points import mean_length
+from handlers.kb.store import POOL, Made
+
+TOGETHER = 250  # points put at once
+Order = Callable[[Rankings, float], Sequence[int]]  # with the weight of words
+
+
+def by_vectors(found: Rankings, _: float = 0) -> Sequence[int]:
+    return sorted(found.dense, key=lambda id: (-found.dense[id], id))
+
+
+def by_words(found: Rankings, _: float = 0) -> Sequence[int]:
+    return sorted(found.words, key=lambda id: (-found.words[id], id))
+
+
+def by_fusion(found: Rankings, weight: float) -> Sequence[int]:
+    return fuse(found.dense, found.words, found.cosines, limit=POOL, weight=weight)
+
+
+def by_even_fusion(found: Rankings, _: float) -> Sequence[int]:
+    return fuse(found.dense, found.words, found.cosines, limit=POOL)
+
+
+def by_ranks(found: Rankings, _: float) -> Sequence[int]:
+    """Reciprocal rank fusion with k = 60."""
+    total: defaultdict[int, float] = defaultdict(float)
+    for order in (by_vectors(found), by_words(found)):
+        for rank, id in enumerate(order, 1):
+            total[id] += 1 / (60 + rank)
+    return sorted(total, key=lambda id: (-total[id], id))
+
+
+def by_listed_scores(found: Rankings, _: float) -> Sequence[int]:
+    """Distribution-based score fusion as the engine does it: whoever is not listed has a 0 there."""
+    total: defaultdict[int, float] = defaultdict(float)
+    for scored in (found.dense, found.words):
+        mean, same = statistics.fmean(scored.values() or [0.0]), standing_out(list(scored.values()))
+        for id, score in scored.items():
+            total[id] += ((score - mean) * same + 3) / 6
+    return sorted(total, key=lambda id: (-total[id], id))
+
+
+def by_scaled_scores(found: Rankings, _: float) -> Sequence[int]:
+    """Convex combination, half and half, of scores between the least and the greatest of their kind."""
+    if not found.words:
+        return by_vectors(found)
+    words = {id: found.words.get(id, 0.0) for id in found.cosines}
+    total: defaultdict[int, float] = defaultdict(float)
+    for scored in (found.cosines, words):
+        least, most = min(scored.values()), max(scored.values())
+        for id, score in scored.items():
+            total[id] += (score - least) / ((most - least) or 1.0)
+    return sorted(total, key=lambda id: (-total[id], id))
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to search: its name, how rankings become one, what tokens weigh, and which rules hold."""
+
+    name: str
+    order: Order = by_fusion
+    weights: Weights = WEIGHTS
+    words_by_script: bool = True  # words count only where a question is in a script of the documents
+    freed: bool = True  # the vector of a question in another script is freed of its language
+
+
+WAYS = (
+    Way("vectors alone", by_vectors, freed=False),
+    Way("words alone", by_words),
+    Way("RRF, k = 60", by_ranks, freed=False),
+    Way("DBSF as the engine's", by_listed_scores, freed=False),
+    Way("convex, 0.5", by_scaled_scores, freed=False),
+    Way("Groundhook"),
+    Way("words always in full", by_even_fusion),
+    Way("without runs of letters", weights=WEIGHTS._replace(run=0.0)),
+    Way("without single characters", weights=WEIGHTS._replace(character=0.0)),
+    Way("question words in full", weights=WEIGHTS._replace(filling=1.0)),
+    Way("headings not counted again", weights=WEIGHTS._replace(heading=0.0)),
+    Way("words whatever the script", words_by_script=False, freed=False),
+    Way("vector with its language", freed=False),
+)
+
+
+class Stand:
+    """A collection in the engine, analysed with some weights."""
+
+    def __init__(self, collection: Collection, vectors: Vectors, weights: Weights, folder: Path) -> None:
+        self._vectors = vectors
+        self.ids = list(collection.documents)
+        texts = list(collection.documents.values())
+        self.language = language_of(" ".join(texts[:20]))
+        self.scripts = sum((scripts(text) for text in texts), Counter[str]())
+        analyser = Analyser(self.language, mean_length(sum(map(len, texts)), len(texts)), weights)
+        made = Made(provider="builtin", model="bench", dimensions=384, language=self.language)
+        self.shard = Shard.create(folder, made)
+        points = [
+            NewPoint(number, vectors.documents[id], analyser.document(text, collection.titles[id]), {"generation": 1})
+            for number, (id, text) in enumerate(collection.documents.items())
+        ]
+        for start in range(0, len(points), TOGETHER):
+            self.shard.upsert(points[start : start + TOGETHER])
+
+    async def ranked(self, way: Way, questions: Mapping[str, str], across: Across) -> tuple[Ranked, float]:
+        """What is found, and the median milliseconds."""
+        analyser, model = Analyser(self.language, weights=way.weights), Ready(self._vectors.questions)
+        ranked, times = {}, []
+        for id, text in questions.items():
+            vector = self._vectors.questions[text]
+            fits = words_can_match(text, self.scripts)
+            if way.freed and not fits:
+                vector = await across.freed(text, vector, model) or vector
+            began = time.perf_counter()
+            words = analyser.question(text) if fits or not way.words_by_script else None
+            found = self.shard.rank(vector, words, limit=POOL, tenant=None, hidden=())
+            weight = weight_of_words(words, self.shard.tokens(best(found.words))) if words and found.words else 0.0
+            order = way.order(found, weight)
+            times.append((time.perf_counter() - began) * 1000)
+            ranked[id] = [self.ids[number] for number in order[:10]]
+        return ranked, statistics.median(times)
+
+
+async def measured(collection: Collection, vectors: Vectors, folder: Path) -> dict[str, tuple[float, float]]:
+    """nDCG@10 and milliseconds of each way."""
+    found: dict[str, tuple[float, float]] = {}
+    bare = Bare(collection, vectors, folder / "bare")
+    fusions: dict[str, Any] = {"words": "words", "RRF, k = 60": engine.Fusion.Rrf(k=60), "DBSF": engine.Fusion.Dbsf()}
+    for name, fusion in fusions.items():
+        ranked, ms = bare.ranked(fusion)
+        found[f"bare engine: {name}"] = scores(collection, ranked)["ndcg10"], ms
+    bare.close()
+    across, stands = Across(), dict[Weights, Stand]()
+    for way in WAYS:
+        stored = WEIGHTS._replace(heading=way.weights.heading)  # the rest is a question's
+        if stored not in stands:
+            stands[stored] = Stand(collection, vectors, stored, folder / str(len(stands)))
+        ranked, ms = await stands[stored].ranked(way, collection.questions, across)
+        found[way.name] = scores(collection, ranked)["ndcg10"], ms
+    for stand in stands.values():
+        stand.shard.close()
+    return found
+
+
+def table(measured: Mapping[str, Mapping[str, tuple[float, float]]]) -> str:
+    """Markdown: a row for each way, a column for each collection."""
+    lines = ["| | " + " | ".join([*measured, "mean", "ms"]) + " |", "|" + "---|" * (len(measured) + 3)]
+    for name in next(iter(measured.values())):
+        values = [found[name][0] for found in measured.values()]
+        ms = statistics.fmean(found[name][1] for found in measured.values())
+        shown = [f"{value:.3f}".removeprefix("0") for value in [*values, statistics.fmean(values)]]
+        lines.append(f"| {name} | " + " | ".join([*shown, f"{ms:.2f}"]) + " |")
+    return "\n".join(lines)
+
+
+async def main(data: Path, only: Sequence[str], cache: Path, as_json: bool) -> None:
+    say(versions())
+    kept = VectorCache(cache / "vectors.sqlite", most_bytes=4 << 30)
+    every: dict[str, dict[str, tuple[float, float]]] = {}
+    for collection in collections(data, only):
+        vectors = await embedded(collection, kept)
+        with tempfile.TemporaryDirectory(prefix="groundhook-bench-", ignore_cleanup_errors=True) as scratch:
+            every[collection.name] = await measured(collection, vectors, Path(scratch))
+        if as_json:
+            for way, (ndcg, ms) in every[collection.name].items():
+                told = {"collection": collection.name, "way": way, "ndcg10": ndcg, "ms_query": round(ms, 3)}
+                print(json.dumps(told), flush=True)
+    kept.close()
+    if not as_json and every:
+        print(table(every))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="bench.ablation")
+    parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--json", action="store_true", dest="as_json")
+    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/groundhook-bench")
+    given = parser.parse_args()
+    anyio.run(main, given.data, given.only, given.cache, given.as_json)
