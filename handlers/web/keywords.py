@@ -1,7 +1,7 @@
 """From a question to what one types into a search engine: rules and stop words, no model. Pure.
 
 Kept whole: quoted phrases, names of several words, numbers with their units and comparisons ("under $100"). Dropped: what only
-makes a sentence of it. A short query, and one in a language without rules here, passes unchanged but for its manners.
+makes a sentence of it. A short query, and one in a language without words here, passes unchanged.
 """
 
 from __future__ import annotations
@@ -10,16 +10,28 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from handlers.web.stopwords import CAPITAL_PRONOUNS, FUNCTION_WORDS, LEAD_INS, QUANTITIES, script_language
+from handlers.web.stopwords import (
+    CAPITAL_PRONOUNS,
+    LEAD_INS,
+    QUANTITIES,
+    UNSPACED,
+    code_of,
+    is_function_word,
+    language_of,
+    without_ending,
+)
+from handlers.web.unspaced import topics
 
 SHORT = 4  # words; a query of no more that asks nothing is taken as typed
 LONGEST_QUERY = 380  # characters; search engines refuse more than about 400
 
 _QUOTED = r"[\"“”„«»״](?P<quoted>[^\"“”„«»״]{2,80})[\"“”„«»״]"
 _TOKEN = re.compile(
-    rf"{_QUOTED}|(?P<word>[^\s,;!?()\[\]{{}}<>\"“”„«»״。，！？、؟]+)|(?P<stop>[,;!?()\[\]。，！？、؟]|(?<=[.!?])\s)"
+    rf"{_QUOTED}|(?P<word>[^\s,;!?()\[\]{{}}<>\"“”„«»״。，！？、؟،؛।۔։]+)|(?P<stop>[,;!?()\[\]。，！？、؟،؛।۔։]|(?<=[.!?])\s)"
 )
-_SENTENCE = re.compile(r"(?<=[.!?。！？؟])\s+|(?<=[。！？])|\n+")
+_QUESTION_MARKS = ("?", "？", "؟", ";", "\u037e")  # the last two in Greek
+_WITHIN = {0x055E: None, 0x055B: None, 0x055C: None}  # marks of questions, stress and wonder within Armenian words
+_SENTENCE = re.compile(r"(?<=[.!?。！？؟।۔։])\s+|(?<=[。！？])|\n+")
 _TRAILING = re.compile(r"[.:…'’\-–—*_`]+$")
 _LEADING = re.compile(r"^['’‘*_`–—¿¡]+")
 _NUMBER = re.compile(r"^[+-]?[$€£¥₪₹]?\d[\d.,:/-]*(?:[%°€$£¥₪₹]|[a-zA-Z]{1,3})?$")
@@ -63,15 +75,17 @@ def extract(text: str, *, most: int = 10, language: str = "auto") -> Keywords:
     text = " ".join(text.replace("\0", " ").split())
     if text.isupper() and len(text.split()) > SHORT:
         text = text.lower()  # shouting makes no names
-    spoken = script_language(text) if language == "auto" else language.lower().partition("-")[0]
-    if spoken not in FUNCTION_WORDS:
-        return _unchanged(_polite_off(text, spoken))
+    spoken = language_of(text) if language == "auto" else code_of(language)
+    if spoken in UNSPACED:
+        return _of_topics(text, topics(text, spoken), most)
+    if not spoken:
+        return _unchanged(text)
     sentences = [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
     if len(text.split()) <= SHORT and len(sentences) == 1 and not _asks(text, spoken):
         return _unchanged(text)
     phrases: list[_Phrase] = []
     for sentence in sentences:
-        bonus = 0.5 if sentence.rstrip().endswith(("?", "？", "؟")) else 0.0
+        bonus = 0.5 if sentence.rstrip().endswith(_QUESTION_MARKS) else 0.0
         for phrase in _phrases(_polite_off(sentence, spoken), spoken, len(phrases)):
             phrases.append(_Phrase(phrase.text, phrase.place, phrase.weight + bonus))
     return _joined(_best(_distinct(phrases), most)) if phrases else _unchanged(text)
@@ -112,7 +126,7 @@ def _words(sentence: str) -> list[_Word]:
         if match["quoted"]:
             found.append(_Word(" ".join(match["quoted"].split()), quoted=True))
         elif match["word"]:
-            word = _LEADING.sub("", match["word"])
+            word = _LEADING.sub("", match["word"].translate(_WITHIN))
             trimmed = _TRAILING.sub("", word) if not _OPERATOR.match(word) else word
             if trimmed and any(character.isalnum() or character == "&" for character in trimmed):
                 found.append(_Word(trimmed, starts=not found))
@@ -127,7 +141,7 @@ def _phrases(sentence: str, language: str, offset: int) -> Iterator[_Phrase]:
     while at < len(words):
         end, weight = _phrase_at(words, at, language)
         if weight:
-            text = " ".join(word.text for word in words[at:end])
+            text = " ".join(without_ending(word.text, language) for word in words[at:end])
             yield _Phrase(f'"{text}"' if words[at].quoted else text, offset + at, weight)
         at = end
 
@@ -142,13 +156,14 @@ def _phrase_at(words: Sequence[_Word], at: int, language: str) -> tuple[int, flo
     if end := _number_end(words, at):
         return end, 2
     capitals = language not in _CAPITALS_SAY_NOTHING
-    if capitals and (end := _name_end(words, at)) > at + 1:
+    if capitals and (end := _name_end(words, at, language)) > at + 1:
         return end, 2.5
     quantity = " ".join(other.low for other in words[at : at + 2])
     if quantity in QUANTITIES:
         return at + 2, 1
-    name = capitals and word.capital and not word.starts and word.low not in CAPITAL_PRONOUNS
-    if word.low in FUNCTION_WORDS[language] and not name:
+    acronym = len(word.text) > 1 and word.text.isupper()  # IT, AI: a name also where a sentence begins
+    name = capitals and word.capital and (acronym or not word.starts) and word.low not in CAPITAL_PRONOUNS
+    if is_function_word(word.low, language) and not name:
         return at + 1, 0
     return at + 1, 2 if name else 1 + min(len(word.text), 12) / 24
 
@@ -166,10 +181,10 @@ def _number_end(words: Sequence[_Word], at: int) -> int:
     return at + 1 if at < len(words) and words[at].low in _UNITS else at
 
 
-def _name_end(words: Sequence[_Word], at: int) -> int:
+def _name_end(words: Sequence[_Word], at: int, language: str) -> int:
     """Behind a name of several capitalised words, which may hold `of the` and numbers, or `at` when there is none."""
     first = words[at]
-    if not first.capital or first.low in CAPITAL_PRONOUNS or (first.starts and first.low in _ANY_FUNCTION_WORD):
+    if not first.capital or first.low in CAPITAL_PRONOUNS or (first.starts and is_function_word(first.low, language)):
         return at
     end = at + 1
     while end < len(words) and not words[end].breaks and not words[end].quoted:
@@ -199,7 +214,9 @@ def _polite_off(sentence: str, language: str) -> str:
 
 
 def _asks(text: str, language: str) -> bool:
-    return text.endswith(("?", "？", "؟")) or _polite_off(text, language) != text
+    if text.endswith(_QUESTION_MARKS) or "\u055e" in text or _polite_off(text, language) != text:
+        return True
+    return language == "ko" and any(is_function_word(word.casefold(), language) for word in text.split())
 
 
 def _distinct(phrases: Sequence[_Phrase]) -> list[_Phrase]:
@@ -229,11 +246,14 @@ def _joined(phrases: Sequence[_Phrase]) -> Keywords:
 
 def _unchanged(text: str) -> Keywords:
     """The text as a query, without the final question mark and cut at a word when it is too long."""
-    text = text.strip().rstrip("?？؟").rstrip() or text.strip()
+    text = text.strip().rstrip("".join(_QUESTION_MARKS)).rstrip() or text.strip()
     if len(text) > LONGEST_QUERY:
         cut = text.rfind(" ", 0, LONGEST_QUERY)
         text = text[: cut if cut > 0 else LONGEST_QUERY]
     return Keywords(text, (text,) if text else (), (1.0,) if text else ())
 
 
-_ANY_FUNCTION_WORD = frozenset[str]().union(*FUNCTION_WORDS.values())
+def _of_topics(text: str, found: Sequence[str], most: int) -> Keywords:
+    """Topics of a text without spaces: the longer, the more they say."""
+    phrases = [_Phrase(topic, at, 1 + min(len(topic), 12) / 12) for at, topic in enumerate(found)]
+    return _joined(_best(_distinct(phrases), most)) if phrases else _unchanged(text)

@@ -1,47 +1,88 @@
-"""Words that make sentences and carry no topic, by language, and what questions begin with. Data, and which language it is."""
+"""Words that make sentences and carry no topic, by language, and what questions begin with; and which language a text is in.
+
+The words are data: `function_words.txt` beside this module, for the languages that knowledge bases analyse.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import cache
+from importlib.resources import files
 
-FUNCTION_WORDS: dict[str, frozenset[str]] = {
-    language: frozenset(words.split())
-    for language, words in {
-        "en": """
-            a an the and or but if then than so as of at by for from in into on onto to with about is are was
-            were be been being am do does did doing done has have had having can could may might must shall
-            should will would i me my mine we us our ours you your yours he him his she her hers it its they
-            them their theirs this that these those there here what which who whom whose when where why how
-            some any each also just only very really quite please i'm i'd i've i'll it's what's who's where's
-            how's there's that's let's don't tell show give explain want wanna need like know wonder wondering
-            looking hi hello hey thanks thank lot actually basically
-        """,
-        "de": """
-            der die das den dem des ein eine einen einem einer eines und oder aber wenn dann als von bei für
-            aus in im an am auf zu zum zur nach mit über ist sind war waren sein bin hat haben hatte habe kann
-            können könnte könntest kannst muss soll sollte wird werden würde ich mir mich wir uns du dir dich
-            er sie es ihr ihnen ihre ihren mein meine meinen dein deine dies diese dieser dieses diesen was
-            welche welcher welches welchen wer wem wen wann wo warum wieso wie denn auch nur sehr bitte gibt
-            man sich hallo danke möchte will
-        """,
-        "fr": """
-            le la les l un une des du de d et ou mais si dans sur avec pour par est sont était être a ont
-            avoir je j me moi nous vous il elle on ils elles ce cet cette ces c que qui qu quoi quand où
-            pourquoi comment quel quelle quels quelles est-ce se s son sa ses mon ma mes votre vos aux au en y
-            très aussi bonjour merci
-        """,
-        "es": """
-            el la los las un una unos unas y o pero si en con para por es son era ser estar está están he ha
-            han yo me mi nos tú te su sus se lo le de del al que qué quién quiénes cuándo dónde cómo cuál
-            cuáles este esta estos estas muy también hay hola gracias
-        """,
-        "he": """
-            מה מי איפה היכן מתי למה מדוע איך כיצד האם של על את אל עם זה זו זאת אלה הוא היא הם הן אני אנחנו אתה
-            אתם יש גם רק או אם כי אבל לי לנו לך לו לה להם בבקשה שלי שלנו שלך איזה איזו אילו היה הייתה היו שלום
-            תודה כדי
-        """,
-    }.items()
+CHINESE, JAPANESE, THAI = "zh", "ja", "th"
+UNSPACED = {CHINESE: "chinese", JAPANESE: "japanese", THAI: "thai"}  # written without spaces, see `handlers.web.unspaced`
+
+
+@cache
+def _text() -> str:
+    return files("handlers.web").joinpath("function_words.txt").read_text(encoding="utf-8")
+
+
+@cache
+def _sections() -> dict[str, tuple[str, frozenset[str]]]:
+    """Code → script and words."""
+    found: dict[str, tuple[str, frozenset[str]]] = {}
+    for section in re.split(r"^\[", _text(), flags=re.M)[1:]:
+        head, _, words = section.partition("]")
+        code, script, *_ = head.split()
+        found[code] = script, frozenset(word.casefold() for word in words.split())
+    return found
+
+
+@cache
+def function_words(language: str) -> frozenset[str]:
+    """Those of a language by its code; none for one that is not known."""
+    return _sections().get(language, ("", frozenset()))[1]
+
+
+@cache
+def _beginnings(language: str) -> tuple[str, ...]:
+    return tuple(word[:-1] for word in function_words(language) if word.endswith("*"))
+
+
+def is_function_word(word: str, language: str) -> bool:
+    """Whether a word, casefolded, makes sentences and no topic."""
+    return word in function_words(language) or word.startswith(_beginnings(language))
+
+
+def without_ending(word: str, language: str) -> str:
+    """A word without the particles that are written onto it, in Korean."""
+    return _ENDINGS[language].sub("", word) if language in _ENDINGS else word
+
+
+# Not what ends a noun (회의) or a verb (하는).
+_ENDINGS = {
+    "ko": re.compile(
+        "(?<=[가-힣]{2})(?:에서는|에서|으로|에게|까지|부터|은|(?<![하되있없많])는|을|를|(?<![주회강논문합동정거편])의)$"
+    )
 }
+
+
+@cache
+def _marked() -> dict[str, tuple[str, ...]]:
+    """Word of a language in Latin letters, or in a script of several languages → the languages that have it."""
+    found: dict[str, list[str]] = {}
+    for code, (_, words) in _sections().items():
+        for word in words:
+            found.setdefault(word, []).append(code)
+    return {word: tuple(codes) for word, codes in found.items()}
+
+
+@cache
+def languages() -> dict[str, str]:
+    """The languages that questions are understood in: name in lower case → code."""
+    text = _text()
+    heads = re.findall(r"^\[(\S+) \S+ (.+)\]$", text, flags=re.M)
+    return {name.lower(): code for code, name in heads} | {name: code for code, name in UNSPACED.items()}
+
+
+def code_of(language: str) -> str:
+    """The code of a language that is said by its code (`pt`, `pt-BR`) or its English name; "" for one without words here."""
+    said = language.lower()
+    code = languages().get(said, said.partition("-")[0])
+    return code if code in UNSPACED or function_words(code) else ""
+
 
 # Pronouns that have a capital anywhere and are no names.
 CAPITAL_PRONOUNS = frozenset(["i", "i'm", "i'd", "i've", "i'll"])
@@ -100,29 +141,43 @@ _LEADS = {
 }
 LEAD_INS: dict[str, re.Pattern[str]] = {
     language: re.compile(rf"^[¿¡]?(?:{'|'.join(leads)})(?=[^\w]|$)[\s,:]*", re.I) for language, leads in _LEADS.items()
-} | {"zh": re.compile(r"^(?:请问|请|你好|告诉我|帮我(?:找|查)?|我想(?:知道|找)?|什么是)[\s，,：:]*")}
+}
 
-_SCRIPTS = (
-    ("he", re.compile(r"[\u05d0-\u05ea]")),
-    ("ar", re.compile(r"[\u0621-\u064a]")),
-    ("ru", re.compile(r"[\u0400-\u04ff]")),
-    ("ja", re.compile(r"[\u3040-\u30ff]")),
-    ("zh", re.compile(r"[\u3400-\u9fff]")),
-    ("ko", re.compile(r"[\uac00-\ud7af]")),
-    ("el", re.compile(r"[\u0370-\u03ff]")),
-    ("hi", re.compile(r"[\u0900-\u097f]")),
-    ("th", re.compile(r"[\u0e00-\u0e7f]")),
+_SCRIPTS = (  # and the language that a script stands for where words do not tell
+    ("hebrew", "he", re.compile(r"[\u05d0-\u05ea]")),
+    ("arabic", "ar", re.compile(r"[\u0620-\u06d3]")),
+    ("cyrillic", "ru", re.compile(r"[\u0400-\u052f]")),
+    ("kana", JAPANESE, re.compile(r"[\u3040-\u30ff]")),
+    ("han", CHINESE, re.compile(r"[\u3400-\u9fff]")),
+    ("hangul", "ko", re.compile(r"[\uac00-\ud7af]")),
+    ("greek", "el", re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]")),
+    ("devanagari", "hi", re.compile(r"[\u0900-\u097f]")),
+    ("bengali", "bn", re.compile(r"[\u0980-\u09ff]")),
+    ("tamil", "ta", re.compile(r"[\u0b80-\u0bff]")),
+    ("armenian", "hy", re.compile(r"[\u0531-\u0587]")),
+    ("thai", THAI, re.compile(r"[\u0e00-\u0e7f]")),
 )
-_LATIN = re.compile(r"[^\W\d_]")
+_LETTER = re.compile(r"[^\W\d_]")
+_WORD = re.compile(r"[^\W\d_][\w\u0300-\u036f\u0900-\u0dff'’-]*")
 
 
-def script_language(text: str) -> str:
-    """The language of a text, by its script and, for Latin letters, by its function words: English unless another has
-    more. A guess for choosing stop words, no more."""
-    letters = len(_LATIN.findall(text))
-    for language, script in _SCRIPTS:
-        if len(script.findall(text)) * 2 > letters:
-            return language
-    words = re.findall(r"[^\W\d_]+(?:['’-][^\W\d_]+)*", text.casefold())
-    counts = {language: sum(word in FUNCTION_WORDS[language] for word in words) for language in ("en", "de", "fr", "es")}
-    return max(counts, key=lambda language: counts[language])
+def language_of(text: str) -> str:
+    """The code of a text's language, by its script and, where several share it, by their function words: English, or the usual
+    one of the script, unless another has more. A guess for choosing stop words, no more."""
+    if text.isascii():
+        return _by_words(text, "latin", "en")
+    letters = len(_LETTER.findall(text))
+    kana = _SCRIPTS[3][2].search(text) is not None
+    for script, usual, pattern in _SCRIPTS:
+        if len(pattern.findall(text)) * (3 if script == "kana" else 2) > letters:
+            return JAPANESE if script == "han" and kana else _by_words(text, script, usual)
+    return _by_words(text, "latin", "en")
+
+
+def _by_words(text: str, script: str, usual: str) -> str:
+    marked, sections = _marked(), _sections()
+    counts = Counter(
+        code for word in _WORD.findall(text.casefold()) for code in marked.get(word, ()) if sections[code][0] == script
+    )
+    best = max(counts, key=lambda code: counts[code], default=usual)
+    return best if counts[best] > counts[usual] else usual

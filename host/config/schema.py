@@ -26,7 +26,7 @@ UNREAD: dict[str, Any] = {"unread": True}
 
 class KeywordSettings(Value):
     max_keywords: int = Field(default=10, ge=1)
-    language: str = "auto"
+    language: str = Field(default="auto", description="Language of questions, such as `en`, `pt-BR` or `thai`, or `auto`")
     timeout_ms: int = Field(default=3000, ge=1, description="Deadline of an assistant or MCP tool in `uses.keyword`")
 
 
