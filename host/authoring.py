@@ -32,7 +32,7 @@ def declarations(app: App, tools: Iterable[str] = ()) -> str:
     return typings(
         Names(
             collections=_callable_as(app.collections, packages),
-            models=_callable_as(app.models, packages),
+            models=[*_callable_as(app.models, packages), *sorted(app.models.built_in)],
             servers=_callable_as(app.servers, packages),
             connectors=list(app.connectors),
             assistants=packages,

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from host.config import tree
 from host.config.documents import Document, read_document
+from host.config.environment import without_unset
 from host.config.layers import Layer
 from host.config.problems import Problem, problems_of
 from host.config.validate import Checked, check_document
@@ -18,7 +19,8 @@ from host.errors import HostError, Place, UnknownName
 from host.mcp.commands import missing_command
 from host.packages import AGENT_FILE, PROMPTS_FILE, SEARCH_FILE, App, Package
 from host.references import References
-from host.types.base import Value
+from host.types.base import Value, dotted
+from host.types.model_schema import misfits
 from host.types.specs import DELETED, PERMISSION, TIMESTAMPS, CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
 
 P = ParamSpec("P")
@@ -103,6 +105,8 @@ class _Check:
             return
         checked = check_document(_SPECS[kind], document, self.app.environment)
         self.found.extend(checked.findings())
+        if kind == "models":
+            self.found.extend(_misfits(checked))
         if kind == "models" and not checked.errors:
             model = self._attempt(self.app.models.named, place.id)
             if model is not None:
@@ -155,6 +159,15 @@ class _Check:
             yield Problem("warning", "nothing reads this file", Place(shown), f"read are {', '.join(names)}")
         for shown in tree.without_package(root):
             yield Problem("warning", f"a hook, and no {tree.PACKAGE}: this is no assistant", Place(shown))
+
+
+def _misfits(checked: Checked) -> Iterator[Problem]:
+    """What the published schema of models refuses besides: it is read all the same, and an editor would mark it."""
+    told = {error.place for error in checked.errors}
+    for path, message in misfits(without_unset(checked.data)):
+        place = checked.place(path)
+        if place not in told:
+            yield Problem("warning", f"{dotted(path)!r}: {message}", place, "docs/model.schema.json has the format")
 
 
 def _columns(model: ModelSpec) -> set[str]:

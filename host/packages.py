@@ -28,6 +28,7 @@ from host.errors import ConfigError, ConfigErrors, Place, UnknownName
 from host.ports import HookScript
 from host.types.base import Value
 from host.types.specs import CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
+from host.types.system_models import SYSTEM_MODELS
 from host.types.turn import CreateReturn, TurnOptions
 
 T = TypeVar("T")
@@ -160,10 +161,12 @@ class App:
     def resolve_table(self, assistant_id: str, table: str) -> ModelSpec:
         """The model that declares a table: the assistant's own, the app's, or another's. Raises UnknownName, ConfigError."""
         own = f"agents.{assistant_id}."
-        ids = sorted(self.models, key=lambda id: (not id.startswith(own), id.startswith("agents."), id))
+        every = (*self.models, *self.models.built_in)
+        ids = sorted(every, key=lambda id: (not id.startswith(own), id.startswith("agents."), id in self.models.built_in, id))
         found = next((model for id in ids if (model := self.models[id]).table.name == table), None)
         if found is None:
-            shown = [self.models[id].table.name for id in ids if id.startswith(own) or not id.startswith("agents.")]
+            near = [id for id in self.models if id.startswith(own) or not id.startswith("agents.")]
+            shown = [self.models[id].table.name for id in near]
             raise UnknownName("table", table, shown, hint="" if shown else "a table is searched through a model that declares it")
         return found
 
@@ -187,7 +190,7 @@ def load_app(root: Path, environment: Environment) -> App:
         environment=environment,
         packages=Catalogue("assistant", packages),
         collections=Catalogue("collection", _specs("kb", CollectionSpec, found, root, environment)),
-        models=Catalogue("model", _specs("models", ModelSpec, found, root, environment)),
+        models=Catalogue("model", _specs("models", ModelSpec, found, root, environment), SYSTEM_MODELS),
         connectors=Catalogue(
             "connector", {_OFFLINE.id: lambda: _OFFLINE, **_specs("connectors", ConnectorSpec, (), root, environment)}
         ),

@@ -66,6 +66,11 @@ def _no_file(shown: str, _: str) -> HostError:
     return SourceNotConfigured(f"the database {shown!r} cannot be opened", hint=NOT_LOADED)
 
 
+def _no_system_table(shown: str, said: str) -> HostError:
+    hint = "it is never made here: point database.url at the host's database, or name its table in models/__yao/user.mod.yao"
+    return SourceNotConfigured(f"the database {shown!r} has no table of the host's users or teams: {said}", hint=hint)
+
+
 def _no_table(_: str, said: str) -> HostError:
     return SourceNotConfigured(f"a model's table is not there: {said}", hint=NOT_LOADED)
 
@@ -107,6 +112,7 @@ _SLOW = r"interrupted|statement timeout|max_statement_time|query execution was i
 # Patterns of lower-case messages, the first that fits counts.
 _CLUES: tuple[tuple[str, Callable[[str, str], HostError]], ...] = (
     (r"unable to open database file", _no_file),
+    (r"no such table.*__yao_(user|team)\b|(relation|table) .*__yao_(user|team)\b.* (does not|doesn't) exist", _no_system_table),
     (r"no such table|relation .* does not exist|table .* doesn't exist", _no_table),
     (r"no such column|has no column|column .* does not exist|unknown column|invalid input value for enum", _no_column),
     (r"database .* does not exist|unknown database", _no_database),

@@ -119,7 +119,10 @@ class DBHandler:
         for relation in schema.relations.values():
             if relation.model in self._models and self._may_see(relation.model, scope):
                 there = self._store.schemas[relation.model]
-                related[relation.name] = Offer(there, await self._samples(relation.model, scope))
+                try:
+                    related[relation.name] = Offer(there, await self._samples(relation.model, scope))
+                except SourceNotConfigured as exc:  # its table is not there; the model's own may be
+                    await scope.warn("db_sample", f"{relation.name!r} of {model!r} was left out: {exc.message}")
         return Offer(schema, samples, related)
 
     def _may_see(self, model: str, scope: Scope) -> bool:

@@ -6,7 +6,7 @@ limits stand in the ON and in the EXISTS, so that a record that may not be seen 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from handlers.db.schema import Field, Relation
 from handlers.db.tables import Declared, Tables
 from handlers.db.text import Texts
 from host.errors import SourceError
-from host.types.specs import CREATED_BY, DELETED, SHARE, TEAM, TENANT, UPDATED_BY
+from host.types.specs import CREATED_BY, DELETED, SHARE, TEAM, TENANT, UPDATED_BY, PermissionColumns
 
 Clause = ColumnElement[Any]
 Permits = Mapping[str, Permit | None]
@@ -33,7 +33,10 @@ def always(declared: Declared, table: FromClause, permit: Permit | None, texts: 
 
 def _permitted(declared: Declared, table: FromClause, permit: Permit, texts: Texts) -> list[Clause]:
     """Names are compared letter for letter: a tenant `acmé` is not `Acme`, whatever the database's collation says."""
-    column = table.c
+    column, columns = table.c, declared.spec.option.permission
+    extra = [_one_of(declared, column[name], values, texts) for name, values in permit.extra]
+    if isinstance(columns, PermissionColumns):
+        return [*_belonging(declared, table, columns, permit, texts), *extra]
 
     def is_(name: str, value: str) -> Clause:
         return texts.same(column[name], [value]) if value else texts.exact(sa.func.coalesce(column[name], "")) == ""
@@ -50,7 +53,27 @@ def _permitted(declared: Declared, table: FromClause, permit: Permit, texts: Tex
         clauses.append(is_(UPDATED_BY, permit.user))
     if permit.of_team:
         clauses.append(is_(TEAM, permit.team))
-    return clauses + [_one_of(declared, column[name], values, texts) for name, values in permit.extra]
+    return clauses + extra
+
+
+def _belonging(
+    declared: Declared, table: FromClause, columns: PermissionColumns, permit: Permit, texts: Texts
+) -> Iterator[Clause]:
+    """By the columns that a model names itself. What it does not name, or the identity does not say, lets nobody in."""
+
+    def is_(name: str, value: str) -> Clause:
+        return _one_of(declared, table.c[name], [value], texts) if name and value else sa.false()
+
+    mine, ours = is_(columns.user, permit.user), is_(columns.team, permit.team)
+    personal = permit.own or permit.created or permit.edited
+    if personal:
+        yield mine
+    if permit.of_team:
+        yield ours
+    if columns.user or columns.team:
+        yield sa.or_(mine, ours)
+    if columns.tenant:
+        yield is_(columns.tenant, permit.tenant)
 
 
 def _one_of(declared: Declared, column: ColumnElement[Any], values: Sequence[Any], texts: Texts) -> Clause:

@@ -155,7 +155,7 @@ def schema_of(spec: ModelSpec, known: Collection[str] = ()) -> Schema:
         fields.update((name, Field(name, "moment", hidden=True)) for name in TIMESTAMPS if name not in fields)
     if spec.option.soft_deletes and DELETED not in fields:
         fields[DELETED] = Field(DELETED, "moment", hidden=True)
-    if spec.option.permission:
+    if spec.option.permission is True:
         fields.update((name, Field(name, "text", hidden=True)) for name in PERMISSION)
     key = next(column.name for column in spec.columns if column.primary or column.type == "ID")
     own = spec.id.rpartition(".")[2].replace("_", " ")

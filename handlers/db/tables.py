@@ -154,7 +154,7 @@ def table_of(spec: ModelSpec) -> sa.Table:
         columns += [sa.Column(name, Moment()) for name in TIMESTAMPS if name not in names]
     if spec.option.soft_deletes and DELETED not in names:
         columns.append(sa.Column(DELETED, Moment()))
-    if spec.option.permission:
+    if spec.option.permission is True:
         columns += [sa.Column(name, sa.String(255), index=name not in (SHARE,)) for name in PERMISSION]
     table = sa.Table(spec.table.name, sa.MetaData(), *columns, comment=spec.table.comment or None)
     for column in spec.columns:

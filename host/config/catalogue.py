@@ -11,12 +11,14 @@ T = TypeVar("T")
 
 
 class Catalogue(Mapping[str, T]):
-    """A read-only mapping of id → value. Listing ids reads nothing; taking a value may raise ConfigError."""
+    """A read-only mapping of id → value. Listing ids reads nothing; taking a value may raise ConfigError. `built_in` values are
+    there where no declaration has their id; they can be taken, and are not listed."""
 
-    def __init__(self, noun: str, loaders: Mapping[str, Callable[[], T]]) -> None:
+    def __init__(self, noun: str, loaders: Mapping[str, Callable[[], T]], built_in: Mapping[str, T] | None = None) -> None:
         self._noun = noun
         self._loaders = dict(loaders)
-        self._values: dict[str, T] = {}
+        self._values: dict[str, T] = {id: value for id, value in (built_in or {}).items() if id not in self._loaders}
+        self.built_in = frozenset(self._values)
 
     @property
     def noun(self) -> str:
@@ -29,12 +31,12 @@ class Catalogue(Mapping[str, T]):
 
     def named(self, id: str, *, place: Place | None = None, hint: str = "") -> T:
         """The value of that id. Raises UnknownName, which names the nearest known one; `place` is where `id` is written."""
-        if id not in self._loaders:
+        if id not in self:
             raise UnknownName(self._noun, id, self._loaders, place=place, hint=hint)
         return self[id]
 
     def __contains__(self, id: object) -> bool:
-        return id in self._loaders
+        return id in self._loaders or id in self.built_in
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._loaders))

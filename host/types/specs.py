@@ -222,10 +222,32 @@ class IndexSpec(Value):
     type: Literal["index", "unique"] = "index"
 
 
+class PermissionColumns(Value):
+    """The columns of a table that is there already which say whom a row belongs to. Rows of the identity's user or team are
+    found, of its tenant alone; nobody else's, and none at all where the identity does not say what they speak of."""
+
+    user: str = Field(default="", description="Column with the user's id")
+    team: str = Field(default="", description="Column with the team's id")
+    tenant: str = Field(default="", description="Column with the tenant's id")
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.user, self.team, self.tenant)))
+
+    @model_validator(mode="after")
+    def _any(self) -> PermissionColumns:
+        if not self.named:
+            raise ValueError("needs at least one of 'user', 'team' and 'tenant'")
+        return self
+
+
 class ModelOptions(Value):
     timestamps: bool = Field(default=False, description="Columns created_at and updated_at")
     soft_deletes: bool = Field(default=False, description="Column deleted_at; rows that have it are never found")
-    permission: bool = Field(default=False, description="Columns __yao_*; rows are found by those they belong to, nobody else")
+    permission: bool | PermissionColumns = Field(
+        default=False,
+        description="Rows are found by those they belong to, nobody else; columns __yao_* say whose they are, or those named",
+    )
 
 
 TIMESTAMPS = ("created_at", "updated_at")
@@ -269,6 +291,9 @@ class ModelSpec(Value):
         for index in self.indexes:
             for missing in set(index.columns) - names:
                 raise ValueError(f"the index {index.name!r} is over a column {missing!r} that is not declared")
+        said = self.option.permission
+        for missing in set(said.named if isinstance(said, PermissionColumns) else ()) - names:
+            raise ValueError(f"'option.permission' names a column {missing!r} that is not declared")
         for name, relation in self.relations.items():
             if relation.foreign not in names:
                 raise ValueError(f"the relation {name!r} starts from a column {relation.foreign!r} that is not declared")

@@ -15,7 +15,7 @@ from host.errors import NotPermitted, SourceError
 from host.types.search import Where
 from host.types.specs import CREATED_BY, SHARE, TEAM, TENANT, UPDATED_BY, ModelSpec
 from host.types.turn import Constraints, Identity
-from tests.db.conftest import Shop
+from tests.db.conftest import Fresh, Shop
 
 ALICE = Identity(user_id="alice", team_id="red", tenant_id="acme")
 
@@ -188,3 +188,61 @@ async def test_no_query_ever_returns_a_row_of_another_tenant(
                 shared = seen[SHARE] == "tenant" or (seen[SHARE] in ("team", True) and seen[TEAM] == identity.team_id != "")
                 common = not seen[CREATED_BY] and (seen[TEAM] or "") in ("", identity.team_id)
                 assert mine or shared or common
+
+
+async def test_columns_that_a_model_names_say_whose_a_row_is_on_every_engine(fresh_database: Fresh) -> None:
+    """As a table of another program has them: the user a number, the tenant a text."""
+    model = ModelSpec.model_validate(
+        {
+            "id": "bill",
+            "table": {"name": "bill"},
+            "columns": [
+                {"name": "id", "type": "ID"},
+                {"name": "title", "type": "string"},
+                {"name": "owner", "type": "bigInteger", "nullable": True},
+                {"name": "unit", "type": "string", "nullable": True},
+                {"name": "firm", "type": "string"},
+            ],
+            "option": {"permission": {"user": "owner", "team": "unit", "tenant": "firm"}},
+            "values": [
+                {"title": "seven's", "owner": 7, "unit": None, "firm": "acme"},
+                {"title": "of red", "owner": 8, "unit": "red", "firm": "acme"},
+                {"title": "seven's of red", "owner": 7, "unit": "red", "firm": "acme"},
+                {"title": "of Red", "owner": 8, "unit": "Red", "firm": "acme"},
+                {"title": "nobody's", "owner": None, "unit": None, "firm": "acme"},
+                {"title": "elsewhere", "owner": 7, "unit": "red", "firm": "zeta"},
+            ],
+        }
+    )
+
+    async with open_database(await fresh_database(), 20_000, {"bill": model}) as database:
+        await database.load()
+
+        async def found(limits: Constraints | None = None, **who: str) -> set[str]:
+            identity = Identity(**who, constraints=limits or Constraints())
+            answer = await Shop(database, "").search(
+                "bills", "bill", identity=identity, wheres=[{"or": [{"field": "id", "op": ">", "value": 0}]}]
+            )
+            return {item.title for item in answer.items}
+
+        assert await found(user_id="7", tenant_id="acme") == {"seven's", "seven's of red"}
+        assert await found(user_id="7", team_id="red", tenant_id="acme") == {"seven's", "of red", "seven's of red"}
+        assert await found(user_id="seven", tenant_id="acme") == set()
+        assert await found(Constraints(owner_only=True), user_id="7", team_id="red", tenant_id="acme") == {
+            "seven's",
+            "seven's of red",
+        }
+        assert await found(Constraints(team_only=True), user_id="7", team_id="red", tenant_id="acme") == {
+            "of red",
+            "seven's of red",
+        }
+        for nobody in ({"user_id": "7"}, {"tenant_id": "acme"}):
+            with pytest.raises(NotPermitted):
+                await found(None, **nobody)
+
+
+def test_columns_that_say_whose_a_row_is_must_be_declared(spec: Callable[..., ModelSpec]) -> None:
+    with pytest.raises(ValueError, match="'owner' that is not declared"):
+        spec(option={"permission": {"user": "owner"}})
+    with pytest.raises(ValueError, match="at least one"):
+        spec(option={"permission": {}})

@@ -57,7 +57,7 @@ async def test_a_hook_that_does_not_fit_its_types_is_an_error(shop: MakeApp, mod
 
 async def test_a_name_that_the_app_does_not_have_comes_with_those_that_it_has(shop: MakeApp) -> None:
     (problem,) = await problems(shop({"index.ts": HOOK % ("customers", "query")}))
-    assert (problem.code, problem.hint) == ("TS2322", "known: order, product")
+    assert (problem.code, problem.hint) == ("TS2322", "known: __yao.team, __yao.user, order, product")
 
 
 async def test_a_hook_that_does_not_compile_is_told_of_once(shop: MakeApp) -> None:

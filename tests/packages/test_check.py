@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,7 @@ from host.check import check
 from host.config.environment import process_environment
 from host.errors import UnknownName
 from host.packages import load_app
+from host.types.model_schema import misfits
 from tests.conftest import MakeApp
 
 HERE = Path(__file__).parents[2]
@@ -277,3 +280,33 @@ def test_a_collection_is_told_what_is_wrong_with_it_where_it_stands(make_app: Ma
         "kb/own.kb.yao:2:18: error: 'tenant_field': the host alone filters by it",
     ):
         assert [line for line in found if line.startswith(said)], (said, found)
+
+
+TABLE: dict[str, Any] = {"name": "t"}
+COLUMNS: list[dict[str, Any]] = [{"name": "id", "type": "ID"}, {"name": "name", "type": "string", "length": 40}]
+GOOD = {"table": TABLE, "columns": COLUMNS}
+
+
+@pytest.mark.parametrize(
+    ("said", "finding"),
+    [
+        ({"columns": COLUMNS}, "error: 'table' is missing"),
+        ({**GOOD, "table": "t"}, "error: 'table': should be an object"),
+        ({**GOOD, "columns": {}}, "error: 'columns': should be a list"),
+        ({**GOOD, "columns": [*COLUMNS, {"name": "x", "type": "words"}]}, "error: 'columns[2].type': should be"),
+        ({**GOOD, "indexes": [{"name": "i"}]}, "error: 'indexes[0].columns' is missing"),
+        ({**GOOD, "values": [1]}, "error: 'values[0]': should be"),
+        # Read all the same: only the published schema sees it.
+        (
+            {**GOOD, "description": "x", "columns": [*COLUMNS, {"name": "x", "type": "string", "unique": "yes"}]},
+            "warning: 'columns[2].unique': 'yes' is not of type 'boolean'",
+        ),
+    ],
+)
+def test_what_the_published_schema_of_models_refuses_is_found_once(make_app: MakeApp, said: dict[str, Any], finding: str) -> None:
+    root = make_app({"assistants/a/package.yao": "{}", "models/x.mod.yao": json.dumps(said)})
+    assert list(misfits(said)) != []
+    found = findings(root)
+    assert len(found) == 1
+    assert found[0].startswith("models/x.mod.yao:1:")
+    assert finding in found[0]
