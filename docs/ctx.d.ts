@@ -212,6 +212,10 @@ declare module "groundhook" {
     neighbours?: number | null;
     /** The same as `neighbours`. */
     neighbors?: number | null;
+    /** Of a chunk with more tokens than this, the content is the sentences that answer; 0: chunks as they are */
+    passage_tokens?: number | null;
+    /** The same as `passage_tokens`. */
+    passageTokens?: number | null;
     /** How much passages that repeat others fall behind, 0-1; 0: not at all */
     diversity?: number | null;
     /** The whole document of this id, in its order, instead of a search */
@@ -346,6 +350,8 @@ declare module "groundhook" {
     document_id: string;
     /** kb: the collection */
     collection: string;
+    /** kb: where the content stands in the document */
+    extent: Extent | null;
     /** db: the model */
     model: string;
     /** db: the primary key */
@@ -358,6 +364,20 @@ declare module "groundhook" {
     published: string;
     /** web: `listed` with a search engine's snippet, or `fetched`: `content` is a passage of the page */
     status: "listed" | "fetched" | null;
+  }
+
+  /** Where the content of an item stands: characters `start` to `end` of its document's text, counted from 0. `sentences` is there when the content is a part of a chunk. */
+  export interface Extent {
+    start: number;
+    end: number;
+    sentences: Sentences | null;
+  }
+
+  /** Which sentences of a chunk, counted from 1, an item's content is. Rows of tables, entries of lists and lines of code count as sentences. */
+  export interface Sentences {
+    first: number;
+    last: number;
+    of: number;
   }
 
   /** What a figure was computed with: the query, and of how many records. */
@@ -408,6 +428,8 @@ declare module "groundhook" {
     type: "web" | "kb" | "db" | null;
     collection: string;
     document_id: string;
+    /** Of a passage: where it stands in the document */
+    extent: Extent | null;
     model: string;
     record_id: any;
     /** Of a figure, such as a count or a sum: the query it was computed with */

@@ -341,6 +341,7 @@ def cited(marker: str, verdict: Verdict, item: Item | None) -> Cited:
         type=item.type,
         collection=item.collection,
         document_id=item.document_id,
+        extent=item.extent,
         model=item.model,
         record_id=item.record_id,
         query=item.query,

@@ -95,6 +95,10 @@ class Analyser:
         indices = sorted(self._cutter.counts(text))
         return Sparse(indices, [self._cutter.weight(index, self._weights) for index in indices])
 
+    def indices(self, text: str) -> frozenset[int]:
+        """Those of the tokens that a text has."""
+        return frozenset(self._cutter.counts(text))
+
     def tokens(self, text: str) -> list[str]:
         """The tokens of a text, in its order; a run of letters beside a word begins with `#`, a character beside pairs with
         `=`."""

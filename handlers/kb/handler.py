@@ -14,13 +14,13 @@ from typing import Any
 
 import anyio
 
-from handlers.kb import alike, choose, fusion
+from handlers.kb import alike, choose, fusion, passage
 from handlers.kb.access import facets_of, filter_of, tenant_seen
 from handlers.kb.across import Across
 from handlers.kb.embed import least_cosine
 from handlers.kb.graph.base import Graphs
 from handlers.kb.ingest import made_with
-from handlers.kb.language import known_language
+from handlers.kb.language import known_language, language_of
 from handlers.kb.making import HEADINGS
 from handlers.kb.store import Answer, Hit, Made, Question, VectorStore, packed
 from host.errors import HostError, SourceNotConfigured, suggestion
@@ -28,7 +28,7 @@ from host.ports import Embedder, Found, Scope
 from host.trace import span
 from host.types.fields import Scalar
 from host.types.filters import Filter
-from host.types.search import FacetCount, GraphNode, Item, SearchRequest
+from host.types.search import Extent, FacetCount, GraphNode, Item, SearchRequest, Sentences
 from host.types.specs import CollectionSpec, EmbeddingSpec
 
 EmbedderOf = Callable[[CollectionSpec], Embedder]
@@ -148,6 +148,8 @@ class KBHandler:
                 items = _items(spec, answer, embedder)
                 if request.neighbours:
                     items = await self._widened(part, answer.hits, items, request.neighbours)
+                elif tokens := scope.settings.kb.passage_tokens if request.passage_tokens is None else request.passage_tokens:
+                    items = _narrowed(spec, items, request.query, tokens)
                 for name, counted in (await self._facets(part)).items():
                     outcome.facets.setdefault(name, Counter()).update(dict(counted))
                 outcome.items[spec.id] = items
@@ -219,7 +221,8 @@ class KBHandler:
         for hit, item in zip(hits, items, strict=True):
             run = choose.run_around(hit, around[hit.document], taken[hit.document], reach)
             taken[hit.document].update(passage.ordinal for passage in run)
-            widened.append(item.model_copy(update={"content": choose.joined(run)}))
+            extent = Extent(start=run[0].start, end=run[-1].end)
+            widened.append(item.model_copy(update={"content": choose.joined(run), "extent": extent}))
         return tuple(widened)
 
     async def _facets(self, part: _Part) -> Mapping[str, Sequence[tuple[Scalar, int]]]:
@@ -276,6 +279,31 @@ def _items(spec: CollectionSpec, answer: Answer, embedder: Embedder) -> tuple[It
     return tuple(_item(spec, hit, score) for hit, score in zip(answer.hits, scores, strict=True))
 
 
+def _narrowed(spec: CollectionSpec, items: Sequence[Item], query: str, tokens: int) -> tuple[Item, ...]:
+    """The items with the part of their chunks that answers as their content."""
+    contents = [item.content for item in items]
+    language = spec.analyser.language.lower()
+    if language == "auto":
+        language = language_of("\n".join(contents))
+    return tuple(
+        item if part is None else _cut_down(item, part)
+        for item, part in zip(items, passage.parts(contents, query, language, tokens), strict=True)
+    )
+
+
+def _cut_down(item: Item, part: passage.Part) -> Item:
+    assert item.extent is not None
+    repeated = len(item.content) - (item.extent.end - item.extent.start)  # the header of a table that goes on
+    begin = item.extent.start - repeated
+    start = max(item.extent.start, begin + part.start)
+    extent = Extent(
+        start=start,
+        end=max(start, begin + part.end),
+        sentences=Sentences(first=part.first, last=part.last, of=part.of),
+    )
+    return item.model_copy(update={"content": part.text(item.content), "extent": extent})
+
+
 def _item(spec: CollectionSpec, hit: Hit, score: float) -> Item:
     page = f"#page={hit.page}" if hit.page and hit.url else ""
     return Item(
@@ -287,6 +315,7 @@ def _item(spec: CollectionSpec, hit: Hit, score: float) -> Item:
         score=score,
         document_id=hit.document,
         collection=spec.id,
+        extent=Extent(start=hit.start, end=hit.end),
         data=dict(hit.fields) or None,
     )
 

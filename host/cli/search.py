@@ -24,6 +24,7 @@ ONLY_FOR = {
     "facets": ("kb", "--facet"),
     "groups": ("kb", "--groups"),
     "neighbours": ("kb", "--neighbours"),
+    "passage_tokens": ("kb", "--passage-tokens"),
     "diversity": ("kb", "--diversity"),
     "models": ("db", "--model"),
     "sites": ("web", "--site"),
@@ -54,6 +55,7 @@ ONLY_FOR = {
 @click.option("--facet", "facets", multiple=True, metavar="FIELD", help="kb: count documents by this field; may be repeated.")
 @click.option("--groups", type=click.IntRange(1, 1000), metavar="N", help="kb: most passages of one document.")
 @click.option("--neighbours", type=click.IntRange(0, 20), metavar="N", help="kb: passages before and after each hit.")
+@click.option("--passage-tokens", type=click.IntRange(0, 100_000), metavar="N", help="kb: longest content; 0: whole chunks.")
 @click.option("--diversity", type=click.FloatRange(0, 1), metavar="X", help="kb: how much repetition falls behind, 0-1.")
 @options.asker
 @options.clock

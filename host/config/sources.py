@@ -76,6 +76,9 @@ class KBSettings(Switched):
     neighbours: int = Field(
         default=0, ge=0, le=20, description="Passages before and after each hit that its content brings along"
     )
+    passage_tokens: int = Field(
+        default=150, ge=0, le=100_000, description="Of a chunk with more tokens, the sentences that answer; 0: chunks as they are"
+    )
     diversity: float = Field(default=0.0, ge=0, le=1, description="How much passages that repeat others fall behind")
     max_results: int = Field(default=10, ge=1, le=1000)
     timeout_ms: int = Field(default=8000, ge=1)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from host.sentences import spans
+
 Kind = Literal["prose", "entry", "row", "code"]
 
 LONGEST = 480  # characters; beyond this a "sentence" is text without punctuation and is cut at a clause or a word
@@ -34,26 +36,6 @@ _IMAGE = re.compile(r"!\[[^\]]*\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]]+)\](?:\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])")
 _SPACE = re.compile(r"\s+")
 _CODE_SPAN = re.compile(r"(`+)(?:(?!`).)+?\1")
-
-# A terminator, closing quotes and brackets, then white space; scripts that write no spaces need none.
-_END = re.compile(r"(?:[.!?…؟۔।॥։]+[\"'”’»“)\]}*_`]*(?=\s)|[。！？｡]+[」』”’）】》]*)")
-_WORD_BEFORE = re.compile(r"[^\s(\[\"“„«‹'’]+$")
-_INITIALS = re.compile(r"^(?:[^\W\d_]\.)+$")
-_CONTINUES = re.compile(r"\s*(?:[a-zß-öø-ÿа-яα-ω,;:)\]]|[-–—]\s)")
-
-_ABBREVIATIONS = """
-dr mr mrs ms prof rev hon st sr jr vs cf viz approx dept gen col capt lt sgt gov sen rep fr bros e.g i.e
-ca bzw vgl evtl ggf inkl exkl bspw sog hr mme mlle dipl geb z.b d.h u.a z.t o.ä p.ex s.a
-"""
-_COUNTED = """
-no nos nr fig figs vol ch sec art eq p pp pg ver v abs tab kap bd abb
-jan feb mar apr jun jul aug sep sept oct nov dec
-"""
-_NEVER_LAST = frozenset(_ABBREVIATIONS.split())
-_BEFORE_NUMBER = frozenset(_COUNTED.split())
-_MONTH_AFTER = re.compile(
-    r"\s*(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jahrhundert|auflage)\b", re.I
-)
 
 
 @dataclass(frozen=True)
@@ -80,16 +62,8 @@ def sentences(content: str) -> list[Sentence]:
 def split(paragraph: str) -> list[str]:
     """A paragraph's sentences, white space collapsed; one that is longer than LONGEST characters is cut at clauses."""
     text = _SPACE.sub(" ", paragraph).strip()
-    code = [match.span() for match in _CODE_SPAN.finditer(text)]
-    parts: list[str] = []
-    start = 0
-    for end in _END.finditer(text):
-        if any(low < end.start() < high - 1 for low, high in code) or not _ends(text, start, end):
-            continue
-        parts.append(text[start : end.end()].strip())
-        start = end.end()
-    parts.append(text[start:].strip())
-    return [_balanced(piece) for part in parts if part for piece in _cut(part)]
+    parts = [text[start:end] for start, end in spans(text)]
+    return [_balanced(piece) for part in parts for piece in _cut(part)]
 
 
 # ------------------------------------------------------------------------------------------------ blocks
@@ -177,25 +151,6 @@ def _without_marks(text: str) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ sentences
-
-
-def _ends(text: str, start: int, end: re.Match[str]) -> bool:
-    """Whether a terminator ends a sentence, by the word before it and what comes after."""
-    after = text[end.end() :]
-    if end[0][0] in "。！？｡!?؟۔।॥։":
-        return not after[:1].islower()
-    if _CONTINUES.match(after):
-        return False
-    if not end[0].startswith(".") or end[0].startswith(".."):
-        return True
-    before = _WORD_BEFORE.search(text[start : end.start()])
-    word = before[0].strip("*_`").lower() if before else ""
-    if word in _NEVER_LAST or _INITIALS.match(word + "."):
-        return False
-    numbered = after.lstrip()[:1].isdigit()
-    if word in _BEFORE_NUMBER and numbered:
-        return False
-    return not (word.isdigit() and len(word) <= 2 and _MONTH_AFTER.match(after))
 
 
 def _cut(sentence: str) -> Iterator[str]:

@@ -25,7 +25,7 @@ from host.types.events import (
     Text,
     TraceNode,
 )
-from host.types.search import ComputedBy, GraphNode, Item, SearchResult
+from host.types.search import ComputedBy, Extent, GraphNode, Item, SearchResult, Sentences
 from host.types.turn import Usage
 
 DOCUMENT = Path("docs/events.md")
@@ -65,7 +65,17 @@ _EXAMPLE = """\
 def document() -> str:
     """The whole document."""
     events = _event_models()
-    values: tuple[type[BaseModel], ...] = (Item, Cited, TraceNode, Usage, SearchResult, GraphNode, ComputedBy)
+    values: tuple[type[BaseModel], ...] = (
+        Item,
+        Extent,
+        Sentences,
+        Cited,
+        TraceNode,
+        Usage,
+        SearchResult,
+        GraphNode,
+        ComputedBy,
+    )
     schemas = _schemas([*events, *values])
     parts = [_HEAD, *(_section(_tag(schemas[model.__name__]), schemas[model.__name__], COMMON) for model in events)]
     parts.append("# Values\n\n`groundhook search --json` prints one `SearchResult`.\n")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, TypeAdapter
 
 from host.types.base import Value
-from host.types.search import ComputedBy, Item, SearchType, Source
+from host.types.search import ComputedBy, Extent, Item, SearchType, Source
 from host.types.turn import Usage
 
 NodeStatus = Literal["running", "completed", "failed"]
@@ -180,6 +180,7 @@ class Cited(Value):
     type: SearchType | None = None
     collection: str = ""
     document_id: str = ""
+    extent: Extent | None = Field(default=None, description="Of a passage: where it stands in the document")
     model: str = ""
     record_id: Any = None
     query: ComputedBy | None = Field(

@@ -164,6 +164,13 @@ class KBOptions(Value):
         validation_alias=AliasChoices("neighbours", "neighbors"),
         description="Passages before and after each hit that are added to it",
     )
+    passage_tokens: int | None = Field(
+        default=None,
+        ge=0,
+        le=100_000,
+        validation_alias=AliasChoices("passage_tokens", "passageTokens"),
+        description="Of a chunk with more tokens than this, the content is the sentences that answer; 0: chunks as they are",
+    )
     diversity: float | None = Field(
         default=None, ge=0, le=1, description="How much passages that repeat others fall behind, 0-1; 0: not at all"
     )
@@ -225,6 +232,24 @@ class ComputedBy(Value):
     rows: int
 
 
+class Sentences(Value):
+    """Which sentences of a chunk, counted from 1, an item's content is. Rows of tables, entries of lists and lines of code count
+    as sentences."""
+
+    first: int
+    last: int
+    of: int
+
+
+class Extent(Value):
+    """Where the content of an item stands: characters `start` to `end` of its document's text, counted from 0. `sentences` is
+    there when the content is a part of a chunk."""
+
+    start: int
+    end: int
+    sentences: Sentences | None = None
+
+
 class Item(Value):
     """One thing found. Never changed after it was handed over.
 
@@ -242,6 +267,7 @@ class Item(Value):
     weight: float = Field(default=1.0, description="That of where it came from: user, hook or auto")
     document_id: str = Field(default="", description="kb: the document")
     collection: str = Field(default="", description="kb: the collection")
+    extent: Extent | None = Field(default=None, description="kb: where the content stands in the document")
     model: str = Field(default="", description="db: the model")
     record_id: Any = Field(default=None, description="db: the primary key")
     data: dict[str, Any] | None = Field(default=None, description="db: the record or the figures; kb: the document's fields")

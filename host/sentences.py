@@ -1,0 +1,66 @@
+"""Where sentences end, in any script. Pure; it knows no markup but code between backticks."""
+
+from __future__ import annotations
+
+import re
+
+# A terminator, closing quotes and brackets, then white space; scripts that write no spaces need none.
+_END = re.compile(r"(?:[.!?…؟۔।॥։]+[\"'”’»“)\]}*_`]*(?=\s)|[。！？｡]+[」』”’）】》]*)")
+_CODE_SPAN = re.compile(r"(`+)(?:(?!`).)+?\1")
+_WORD_BEFORE = re.compile(r"[^\s(\[\"“„«‹]+$")
+_INITIALS = re.compile(r"^(?:[^\W\d_]\.)+$")
+_CONTINUES = re.compile(r"\s*(?:[a-zß-öø-ÿа-яα-ω,;:)\]]|[-–—]\s)")
+_LONGEST_WORD = 64  # characters before a terminator that are looked at
+
+_ABBREVIATIONS = """
+dr mr mrs ms prof rev hon st sr jr vs cf viz approx dept gen col capt lt sgt gov sen rep fr bros e.g i.e
+ca bzw vgl evtl ggf inkl exkl bspw sog hr mme mlle dipl geb z.b d.h u.a z.t o.ä p.ex s.a
+"""
+_COUNTED = """
+no nos nr fig figs vol ch sec art eq p pp pg ver v abs tab kap bd abb
+jan feb mar apr jun jul aug sep sept oct nov dec
+"""
+_NEVER_LAST = frozenset(_ABBREVIATIONS.split())
+_BEFORE_NUMBER = frozenset(_COUNTED.split())
+_MONTH_AFTER = re.compile(
+    r"\s*(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jahrhundert|auflage)\b", re.I
+)
+
+
+def spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
+    """(start, end) of each sentence in a part of a text, blanks at its ends left out. What no terminator ends is one sentence."""
+    end = len(text) if end is None else end
+    code = [match.span() for match in _CODE_SPAN.finditer(text, start, end)]
+    found: list[tuple[int, int]] = []
+    begin = start
+    for match in _END.finditer(text, start, end):
+        if any(low < match.start() < high - 1 for low, high in code) or not _ends(text, begin, end, match):
+            continue
+        found.append((begin, match.end()))
+        begin = match.end()
+    found.append((begin, end))
+    return [trimmed for low, high in found if (trimmed := _trimmed(text, low, high))[0] < trimmed[1]]
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    part = text[start:end]
+    return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
+
+
+def _ends(text: str, start: int, stop: int, end: re.Match[str]) -> bool:
+    """Whether a terminator ends a sentence, by the word before it and what comes after."""
+    after = text[end.end() : min(stop, end.end() + _LONGEST_WORD)]
+    if end[0][0] in "。！？｡!?؟۔।॥։":
+        return not after[:1].islower()
+    if _CONTINUES.match(after):
+        return False
+    if not end[0].startswith(".") or end[0].startswith(".."):
+        return True
+    before = _WORD_BEFORE.search(text[max(start, end.start() - _LONGEST_WORD) : end.start()])
+    word = before[0].lstrip("'’").strip("*_`").lower() if before else ""
+    if word in _NEVER_LAST or _INITIALS.match(word + "."):
+        return False
+    numbered = after.lstrip()[:1].isdigit()
+    if word in _BEFORE_NUMBER and numbered:
+        return False
+    return not (word.isdigit() and len(word) <= 2 and _MONTH_AFTER.match(after))

@@ -1,0 +1,162 @@
+"""The part of a long chunk that answers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.kb.embed import estimated_tokens
+from handlers.kb.passage import parts, units
+from host.types.search import Extent, Item, Sentences
+from tests.kb.conftest import Opens, Writes, search, spec
+from tests.kb.test_features import ask
+
+TABLE = "| fruit | price |\n|---|---|\n" + "\n".join(f"| fruit{n} | {n} coins |" for n in range(30))
+# What text is made of: words of several scripts, ends of sentences, and the marks that blocks begin with.
+PIECES = [
+    "pears", "ripe", "the", "apples", "梨", "成熟。", "אגסים", "בשלים.", "كمثرى", "ลูกแพร์", "e.g.", "3.5", "x" * 70,
+    ". ", "。", " ", " ", "\n", "\n\n", "\n- ", "\n1. ", "\n| a | b |", "\n|---|---|", "\n```\n", "\n## ", "\n    ", ":", "`",
+]  # fmt: skip
+texts = st.lists(st.sampled_from(PIECES), max_size=120).map("".join)
+
+
+@given(st.lists(texts, max_size=3), texts, st.sampled_from(["english", "plain", "chinese", "hebrew"]), st.integers(1, 200))
+def test_a_part_is_of_its_chunk_by_whole_units_and_the_same_every_time(
+    contents: list[str], question: str, language: str, most: int
+) -> None:
+    found = parts(contents, question, language, most)
+    assert found == parts(contents, question, language, most)
+    assert len(found) == len(contents)
+    for content, part in zip(contents, found, strict=True):
+        if part is None:
+            continue
+        every = units(content)
+        assert estimated_tokens(content) > most
+        assert part.text(content).strip()
+        assert part.text(content).removeprefix(part.header) == content[part.start : part.end]
+        assert part.header in content
+        assert 1 <= part.first <= part.last <= part.of == len(every)
+        assert (part.start, part.end) == (every[part.first - 1].start, every[part.last - 1].end)
+        if part.first < part.last and not part.header:
+            assert estimated_tokens(content[part.start : part.end]) <= most
+
+
+@given(texts)
+def test_between_units_are_blanks_alone(content: str) -> None:
+    reached = 0
+    for unit in units(content):
+        assert reached <= unit.start <= unit.body <= unit.end
+        assert not content[reached : unit.start].strip()
+        assert unit.start < unit.end
+        reached = unit.end
+    assert not content[reached:].strip()
+
+
+@given(st.lists(texts, max_size=3), texts)
+def test_short_chunks_are_told_whole(contents: list[str], question: str) -> None:
+    assert parts(contents, question, "english", 10_000) == [None] * len(contents)
+
+
+@pytest.mark.parametrize(
+    ("language", "filler", "answer", "question"),
+    [
+        ("english", "Nothing is said about it here. ", "Ripe pears are yellow, e.g. in autumn.", "Which colour have ripe pears?"),
+        ("german", "Hier steht nichts davon. ", "Reife Birnen sind gelb, z.B. im Herbst.", "Welche Farbe haben reife Birnen?"),
+        ("chinese", "这里什么也没有说。", "成熟的梨是黄色的。", "成熟的梨是什么颜色？"),
+        ("hebrew", "כאן לא נאמר על כך דבר. ", "אגסים בשלים הם צהובים.", "מה הצבע של אגסים בשלים?"),
+        ("arabic", "لا شيء يقال هنا عن ذلك. ", "الكمثرى الناضجة صفراء.", "ما لون الكمثرى الناضجة؟"),
+        ("thai", "ไม่มีอะไรกล่าวไว้ที่นี่ ", "ลูกแพร์สุกมีสีเหลือง ", "ลูกแพร์สุกมีสีอะไร"),
+    ],
+)
+def test_the_sentence_with_the_words_of_the_question_is_told_with_what_stands_around_it(
+    language: str, filler: str, answer: str, question: str
+) -> None:
+    content = filler * 20 + answer + " " * (language != "chinese") + filler * 20
+    [part] = parts([content], question, language, 60)
+    assert part is not None
+    assert answer.strip() in part.text(content)
+    assert estimated_tokens(part.text(content)) <= 60
+
+
+def test_words_that_tell_nothing_leave_a_chunk_whole() -> None:
+    content = "Pears grow on trees. " * 30
+    assert parts([content], "Wie heißt der Hund?", "english", 40) == [None]
+    assert parts([content], "", "english", 40) == [None]
+
+
+def test_a_list_comes_with_the_sentence_that_announces_it() -> None:
+    filler = "This has nothing to do with fruit at all. " * 12
+    content = f"{filler}\n\nThese are sold:\n\n- pears\n- plums\n- quinces\n\n{filler}"
+    [part] = parts([content], "Are quinces sold?", "english", 60)
+    assert part is not None
+    assert "These are sold:\n\n- pears\n- plums\n- quinces" in part.text(content)
+
+
+def test_rows_from_the_middle_of_a_table_come_with_its_header() -> None:
+    [part] = parts([f"Prices of all fruit:\n\n{TABLE}"], "How much is fruit17?", "english", 60)
+    assert part is not None
+    told = part.text(f"Prices of all fruit:\n\n{TABLE}")
+    assert told.startswith("| fruit | price |\n|---|---|\n| fruit")
+    assert "| fruit17 | 17 coins |" in told
+
+
+def test_code_stays_whole_where_it_fits_and_a_heading_goes_with_what_follows() -> None:
+    filler = "Nothing is said about that here. " * 12
+    code = "```\ngrow --pears\n\nwater --daily\n```"
+    content = f"{filler}\n\n## Growing\n\n{code}\n\n{filler}"
+    [part] = parts([content], "How do I water daily?", "english", 40)
+    assert part is not None
+    assert f"## Growing\n\n{code}" in part.text(content)
+
+
+LONG = "\n\n".join(f"Paragraph {n} speaks of cellar{n}. It goes on for a while, so that it fills some room." for n in range(12))
+
+
+def place(item: Item) -> Extent:
+    assert item.extent is not None
+    return item.extent
+
+
+async def test_an_item_says_where_in_its_document_its_content_stands(opens: Opens, write: Writes) -> None:
+    text = f"Before all of it.\n\n# Cellars\n\n{LONG}\n"
+    async with opens(spec("docs", chunk={"size": 300, "overlap": 0})) as kb:
+        await kb.add("docs", [write({"a.md": text})])
+        [whole] = (await ask(kb, "cellar7", limit=1, passage_tokens=0)).items
+        [part] = (await ask(kb, "cellar7", limit=1, passage_tokens=60)).items
+        [around] = (await ask(kb, "cellar7", limit=1, passage_tokens=60, neighbours=1)).items
+        document = await ask(kb, "cellar7", passage_tokens=60, document="a.md")
+    assert whole.content == text[place(whole).start : place(whole).end] == f"# Cellars\n\n{LONG}"
+    assert place(whole).sentences is None
+    assert "cellar7" in part.content
+    assert part.content == text[place(part).start : place(part).end]
+    assert estimated_tokens(part.content) <= 60
+    sentences = place(part).sentences
+    assert sentences is not None
+    assert 1 < sentences.first <= sentences.last < sentences.of
+    assert sentences.of == 24
+    assert (part.title, part.key, part.score) == (whole.title, whole.key, whole.score)
+    assert place(around) == Extent(start=0, end=len(text) - 1)
+    assert [item.content for item in document.items] == ["Before all of it.", f"# Cellars\n\n{LONG}"]
+
+
+async def test_the_rest_of_a_table_that_was_cut_is_placed_where_its_rows_stand(opens: Opens, write: Writes) -> None:
+    async with opens(spec("docs", chunk={"size": 150, "overlap": 0})) as kb:
+        await kb.add("docs", [write({"a.md": TABLE})])
+        found = [(await ask(kb, f"fruit{n}", limit=1, passage_tokens=50)).items[0] for n in range(30)]
+    for n, item in enumerate(found):
+        assert f"| fruit{n} | {n} coins |" in item.content
+        rows = item.content.removeprefix("| fruit | price |\n|---|---|\n")
+        assert TABLE[place(item).start : place(item).end].endswith(rows)
+        assert rows.startswith("| fruit")
+    assert [item.extent for item in found if item.extent and item.extent.sentences]
+
+
+async def test_parts_are_what_is_told_unless_the_settings_say_otherwise(opens: Opens, write: Writes) -> None:
+    async with opens(spec("docs", chunk={"size": 400, "overlap": 0})) as kb:
+        await kb.add("docs", [write({"a.txt": LONG})])
+        [item] = (await search(kb, "cellar11", "docs", limit=1)).items
+    sentences = place(item).sentences
+    assert sentences is not None
+    assert sentences == Sentences(first=sentences.first, last=24, of=24)
+    assert "cellar11" in item.content
