@@ -212,7 +212,7 @@ declare module "groundhook" {
     neighbours?: number | null;
     /** The same as `neighbours`. */
     neighbors?: number | null;
-    /** Of a chunk with more tokens than this, the content is the sentences that answer; 0: chunks as they are */
+    /** Of a longer chunk, so much that answers is the content; 0: chunks as they are */
     passage_tokens?: number | null;
     /** The same as `passage_tokens`. */
     passageTokens?: number | null;

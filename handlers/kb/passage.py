@@ -4,8 +4,10 @@ A chunk is cut into units: sentences, entries of a list, rows of a table, lines 
 where they fit, with the sentence that announces them, and a heading goes with what follows it. Of all runs of units that fit, the
 one is taken that has most of the question's words: a word weighs what the collection's analyser gives it in a question, times how
 rare it is among the units of everything that was found, and saturates as in BM25; what one unit of the run has all by itself
-counts once more. Where the question's words do not tell, the chunk stays whole: it was found by its meaning, and nothing here
-knows which sentence that is.
+counts once more, and so does the beginning of a chunk, which says what the rest is about. Where the question's words do not tell,
+the chunk stays whole: it was found by its meaning, and nothing here knows which sentence that is.
+
+Measured by `bench.passages`, on sections of this repository's documents and on paragraphs of XQuAD-en, three to a chunk.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from host.sentences import spans
 LONGEST = 480  # bytes of a unit: what no terminator ends is cut at clauses or blanks
 SATURATION = 0.9  # k of BM25
 OF_BEST = 1.0  # of what the best unit of a run has by itself, beside what the run has
-LEAST_SHARE = 0.25  # of the weight of all words of the question that were found anywhere: a run with less does not tell
+LEAD = 0.3  # of the weight of all words of the question that were found anywhere: what the beginning of a chunk is worth
+LEAST_SHARE = 0.25  # of the same: a run with less does not tell
+SPARE = 1.25  # times as much as a part may have: a chunk with no more is not worth cutting
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
@@ -67,13 +71,15 @@ class Part:
 
 def parts(contents: Sequence[str], question: str, language: str, most: int) -> list[Part | None]:
     """For each chunk the part of at most `most` tokens, as `estimated_tokens` counts them, that answers the question; more only
-    where a unit alone has more. None: the chunk as it is, since it has no more, or the question's words do not tell."""
-    if all(estimated_tokens(content) <= most for content in contents):
+    where a unit alone has more. None: the chunk as it is, since it has hardly more, or the question's words do not tell."""
+    if all(estimated_tokens(content) <= SPARE * most for content in contents):
         return [None] * len(contents)
     analyser = Analyser(language)
     asked = analyser.question(question)
     wanted = dict(zip(asked.indices, asked.values, strict=True))
-    words = [[analyser.indices(content[unit.body : unit.end]) & wanted.keys() for unit in units(content)] for content in contents]
+    words = [
+        [analyser.indices(content[unit.start : unit.end]) & wanted.keys() for unit in units(content)] for content in contents
+    ]
     seen = Counter(word for chunk in words for unit in chunk for word in unit)
     number = sum(map(len, words))
     worth = {word: wanted[word] * math.log(1 + (number - count + 0.5) / (count + 0.5)) for word, count in seen.items()}
@@ -81,23 +87,29 @@ def parts(contents: Sequence[str], question: str, language: str, most: int) -> l
 
 
 def _part(content: str, words: Sequence[frozenset[int]], worth: Mapping[int, float], most: int) -> Part | None:
-    if estimated_tokens(content) <= most or not words:
+    if estimated_tokens(content) <= SPARE * most or not words:
         return None
     all = units(content)
-    first, last = max(_runs(content, all, most), key=lambda run: _value(words[run[0] : run[1] + 1], worth))
+    every = math.fsum(worth.values())
+
+    def value(run: tuple[int, int]) -> tuple[float, int]:
+        had, middle = _value(words[run[0] : run[1] + 1], worth)
+        return round(had + (0.0 if run[0] else LEAD * every), 6), middle
+
+    first, last = max(_runs(content, all, most), key=value)
     had = {word for unit in words[first : last + 1] for word in unit}
-    if (first, last) == (0, len(all) - 1) or math.fsum(worth[word] for word in had) <= LEAST_SHARE * math.fsum(worth.values()):
+    if (first, last) == (0, len(all) - 1) or math.fsum(worth[word] for word in had) <= LEAST_SHARE * every:
         return None
     return Part(all[first].start, all[last].end, first + 1, last + 1, len(all), _header(content, all, first))
 
 
 def _value(words: Sequence[frozenset[int]], worth: Mapping[int, float]) -> tuple[float, int]:
-    """What a run has of the question's words; and of runs that have as much, the one with its best unit nearest the middle."""
+    """What a run has of the question's words; and how near its best unit is to its middle."""
     counts = Counter(word for unit in words for word in unit)
     every = math.fsum(worth[word] * count * (SATURATION + 1) / (count + SATURATION) for word, count in counts.items())
     alone = [math.fsum(worth[word] for word in unit) for unit in words]
     best = max(alone)
-    return round(every + OF_BEST * best, 6), -abs(2 * alone.index(best) - len(words) + 1)
+    return every + OF_BEST * best, -abs(2 * alone.index(best) - len(words) + 1)
 
 
 # ------------------------------------------------------------------------------------------------ runs

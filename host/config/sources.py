@@ -77,7 +77,7 @@ class KBSettings(Switched):
         default=0, ge=0, le=20, description="Passages before and after each hit that its content brings along"
     )
     passage_tokens: int = Field(
-        default=150, ge=0, le=100_000, description="Of a chunk with more tokens, the sentences that answer; 0: chunks as they are"
+        default=200, ge=0, le=100_000, description="Of a longer chunk, so much that answers is the content; 0: chunks as they are"
     )
     diversity: float = Field(default=0.0, ge=0, le=1, description="How much passages that repeat others fall behind")
     max_results: int = Field(default=10, ge=1, le=1000)

@@ -169,7 +169,7 @@ class KBOptions(Value):
         ge=0,
         le=100_000,
         validation_alias=AliasChoices("passage_tokens", "passageTokens"),
-        description="Of a chunk with more tokens than this, the content is the sentences that answer; 0: chunks as they are",
+        description="Of a longer chunk, so much that answers is the content; 0: chunks as they are",
     )
     diversity: float | None = Field(
         default=None, ge=0, le=1, description="How much passages that repeat others fall behind, 0-1; 0: not at all"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handlers.kb.embed import estimated_tokens
 from handlers.kb.passage import parts, units
-from host.types.search import Extent, Item, Sentences
+from host.types.search import Extent, Item
 from tests.kb.conftest import Opens, Writes, search, spec
 from tests.kb.test_features import ask
 
@@ -158,5 +158,5 @@ async def test_parts_are_what_is_told_unless_the_settings_say_otherwise(opens: O
         [item] = (await search(kb, "cellar11", "docs", limit=1)).items
     sentences = place(item).sentences
     assert sentences is not None
-    assert sentences == Sentences(first=sentences.first, last=24, of=24)
+    assert sentences.last - sentences.first + 1 < sentences.of == 24
     assert "cellar11" in item.content
