@@ -38,7 +38,7 @@ from host.mcp.servers import open_servers
 from host.memory.memory import open_memory
 from host.output.channel import Channel
 from host.packages import App, load_app
-from host.ports import Connector, Delegates, Embedder, Handler, Reranker
+from host.ports import Connector, Delegates, Embedder, Handler, Reranker, Warn
 from host.registry import Registry
 from host.run import Caller, Fixed, Machinery, Names, Request, scope_of
 from host.search.searcher import Plugins, Searcher
@@ -106,11 +106,7 @@ class Host:
         asked = request if isinstance(request, SearchRequest) else _valid(SearchRequest, request)
         settings = self._settings(assistant)
         channel = Channel("search")
-
-        async def warn(code: str, message: str) -> None:
-            if warned is not None:
-                warned(Warned(code=code, message=message))
-
+        warn = _warner(warned)
         caller = Caller(machinery=self.machinery, turn_id=channel.turn_id)
         asking = Request(assistant_id=assistant or "", messages=(), identity=identity or Identity())
         searcher = Searcher(
@@ -124,15 +120,18 @@ class Host:
         channel.close()
         return await searcher.search(asked, "user")
 
-    def delegates(self, *, identity: Identity | None = None, assistant: str | None = None) -> Delegates:
-        """Who does, outside a turn, the steps that are given to an assistant or an MCP tool."""
-
-        async def unheard(code: str, message: str) -> None:
-            """What a step warns of is in the error of whoever asked for it, if it matters."""
-
+    def delegates(
+        self,
+        *,
+        identity: Identity | None = None,
+        assistant: str | None = None,
+        warned: Callable[[Warned], object] | None = None,
+    ) -> Delegates:
+        """Who does, outside a turn, the steps that are given to an assistant or an MCP tool; their warnings go to `warned`."""
+        warn = _warner(warned)
         caller = Caller(machinery=self.machinery, turn_id="")
         asking = Request(assistant_id=assistant or "", messages=(), identity=identity or Identity())
-        return scope_of(caller, asking, self._settings(assistant), call, unheard).delegates
+        return scope_of(caller, asking, self._settings(assistant), call, warn).delegates
 
     def with_app(self, app: App) -> Host:
         """The same host over another reading of its files. Turns that have begun go on with what they began with. MCP servers
@@ -241,6 +240,14 @@ async def open_host(
         turns = OpenTurns()
         stack.push_async_callback(turns.close)
         yield Host(app=app, machinery=machinery, kb=kb, database=database, turns=turns, providers=web.providers)
+
+
+def _warner(warned: Callable[[Warned], object] | None) -> Warn:
+    async def warn(code: str, message: str) -> None:
+        if warned is not None:
+            warned(Warned(code=code, message=message))
+
+    return warn
 
 
 def _severity(error: HostError) -> Literal["error", "warning"]:

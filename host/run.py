@@ -46,6 +46,7 @@ class Fixed:
         return secrets.token_hex(size) if self.seed is None else random.Random(self.seed).randbytes(size).hex()
 
 
+MOST_TOLD = 20  # warnings of steps done by assistants that one turn, or one search outside of turns, hands on
 DEPTH = 5  # assistants in a row, each called by the one before or handed its turn
 
 Heard = Callable[[Event], Awaitable[None]]
@@ -104,10 +105,16 @@ def scope_of(caller: Caller, request: Request, settings: Settings, nested: Neste
     """What the searches of a request may depend on. Steps that `uses.*` gives to an assistant are turns of it, under the same
     identity: over one message, without a search, with their steps in the trace of whoever asks."""
 
+    told: set[str] = set()
+
     async def assistant(id: str, text: str) -> tuple[StreamEnd, str]:
         async def heard(event: Event) -> None:
-            if isinstance(event, Warned):
-                await warn(event.code, f"{id}: {event.message}" + (f" ({event.hint})" if event.hint else ""))
+            """What is odd about a step is said once, however often it is taken."""
+            said = f"{id}: {event.message}" + (f" ({event.hint})" if event.hint else "") if isinstance(event, Warned) else ""
+            if isinstance(event, Warned) and said not in told and len(told) <= MOST_TOLD:
+                told.add(said)
+                more = len(told) > MOST_TOLD
+                await warn(event.code, f"{id} has more warnings, which are left out" if more else said)
 
         asked = request.of_another(id, (Message(role="user", content=text),), search=False)
         return await nested(caller, asked, heard, None)

@@ -91,7 +91,7 @@ def add(collection: str, paths: tuple[Path, ...], app: Path, tenant: str, prune:
                         feed=feed,
                         prune=prune,
                         progress=told,
-                        delegates=host.delegates(),
+                        delegates=host.delegates(warned=report.warned),
                     )
             tasks.cancel_scope.cancel()
         if added is None:

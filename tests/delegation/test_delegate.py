@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from host.app import open_host
-from host.types.delegation import KeywordAnswer, QueryAnswer, RerankAnswer, WebAnswer
+from host.types.delegation import KEYWORD, KeywordAnswer, KeywordAsk, QueryAnswer, RerankAnswer, WebAnswer
+from host.types.events import Warned
 from host.types.turn import Identity
 from tests.conftest import MakeApp
 from tests.delegation.conftest import PROGRAM, QUESTION, AskingSource, Turn, asked
-from tests.turn.test_stream import end
+from tests.turn.test_stream import end, scripted
 
 GOOD = {"keywords": [{"k": "red pens", "w": 0.9}, {"k": "cheap", "w": 0.4}]}
 PAIRS = [("red pens", 0.9), ("cheap", 0.4)]
@@ -161,6 +162,30 @@ async def test_what_a_delegated_turn_warns_of_is_told_with_its_name(turn: Turn) 
     hook = "function Create(ctx) { return { search: false, mesages: [] }; }"
     turned = await turn("kw", model=[json.dumps(GOOD)], hook=hook)
     assert any(warning.startswith("kw: ") and "mesages" in warning for warning in turned.warnings)
+
+
+async def test_what_a_delegated_turn_warns_of_is_told_once_and_not_without_end(turn: Turn) -> None:
+    hook = "function Create(ctx) { return { search: false, %s }; }"
+    again = await turn("kw", model=["no", json.dumps(GOOD)], hook=hook % "mesages: []")
+    assert len([warning for warning in again.warnings if "mesages" in warning]) == 1
+    many = ", ".join(f"odd{n}: {n}" for n in range(30))
+    told = (await turn("kw", model=[json.dumps(GOOD)], hook=hook % many)).warnings
+    assert len(told) == 21
+    assert told[-1] == "kw has more warnings, which are left out"
+
+
+async def test_steps_outside_of_turns_warn_whoever_asked(make_app: MakeApp) -> None:
+    hook = """
+    function Create(ctx) { return { search: false, mesages: [] }; }
+    function Next(ctx, payload) { return { data: ["pens"] }; }
+    """
+    files = {"agent/agent.yml": "hooks:\n  workers: 0\n", "assistants/kw/package.yao": "{}", "assistants/kw/index.ts": hook}
+    warned: list[Warned] = []
+    async with open_host(make_app(files), environment={}, connectors={"extractive": scripted("")}) as host:
+        delegates = host.delegates(warned=warned.append)
+        answer = await delegates.ask(KEYWORD, "kw", KeywordAsk(query="red pens"), timeout_ms=20_000)
+    assert [keyword.k for keyword in answer.keywords] == ["pens"]
+    assert ["mesages" in event.message for event in warned] == [True]
 
 
 async def test_a_search_outside_of_a_turn_has_its_steps_done_as_well(make_app: MakeApp) -> None:
