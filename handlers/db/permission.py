@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from host.errors import NotPermitted
-from host.types.specs import ModelSpec, PermissionColumns
+from host.types.model_options import PermissionColumns
+from host.types.specs import ModelSpec
 from host.types.turn import Identity
 
 

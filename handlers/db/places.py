@@ -19,7 +19,8 @@ from handlers.db.schema import Field, Relation
 from handlers.db.tables import Declared, Tables
 from handlers.db.text import Texts
 from host.errors import SourceError
-from host.types.specs import CREATED_BY, DELETED, SHARE, TEAM, TENANT, UPDATED_BY, PermissionColumns
+from host.types.model_options import PermissionColumns
+from host.types.specs import CREATED_BY, DELETED, SHARE, TEAM, TENANT, UPDATED_BY
 
 Clause = ColumnElement[Any]
 Permits = Mapping[str, Permit | None]

@@ -15,6 +15,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from host.types.base import Value
 from host.types.fields import FieldType
 from host.types.filters import DOCUMENT, WORDS
+from host.types.model_options import ModelOptions, PermissionColumns
 
 # ------------------------------------------------------------------------------------------------ *.kb.yao
 
@@ -220,34 +221,6 @@ class IndexSpec(Value):
     name: str
     columns: tuple[str, ...]
     type: Literal["index", "unique"] = "index"
-
-
-class PermissionColumns(Value):
-    """The columns of a table that is there already which say whom a row belongs to. Rows of the identity's user or team are
-    found, of its tenant alone; nobody else's, and none at all where the identity does not say what they speak of."""
-
-    user: str = Field(default="", description="Column with the user's id")
-    team: str = Field(default="", description="Column with the team's id")
-    tenant: str = Field(default="", description="Column with the tenant's id")
-
-    @property
-    def named(self) -> tuple[str, ...]:
-        return tuple(filter(None, (self.user, self.team, self.tenant)))
-
-    @model_validator(mode="after")
-    def _any(self) -> PermissionColumns:
-        if not self.named:
-            raise ValueError("needs at least one of 'user', 'team' and 'tenant'")
-        return self
-
-
-class ModelOptions(Value):
-    timestamps: bool = Field(default=False, description="Columns created_at and updated_at")
-    soft_deletes: bool = Field(default=False, description="Column deleted_at; rows that have it are never found")
-    permission: bool | PermissionColumns = Field(
-        default=False,
-        description="Rows are found by those they belong to, nobody else; columns __yao_* say whose they are, or those named",
-    )
 
 
 TIMESTAMPS = ("created_at", "updated_at")

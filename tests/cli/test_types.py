@@ -28,7 +28,7 @@ def test_types_are_written_with_the_apps_names_and_only_when_they_changed(ground
     assert groundhook("types").out == "types/groundhook.d.ts written\ntsconfig.json written\n"
     text = (shop / "types/groundhook.d.ts").read_text(encoding="utf-8")
     assert 'type CollectionName = "agents.a.b.own" | "own";' in text
-    assert 'type ModelName = "product";' in text
+    assert 'type ModelName = "__yao.team" | "__yao.user" | "product";' in text
     assert 'type AssistantName = "a.b" | "shop";' in text
     assert 'type ConnectorName = "cites" | "cut" | "extractive" |' in text
     config = json.loads((shop / "tsconfig.json").read_text(encoding="utf-8"))

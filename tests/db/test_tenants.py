@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from handlers.db.base import Database, open_database
 from host.errors import NotPermitted, SourceError
-from host.types.specs import CREATED_BY, SHARE, TEAM, TENANT, ModelOptions, ModelSpec
+from host.types.model_options import ModelOptions
+from host.types.specs import CREATED_BY, SHARE, TEAM, TENANT, ModelSpec
 from host.types.turn import Constraints, Identity
 from tests.db.conftest import Fresh, Shop
 
