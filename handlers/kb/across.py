@@ -63,7 +63,7 @@ class Across:
         enough = [hit for hit in hits if hit.cosine >= question.least_cosine]
         return replace(
             freely,
-            hits=tuple(hit if question.vectors else replace(hit, vector=b"") for hit in enough),
+            hits=tuple(hit if question.vectors else hit._replace(vector=b"") for hit in enough),
             below=len(hits) - len(enough),
         )
 
@@ -94,4 +94,4 @@ def _measured(hit: Hit, question: Sequence[float]) -> Hit:
     """The hit with its cosine to the question's whole vector."""
     vector = unpacked(hit.vector)
     product = math.fsum(one * other for one, other in zip(question, vector, strict=True))
-    return replace(hit, cosine=product / ((math.hypot(*question) * math.hypot(*vector)) or 1.0))
+    return hit._replace(cosine=product / ((math.hypot(*question) * math.hypot(*vector)) or 1.0))

@@ -159,6 +159,8 @@ class KBClient:
             told(body["done"], body["total"])
 
     async def _linked(self) -> Link:
+        if self._link is not None and not self._link.closed.is_set():
+            return self._link
         async with self._connecting:
             if self._link is None or self._link.closed.is_set():
                 self._link = await self._found_or_started()
@@ -213,4 +215,4 @@ class KBClient:
 
 
 def _hits(raw: Sequence[Any]) -> tuple[Hit, ...]:
-    return tuple(Hit(**hit) for hit in raw)
+    return tuple(map(Hit._make, raw))

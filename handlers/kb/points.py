@@ -65,8 +65,13 @@ def hit(
         ordinal=ordinal,
         cosine=cosine,
         vector=vector,
-        fields=shown_fields(payload.get("fields", {}), types),
-        **{name: payload[name] for name in _AS_THEY_ARE},
+        fields=shown_fields(fields, types) if (fields := payload.get("fields")) else {},
+        passage=payload["passage"],
+        content=payload["content"],
+        heading=payload["heading"],
+        page=payload["page"],
+        start=payload["start"],
+        end=payload["end"],
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from handlers.kb.language import ANALYSER
 from host.errors import ConfigError, NotPermitted
@@ -18,6 +18,7 @@ from host.types.filters import Filter, dumped, loaded
 
 MOST_PASSAGES = (1 << 20) - 1  # of one document
 POOL = 80  # passages of each ranking that are fused, at least
+_NO_FIELDS: Fields = {}
 
 Told = Callable[[int, int], None]  # passages stored, of how many
 
@@ -87,10 +88,10 @@ class Stored:
     source: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Hit:
+class Hit(NamedTuple):
     """A passage that was found. `cosine` is that of question and passage, whatever put the passage where it stands. `start` and
-    `end` are characters of the document; `fields` its payload; `vector` is there when it was asked for."""
+    `end` are characters of the document; `fields` its payload; `vector` is there when it was asked for. A tuple, since searches
+    make many and send them on."""
 
     document: str
     title: str
@@ -103,7 +104,7 @@ class Hit:
     cosine: float
     start: int = 0
     end: int = 0
-    fields: Fields = field(default_factory=dict)
+    fields: Fields = _NO_FIELDS
     vector: bytes = b""
 
 

@@ -94,7 +94,7 @@ class Worker:
                 link.answer(id, self._search(collection, body))
             elif operation == "passages":
                 hits = collection.passages(body["tenant"] or "", body["document"], body["ordinals"]) if collection else ()
-                link.answer(id, [plain(hit) for hit in hits])
+                link.answer(id, hits)
             elif operation == "facets":
                 among = None if body["filter"] is None else loaded(body["filter"])
                 found = collection.facets(body["tenant"], body["fields"], among, body["limit"]) if collection else {}
@@ -118,8 +118,7 @@ class Worker:
         if collection is None:
             return None
         collection.check(Made(**body["made"]))
-        answer = collection.search(question_in(body["question"]))
-        return {**plain(answer), "hits": [plain(hit) for hit in answer.hits]}
+        return plain(collection.search(question_in(body["question"])))
 
     def _usage(self, collection: Collection | None, body: Any) -> Any:
         if collection is None:
