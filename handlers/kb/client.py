@@ -14,13 +14,13 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
 from handlers.kb.folder import folder_of
-from handlers.kb.store import Answer, Hit, Incoming, Made, Passage, Question, Stored, Told, Usage, plain, question_out
+from handlers.kb.store import Answer, Hit, Incoming, Made, Outcome, Passage, Question, Stored, Told, Usage, plain, question_out
 from host.errors import StorageError, WorkerDied
 from host.types.fields import Scalar
 from host.types.filters import Filter, dumped
@@ -45,16 +45,14 @@ class KBClient:
         self._told: dict[int, Told] = {}
 
     async def put(
-        self, collection: str, made: Made, document: Incoming, /, *, reserve_bytes: int = 0, told: Told | None = None
-    ) -> Literal["added", "replaced"]:
-        body = {
-            "collection": collection,
-            "made": plain(made),
-            "document": {**plain(document), "passages": [plain(passage) for passage in document.passages]},
-            "reserve_bytes": reserve_bytes,
-        }
-        outcome: Literal["added", "replaced"] = await self._ask("put", body, told)
-        return outcome
+        self, collection: str, made: Made, /, *documents: Incoming, reserve_bytes: int = 0, told: Told | None = None
+    ) -> list[Outcome]:
+        if not documents:
+            return []
+        sent = [{**plain(document), "passages": [plain(passage) for passage in document.passages]} for document in documents]
+        body = {"collection": collection, "made": plain(made), "documents": sent, "reserve_bytes": reserve_bytes}
+        outcomes: list[Outcome] = await self._ask("put", body, told)
+        return outcomes
 
     async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
         body = {"collection": collection, "made": plain(made), "question": question_out(question)}

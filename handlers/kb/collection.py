@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain, islice, repeat
 from pathlib import Path
-from typing import Literal
 
 from handlers.kb import fusion, points
 from handlers.kb.analyse import Analyser
 from handlers.kb.edge import ORDINALS, NewPoint, Shard
 from handlers.kb.folder import Contents, Folder
-from handlers.kb.language import language_of, scripts, words_can_match
-from handlers.kb.manifest import Manifest
+from handlers.kb.language import language_of, words_can_match
+from handlers.kb.manifest import Entered, Manifest
 from handlers.kb.store import (
     MOST_PASSAGES,
     POOL,
@@ -28,11 +27,13 @@ from handlers.kb.store import (
     Hit,
     Incoming,
     Made,
+    Outcome,
     Question,
     Stored,
     Usage,
     agree,
     packed,
+    refuse_too_long,
     refuse_without_tenant,
     unpacked,
 )
@@ -170,7 +171,7 @@ class Collection:
         shard.index_fields(copy.fields, self.made.fields)
         here = self._manifest.generations
         for generation in sorted(copy.generations - here):
-            shard.delete_generation(generation)
+            shard.delete_generations([generation])
             yield
         for generation in sorted(here - copy.generations):
             for batch in self._shard.generation(generation):
@@ -203,33 +204,31 @@ class Collection:
         except OSError as exc:
             raise StorageError(f"collection {self.id!r} cannot be changed in {str(self._folder.path)!r}: {exc.strerror}") from exc
 
-    def put(self, document: Incoming) -> Generator[int, None, Literal["added", "replaced"]]:
-        """Store a document in place of its last version; yields after each batch how many passages are written, so that
-        others get their turn. A document is shown whole when it is shown. One at a time."""
-        if len(document.passages) > MOST_PASSAGES:
-            raise StorageError(f"document {document.document!r} has more than {MOST_PASSAGES} passages", hint="split the file")
-        counted = Counter[str]()
-        for passage in document.passages:
-            counted.update(scripts(passage.text))
-        length = sum(len(passage.text) for passage in document.passages)
-        mean = points.mean_length(self._manifest.words + length, self._manifest.chunks + len(document.passages))
+    def put(self, *documents: Incoming) -> Generator[int, None, list[Outcome]]:
+        """Store documents in place of their last versions; yields after each batch how many passages are written, so that
+        others get their turn. They are shown at once and whole. One call at a time."""
+        refuse_too_long(documents)
+        entered = [Entered(document) for document in documents]
+        length, total = sum(one.length for one in entered), sum(len(document.passages) for document in documents)
+        mean = points.mean_length(self._manifest.words + length, self._manifest.chunks + total)
         lexical = Analyser(self.made.language, mean)
-        generation = self._manifest.begin(document, length, counted)
+        generations = self._manifest.begin(entered)
         try:
-            for start in range(0, len(document.passages), BATCH):
-                self._shard.upsert(self._points(document, generation, start, lexical))
-                yield min(start + BATCH, len(document.passages))
-            self._unsynced += len(document.passages)
+            made = chain.from_iterable(map(self._points, documents, generations, repeat(lexical)))
+            for written in range(0, total, BATCH):
+                self._shard.upsert(list(islice(made, BATCH)))
+                yield min(written + BATCH, total)
+            self._unsynced += total
             self.written_at = time.monotonic()
             if self._unsynced >= _SYNC_POINTS:
                 self.sync()
-            replaced = self._manifest.commit(generation)
+            replaced = self._manifest.commit(generations)
         except StorageError:
             with suppress(StorageError):  # what cannot be removed now stays hidden, and is removed when opened again
                 self.sweep()
             raise
         self.sweep()
-        return "replaced" if replaced else "added"
+        return ["replaced" if each else "added" for each in replaced]
 
     def search(self, question: Question) -> Answer:
         refuse_without_tenant(self.id, self.made, question.tenant)
@@ -299,20 +298,20 @@ class Collection:
 
     def sweep(self) -> None:
         """Remove the points of versions that nobody is to see."""
-        for generation in sorted(self._manifest.hidden):
-            self._shard.delete_generation(generation)
-            self._manifest.forget(generation)
+        hidden = sorted(self._manifest.hidden)
+        for start in range(0, len(hidden), BATCH):
+            some = hidden[start : start + BATCH]
+            self._shard.delete_generations(some)
+            self._manifest.forget(some)
 
-    def _points(self, document: Incoming, generation: int, start: int, lexical: Analyser) -> list[NewPoint]:
-        return [
-            NewPoint(
+    def _points(self, document: Incoming, generation: int, lexical: Analyser) -> Iterator[NewPoint]:
+        for ordinal, passage in enumerate(document.passages):
+            yield NewPoint(
                 id=generation << ORDINALS | ordinal,
                 vector=unpacked(passage.vector),
                 words=lexical.document(passage.text, points.lead(passage)),
                 payload={"generation": generation, **points.payload(document, ordinal)},
             )
-            for ordinal, passage in enumerate(document.passages[start : start + BATCH], start)
-        ]
 
     def _hits(self, cosines: Mapping[int, float], *, vectors: bool = False) -> tuple[Hit, ...]:
         """The passages of these points, in this order."""

@@ -95,9 +95,9 @@ class Shard:
         with _engine_at(self._path):
             self._handle.update(engine.UpdateOperation.upsert_points(made))
 
-    def delete_generation(self, generation: int) -> None:
+    def delete_generations(self, generations: Sequence[int]) -> None:
         with _engine_at(self._path):
-            wanted = engine.Filter(must=[_equals("generation", generation)])
+            wanted = engine.Filter(must=[engine.FieldCondition("generation", match=engine.MatchAny(list(generations)))])
             self._handle.update(engine.UpdateOperation.delete_points_by_filter(wanted))
 
     @property

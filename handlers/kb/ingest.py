@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO
 
 import anyio
 import anyio.to_thread
@@ -23,7 +23,7 @@ from handlers.kb.pruning import Pruning
 from handlers.kb.reading.columns import Columns
 from handlers.kb.report import AddReport, Meter, Progress, Tally
 from handlers.kb.sources import Item, Seen, Supply, found
-from handlers.kb.store import Incoming, Made, Stored, VectorStore, agree
+from handlers.kb.store import Incoming, Made, Outcome, Stored, VectorStore, agree
 from host.errors import HostError, IngestError, UsageError
 from host.ports import Embedder
 from host.types.specs import CollectionSpec
@@ -107,8 +107,7 @@ class Ingestion:
         return AddReport(**{**vars(report), "notes": (*report.notes, *notes)})
 
 
-Put = Callable[[Incoming], Awaitable[Literal["added", "replaced"]]]
-Ready = tuple[Item, Incoming]
+Ready = list[tuple[Item, Incoming]]
 
 
 @dataclass(kw_only=True)
@@ -117,7 +116,7 @@ class _Add:
 
     store: VectorStore
     collection: str
-    put: Put
+    put: Callable[..., Awaitable[list[Outcome]]]
     making: Making
     supply: Supply
     tally: Tally
@@ -142,8 +141,8 @@ class _Add:
                         cuts.append(cut)
                     else:
                         self._failed(loaded.item, cut)
-                for document, cut in zip(await self.making.made(cuts, self._embedded), cuts, strict=True):
-                    await ready.send((cut.loaded.item, document))
+                made = await self.making.made(cuts, self._embedded)
+                await ready.send([(cut.loaded.item, document) for cut, document in zip(cuts, made, strict=True)])
 
     async def _changed(self, items: Sequence[Item]) -> list[Loaded]:
         """Those of the items that are to be made: what cannot be read, and what is there as it is, is entered in the report."""
@@ -184,9 +183,10 @@ class _Add:
 
     async def _write(self, ready: MemoryObjectReceiveStream[Ready]) -> None:
         async with ready:
-            async for item, document in ready:
-                outcome = await self.put(document)
-                self.tally.note(item, outcome, chunks=len(document.passages))
+            async for some in ready:
+                outcomes = await self.put(*[document for _, document in some])
+                for (item, document), outcome in zip(some, outcomes, strict=True):
+                    self.tally.note(item, outcome, chunks=len(document.passages))
 
     def _embedded(self, cut: Cut, share: float) -> None:
         self.meter.part(cut.loaded.item, share)

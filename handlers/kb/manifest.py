@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from handlers.kb.language import scripts
 from handlers.kb.store import Incoming, Stored
 from host.errors import StorageError
 
@@ -31,6 +32,25 @@ create unique index if not exists one_live on generations (tenant, document) whe
 """
 _COLUMNS = "document, tenant, title, url, fingerprint, chunks, bytes, source"
 _GIVEN = ("tenant", "document", "title", "url", "fingerprint", "bytes", "source")
+
+
+class Entered:
+    """A document as it is entered, with what its text is like: `length` in characters, and letters by script."""
+
+    def __init__(self, document: Incoming) -> None:
+        self._document = document
+        self._scripts = Counter[str]()
+        for passage in document.passages:
+            self._scripts.update(scripts(passage.text))
+        self.length = sum(len(passage.text) for passage in document.passages)
+
+    def values(self) -> dict[str, Any]:
+        return {
+            **{name: getattr(self._document, name) for name in _GIVEN},
+            "chunks": len(self._document.passages),
+            "words": self.length,
+            "scripts": json.dumps(self._scripts, sort_keys=True),
+        }
 
 
 class Manifest:
@@ -58,40 +78,37 @@ class Manifest:
     def close(self) -> None:
         self._db.close()
 
-    def begin(self, document: Incoming, words: int, scripts: Counter[str]) -> int:
-        """Enter a version whose points are about to be written → its generation, which is hidden until `commit`."""
-        values = {
-            **{name: getattr(document, name) for name in _GIVEN},
-            "chunks": len(document.passages),
-            "words": words,
-            "scripts": json.dumps(scripts, sort_keys=True),
-        }
-        named = ", ".join(f":{name}" for name in values)
-        with self._speaking():
-            sql = f"insert into generations (state, {', '.join(values)}) values ('pending', {named})"
-            id = self._db.execute(sql, values).lastrowid
-        assert id is not None
-        self.hidden.add(id)
-        return id
-
-    def commit(self, generation: int) -> bool:
-        """Show a version in place of the one before → whether there was one."""
+    def begin(self, documents: Sequence[Entered]) -> list[int]:
+        """Enter versions whose points are about to be written → their generations, which are hidden until `commit`."""
+        ids: list[int] = []
         with self._speaking(), self._db:
             self._db.execute("begin immediate")
-            found = "from generations where id = ?"
-            new = self._db.execute(
-                f"select tenant, document, title, url, words, chunks, scripts {found}", [generation]
-            ).fetchone()
-            tenant, document, title, url, words, chunks, scripts = new
-            old = self._live(tenant, document)
-            self._db.execute("update generations set state = 'dead' where id = ?", [old])
-            self._db.execute("update generations set state = 'live' where id = ?", [generation])
-        self.hidden.discard(generation)
-        self._shown[generation] = (document, title, url)
-        self._count(words, chunks, json.loads(scripts))
-        if old is not None:
-            self._hide(old)
-        return old is not None
+            for entered in documents:
+                values = entered.values()
+                named = ", ".join(f":{name}" for name in values)
+                sql = f"insert into generations (state, {', '.join(values)}) values ('pending', {named})"
+                id = self._db.execute(sql, values).lastrowid
+                assert id is not None
+                ids.append(id)
+        self.hidden.update(ids)
+        return ids
+
+    def commit(self, generations: Sequence[int]) -> list[bool]:
+        """Show versions in place of those before, all at once → of each whether there was one."""
+        replaced: list[tuple[int, int | None]] = []
+        with self._speaking(), self._db:
+            self._db.execute("begin immediate")
+            for generation in generations:
+                of = self._db.execute("select tenant, document from generations where id = ?", [generation]).fetchone()
+                old = self._live(*of)
+                self._db.execute("update generations set state = 'dead' where id = ?", [old])
+                self._db.execute("update generations set state = 'live' where id = ?", [generation])
+                replaced.append((generation, old))
+        for generation, old in replaced:
+            self._show(generation)
+            if old is not None:
+                self._hide(old)
+        return [old is not None for _, old in replaced]
 
     @property
     def synced(self) -> int:
@@ -140,11 +157,12 @@ class Manifest:
                     self._db.execute("update generations set url = ?, source = ? where id = ?", [url, source, id])
                 self._shown[id] = (*self._shown[id][:2], url)
 
-    def forget(self, generation: int) -> None:
-        """A hidden version whose points are removed."""
-        with self._speaking():
-            self._db.execute("delete from generations where id = ? and state != 'live'", [generation])
-        self.hidden.discard(generation)
+    def forget(self, generations: Sequence[int]) -> None:
+        """Hidden versions whose points are removed."""
+        with self._speaking(), self._db:
+            self._db.execute("begin immediate")
+            self._db.executemany("delete from generations where id = ? and state != 'live'", [[id] for id in generations])
+        self.hidden.difference_update(generations)
 
     def shown(self, generation: int) -> tuple[str, str, str]:
         """(document, title, url) of a live version."""
@@ -197,6 +215,14 @@ class Manifest:
             "select id from generations where state = 'live' and tenant = ? and document = ?", [tenant, document]
         ).fetchone()
         return row[0] if row else None
+
+    def _show(self, generation: int) -> None:
+        document, title, url, words, chunks, scripts = self._db.execute(
+            "select document, title, url, words, chunks, scripts from generations where id = ?", [generation]
+        ).fetchone()
+        self.hidden.discard(generation)
+        self._shown[generation] = (document, title, url)
+        self._count(words, chunks, json.loads(scripts))
 
     def _hide(self, generation: int) -> None:
         self.hidden.add(generation)

@@ -12,7 +12,8 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 import anyio
 from qdrant_client import models
@@ -25,16 +26,17 @@ from handlers.kb.server_layout import kept_of, passage_id, passage_points, recor
 from handlers.kb.server_link import Refused, ServerLink
 from handlers.kb.server_search import Changed, Known
 from handlers.kb.store import (
-    MOST_PASSAGES,
     Answer,
     Hit,
     Incoming,
     Made,
+    Outcome,
     Question,
     Stored,
     Told,
     Usage,
     agree,
+    refuse_too_long,
     refuse_without_tenant,
 )
 from host.errors import StorageError
@@ -59,11 +61,19 @@ class ServerStore:
         await self._link.aclose()
 
     async def put(
-        self, collection: str, made: Made, document: Incoming, /, *, reserve_bytes: int = 0, told: Told | None = None
-    ) -> Literal["added", "replaced"]:
+        self, collection: str, made: Made, /, *documents: Incoming, reserve_bytes: int = 0, told: Told | None = None
+    ) -> list[Outcome]:
         """The server looks after its own disk: `reserve_bytes` means nothing here."""
-        if len(document.passages) > MOST_PASSAGES:
-            raise StorageError(f"document {document.document!r} has more than {MOST_PASSAGES} passages", hint="split the file")
+        refuse_too_long(documents)
+        outcomes: list[Outcome] = []
+        before, total = 0, sum(len(document.passages) for document in documents)
+        for document in documents:
+            tell = None if told is None else partial(_tell, told, before, total)
+            outcomes.append(await self._put_one(collection, made, document, tell))
+            before += len(document.passages)
+        return outcomes
+
+    async def _put_one(self, collection: str, made: Made, document: Incoming, told: Told | None) -> Outcome:
         async with self._writing[collection, document.tenant, document.document]:
             try:
                 return await self._put(await self._collections.to_write(collection, made, document), document, told)
@@ -202,7 +212,7 @@ class ServerStore:
 
     # ---- points
 
-    async def _put(self, known: Known, document: Incoming, told: Told | None) -> Literal["added", "replaced"]:
+    async def _put(self, known: Known, document: Incoming, told: Told | None) -> Outcome:
         version, name, language = str(uuid.uuid4()), known.name, known.made.language
         ids = [passage_id(version, ordinal) for ordinal in range(len(document.passages))]
         record = record_point(document, version)
@@ -313,6 +323,10 @@ class ServerStore:
 
     async def _delete(self, name: str, selector: Any) -> None:
         await self._link.write(lambda client: client.delete(name, selector))
+
+
+def _tell(told: Told, before: int, total: int, done: int, _of: int) -> None:
+    told(before + done, total)
 
 
 def _listed(stored: Stored) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 from handlers.kb.language import ANALYSER
-from host.errors import ConfigError, NotPermitted
+from host.errors import ConfigError, NotPermitted, StorageError
 from host.types.fields import Fields, Scalar
 from host.types.filters import Filter, dumped, loaded
 
@@ -21,6 +21,7 @@ POOL = 80  # passages of each ranking that are fused, at least
 _NO_FIELDS: Fields = {}
 
 Told = Callable[[int, int], None]  # passages stored, of how many
+Outcome = Literal["added", "replaced"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,11 +153,11 @@ class VectorStore(Protocol):
     """Raises StorageError when it cannot store or read, ConfigError when a collection was made with something else."""
 
     async def put(
-        self, collection: str, made: Made, document: Incoming, /, *, reserve_bytes: int = 0, told: Told | None = None
-    ) -> Literal["added", "replaced"]:
-        """Store a document, in place of the one of the same id and tenant. Searches see the old one or the new one,
-        never a part, whatever happens meanwhile. Raises StorageError when less than `reserve_bytes` of disk
-        would remain free."""
+        self, collection: str, made: Made, /, *documents: Incoming, reserve_bytes: int = 0, told: Told | None = None
+    ) -> list[Outcome]:
+        """Store documents, each in place of the one of the same id and tenant: many small ones together take far less time. Of
+        each document searches see the old one or the new one, never a part, whatever happens meanwhile. Raises StorageError when
+        less than `reserve_bytes` of disk would remain free; some of the documents may be stored then."""
         ...
 
     async def search(self, collection: str, made: Made, question: Question, /) -> Answer: ...
@@ -228,6 +229,13 @@ def agree(collection: str, there: Made, asked: Made) -> None:
         f"collection {collection!r} was made with {was}, and is declared with {now}",
         hint=f"declare it as it was, or make it anew from what it holds: `groundhook kb rebuild {collection}`",
     )
+
+
+def refuse_too_long(documents: Sequence[Incoming]) -> None:
+    """Raises StorageError for a document with more passages than a store can number."""
+    for document in documents:
+        if len(document.passages) > MOST_PASSAGES:
+            raise StorageError(f"document {document.document!r} has more than {MOST_PASSAGES} passages", hint="split the file")
 
 
 def refuse_without_tenant(collection: str, made: Made, tenant: str | None) -> None:

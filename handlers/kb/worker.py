@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -34,7 +35,7 @@ import portalocker
 from handlers.kb.collection import Collection
 from handlers.kb.folder import folder_of
 from handlers.kb.optimise import Optimiser
-from handlers.kb.store import Incoming, Made, Passage, Stored, plain, question_in
+from handlers.kb.store import Incoming, Made, Outcome, Passage, Stored, plain, question_in
 from host.errors import HostError, StorageError
 from host.types.filters import loaded
 from host.workers import Link
@@ -138,24 +139,25 @@ class Worker:
             self.busy -= 1
             self.asked_at = time.monotonic()
 
-    async def _put(self, link: Link, body: Any) -> str:
+    async def _put(self, link: Link, body: Any) -> list[Outcome]:
         name, made = body["collection"], Made(**body["made"])
-        document = Incoming(**{**body["document"], "passages": tuple(Passage(**raw) for raw in body["document"]["passages"])})
-        self._refuse_full_disk(document, body["reserve_bytes"])
+        documents = [_incoming(raw) for raw in body["documents"]]
+        total = self._refuse_full_disk(documents, body["reserve_bytes"])
         collection = self._collection(name)
         if collection is None:
-            collection = self._open[name] = Collection.create(self._path(name), name, made, document)
+            collection = self._open[name] = Collection.create(self._path(name), name, made, documents[0])
         collection.check(made)
         collection.declare(made.fields)
         try:
-            writing = collection.put(document)
+            writing = collection.put(*documents)
             while True:
                 done = next(writing)
                 if "ticket" in body:
-                    link.post("stored", {"ticket": body["ticket"], "done": done, "total": len(document.passages)})
+                    link.post("stored", {"ticket": body["ticket"], "done": done, "total": total})
                 await anyio.lowlevel.checkpoint()
         except StopIteration as end:
-            return str(end.value)
+            outcomes: list[Outcome] = end.value
+            return outcomes
         except StorageError:
             # After a failed write the engine's own state is unknown: read it again from the disk.
             del self._open[name]
@@ -192,16 +194,20 @@ class Worker:
                     with contextlib.suppress(StorageError):
                         one.close()
 
-    def _refuse_full_disk(self, document: Incoming, reserve: int) -> None:
+    def _refuse_full_disk(self, documents: Sequence[Incoming], reserve: int) -> int:
+        """How many passages there are to write. Raises StorageError."""
         # The engine maps its files into memory: a disk that is full would end the process in the middle of a write.
-        needed = 4 * sum(len(passage.vector) + len(passage.text.encode()) * 3 for passage in document.passages)
+        passages = [passage for document in documents for passage in document.passages]
+        needed = 4 * sum(len(passage.vector) + len(passage.text.encode()) * 3 for passage in passages)
         free = shutil.disk_usage(self._folder).free
         if free < needed + reserve:
+            names = repr(documents[0].document) + (f" and {len(documents) - 1} more" if documents[1:] else "")
             raise StorageError(
-                f"{document.document!r} was not added: {free >> 20} MB of disk are free at {str(self._folder)!r}, and adding "
+                f"not added: {names}; {free >> 20} MB of disk are free at {str(self._folder)!r}, and adding it "
                 f"needs {(needed + reserve) >> 20} MB",
                 hint="free some space; what was added before is intact",
             )
+        return len(passages)
 
     def _collection(self, name: str) -> Collection | None:
         if name not in self._open:
@@ -213,6 +219,10 @@ class Worker:
 
     def _path(self, name: str) -> Path:
         return folder_of(self._folder, name).path
+
+
+def _incoming(raw: Mapping[str, Any]) -> Incoming:
+    return Incoming(**{**raw, "passages": tuple(Passage(**one) for one in raw["passages"])})
 
 
 def _ids(documents: list[Stored]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,23 @@ def test_stopped_while_passages_are_written_the_old_version_stays(folder: Path, 
     assert seen(again) == {"old": PASSAGES}
     list(again.put(document("new")))
     assert seen(again) == {"new": PASSAGES}
+    again.close()
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_stopped_while_documents_are_written_together_none_of_them_is_there(folder: Path, batches: int) -> None:
+    many = [replace(document("new", 1), document=f"{n}.md") for n in range(BATCH)]
+    collection = opened(folder)
+    writing = collection.put(*many, document("new", 5))
+    for _ in range(batches):
+        next(writing)
+    assert seen(collection) == {"old": PASSAGES}
+    collection.close()
+    again = opened(folder)
+    assert seen(again) == {"old": PASSAGES}
+    assert [one.document for one in again.stored(None)] == ["a.md"]
+    list(again.put(*many, document("new", 5)))
+    assert seen(again) == {"new": BATCH + 5}
     again.close()
 
 

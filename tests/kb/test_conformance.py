@@ -224,7 +224,7 @@ async def test_removed_documents_are_gone_and_the_last_one_takes_the_collection_
     assert not (await ask(store)).exists
     other = replace(MADE, dimensions=2)
     small = replace(document("one.md", "pears"), passages=(replace(passage(0, "pears"), vector=packed([1.0, 0.0])),))
-    assert await store.put("a", other, small) == "added"
+    assert await store.put("a", other, small) == ["added"]
     assert (await store.usage("a", None)).made == other
 
 
@@ -238,8 +238,8 @@ async def test_an_empty_document_is_stored_and_listed(store: VectorStore) -> Non
 
 
 async def test_a_replaced_document_is_there_once(store: VectorStore) -> None:
-    assert await store.put("a", MADE, document("one.md", "old pears", "old plums")) == "added"
-    assert await store.put("a", MADE, document("one.md", "new pears", version="2")) == "replaced"
+    assert await store.put("a", MADE, document("one.md", "old pears", "old plums")) == ["added"]
+    assert await store.put("a", MADE, document("one.md", "new pears", version="2")) == ["replaced"]
     assert contents(await ask(store, limit=20)) == ["new pears"]
     assert [(one.chunks, one.fingerprint) for one in (await store.usage("a", None)).documents] == [(1, "2")]
 
@@ -291,6 +291,22 @@ async def test_two_that_put_the_same_document_leave_one(where: Place, store: Vec
     await other.aclose()
     assert contents(await ask(store, filter=OneOf("document_id", ("one.md",)))) == ["pears"]
     assert len((await store.usage("a", None)).documents) == 2
+
+
+async def test_documents_put_together_are_each_there_as_if_put_alone(store: VectorStore) -> None:
+    await store.put("a", MADE, document("old.md", "old pears", "old plums"), document("kept.md", "pears"))
+    many = [document(f"{n}.md", f"pears {n}") for n in range(100)]
+    together = [document("old.md", "new pears", version="2"), document("none.md"), long("1"), *many, document("7.md", "plums")]
+    steps: list[tuple[int, int]] = []
+    outcomes = await store.put("a", MADE, *together, told=lambda done, total: steps.append((done, total)))
+    assert outcomes == ["replaced", "added", "added", *["added"] * 100, "replaced"]
+    assert steps == sorted(steps)
+    assert steps[-1] == (LONG + 102, LONG + 102)
+    stored = {one.document: one.chunks for one in (await store.usage("a", None)).documents}
+    assert stored == {"old.md": 1, "kept.md": 1, "none.md": 0, "long.md": LONG, **{f"{n}.md": 1 for n in range(100)}}
+    everything = contents(await ask(store, "x", limit=1000))
+    expected = ["new pears", "pears", *(f"1 {n}" for n in range(LONG)), *(f"pears {n}" for n in range(100) if n != 7), "plums"]
+    assert sorted(everything) == sorted(expected)
 
 
 async def test_documents_put_at_the_same_time_make_one_collection(store: VectorStore) -> None:

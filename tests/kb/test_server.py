@@ -84,7 +84,7 @@ async def test_a_wrong_key_is_refused_in_these_words(tmp_path: Path) -> None:
                 await store.put("docs", MADE, document())
         assert len(server.asked) == 1
         async with at(server.url, api_key="right") as store:
-            assert await store.put("docs", MADE, document()) == "added"
+            assert await store.put("docs", MADE, document()) == ["added"]
 
 
 async def test_a_server_that_is_not_there_is_said_so(server: Qdrant) -> None:
@@ -158,7 +158,7 @@ async def test_a_put_into_a_collection_that_was_removed_makes_it_again(server: Q
     async with at(server.url) as one, at(server.url) as other:
         await one.put("docs", MADE, document())
         await other.remove("docs", None, None)
-        assert await one.put("docs", MADE, document("two.md")) == "added"
+        assert await one.put("docs", MADE, document("two.md")) == ["added"]
         assert [hit.document for hit in (await ask(other)).hits] == ["two.md"]
 
 
@@ -222,7 +222,7 @@ def secure(tmp_path: Path) -> Iterator[tuple[str, str]]:
 async def test_a_private_certificate_is_trusted_when_its_authority_is_named(secure: tuple[str, str]) -> None:
     url, authority = secure
     async with at(url, api_key="k", ca_file=authority) as store:
-        assert await store.put("docs", MADE, document()) == "added"
+        assert await store.put("docs", MADE, document()) == ["added"]
     async with at(url, api_key="k") as store:
         with pytest.raises(StorageError, match=r"cannot be trusted.*qdrant\.ca_file"):
             await ask(store)

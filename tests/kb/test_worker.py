@@ -86,7 +86,7 @@ async def test_a_worker_killed_in_the_middle_of_a_document_shows_one_version_who
         with anyio.CancelScope() as stopped:
             await kb.put("docs", MADE, document("new"), told=told)
         assert await versions(kb) in ({"old"}, {"new"})
-        assert await kb.put("docs", MADE, document("new")) == "replaced"
+        assert await kb.put("docs", MADE, document("new")) == ["replaced"]
         assert await versions(kb) == {"new"}
         assert [stored.chunks for stored in (await kb.usage("docs", None)).documents] == [LONG]
 
@@ -100,7 +100,7 @@ async def test_a_put_whose_worker_is_killed_is_done_by_the_next(state: Path) -> 
             kill(state)
 
     async with client(state) as kb:
-        assert await kb.put("docs", MADE, document("new"), told=told) == "added"
+        assert await kb.put("docs", MADE, document("new"), told=told) == ["added"]
         assert await versions(kb) == {"new"}
         assert worker_of(state).pid not in killed
 

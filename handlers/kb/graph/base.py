@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import anyio
@@ -23,7 +23,7 @@ from handlers.kb.graph.extract import Extraction
 from handlers.kb.graph.file import GraphFile, Piece
 from handlers.kb.graph.names import key_of
 from handlers.kb.graph.rules import names_in
-from handlers.kb.store import Answer, Hit, Incoming, Made, Question, Stored, Told, Usage, VectorStore
+from handlers.kb.store import Answer, Hit, Incoming, Made, Outcome, Question, Stored, Told, Usage, VectorStore
 from host.types.fields import Scalar
 from host.types.filters import DOCUMENT, Both, Filter, OneOf
 from host.types.search import GraphNode
@@ -158,12 +158,25 @@ class Graphed:
         self._names: dict[tuple[str, str], dict[str, tuple[str, str]]] = {}
 
     async def put(
-        self, collection: str, made: Made, document: Incoming, /, *, reserve_bytes: int = 0, told: Told | None = None
-    ) -> Literal["added", "replaced"]:
+        self, collection: str, made: Made, /, *documents: Incoming, reserve_bytes: int = 0, told: Told | None = None
+    ) -> list[Outcome]:
         extraction = self._extractions.get(collection)
         if extraction is None:
-            return await self._store.put(collection, made, document, reserve_bytes=reserve_bytes, told=told)
-        file, version = self._graphs.file(collection), _version(document.fingerprint, extraction)
+            return await self._store.put(collection, made, *documents, reserve_bytes=reserve_bytes, told=told)
+        file = self._graphs.file(collection)
+        entered = [(document, await self._enter(file, collection, document, extraction)) for document in documents]
+        outcomes = await self._store.put(collection, made, *documents, reserve_bytes=reserve_bytes, told=told)
+
+        def retire() -> None:
+            for document, version in entered:
+                file.retire(document.tenant, document.document, keep=version)
+
+        await anyio.to_thread.run_sync(retire)
+        return outcomes
+
+    async def _enter(self, file: GraphFile, collection: str, document: Incoming, extraction: Extraction) -> str:
+        """Put what a document says into the graph → the version that it is."""
+        version = _version(document.fingerprint, extraction)
         names = await self._names_known(collection, document.tenant)
         texts = [passage.content for passage in document.passages]
         found = await extraction.extract(texts, document.title, names)
@@ -173,9 +186,7 @@ class Graphed:
             for ordinal, (passage, extracted) in enumerate(zip(document.passages, found, strict=True))
         ]
         await anyio.to_thread.run_sync(file.enter, document.tenant, document.document, version, document.title, pieces)
-        outcome = await self._store.put(collection, made, document, reserve_bytes=reserve_bytes, told=told)
-        await anyio.to_thread.run_sync(lambda: file.retire(document.tenant, document.document, keep=version))
-        return outcome
+        return version
 
     async def _names_known(self, collection: str, tenant: str) -> dict[str, tuple[str, str]]:
         """What the tenant's documents are about, those of this add with them: read once, since each of many documents asks."""
