@@ -27,7 +27,7 @@ import Stemmer
 from handlers.kb.language import SCRIPTS, filling_words, normalised, script_of, stemmers
 
 _USUAL_HEADINGS = 60  # characters of a passage's headings
-_RUN, _CHARACTER, _KINDS = 1, 2, 3  # the low bits of an index: of a token that stands beside others; 0 of others
+_RUN, _CHARACTER, _CODE, _KIND = 1, 2, 3, 3  # what the low bits of an index say of its token; 0 of a word
 _MARKS = {"#": _RUN, "=": _CHARACTER}
 
 # Letters and digits, and the marks within words that \w leaves out: Latin to Cyrillic, Arabic, the scripts of India, Thai, Lao,
@@ -46,6 +46,7 @@ _QUOTED = re.compile("(?<=[א-ת])[\"'’׳״](?=[א-ת])")  # within Hebrew acr
 _ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")  # short vowels, and the stretching of words
 _CHARACTERS = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")  # of Chinese, which mean something alone
 _JOINS_CODES = re.compile("[0-9_./:@#+]")
+_LIKE_CODES = re.compile(r"\d.*\D|\D.*\d|[_./:@#+]")
 _LONGEST = 48  # characters of a chunk worth remembering
 _REMEMBERED = 1 << 16
 
@@ -127,11 +128,11 @@ class _Cutter:
 
     def weight(self, index: int, weights: Weights) -> float:
         """Of a token of a question."""
-        beside = {_RUN: weights.run, _CHARACTER: weights.character}.get(index & _KINDS, 1.0)
+        beside = {_RUN: weights.run, _CHARACTER: weights.character}.get(index & _KIND, 1.0)
         return beside * (weights.filling if index in self._filling else 1.0)
 
     def _indices(self, chunk: str) -> tuple[int, ...]:
-        return tuple(crc32(token.encode()) & ~_KINDS | _MARKS.get(token[0], 0) for token in self.tokens(chunk))
+        return tuple(crc32(token.encode()) & ~_KIND | _kind(token) for token in self.tokens(chunk))
 
     def tokens(self, chunk: str) -> list[str]:
         chunk = _ARABIC_MARKS.sub("", _QUOTED.sub("", chunk))
@@ -154,6 +155,15 @@ class _Cutter:
         yield folded(stemmer.stemWord(word) if stemmer else word)
         if script in self._runs:
             yield from (f"#{run}" for run in runs(f"_{folded(word)}_", self._runs[script]))
+
+
+def _kind(token: str) -> int:
+    return _MARKS.get(token[0]) or (_CODE if _LIKE_CODES.search(token) else 0)
+
+
+def is_code(index: int) -> bool:
+    """Whether an index is that of an exact code: letters with digits, or parts that a sign joins."""
+    return index & _KIND == _CODE
 
 
 @lru_cache(maxsize=8)

@@ -16,10 +16,10 @@ import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from handlers.kb.analyse import Sparse
+from handlers.kb.analyse import Sparse, is_code
 
 LOOKED_AT = 3  # passages that match best, in which a question's words are looked for
-_ENOUGH = 0.5  # share of a question's words that one passage has when words count in full
+_NAMES, _ENOUGH = 0.25, 0.5  # shares of a question's words: up to the one they count nothing, from the other on in full
 _STEP = 1e-6  # least distance between the scores of two neighbours
 
 
@@ -28,16 +28,21 @@ def fuse(
 ) -> list[int]:
     """The ids of both rankings, best first; equal ones by id. Each ranking was cut at `limit`; `cosines` has every id; `weight`
     is that of words against vectors. Without words that tell passages apart, the order of `dense`."""
+    worth = added_up(dense, words, cosines, limit=limit, weight=weight)
+    return sorted(worth, key=worth.__getitem__, reverse=True)
+
+
+def added_up(
+    dense: Mapping[int, float], words: Mapping[int, float], cosines: Mapping[int, float], *, limit: int, weight: float
+) -> dict[int, float]:
+    """The scores that `fuse` orders by, in the order of ids."""
     # In a ranking that was cut, those with the least score are there by chance: others as good were left out.
     least = min(words.values()) if len(words) >= limit else 0.0
     matches = {id: score for id, score in words.items() if score > least}
-    if not matches:
-        return sorted(dense, key=lambda id: (-dense[id], id))
     candidates = sorted(dense.keys() | matches.keys())
     matching = [matches.get(id, least) for id in candidates]
     near, same = standing_out(list(dense.values())) or 1.0, weight * standing_out(matching)
-    worth = {id: near * cosines[id] + same * match for id, match in zip(candidates, matching, strict=True)}
-    return sorted(candidates, key=worth.__getitem__, reverse=True)
+    return {id: near * cosines[id] + same * match for id, match in zip(candidates, matching, strict=True)}
 
 
 def standing_out(scores: Sequence[float]) -> float:
@@ -55,14 +60,15 @@ def best(words: Mapping[int, float]) -> list[int]:
 
 def weight_of_words(question: Sparse, best: Iterable[Iterable[int]]) -> float:
     """What a question's words count against its vector, 0-1, by the share of them, weighed, that stands together in one passage
-    of those that match `best`, which are given by their tokens. Half is enough to count in full; below that they count with the
-    square of the share."""
-    whole = math.fsum(question.values)
-    if not whole:
-        return 0.0
+    of those that match `best`, which are given by their tokens: up to a quarter nothing, from half of them on in full. An exact
+    code in common is enough."""
     weights = dict(zip(*question, strict=True))
-    shares = [math.fsum(map(weights.__getitem__, weights.keys() & set(tokens))) / whole for tokens in best]
-    return min(1.0, max(shares, default=0.0) / _ENOUGH) ** 2
+    shared = [weights.keys() & set(tokens) for tokens in best]
+    if any(is_code(index) for tokens in shared for index in tokens):
+        return 1.0
+    whole = math.fsum(question.values)
+    share = max((math.fsum(weights[index] for index in tokens) / whole for tokens in shared if whole), default=0.0)
+    return min(1.0, max(0.0, share - _NAMES) / (_ENOUGH - _NAMES))
 
 
 def descending(similarities: Sequence[float]) -> list[float]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.analyse import Sparse
+from handlers.kb.analyse import Analyser, Sparse
 from handlers.kb.fusion import best, descending, fuse, weight_of_words
 
 SCORES = st.dictionaries(st.integers(0, 30), st.floats(0.1, 9.0), max_size=20)
@@ -67,13 +67,14 @@ def test_the_less_words_count_the_lower_stands_what_only_they_speak_for(
     assert fuse(dense, words, cosines, limit=100, weight=weight).index(99) >= in_full.index(99)
 
 
-QUESTION = st.dictionaries(st.integers(0, 9), st.floats(0.1, 1.0), min_size=1).map(
+INDICES = st.integers(0, 15).map(lambda number: 4 * number)  # of words
+QUESTION = st.dictionaries(INDICES, st.floats(0.1, 1.0), min_size=1).map(
     lambda weights: Sparse(sorted(weights), [weights[index] for index in sorted(weights)])
 )
-PASSAGES = st.lists(st.lists(st.integers(0, 15)), max_size=3)
+PASSAGES = st.lists(st.lists(INDICES), max_size=3)
 
 
-@given(QUESTION, PASSAGES, st.lists(st.integers(0, 15)))
+@given(QUESTION, PASSAGES, st.lists(INDICES))
 def test_words_count_between_nothing_and_fully_and_another_passage_never_makes_it_less(
     question: Sparse, passages: list[list[int]], another: list[int]
 ) -> None:
@@ -81,7 +82,7 @@ def test_words_count_between_nothing_and_fully_and_another_passage_never_makes_i
     assert 0 <= weight <= weight_of_words(question, [*passages, another]) <= 1
 
 
-@given(QUESTION, PASSAGES, st.lists(st.integers(0, 15)))
+@given(QUESTION, PASSAGES, st.lists(INDICES))
 def test_one_more_word_of_the_question_in_a_passage_never_makes_words_count_less(
     question: Sparse, passages: list[list[int]], some: list[int]
 ) -> None:
@@ -94,13 +95,21 @@ def test_words_count_in_full_when_one_passage_has_all_and_nothing_when_none_has_
     question: Sparse, passages: list[list[int]]
 ) -> None:
     assert weight_of_words(question, [*passages, question.indices]) == 1
-    assert weight_of_words(question, [[20, 21], []]) == 0
+    assert weight_of_words(question, [[400, 404], []]) == 0
 
 
 def test_a_name_in_common_counts_little_beside_a_question_in_other_words() -> None:
-    question = Sparse([1, 2, 3, 4, 5], [1.0, 1.0, 1.0, 1.0, 1.0])
-    assert weight_of_words(question, [[1, 30], [2, 31]]) < 0.2  # each has one, but none of them has two
-    assert weight_of_words(question, [[1, 2, 3, 30]]) == 1
+    question = Sparse([4, 8, 12, 16, 20], [1.0, 1.0, 1.0, 1.0, 1.0])
+    assert weight_of_words(question, [[4, 30], [8, 31]]) == 0  # each has one, but none of them has two
+    assert 0 < weight_of_words(question, [[4, 8, 30]]) < 1
+    assert weight_of_words(question, [[4, 8, 12, 30]]) == 1
+
+
+def test_an_exact_code_in_common_is_enough_for_words_to_count_in_full() -> None:
+    analyser = Analyser("english", 50.0)
+    question = analyser.question("Was bedeutet die Meldung E-4012 beim Starten der Maschine?")
+    assert weight_of_words(question, [analyser.document("E-4012: the motor is too hot").indices]) == 1
+    assert weight_of_words(question, [analyser.document("E-4013: the motor is stuck").indices]) < 0.5
 
 
 @given(SCORES)
