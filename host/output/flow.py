@@ -14,15 +14,50 @@ from typing import TypeAlias
 # C0 without tab and line feed, DEL, C1; the overrides of writing direction, with which a title could rewrite its line; halves of
 # surrogate pairs, which cannot be encoded.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a\u202b\u202d\u202e\ud800-\udfff]")
+_POP = "\u2069"
+_ISOLATE = re.compile("[\u2066-\u2069]")
+_ISOLATING = re.compile("[\u2066-\u2069\n]")
 
 Styled: TypeAlias = tuple[str, str]  # text, style
 Measure = Callable[[str], int]  # characters → cells of the terminal
 
 
 def visible(text: str) -> str:
-    """The text with control characters written out (`\\x1b`), so that none reaches the terminal. Tabs, line feeds and
-    \\r\\n stay."""
-    return _UNSAFE.sub(_written_out, text.replace("\r\n", "\n"))
+    """The text with control characters written out (`\\x1b`), so that none reaches the terminal, and with every isolate closed.
+    Tabs, line feeds and \\r\\n stay."""
+    isolates = Isolates()
+    return isolates.feed(text) + isolates.end()
+
+
+class Isolates:
+    """Text that arrives in pieces, made visible. Isolates of writing direction (U+2066 to U+2069) are what right-to-left text has
+    to set
+    names and numbers apart with; one that is left open would turn what is written behind it around, so each ends with its line
+    at the latest, and an end without a beginning is left out."""
+
+    def __init__(self) -> None:
+        self._open = 0
+
+    def feed(self, text: str) -> str:
+        text = _UNSAFE.sub(_written_out, text.replace("\r\n", "\n"))
+        return _ISOLATING.sub(self._balanced, text) if self._open or _ISOLATE.search(text) else text
+
+    def end(self) -> str:
+        """What closes those that are open."""
+        open_, self._open = self._open, 0
+        return _POP * open_
+
+    def _balanced(self, match: re.Match[str]) -> str:
+        sign = match[0]
+        if sign == "\n":
+            return self.end() + sign
+        if sign != _POP:
+            self._open += 1
+            return sign
+        if not self._open:
+            return ""
+        self._open -= 1
+        return sign
 
 
 def one_line(text: str) -> str:

@@ -18,7 +18,7 @@ from rich.style import Style
 from rich.text import Text as Styled
 from rich.tree import Tree
 
-from host.output.flow import Flow, one_line, visible
+from host.output.flow import Flow, Isolates, one_line, visible
 from host.output.messages import Messages, spoken, step
 from host.types.events import (
     CitationSeen,
@@ -76,6 +76,7 @@ class Terminal:
         self._err = err
         self._trace = trace
         self._flow = Flow(out.width if out.is_terminal else 0, cell_len)
+        self._isolates = Isolates()  # of what the flow is fed
         self._symbols = SYMBOLS if out.encoding.startswith("utf") else PLAIN_SYMBOLS
         self._section: Section | None = None
         self._written = False
@@ -175,7 +176,7 @@ class Terminal:
     def _write(self, text: str, citation: CitationSeen | None = None) -> None:
         url = citation.item.url if citation and citation.item else ""
         style = citation.verdict + " " + url if citation else ""
-        self._put(self._flow.feed(visible(text), style))
+        self._put(self._flow.feed(self._isolates.feed(text), style))
 
     def _put(self, pieces: Iterable[tuple[str, str]]) -> None:
         text = Styled()
@@ -189,7 +190,10 @@ class Terminal:
         """Write what is held back of the answer and leave its line."""
         self._write(self._held)
         self._held = ""
-        self._put([*self._flow.end(), ("\n", "")])
+        self._put_end()
+
+    def _put_end(self) -> None:
+        self._put([*self._flow.feed(self._isolates.end()), *self._flow.end(), ("\n", "")])
 
     # ---- what hooks send
 
@@ -204,14 +208,14 @@ class Terminal:
                 self._stop_speaking()
             self._enter("message")
             self._speaking = event.message_id
-            self._put(self._flow.feed(visible(text)))
+            self._put(self._flow.feed(self._isolates.feed(text)))
         if after is not None and after.ended and self._speaking == event.message_id:
             self._stop_speaking()
 
     def _stop_speaking(self) -> None:
         if self._speaking:
             self._speaking = ""
-            self._put([*self._flow.end(), ("\n", "")])
+            self._put_end()
 
     # ---- the end
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from host.output.flow import Flow, one_line, visible
+from host.output.flow import Flow, Isolates, one_line, visible
 
 WORDS = st.text(alphabet="ab \n\t你好é", max_size=200)
 
@@ -33,6 +33,30 @@ def test_an_escape_sequence_is_written_out() -> None:
 @given(st.text())
 def test_text_that_is_visible_stays_as_it_is(text: str) -> None:
     assert visible(visible(text)) == visible(text)
+
+
+DIRECTED = st.text(alphabet="ab\n\u2066\u2067\u2068\u2069א", max_size=60)
+
+
+def open_at_ends(text: str) -> list[int]:
+    """How many isolates are open where each line ends; below 0 for an end without a beginning."""
+    return [sum({"\u2069": -1}.get(sign, 1) for sign in line if "\u2066" <= sign <= "\u2069") for line in text.split("\n")]
+
+
+def test_isolates_that_are_closed_stay_and_others_end_with_their_line() -> None:
+    assert visible("a \u2067שלום\u2069 b") == "a \u2067שלום\u2069 b"
+    assert visible("a \u2067b\nc\u2069") == "a \u2067b\u2069\nc"
+    assert one_line("\u2068title") == "\u2068title\u2069"
+
+
+@given(DIRECTED, st.lists(st.integers(0, 60)))
+def test_no_isolate_reaches_beyond_its_line_however_the_text_arrives(text: str, cuts: list[int]) -> None:
+    at = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
+    isolates = Isolates()
+    shown = "".join(isolates.feed(text[start:stop]) for start, stop in pairwise(at)) + isolates.end()
+    assert shown == visible(text)
+    assert set(open_at_ends(shown)) == {0}
+    assert min(open_at_ends("".join(f"{line[:n]}\n" for line in shown.split("\n") for n in range(len(line) + 1)))) == 0
 
 
 @given(st.text())
