@@ -1,6 +1,7 @@
 """The knowledge base as one object: search it, read a document, add, list and remove.
 
-`open_kb` starts nothing and loads nothing; the worker process and the embedding models come with the first request.
+`open_kb` starts nothing and loads nothing; the worker process and the embedding models come with the first request, and what
+reads and cuts documents is imported when some are added: most processes only search.
 """
 
 from __future__ import annotations
@@ -15,16 +16,13 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 import anyio
 
 from handlers.kb.client import KBClient
+from handlers.kb.declared import made_with, tenant_of
 from handlers.kb.embed import Closes, EmbedderFactory, HashEmbedder
 from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from handlers.kb.graph.base import Graphed, Graphs
-from handlers.kb.graph.extract import Extraction
 from handlers.kb.handler import KBHandler
-from handlers.kb.ingest import Ingestion, Wanted, made_with, tenant_of
 from handlers.kb.language import known_language
-from handlers.kb.report import AddReport, Progress
 from handlers.kb.store import Made, Stored, VectorStore, agree
-from handlers.kb.transfer import Moved, Transfer, Transferred
 from host.config.schema import KBStorageSettings, QdrantSettings
 from host.errors import ConfigError, HostError, UnknownName, UsageError
 from host.ports import Delegates, Embedder, Found, Nobody, Scope
@@ -33,7 +31,10 @@ from host.types.search import SearchRequest
 from host.types.specs import CollectionSpec, EmbeddingSpec
 
 if TYPE_CHECKING:
+    from handlers.kb.graph.extract import Extraction
+    from handlers.kb.report import AddReport, Progress
     from handlers.kb.server import ServerStore
+    from handlers.kb.transfer import Moved, Transfer, Transferred
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +76,6 @@ class KnowledgeBase:
         self._cache = cache
         self._handler = KBHandler(store, collections, self._embedder, graphs)
         self._reserve_bytes = storage.reserve_mb << 20
-        self._transfer = Transfer(store, reserve_bytes=self._reserve_bytes)
 
     def with_collections(self, collections: Mapping[str, CollectionSpec]) -> KnowledgeBase:
         """The same storage and the same models behind other declarations."""
@@ -105,9 +105,11 @@ class KnowledgeBase:
         folders and files and is gone from there is removed, unless nothing of it is left (`prune`: even then, or never).
         `delegates` reach the assistant or the tool that names entities, where the collection has one. Raises UsageError,
         ConfigError and StorageError; what is wrong with a file is in the report."""
+        from handlers.kb.ingest import Ingestion, Wanted
+
         spec = self._spec(collection)
         embedder = self._embedder(spec)
-        extraction = Extraction(spec=spec.entities, language=spec.analyser.language, delegates=delegates or Nobody())
+        extraction = _extraction(spec, delegates or Nobody())
         ingestion = Ingestion(self._graphed(spec, extraction), reserve_bytes=self._reserve_bytes)
         wanted = Wanted(paths=paths, tenant=tenant, feed=feed, prune=prune)
         report = await ingestion.add(spec, embedder, self._made(spec, embedder), wanted, progress)
@@ -152,19 +154,18 @@ class KnowledgeBase:
         when it is empty."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
-        return await self._transfer.rebuild(spec.id, self._made(spec, embedder), embedder, progress)
+        return await self._transfer(self._store).rebuild(spec.id, self._made(spec, embedder), embedder, progress)
 
     async def export(self, collection: str, out: IO[str], *, progress: Moved | None = None) -> Transferred:
         """Write a collection, of all tenants, to a file that `load` reads, wherever that collection is kept."""
-        return await self._transfer.export(self._spec(collection).id, out, progress)
+        return await self._transfer(self._store).export(self._spec(collection).id, out, progress)
 
     async def load(self, collection: str, file: IO[str], *, embed: bool = False, progress: Moved | None = None) -> Transferred:
         """Add what `export` wrote; `embed`: with new vectors. Raises ConfigError when the vectors are of another model than is
         declared, UsageError and StorageError for a file that is not one or not whole."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
-        extraction = Extraction(spec=spec.entities, language=spec.analyser.language, delegates=Nobody())
-        transfer = Transfer(self._graphed(spec, extraction), reserve_bytes=self._reserve_bytes)
+        transfer = self._transfer(self._graphed(spec, _extraction(spec, Nobody())))
         return await transfer.load(spec.id, self._made(spec, embedder), embedder, file, progress, embed=embed)
 
     async def outdated(self) -> Sequence[HostError]:
@@ -199,6 +200,11 @@ class KnowledgeBase:
                 if not isinstance(self._store, KBClient):
                     break  # a server that does not answer for one will not for the next
         return tuple(found.values())
+
+    def _transfer(self, store: VectorStore) -> Transfer:
+        from handlers.kb.transfer import Transfer
+
+        return Transfer(store, reserve_bytes=self._reserve_bytes)
 
     def _graphed(self, spec: CollectionSpec, extraction: Extraction) -> Graphed:
         """The store, keeping the collection's graph in step where it has one."""
@@ -244,6 +250,12 @@ class KnowledgeBase:
         for embedder in self._embedders.values():
             if isinstance(embedder, Closes):
                 await embedder.aclose()
+
+
+def _extraction(spec: CollectionSpec, delegates: Delegates) -> Extraction:
+    from handlers.kb.graph.extract import Extraction
+
+    return Extraction(spec=spec.entities, language=spec.analyser.language, delegates=delegates)
 
 
 @asynccontextmanager

@@ -18,43 +18,16 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from handlers.kb.declared import tenant_of
 from handlers.kb.making import Cut, Loaded, Making, address, cut_up, prepared
 from handlers.kb.pruning import Pruning
 from handlers.kb.reading.columns import Columns
 from handlers.kb.report import AddReport, Meter, Progress, Tally
 from handlers.kb.sources import Item, Seen, Supply, found
 from handlers.kb.store import Incoming, Made, Outcome, Stored, VectorStore, agree
-from host.errors import HostError, IngestError, UsageError
+from host.errors import HostError, IngestError
 from host.ports import Embedder
 from host.types.specs import CollectionSpec
-
-
-def made_with(spec: CollectionSpec, embedder: Embedder, language: str) -> Made:
-    """What a store compares with what the collection was made with."""
-    return Made(
-        provider=embedder.provider,
-        model=embedder.model,
-        dimensions=embedder.dimensions,
-        language=language,
-        tenanted=bool(spec.tenant_field),
-        fields=spec.types,
-        **spec.storage.model_dump(),
-    )
-
-
-def tenant_of(spec: CollectionSpec, tenant: str) -> str:
-    """The tenant that documents of a collection are stored for. Raises UsageError when the collection has tenants and none is
-    named, and when it has none and one is: the documents would be everybody's."""
-    if spec.tenant_field and not tenant:
-        raise UsageError(
-            f"collection {spec.id!r} keeps its tenants apart, and no tenant was named", hint="name one with --tenant"
-        )
-    if tenant and not spec.tenant_field:
-        raise UsageError(
-            f"collection {spec.id!r} has no tenants: what is added for {tenant!r} would be seen by all",
-            hint="declare `tenant_field` in its .kb.yao, or leave out --tenant",
-        )
-    return tenant
 
 
 @dataclass(frozen=True, kw_only=True)

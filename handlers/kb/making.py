@@ -17,6 +17,7 @@ import anyio.to_thread
 from handlers.kb.chunk import Chunk, chunks
 from handlers.kb.embed import CountsTokens, estimated_tokens, in_context
 from handlers.kb.payload import fields_of
+from handlers.kb.points import HEADINGS
 from handlers.kb.reading.document import Document
 from handlers.kb.reading.files import read
 from handlers.kb.sources import FEED, Item
@@ -29,7 +30,6 @@ from host.types.specs import CollectionSpec
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
-HEADINGS = " › "
 _FORMAT = b"2"  # raised when reading or cutting changes, so that documents are made anew
 _TOGETHER = 16  # texts embedded between two words to whoever watches
 _SHOWN = ("title", "url")  # what front matter may say beside declared fields

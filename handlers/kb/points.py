@@ -14,6 +14,7 @@ from host.types.fields import Fields, Scalar
 from host.types.filters import DOCUMENT
 
 DENSE, WORDS = "dense", "bm25"  # the two vectors of a point
+HEADINGS = " › "  # between the headings that a passage stands under
 FIRST = "first"  # of the payload: the first passage of its document
 _PRIOR_LENGTH, _PRIOR_PASSAGES = 700, 32  # the mean length before a collection has one of its own
 _AS_THEY_ARE = ("passage", "content", "heading", "page", "start", "end")

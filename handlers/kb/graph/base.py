@@ -19,7 +19,6 @@ from urllib.parse import quote
 import anyio
 import anyio.to_thread
 
-from handlers.kb.graph.extract import Extraction
 from handlers.kb.graph.file import GraphFile, Piece
 from handlers.kb.graph.names import key_of
 from handlers.kb.graph.rules import names_in
@@ -30,6 +29,7 @@ from host.types.search import GraphNode
 from host.types.specs import CollectionSpec
 
 if TYPE_CHECKING:
+    from handlers.kb.graph.extract import Extraction
     from handlers.kb.graph.walk import Graph
 
 _RULES = "1"  # raised when the rules change, so that graphs are made anew

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from typing import TYPE_CHECKING
 
 from handlers.kb.reading.document import Block, Document, Kind
 from handlers.kb.reading.front_matter import front_matter
 from handlers.kb.reading.text import decoded, paragraphs, stem
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 _KINDS: Mapping[str, Kind] = {
     "paragraph_open": "paragraph",
@@ -45,6 +46,8 @@ def markdown_blocks(text: str, begin: int) -> tuple[Block, ...]:
     for line in text[begin:].split("\n"):
         starts.append(starts[-1] + len(line) + 1)
     starts[-1] = len(text)
+    from markdown_it import MarkdownIt  # a host that reads no documents does without
+
     tokens = MarkdownIt("commonmark").enable("table").parse(text[begin:])
     blocks: list[Block] = []
     reached = begin
