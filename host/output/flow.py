@@ -30,10 +30,9 @@ def visible(text: str) -> str:
 
 
 class Isolates:
-    """Text that arrives in pieces, made visible. Isolates of writing direction (U+2066 to U+2069) are what right-to-left text has
-    to set
-    names and numbers apart with; one that is left open would turn what is written behind it around, so each ends with its line
-    at the latest, and an end without a beginning is left out."""
+    """Text that arrives in pieces, made visible. With isolates of writing direction (U+2066 to U+2069) right-to-left text sets names
+    and numbers apart; one that is left open would turn what is written behind it around. So each ends with its line at the
+    latest, and an end without a beginning is left out."""
 
     def __init__(self) -> None:
         self._open = 0
