@@ -30,8 +30,8 @@ def visible(text: str) -> str:
 
 
 class Isolates:
-    """Text that arrives in pieces, made visible. With isolates of writing direction (U+2066 to U+2069) right-to-left text sets names
-    and numbers apart; one that is left open would turn what is written behind it around. So each ends with its line at the
+    """Text that arrives in pieces, made visible. Right-to-left text sets names and numbers apart with isolates of direction
+    (U+2066 to U+2069); one that is left open would turn what is written behind it around. So each ends with its line at the
     latest, and an end without a beginning is left out."""
 
     def __init__(self) -> None:
