@@ -178,6 +178,11 @@ class Cursor:
             parts.append(between + self.typed[i].text)
         return "".join(parts)
 
+    def act(self, i: int) -> str | None:
+        """The relation to many records of which a word says that there are some: "ordered" of a customer's orders."""
+        word = self.tokens[i].norm if i < len(self.tokens) and self.tokens[i].kind == "word" else ""
+        return self.lexicon.acts.get(self.lexicon.vocabulary.root(word)) if word and not self.at(i)[0] else None
+
     # ---- numbers
 
     def number(self, i: int) -> tuple[float, bool, int] | None:

@@ -34,7 +34,8 @@ class Offer:
 class Lexicon:
     """Phrases and their meanings for one model. `exact` is looked up with the words as they are, `stems` without their plural
     endings, `roots` without the endings of any form; `longest` says how many words the phrases beginning with a word have;
-    `words` are those that a misspelt word may have meant; `parts` the words of names, and the fields that have such a name."""
+    `words` are those that a misspelt word may have meant; `parts` the words of names, and the fields that have such a name;
+    `acts` the roots of what records of a relation to many are called ("order" for "ordered"), and that relation."""
 
     schema: Schema
     vocabulary: Vocabulary
@@ -45,6 +46,7 @@ class Lexicon:
     words: list[str] = field(default_factory=list)
     parts: dict[str, list[Field]] = field(default_factory=dict)
     longest: dict[str, int] = field(default_factory=dict)
+    acts: dict[str, str] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
     _roots: set[str] = field(default_factory=set)
 
@@ -72,6 +74,13 @@ class Lexicon:
         """The model's number field of a kind; the words of a kind are listed best first. `relation`: of that one."""
         found = self._of_kind(kind, ("integer", "number"), relation)
         return found[0] if found else None
+
+    def numbers_of_kind(self, kind: str) -> list[Field]:
+        return self._of_kind(kind, ("integer", "number"), "")
+
+    def speaks_of(self, candidate: Field, words: Iterable[str]) -> bool:
+        """Whether one of these words is in its name, label or comment."""
+        return not self._words_of(candidate).isdisjoint(" ".join(phrase_of(word)) for word in words)
 
     def texts_of_kind(self, kind: str) -> list[Field]:
         return self._of_kind(kind, ("text",), "")
@@ -203,7 +212,11 @@ def lexicon(offer: Offer, words: Vocabulary, others: Iterable[Schema]) -> Lexico
         reference = RelationRef(relation, replace(title, name=f"{relation}.{title.name}") if title else None)
         for name in (relation.replace("_", " "), *related.schema.names):
             made.add(phrase_of(name), reference, plural=True)
+            if schema.relations[relation].many and len(phrase_of(name)) == 1:
+                made.acts[words.root(phrase_of(name)[0])] = relation
         _add_model(made, related, f"{relation}.")
+    _add_synonyms(made)
+    _add_heads(made, schema)
     near = {related.schema.id for related in offer.related.values()}
     for other in others:
         for name in other.names:
@@ -242,6 +255,32 @@ def _add_field(made: Lexicon, candidate: Field) -> None:
         _add_value(made, candidate, option)
         for ending in made.vocabulary.file.adverbs:
             made.add(phrase_of(option + ending), ValueRef(candidate, option), plural=False)
+
+
+def _add_synonyms(made: Lexicon) -> None:
+    """Other names of a field, where nothing else is called so."""
+    groups = [list(map(phrase_of, group)) for group in made.vocabulary.file.synonyms]
+    for group in groups:
+        named = [meaning for phrase in group for meaning in made.exact.get(phrase, ()) if isinstance(meaning, FieldRef)]
+        for phrase in group:
+            if phrase not in made.exact:
+                for meaning in dict.fromkeys(named):
+                    made.add(phrase, meaning, plural=True)
+
+
+def _add_heads(made: Lexicon, schema: Schema) -> None:
+    """The last word of a longer name, such as "inspection" for "next inspection", where it means nothing else."""
+    heads: dict[str, list[Field]] = {}
+    for candidate in schema.visible:
+        if candidate.kind not in ("integer", "number", "date", "moment") or candidate.name == schema.key:
+            continue
+        for name in (candidate.label, *short_pieces(candidate.comment)):
+            words = [word for word in phrase_of(name) if (word,) not in made.vocabulary.phrases]
+            if len(phrase_of(name)) > 1 and words and len(words[-1]) >= SHORTEST_MEANT:
+                heads.setdefault(made.vocabulary.stem(words[-1]), []).append(candidate)
+    for word, fields in heads.items():
+        if len(set(fields)) == 1 and (word,) not in made.exact and (word,) not in made.stems:
+            made.add((word,), FieldRef(fields[0]), plural=True)
 
 
 def _add_value(made: Lexicon, candidate: Field, value: str) -> None:

@@ -58,9 +58,10 @@ class OtherModel(Meaning):
 
 @dataclass(frozen=True)
 class FigureWord(Meaning):
-    """Asks for a number over records: "how many", "average"."""
+    """Asks for a number over records: "how many", "average"; `kind`: of the fields of that kind, as "revenue" does."""
 
     function: Literal["count", "sum", "avg", "min", "max"]
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,13 @@ class Postfix(Meaning):
     """A comparison said after its number."""
 
     op: str
+
+
+@dataclass(frozen=True)
+class DatePostfix(Meaning):
+    """A comparison said after its date: "2024 or newer"."""
+
+    relation: str
 
 
 @dataclass(frozen=True)
@@ -222,6 +230,10 @@ class Old(Meaning): ...
 
 
 class Definite(Meaning): ...
+
+
+class Falls(Meaning):
+    """Between the name of a date and the time: "whose inspection is due next week"."""
 
 
 class Filler(Meaning): ...

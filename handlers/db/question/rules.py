@@ -29,7 +29,7 @@ from handlers.db.question.meanings import (
     SortBy,
     ValueRef,
 )
-from handlers.db.question.rules_field import field_led, literal, prepositioned, values
+from handlers.db.question.rules_field import field_led, lacking, literal, prepositioned, values
 from handlers.db.question.rules_figure import figure, grouped
 from handlers.db.question.rules_number import amount_led, between, compare, compared_date, date_led
 from handlers.db.question.rules_order import limit, order_words
@@ -70,6 +70,9 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
         if related := cursor.take(at, RelationRef):  # "customers without orders"
             draft.add(related[0].relation, "null")
             return related[1]
+        if act := cursor.act(at):  # "customers who never ordered"
+            draft.add(act, "null")
+            return at + 1
     if later < len(cursor.tokens) and cursor.unknown(later) and cursor.tokens[later].kind == "word":
         draft.excluded.append(later)
         return later + 1
@@ -108,7 +111,9 @@ def having(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if cursor.is_(cursor.past(named[1], Link, Filler), Compare, Postfix) or cursor.number(cursor.past(named[1], Link, Filler)):
         return None
     field = named[0].field
-    if field.nullable and "." not in field.name and field.kind != "boolean":
+    if (none := lacking(cursor, field)) is not None:
+        draft.add(field.name, "!=", none)
+    elif field.nullable and "." not in field.name and field.kind != "boolean":
         draft.add(field.name, "not null")
     elif field == cursor.lexicon.of_kind("debt") or (field.kind == "integer" and not _measure(cursor, field)):
         draft.add(field.name, ">", 0)

@@ -12,6 +12,7 @@ from handlers.db.question.meanings import (
     DateRelation,
     Direction,
     Equals,
+    Falls,
     FieldRef,
     Filler,
     Link,
@@ -22,6 +23,7 @@ from handlers.db.question.meanings import (
     ValueRef,
 )
 from handlers.db.question.rules_number import TIMES, between, compare, compared_date, date_led, postfixed
+from handlers.db.question.tokens import phrase_of
 from handlers.db.schema import Field
 from host.types.search import Where
 
@@ -115,6 +117,7 @@ def _said(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) ->
     if field.kind in TIMES and negated:
         return _unsaid(cursor, draft, field, at)
     if field.kind in TIMES:
+        at = at if cursor.is_(at, FieldRef) else cursor.past(at, Falls, Link, Filler) if cursor.is_(at, Falls) else at
         return between(cursor, draft, at, field) or date_led(cursor, draft, at, field) or compared_date(cursor, draft, at, field)
     if field.kind == "text":
         end = values(cursor, draft, at, negated, field) or values(cursor, draft, cursor.past(at, Link, Filler), negated, field)
@@ -144,6 +147,9 @@ def _alone(cursor: Cursor, draft: Draft, field: Field, after: int, at: int, nega
     if field.kind == "text" and not field.options and cursor.is_(after, Equals) and (found := literal(cursor, at)):
         draft.add(field.name, "!=" if negated else "=", found[0])
         return found[1]
+    if negated and (none := lacking(cursor, field)) and not cursor.is_(after, Link, Equals):
+        draft.add(field.name, "=", none)  # "without insurance"
+        return after
     if negated and field.nullable and not cursor.is_(after, Link, Equals):
         draft.add(field.name, "null")
         return after
@@ -151,6 +157,13 @@ def _alone(cursor: Cursor, draft: Draft, field: Field, after: int, at: int, nega
         draft.add(field.name, "=", 0)  # "no renewals"
         return after
     return None
+
+
+def lacking(cursor: Cursor, field: Field) -> str | None:
+    """The option that says that there is none: "none", "no"."""
+    phrases = cursor.lexicon.vocabulary.phrases
+    said = (option for option in field.options if any(isinstance(meaning, Not) for meaning in phrases.get(phrase_of(option), ())))
+    return next(said, None)
 
 
 def _number(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from handlers.db.question.cursor import NUMBERS, Cursor, Draft
 from handlers.db.question.meanings import (
     AskedValue,
+    Between,
+    Compare,
     Different,
     Each,
     FieldRef,
@@ -32,9 +34,16 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
     end = cursor.at(i)[1]
     if any(word.function == "count" for word in words):
         return _count(cursor, draft, end)
+    words = [word for word in words if not word.kind] or words
     function = words[0].function
+    if (earned := _of_kind(cursor, i)) is not None:
+        draft.figure(function, earned.name)  # "revenue"
+        return end
     at, model = end, None
     while cursor.is_(at, Filler, Link, FigureWord, ModelRef) and not cursor.is_(at, FieldRef):
+        if (earned := _of_kind(cursor, at)) is not None:
+            draft.figure(function, earned.name)  # "average revenue"
+            return cursor.at(at)[1]
         model = at if cursor.is_(at, ModelRef) else model  # "average order value"
         at = cursor.at(at)[1]
     named = next((one.field for one in cursor.all(at, FieldRef) if _measured(cursor, one.field, function)), None)
@@ -106,6 +115,16 @@ def _most(cursor: Cursor, draft: Draft, i: int) -> int | None:
     draft.sort(draft.aggregates[0].called, word[0].order)
     draft.limit = draft.limit or 1
     return model[1]
+
+
+def _of_kind(cursor: Cursor, i: int) -> Field | None:
+    """The field whose figure a word names by itself; a field that is called so comes first."""
+    kinds = [word.kind for word in cursor.all(i, FigureWord) if word.kind]
+    behind = cursor.past(cursor.at(i)[1], Link, Filler)
+    compared = cursor.is_(behind, Compare, Between) or cursor.number(behind) is not None  # "revenue over 500" is a condition
+    if not kinds or compared or cursor.is_(i, FieldRef) or cursor.is_(i - 1, SortBy):
+        return None
+    return cursor.lexicon.of_kind(kinds[0])
 
 
 def _measured(cursor: Cursor, field: Field, function: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from handlers.db.question import dates
@@ -15,6 +16,7 @@ from handlers.db.question.meanings import (
     BetweenAnd,
     Compare,
     Condition,
+    DatePostfix,
     DateUnit,
     DateUnitName,
     FieldRef,
@@ -22,12 +24,15 @@ from handlers.db.question.meanings import (
     Link,
     Meaning,
     ModelRef,
+    Month,
     Multiplier,
     Old,
     Or,
     OtherModel,
+    Per,
     Postfix,
     RelationRef,
+    Single,
     Superlative,
     Unit,
 )
@@ -126,9 +131,12 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> i
     behind = [reference.field for reference in cursor.all(end, FieldRef) if _tells_time(cursor, reference.field)]
     if of is None and behind and not dated(cursor, cursor.at(end)[1], year=True):
         of, end = behind[0], cursor.at(end)[1]
-    field = of or earlier or cursor.lexicon.day_field
+    field = of or earlier or _year_field(cursor, end) or cursor.lexicon.day_field
     if field is None:
         return None
+    more = cursor.take(end, DatePostfix) if relation == "during" else None
+    if more is not None:
+        relation, end = more[0].relation, more[1]
     _within(draft, field, relation, _near(cursor, field, span))
     return end
 
@@ -150,6 +158,17 @@ def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None)
     return cursor.at(end)[1] if old else end
 
 
+def _year_field(cursor: Cursor, end: int) -> Field | None:
+    """Of a year alone ("from 2024"): the number that is one, where the model has it."""
+    alone = (
+        cursor.tokens[end - 1].kind == "number"
+        and cursor.tokens[end - 1].norm.isdecimal()
+        and len(cursor.tokens[end - 1].norm) == 4
+    )
+    before = cursor.is_(end - 2, Month) or (end > 2 and cursor.tokens[end - 2].kind == "number")
+    return cursor.lexicon.of_kind("year") if alone and not before else None
+
+
 def postfixed(cursor: Cursor, i: int) -> tuple[str, int] | None:
     """A comparison behind its number: "4 or more", "$100 and above". Before another number it is that one's."""
     if postfix := cursor.take(i, Postfix):
@@ -162,6 +181,27 @@ def postfixed(cursor: Cursor, i: int) -> tuple[str, int] | None:
 
 
 def number_field(cursor: Cursor, amount: Amount, kind: str, before: Field | None = None) -> tuple[Field, int] | None:
+    """The field that a number is about, and the position after what says so: "€40 a day" is about a price for a day."""
+    found = _number_field(cursor, amount, kind, before)
+    if found is None:
+        return None
+    rated = _rated(cursor, found[1])
+    field = next((one for one in [found[0], *cursor.lexicon.numbers_of_kind("money")] if rated and rated[0](one)), None)
+    return (field, rated[1]) if rated and field is not None else found
+
+
+def _rated(cursor: Cursor, i: int) -> tuple[Callable[[Field], bool], int] | None:
+    """ "a day", "per month": whether a field is about it, and the position after it."""
+    word = i if cursor.is_(i, Per, Single) else None
+    unit = cursor.take(cursor.at(i)[1], DateUnit) if word is not None else None
+    if unit is None:
+        return None
+    said = cursor.lexicon.vocabulary.file.dates
+    words = {*said.units[unit[0].unit], *said.rates.get(unit[0].unit, ())}
+    return (lambda field: cursor.lexicon.speaks_of(field, words)), unit[1]
+
+
+def _number_field(cursor: Cursor, amount: Amount, kind: str, before: Field | None = None) -> tuple[Field, int] | None:
     """The field that a number is about: the one named behind it, that of its unit, that of the comparison, that of the
     condition `before` ("under 20 or over 1000"), or a price. None where the word behind it says that it counts something else."""
     end = amount.end
@@ -223,7 +263,9 @@ def _about(amount: Amount) -> tuple[Amount, Amount]:
 def _past_unit(cursor: Cursor, field: Field, i: int) -> int:
     """The position after the unit of a number whose field is known."""
     named = any(reference.field.name == field.name for reference in cursor.all(i, FieldRef))
-    return cursor.at(i)[1] if named or cursor.is_(i, Unit) else i
+    end = cursor.at(i)[1] if named or cursor.is_(i, Unit) else i
+    rated = _rated(cursor, end)
+    return rated[1] if rated and rated[0](field) else end
 
 
 def _near(cursor: Cursor, field: Field, span: Span) -> Span:

@@ -22,6 +22,7 @@ from handlers.db.question.meanings import (
     Compare,
     Condition,
     Contains,
+    DatePostfix,
     DateRelation,
     DateUnit,
     DayWord,
@@ -31,6 +32,7 @@ from handlers.db.question.meanings import (
     Each,
     Equals,
     Everything,
+    Falls,
     FigureWord,
     Filler,
     First,
@@ -100,6 +102,9 @@ class DateWords(Value):
     ago: Words
     with_year: Words
     old: Words
+    after_date: dict[Literal["since", "until"], Words] = {}
+    falls: Words = ()
+    rates: dict[Literal["hour", "day", "week", "month", "quarter", "year"], Words] = {}
     today: Words
     yesterday: Words
     tomorrow: Words
@@ -126,8 +131,10 @@ class LanguageFile(Value):
     prefixes: dict[str, str] = {}
     kinds: dict[str, Words]
     persons: Words = ()
+    synonyms: tuple[Words, ...] = ()
     prepositions: dict[str, Words] = {}
     figures: dict[Literal["count", "sum", "avg", "min", "max"], Words]
+    figures_of: dict[str, dict[Literal["sum"], Words]] = {}
     per: Words
     each: Words = ()
     different: Words = ()
@@ -240,6 +247,8 @@ def _yaml(path: Path) -> Mapping[str, Any]:
 
 def _entries(file: LanguageFile, connectors: Mapping[str, Words]) -> Iterator[tuple[Iterable[str], Meaning]]:
     yield from ((words, FigureWord(function)) for function, words in file.figures.items())
+    for kind, groups in file.figures_of.items():
+        yield from ((words, FigureWord(function, kind)) for function, words in groups.items())
     yield file.per, Per()
     yield file.each, Each()
     yield file.different, Different()
@@ -293,6 +302,8 @@ def _dates(dates: DateWords) -> Iterator[tuple[Iterable[str], Meaning]]:
     yield dates.past, Ahead(False)
     yield dates.ago, Ago()
     yield dates.old, Old()
+    yield from ((words, DatePostfix(relation)) for relation, words in dates.after_date.items())
+    yield dates.falls, Falls()
     yield dates.today, DayWord(0)
     yield dates.yesterday, DayWord(-1)
     yield dates.tomorrow, DayWord(1)
