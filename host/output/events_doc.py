@@ -41,9 +41,9 @@ line, UTF-8, nothing else on standard output), and what `host.stream(…)` yield
 do not know; fields are added, never renamed.
 
 A turn begins with `stream_start` and ends with `stream_end`, also when it fails: then an `error` comes before the end and the
-exit code is 1. A turn that cannot begin at all (no such assistant, a file that cannot be read) is one `error` and nothing else. A
-search that fails, a source that is slow and a reranker that gives up do not end a turn: they are `error` on `search_complete` and
-a `warning`.
+exit code of `groundhook chat` is 1 instead of 0. A turn that cannot begin at all (no such assistant, a file that cannot be read)
+is one `error` and nothing else. A search that fails, a source that is slow and a reranker that gives up do not end a turn: they
+are `error` on `search_complete` and a `warning`.
 
 Every event has these fields:
 

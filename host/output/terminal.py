@@ -298,11 +298,14 @@ def title_of(item: Item) -> str:
 
 
 def place_of(source: Item | Cited) -> str:
-    """Where a source is: its address on the web, `collection / document`, or `model / record`."""
+    """Where a source is: its address on the web, `collection / document` with the sentences of a long passage, or
+    `model / record`."""
     if source.url.startswith(("http://", "https://")):
         return one_line(source.url)
     parts = (source.collection, source.document_id) if source.type == "kb" else (source.model, source.record_id)
-    return one_line(" / ".join(str(part) for part in parts if part not in ("", None)) or source.url)
+    place = one_line(" / ".join(str(part) for part in parts if part not in ("", None)) or source.url)
+    told = source.extent.sentences if source.extent else None
+    return f"{place} (sentences {told.first}-{told.last} of {told.of})" if told else place
 
 
 def marker_style(verdict: Verdict, url: str) -> Style:
