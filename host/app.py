@@ -7,6 +7,7 @@ async with open_host("path/to/app") as host:
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -239,6 +240,10 @@ async def open_host(
         )
         turns = OpenTurns()
         stack.push_async_callback(turns.close)
+        # What an app is made of lives as long as it does: looking through it for garbage would stop all turns for 50 ms again and
+        # again.
+        stack.callback(gc.unfreeze)
+        gc.freeze()
         yield Host(app=app, machinery=machinery, kb=kb, database=database, turns=turns, providers=web.providers)
 
 
