@@ -47,7 +47,10 @@ def _record(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
     title = str(values.get(schema.title) or "") or f"{schema.name} {record_id}"
     asked = dsl.select or tuple(field.name for field in schema.visible)
     data = {name: values[name] for name in dict.fromkeys((schema.key, *asked))}
-    said = [f"{_shown_name(name, schema, schemas)}: {_shown(value)}" for name, value in data.items() if not _empty(value)]
+    # A key of another record says nothing to a reader; `data` has it.
+    keys = {relation.foreign for relation in schema.relations.values()} - {schema.key, *dsl.select}
+    told = {name: value for name, value in data.items() if not _empty(value) and name not in keys}
+    said = [f"{_shown_name(name, schema, schemas)}: {_shown(value)}" for name, value in told.items()]
     return Item(
         type="db",
         title=title,
@@ -154,6 +157,6 @@ def _described(where: Where) -> str:
 
 def _listed(value: Any) -> str:
     if not isinstance(value, (list, tuple)):
-        return _shown(plain(value))
+        return _shown(plain(value)).removesuffix(" 00:00:00")
     more = ", …" if len(value) > MOST_SHOWN else ""
-    return f"({', '.join(_shown(plain(one)) for one in value[:MOST_SHOWN])}{more})"
+    return f"({', '.join(_listed(one) for one in value[:MOST_SHOWN])}{more})"

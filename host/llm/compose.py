@@ -21,7 +21,7 @@ NOTHING = (
 def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool) -> str:
     """What the answer is, records one a line, then each source's title and its passages in the order of the source. The
     source with the best passage comes first."""
-    records = [item for item in references if item.data is not None]
+    records = [item for item in references if item.type == "db"]
     parts: list[str] = []
     if records:
         count = f"{len(records)} records" if len(records) != 1 else "1 record"
@@ -58,20 +58,20 @@ def _passage(quote: Quote) -> str:
 
 
 def record(item: Item) -> str:
-    """A database record as one line: its title, then its other fields."""
-    fields = [
-        f"{name}: {_shown(value)}"
-        for name, value in (item.data or {}).items()
-        if value is not None and value != "" and not name.startswith("__") and str(value) != item.title
-    ]
-    line = "; ".join(fields[:10])
+    """A database record as one line: its title, then what else its content says, or its fields where that is nothing."""
     title = _title(item)
-    return f"**{title}** – {line}" if title and line else f"**{title}**" if title else line
+    told = {item.title, str(item.record_id), *item.title.split(", ")}
+    fields = [f"{name}: {value}" for name, value in (item.data or {}).items() if value is not None and not name.startswith("__")]
+    for said in (item.content.splitlines(), fields):
+        if lines := [_shown(line) for line in said if told.isdisjoint((line, line.partition(": ")[2]))]:
+            line = "; ".join(lines[:10])
+            return f"**{title}** – {line}" if title else line
+    return f"**{title}**"
 
 
-def _shown(value: object) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= 80 else text[:79].rstrip() + "…"
+def _shown(value: str) -> str:
+    text = " ".join(value.split())
+    return text if len(text) <= 160 else text[:159].rstrip() + "…"
 
 
 def _title(item: Item) -> str:

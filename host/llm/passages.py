@@ -59,7 +59,7 @@ def candidates(references: Sequence[Item]) -> list[Candidate]:
     marker = _marker_like(references)
     found: list[Candidate] = []
     for index, item in enumerate(references):
-        if item.data is not None:
+        if item.type == "db":
             continue
         for place, sentence in enumerate(sentences(item.content)):
             if marker is None or not marker.search(f"{sentence.columns} {sentence.text}"):

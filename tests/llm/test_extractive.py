@@ -100,10 +100,37 @@ async def test_records_of_a_database_are_one_line_each() -> None:
         for n in range(12)
     ]
     text = await answer("phones under $100", [*rows, PARIS])
-    assert "**Phone 0** – id: 0; price: 90 #ref:r0s0" in text
+    assert "**Phone 0** – price: 90 #ref:r0s0" in text
     assert "found 12 records" in text
     assert "and 4 more" in text
     assert "__yao" not in text
+
+
+async def test_a_record_is_told_as_its_content_words_it_and_a_figure_with_what_it_was_computed_of() -> None:
+    phone = Item(
+        type="db",
+        citation_id="#ref:a1b2",
+        title="Phone",
+        content="Id: 7\nName: Phone\nIn stock: yes",
+        record_id=7,
+        data={"id": 7, "name": "Phone", "in_stock": True},
+    )
+    figure = Item(
+        type="db",
+        citation_id="#ref:c3d4",
+        title="Brand: Acme, Average Price: 5",
+        content="Brand: Acme\nAverage Price: 5\ncomputed of 2 records of Product",
+        data={"brand": "Acme", "avg_price": 5},
+    )
+    text = await answer("phones", [phone, figure])
+    assert "- **Phone** – In stock: yes #ref:a1b2\n" in text
+    assert "- **Brand: Acme, Average Price: 5** – computed of 2 records of Product #ref:c3d4" in text
+
+
+async def test_a_document_whose_collection_declares_fields_is_quoted_like_any_other() -> None:
+    text = await answer("What is the capital of Germany?", [PARIS, BERLIN.model_copy(update={"data": {"year": 1990}})])
+    assert ("Berlin is the capital of Germany. It has been so since 1990.", "#ref:a1b2") in quotes(text)
+    assert "record" not in text
 
 
 async def test_a_sentence_that_looks_like_a_citation_of_something_else_is_not_quoted() -> None:
