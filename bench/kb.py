@@ -1,16 +1,17 @@
-"""Measures the knowledge base: hybrid search with a filter at several sizes, adding, many searches at once, and real text.
+"""Measures the knowledge base: hybrid search with a filter at several sizes, many at once, and while the engine is optimised.
 
     python -m bench.kb [passages ...] [--large]
 
 Without sizes: 1,000, 10,000 and 100,000 passages; `--large` adds 300,000. Searches go through the door of a turn,
 `KnowledgeBase.search`, to the worker process and back, with the question's vector at hand; their floor is the bare engine
 in this process, asked for the same with its own fusion on a copy of the same files, the two in turns. Figures are JSON lines on
-standard output; the cost against size is a table on standard error.
+standard output; the cost against size is a table on standard error. `bench.kb_adding` measures adding.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import random
 import shutil
@@ -25,13 +26,14 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import psutil
 import qdrant_edge as engine
 
 from bench.figures import figure
 from handlers.kb.base import KnowledgeBase, open_kb
 from handlers.kb.client import KBClient
-from handlers.kb.embed import BuiltinEmbedder, EmbedderFactory
+from handlers.kb.embed import EmbedderFactory
 from handlers.kb.folder import Folder, folder_of
 from handlers.kb.store import Incoming, Made, Passage, packed
 from host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
@@ -136,6 +138,9 @@ def scope(tenant: str) -> Scope:
     )
 
 
+SCOPES = {tenant: scope(tenant) for tenant in (f"t{number}" for number in range(TENANTS))}
+
+
 @asynccontextmanager
 async def knowledge_base(state: Path, embedder: Embedder) -> Any:
     registry: Registry[EmbedderFactory] = Registry("embedding provider")
@@ -169,6 +174,7 @@ async def one_size(state: Path, passages: int) -> Cost:
         embedder.vectors = {asked.words: asked.vector for asked in questions}
         bare_added = bare_adding(state, prepared)
         figure(f"passages added, embedded before, to {passages}", added, "passages/s", bare_added, "the engine in process")
+        await while_optimising(kb, state, questions)
         await settled(state)
         shard = bare_shard(state)
         through, bare = await in_turns(kb, shard, questions)
@@ -196,6 +202,47 @@ def _arguments(process: psutil.Process) -> list[str]:
         return process.cmdline()
     except psutil.Error:
         return []
+
+
+async def while_optimising(kb: KnowledgeBase, state: Path, questions: Sequence[Asked]) -> None:
+    """A search every 20 ms for as long as the engine is optimised, if it is."""
+    lags: list[float] = []
+    times: list[float] = []
+    with anyio.move_on_after(8):
+        while not await anyio.to_thread.run_sync(optimises, state):  # noqa: ASYNC110 # another process
+            await anyio.sleep(0.2)
+
+    async def search() -> None:
+        for round in itertools.count():
+            began = time.perf_counter()
+            await ask(kb, questions[round % len(questions)])
+            times.append((time.perf_counter() - began) * 1000)
+            await anyio.sleep(0.02)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(lag, lags)
+        tasks.start_soon(search)
+        began = time.perf_counter()
+        while await anyio.to_thread.run_sync(optimises, state):  # noqa: ASYNC110 # another process
+            await anyio.sleep(0.5)
+        tasks.cancel_scope.cancel()
+    if len(times) > 100:
+        figure("event loop lag while the engine optimises, p99", quantile(lags, 0.99), "ms")
+        figure("search while the engine optimises, p95", quantile(times, 0.95), "ms")
+        figure("optimising, beside the searches", time.perf_counter() - began, "s")
+
+
+def optimises(state: Path) -> bool:
+    commands = (" ".join(_arguments(process)) for process in psutil.process_iter())
+    return any("handlers.kb.optimise" in command and str(state) in command for command in commands)
+
+
+async def lag(lags: list[float]) -> None:
+    """How much later than asked for the loop comes back, in ms."""
+    while True:
+        began = time.perf_counter()
+        await anyio.sleep(0.002)
+        lags.append((time.perf_counter() - began - 0.002) * 1000)
 
 
 async def settled(state: Path) -> None:
@@ -274,7 +321,7 @@ async def in_turns(kb: KnowledgeBase, shard: engine.EdgeShard, questions: Sequen
 
 async def ask(kb: KnowledgeBase, asked: Asked) -> None:
     request = SearchRequest(type="kb", query=asked.words, collections=("bench",), threshold=0, limit=10)
-    found = await kb.search(request, scope(asked.tenant))
+    found = await kb.search(request, SCOPES[asked.tenant])  # a turn has one at hand
     assert len(found.items) == 10
 
 
@@ -312,54 +359,6 @@ def quantile(times: Sequence[float], share: float) -> float:
     return sorted(times)[math.ceil(share * len(times)) - 1]
 
 
-# ------------------------------------------------------------------------------------------------ real text
-
-
-async def real_text(state: Path) -> None:
-    """This repository's documentation through the whole of `kb add`, and how far the event loop lags meanwhile."""
-    model = BuiltinEmbedder()
-    await model.embed_query("load it")
-    files = sorted(Path(__file__).parent.parent.glob("docs/*.md"))
-    async with knowledge_base(state, model) as kb:
-        lags: list[float] = []
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lag, lags)
-            began = time.perf_counter()
-            report = await kb.add("docs", files)
-            took = time.perf_counter() - began
-            tasks.cancel_scope.cancel()
-        assert not report.failed
-        chunks = sum(file.chunks for file in report.files)
-        again = time.perf_counter()
-        await kb.add("docs", files)
-        unchanged = len(files) / (time.perf_counter() - again)
-        client = KBClient(state, idle_s=60)
-        texts = [part.text for file in report.files for part in (await whole(client, file.document)).passages]
-        await client.aclose()
-    began = time.perf_counter()
-    await model.embed_documents(texts)
-    embedding = time.perf_counter() - began
-    figure("documents of real text added", len(files) / took, "documents/s", len(files) / embedding, "embedding their chunks")
-    figure("chunks of real text added", chunks / took, "chunks/s", chunks / embedding, "embedding them")
-    figure("share of embedding in adding real text", 100 * embedding / took, "%")
-    figure("documents added again, unchanged", unchanged, "documents/s")
-    figure("event loop lag while documents are added, p99", quantile(lags, 0.99), "ms")
-
-
-async def whole(client: KBClient, document: str) -> Incoming:
-    found = await client.whole("docs", "", document)
-    assert found is not None
-    return found
-
-
-async def lag(lags: list[float]) -> None:
-    """How much later than asked for the loop comes back, in ms."""
-    while True:
-        began = time.perf_counter()
-        await anyio.sleep(0.002)
-        lags.append((time.perf_counter() - began - 0.002) * 1000)
-
-
 async def main(sizes: Sequence[int]) -> None:
     costs = []
     with tempfile.TemporaryDirectory(prefix="groundhook-bench-", ignore_cleanup_errors=True) as folder:
@@ -367,7 +366,6 @@ async def main(sizes: Sequence[int]) -> None:
             state = Path(folder) / str(passages)
             costs.append(await one_size(state, passages))
             shutil.rmtree(state, ignore_errors=True)
-        await real_text(Path(folder) / "text")
     print(
         f"{'passages':>9} {'added/s':>8} {'engine':>8} {'p50 ms':>7} {'p95 ms':>7} {'engine':>7} {'RAM MB':>7} {'disk MB':>8}",
         file=sys.stderr,
