@@ -247,6 +247,7 @@ class Collection:
             candidates=len(order),
             below=len(order) - len(enough),
             lexical="used" if ranked.words else "no match" if fits else "other script",
+            language=self.made.language,
         )
 
     def facets(

@@ -20,7 +20,7 @@ from handlers.kb.across import Across
 from handlers.kb.declared import made_with
 from handlers.kb.embed import least_cosine
 from handlers.kb.graph.base import Graphs
-from handlers.kb.language import known_language, language_of
+from handlers.kb.language import known_language
 from handlers.kb.points import HEADINGS
 from handlers.kb.store import Answer, Hit, Made, Question, VectorStore, packed
 from host.errors import HostError, SourceNotConfigured, suggestion
@@ -149,7 +149,7 @@ class KBHandler:
                 if request.neighbours:
                     items = await self._widened(part, answer.hits, items, request.neighbours)
                 elif tokens := scope.settings.kb.passage_tokens if request.passage_tokens is None else request.passage_tokens:
-                    items = _narrowed(spec, items, request.query, tokens)
+                    items = _narrowed(items, request.query, answer.language, tokens)
                 for name, counted in (await self._facets(part)).items():
                     outcome.facets.setdefault(name, Counter()).update(dict(counted))
                 outcome.items[spec.id] = items
@@ -279,12 +279,9 @@ def _items(spec: CollectionSpec, answer: Answer, embedder: Embedder) -> tuple[It
     return tuple(_item(spec, hit, score) for hit, score in zip(answer.hits, scores, strict=True))
 
 
-def _narrowed(spec: CollectionSpec, items: Sequence[Item], query: str, tokens: int) -> tuple[Item, ...]:
+def _narrowed(items: Sequence[Item], query: str, language: str, tokens: int) -> tuple[Item, ...]:
     """The items with the part of their chunks that answers as their content."""
     contents = [item.content for item in items]
-    language = spec.analyser.language.lower()
-    if language == "auto":
-        language = language_of("\n".join(contents))
     return tuple(
         item if part is None else _cut_down(item, part)
         for item, part in zip(items, passage.parts(contents, query, language, tokens), strict=True)

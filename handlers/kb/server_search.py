@@ -100,6 +100,7 @@ async def search(link: ServerLink, known: Known, question: Question, without: di
         candidates=len(order),
         below=len(order) - len(enough),
         lexical="used" if by_words else "no match" if fits else "other script",
+        language=known.made.language,
     )
 
 

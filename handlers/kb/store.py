@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
-from handlers.kb.language import ANALYSER
+from handlers.kb.language import ANALYSER, PLAIN
 from host.errors import ConfigError, NotPermitted, StorageError
 from host.types.fields import Fields, Scalar
 from host.types.filters import Filter, dumped, loaded
@@ -126,13 +126,15 @@ class Question:
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """Hits best first. `candidates` passages were compared, `below` of them were not similar enough. `lexical` says what
-    words did: `used`, `other script` or `no match`. `exists` is False when nothing was ever added to the collection."""
+    words did: `used`, `other script` or `no match`. `language` is the collection's. `exists` is False when nothing was ever added
+    to it."""
 
     exists: bool = True
     hits: tuple[Hit, ...] = ()
     candidates: int = 0
     below: int = 0
     lexical: Literal["used", "other script", "no match"] = "used"
+    language: str = PLAIN
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -336,6 +336,7 @@ async def test_the_language_is_found_out_by_the_first_document_and_kept(store: V
     auto = replace(MADE, language="auto")
     await store.put("a", auto, document("one.md", "the pear is on the tree and it is ripe, as you can see from here"))
     assert (await store.usage("a", None)).language == "english"
+    assert (await ask(store, made=auto)).language == "english"
     await store.put("a", auto, document("two.md", "die Birne ist nicht auf dem Baum und wird nicht reif"))
     assert (await store.usage("a", None)).language == "english"
 
