@@ -22,7 +22,7 @@ from handlers.kb import points, server_search
 from handlers.kb.analyse import Analyser
 from handlers.kb.server_collections import Collections
 from handlers.kb.server_filter import of_document, of_record, of_records, of_version
-from handlers.kb.server_layout import kept_of, passage_id, passage_points, record_id, record_point, stored_of
+from handlers.kb.server_layout import kept_of, passage_id, passage_points, placed, record_id, record_point, stored_of
 from handlers.kb.server_link import Refused, ServerLink
 from handlers.kb.server_search import Changed, Known
 from handlers.kb.store import (
@@ -172,7 +172,7 @@ class ServerStore:
     async def come_from(self, collection: str, tenant: str | None, source: str, /) -> AsyncIterator[Stored]:
         known = await self._collections.look(collection)
         if known is not None:
-            async for stored in self._stored(known, of_records(tenant)):
+            async for stored in self._stored(known, of_records(tenant, source=source)):
                 if stored.source == source or stored.source.startswith(f"{source}/"):
                     yield stored
 
@@ -181,17 +181,16 @@ class ServerStore:
         if known is None:
             return
         for document, (url, source) in places.items():
-            await self._set(known.name, {"url": url, "source": source}, of_record(record_id(tenant, document)))
+            await self._set(known.name, placed(url, source), of_record(record_id(tenant, document)))
 
     async def remove(self, collection: str, tenant: str | None, documents: Sequence[str] | None, /) -> list[str]:
         known = await self._collections.look(collection)
         if known is None:
             return []
-        everything = [stored async for stored in self._stored(known, of_records(None))]
-        mine = [stored for stored in everything if tenant is None or stored.tenant == tenant]
-        wanted = None if documents is None else set(documents)
-        gone = sorted((stored for stored in mine if wanted is None or stored.document in wanted), key=_listed)
-        if len(gone) == len(everything):
+        wanted = of_records(tenant, documents=documents)
+        gone = sorted([stored async for stored in self._stored(known, wanted)], key=_listed)
+        there = await self._link.read(lambda client: client.count(known.name, of_records(None), exact=True))
+        if len(gone) == there.count:
             await self._collections.discard(collection)
         else:
             for stored in gone:  # its record first: from then on no search shows it

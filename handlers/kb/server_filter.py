@@ -24,10 +24,18 @@ def of_tenant(tenant: str) -> models.Filter:
     return models.Filter(must=_tenant(tenant))
 
 
-def of_records(tenant: str | None, among: Filter | None = None, documents: Sequence[str] | None = None) -> models.Filter:
-    """Records of documents; `tenant` None: of all."""
-    named = [] if documents is None else [one_of("document", documents)]
-    return models.Filter(must=[equals("kind", RECORD), *_tenant(tenant), *named, *([_condition(among)] if among else [])])
+def of_records(
+    tenant: str | None, among: Filter | None = None, *, documents: Sequence[str] | None = None, source: str = ""
+) -> models.Filter:
+    """Records of documents; `tenant` None: of all; `source`: those that come from that file or folder, and those that an earlier
+    version wrote, which do not say it."""
+    must = [equals("kind", RECORD), *_tenant(tenant), *([_condition(among)] if among else [])]
+    if documents is not None:
+        must.append(one_of("document", documents))
+    if source:
+        unsaid = models.IsEmptyCondition(is_empty=models.PayloadField(key="within"))
+        must.append(models.Filter(should=[equals("within", source), unsaid]))
+    return models.Filter(must=must)
 
 
 def of_record(id: str) -> models.Filter:

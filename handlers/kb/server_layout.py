@@ -13,6 +13,7 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from pathlib import PurePath
 from typing import Any
 
 from qdrant_client import models
@@ -88,12 +89,19 @@ def record_point(document: Incoming, version: str) -> models.PointStruct:
         **{name: getattr(document, name) for name in _STORED if name != "chunks"},
         "kind": RECORD,
         "fields": points.stored_fields(document.fields),
+        **placed(document.url, document.source),
         "version": version,
         "chunks": len(document.passages),
         "words": sum(len(passage.text) for passage in document.passages),
         "scripts": dict(sorted(counted.items())),
     }
     return models.PointStruct(id=record_id(document.tenant, document.document), vector={}, payload=payload)
+
+
+def placed(url: str, source: str) -> dict[str, Any]:
+    """What a record says of where its document comes from. `within`: that file and every folder that it is in."""
+    parents = [str(parent) for parent in PurePath(source).parents if str(parent) != "."]
+    return {"url": url, "source": source, "within": [source, *parents] if source else []}
 
 
 def made_point(made: Made) -> models.PointStruct:
@@ -149,6 +157,7 @@ def indexes(made: Made) -> Sequence[tuple[str, Any]]:
         ("document", keyword),
         ("version", keyword),
         ("kind", keyword),
+        ("within", keyword),
         ("hidden", models.PayloadSchemaType.BOOL),
     ]
 

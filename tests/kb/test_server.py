@@ -246,3 +246,16 @@ async def test_grpc_that_is_not_there_is_said_so() -> None:
     async with at("http://127.0.0.1:1", prefer_grpc=True, grpc_port=1, retries=0) as store:
         with anyio.fail_after(10), pytest.raises(StorageError, match="Qdrant server"):
             await ask(store)
+
+
+async def test_documents_of_a_folder_are_asked_for_by_it(server: Qdrant) -> None:
+    async with at(server.url) as store:
+        many = [replace(document(f"{n}.md"), source=f"/{'ab'[n % 10 == 0]}/{n}.md") for n in range(50)]
+        await store.put("docs", MADE, *many)
+        server.asked.clear()
+        found = [one.document async for one in store.come_from("docs", None, "/b")]
+        [scroll] = [asked for asked in server.asked if asked.path.endswith("/points/scroll")]
+        assert await store.remove("docs", None, found[:2]) == sorted(found[:2])
+        assert len((await store.usage("docs", None)).documents) == 48
+    assert sorted(found) == ["0.md", "10.md", "20.md", "30.md", "40.md"]
+    assert b'"/b"' in scroll.body
