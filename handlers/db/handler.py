@@ -164,7 +164,9 @@ class DBHandler:
         words = dict.fromkeys(word for reading in told for word in reading.unplaced)
         if words:
             shown = ", ".join(map(repr, words))
-            await scope.warn("db_query_words", f"words that are no condition were searched for as text: {shown}")
+            await scope.warn(
+                "db_query_words", f"words that were not understood, and searched for as text where they may occur: {shown}"
+            )
 
     # ---- who may see it
 

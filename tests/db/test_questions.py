@@ -501,6 +501,8 @@ def test_names_are_understood_as_people_say_them(question: str, wheres: list[str
         ("how many cars are there at each branch?", ["count"], ("branch",)),
         ("how many cars does every branch have?", ["count"], ("branch",)),
         ("Umsatz im Oktober", ["sum_total"], ()),
+        ("top 3 branches by number of cars", ["count"], ("branch",)),
+        ("top 2 makes by average daily rate", ["avg_daily_rate"], ("make",)),
     ],
 )
 def test_figures_are_understood_as_people_say_them(question: str, figures: list[str], groups: tuple[str, ...]) -> None:

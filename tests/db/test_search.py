@@ -124,7 +124,10 @@ async def test_words_without_a_place_are_searched_as_text_with_a_lower_score_and
     assert [item.title for item in found.items] == ["Soundcore Q30"]
     assert found.items[0].score == 0.7
     assert shop.warnings == [
-        ("db_query_words", "words that are no condition were searched for as text: 'noise', 'cancelling', 'headphones'")
+        (
+            "db_query_words",
+            "words that were not understood, and searched for as text where they may occur: 'noise', 'cancelling', 'headphones'",
+        )
     ]
 
 

@@ -30,7 +30,7 @@ from handlers.db.question.meanings import (
     ValueRef,
 )
 from handlers.db.question.rules_field import field_led, lacking, literal, prepositioned, values
-from handlers.db.question.rules_figure import figure, grouped
+from handlers.db.question.rules_figure import figure, grouped, ranked
 from handlers.db.question.rules_number import amount_led, between, compare, compared_date, date_led
 from handlers.db.question.rules_order import limit, order_words
 from handlers.db.question.tokens import phrase_of
@@ -245,6 +245,7 @@ RULES_UNKNOWN: tuple[Rule, ...] = (identifier, part)
 RULES: tuple[Rule, ...] = (
     identifier,
     negation,
+    ranked,
     figure,
     grouped,
     prepositioned,

@@ -19,10 +19,13 @@ from handlers.db.question.meanings import (
     RelationRef,
     SortBy,
     Superlative,
+    Top,
+    ValueRef,
 )
 from handlers.db.question.rules_number import TIMES
 from handlers.db.schema import Field
 
+MOST = 1000  # groups
 OF_ORDER = {"asc": "min", "desc": "max"}
 
 
@@ -36,7 +39,7 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return _count(cursor, draft, end)
     words = [word for word in words if not word.kind] or words
     function = words[0].function
-    if (earned := _of_kind(cursor, i)) is not None:
+    if (earned := _of_kind(cursor, i)) is not None and not cursor.is_(i - 1, SortBy):
         draft.figure(function, earned.name)  # "revenue"
         return end
     at, model = end, None
@@ -57,6 +60,28 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
     return None
 
 
+def ranked(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "top 3 brands by revenue", "top 5 cities by number of customers"."""
+    top = cursor.take(i, Top)
+    number = cursor.whole(top[1], MOST) if top else None
+    at = number[1] if number else cursor.at(i)[1]
+    group = _grouping(cursor, at) if top else None
+    by = cursor.at(at)[1]
+    if group is None or cursor.is_(at, ModelRef, ValueRef) or not cursor.is_(by, SortBy):
+        return None
+    scratch, start = Draft(), cursor.at(by)[1]
+    paid = next((one.field for one in cursor.all(start, FieldRef) if cursor.lexicon.is_kind(one.field, "turnover")), None)
+    earned = _of_kind(cursor, start) or (paid if paid and _measured(cursor, paid, "sum") else None)
+    if earned is not None:
+        scratch.figure("sum", earned.name)
+    end = cursor.at(start)[1] if earned is not None else figure(cursor, scratch, start)
+    if end is None or not scratch.aggregates:
+        return None
+    draft.aggregates, draft.groups, draft.limit = scratch.aggregates, [group.name], number[0] if number else draft.limit
+    draft.sort(scratch.aggregates[0].called, "desc")
+    return end
+
+
 def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "per genre", "by city", "for each airline". What may also sort ("by") groups only where a number is asked for."""
     asked = any(cursor.is_(at, FigureWord) for at in range(len(cursor.tokens)))
@@ -65,9 +90,7 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if not cursor.is_(i, Per, SortBy) or not (asked or clear):
         return None
     at = cursor.past(cursor.at(i)[1], Filler, most=1)
-    named = [one.field for one in cursor.all(at, FieldRef) if not one.field.long and not cursor.many(one.field)]
-    related = [one.title for one in cursor.all(at, RelationRef) if one.title is not None and not cursor.many(one.title)]
-    field = next(iter(named or related), None)
+    field = _grouping(cursor, at)
     if field is None:
         return None
     if field.name not in draft.groups:
@@ -75,6 +98,14 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if not draft.aggregates:
         draft.figure("count")
     return cursor.at(at)[1]
+
+
+def _grouping(cursor: Cursor, at: int) -> Field | None:
+    """What is named here and can be grouped by: a field, or the name of a related record."""
+    fields = [one.field for one in cursor.all(at, FieldRef) if one.field.kind != "number"]
+    named = [field for field in fields if not field.long and not cursor.many(field)]
+    related = [one.title for one in cursor.all(at, RelationRef) if one.title is not None and not cursor.many(one.title)]
+    return next(iter(named or related), None)
 
 
 def _count(cursor: Cursor, draft: Draft, i: int) -> int | None:
@@ -122,7 +153,7 @@ def _of_kind(cursor: Cursor, i: int) -> Field | None:
     kinds = [word.kind for word in cursor.all(i, FigureWord) if word.kind]
     behind = cursor.past(cursor.at(i)[1], Link, Filler)
     compared = cursor.is_(behind, Compare, Between) or cursor.number(behind) is not None  # "revenue over 500" is a condition
-    if not kinds or compared or cursor.is_(i, FieldRef) or cursor.is_(i - 1, SortBy):
+    if not kinds or compared or cursor.is_(i, FieldRef):
         return None
     return cursor.lexicon.of_kind(kinds[0])
 
