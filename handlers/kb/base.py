@@ -213,6 +213,10 @@ class KnowledgeBase:
     def _made(self, spec: CollectionSpec, embedder: Embedder) -> Made:
         return made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
 
+    def named(self, id: str) -> str:
+        """The id of the collection of that id, or of the one whose id ends so. Raises UnknownName, UsageError."""
+        return self._spec(id).id
+
     def _spec(self, id: str) -> CollectionSpec:
         """The collection of that id, or of the one id that ends so: `notes` for `agents.hello.notes`. Raises UnknownName,
         UsageError."""

@@ -76,7 +76,7 @@ class Ingestion:
             notes = await pruning.run(given, adding.supply.broken, wanted.prune)
         finally:
             seen.close()
-        report = adding.tally.report(spec.id, given.files, adding.supply.broken, given.skipped)
+        report = adding.tally.report(spec.id, given, adding.supply.broken)
         return AddReport(**{**vars(report), "notes": (*report.notes, *notes)})
 
 

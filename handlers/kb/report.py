@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from handlers.kb.sources import File, Item
+from handlers.kb.sources import File, Found, Item
 
 Progress = Callable[[int, int, str], None]  # bytes of changed files done, bytes of them in all, document under way
 Outcome = Literal["added", "replaced", "unchanged", "removed", "failed"]
@@ -31,11 +31,13 @@ class FileReport:
 @dataclass(frozen=True, kw_only=True)
 class AddReport:
     """What became of an add. `counts` are documents by outcome. `skipped` files of the folders end in something that cannot be
-    read. `undeclared` is what documents say of themselves and no field declares; `notes` are what else should be known."""
+    read; `unread` are the first of them. `undeclared` is what documents say of themselves and no field declares; `notes` are what
+    else should be known."""
 
     collection: str
     files: tuple[FileReport, ...] = ()
     skipped: int = 0
+    unread: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     chunks: int = 0
     undeclared: tuple[str, ...] = ()
@@ -79,10 +81,10 @@ class Tally:
         if len(self._undeclared) < MOST_NAMES:
             self._undeclared.update(dict.fromkeys(names))
 
-    def report(self, collection: str, files: tuple[File, ...], broken: Mapping[int, str], skipped: int) -> AddReport:
+    def report(self, collection: str, given: Found, broken: Mapping[int, str]) -> AddReport:
         """`broken` are files of rows that could not be read to their end, and why."""
         told: list[FileReport] = []
-        for file in files:
+        for file in given.files:
             if file.rows and not file.error:
                 rows = self._rows.get(file.index, Counter())
                 outcome: Literal["failed", "read"] = "failed" if file.index in broken else "read"
@@ -97,14 +99,15 @@ class Tally:
                 )
             told += self._files.get(file.index, [])
         notes = [
-            f"{str(files[index].path)!r}: {rows['failed']} rows failed, of which the first {MOST_ROWS} are told"
+            f"{str(given.files[index].path)!r}: {rows['failed']} rows failed, of which the first {MOST_ROWS} are told"
             for index, rows in self._rows.items()
             if rows["failed"] > MOST_ROWS
         ]
         return AddReport(
             collection=collection,
             files=(*told, *self._files.get(-1, [])),
-            skipped=skipped,
+            skipped=given.skipped,
+            unread=given.unread,
             counts=dict(self.counts + Counter(failed=len(broken))),
             chunks=self.chunks,
             undeclared=tuple(self._undeclared),

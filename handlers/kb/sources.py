@@ -26,6 +26,7 @@ from host.errors import IngestError
 
 FEED = "-"  # in the place of a path
 FEED_NAME = "standard input"
+MOST_UNREAD = 3  # files of kinds that cannot be read that are named
 _TOGETHER, _LARGEST = 32, 128 << 10  # documents, and bytes, that are taken at once
 
 
@@ -62,11 +63,13 @@ class Item:
 
 @dataclass(frozen=True)
 class Found:
-    """`skipped` files of the folders are of kinds that cannot be read; `folders` are those that were walked."""
+    """`skipped` files of the folders are of kinds that cannot be read, `unread` the first of them; `folders` are those that were
+    walked."""
 
     files: tuple[File, ...]
     folders: tuple[Path, ...]
     skipped: int
+    unread: tuple[str, ...] = ()
 
 
 def found(paths: Sequence[Path], *, feed: bool) -> Found:
@@ -74,6 +77,7 @@ def found(paths: Sequence[Path], *, feed: bool) -> Found:
     files: list[File] = []
     folders: list[Path] = []
     skipped = 0
+    unread: list[str] = []
     taken: dict[str, Path] = {}
     for given in paths:
         if given.is_dir():
@@ -81,6 +85,8 @@ def found(paths: Sequence[Path], *, feed: bool) -> Found:
         for path, document in _named(given):
             if given.is_dir() and not readable(path.name):
                 skipped += 1
+                if len(unread) < MOST_UNREAD:
+                    unread.append(document)
             elif document not in taken:
                 taken[document] = path
                 files.append(_sized(len(files), path, document))
@@ -90,7 +96,7 @@ def found(paths: Sequence[Path], *, feed: bool) -> Found:
                 files.append(File(len(files), path, document, error=error))
     if feed:
         files.append(File(len(files), Path(FEED_NAME), FEED))
-    return Found(tuple(files), tuple(folders), skipped)
+    return Found(tuple(files), tuple(folders), skipped, tuple(unread))
 
 
 class Seen:

@@ -55,8 +55,12 @@ class Transfer:
         """Make a collection anew with what is declared now, beside the one that is searched meanwhile, and put it in its
         place. What an attempt before this one made counts. Raises UsageError when nothing to make it from."""
         building = id + _BUILDING
-        if (was := (await self._store.usage(id, None)).made) is None:
+        there = await self._store.usage(id, None)
+        if (was := there.made) is None:
             raise UsageError(f"collection {id!r} is empty: nothing to make it from", hint=f"groundhook kb add {id} PATH…")
+        if not there.documents:  # an add that was refused has left it: the next one makes it as it is declared then
+            await self._store.remove(id, None, None)
+            return Transferred(collection=id)
         again = None if _same_vectors(was, made) else embedder
         await self._start(building, made)
         done = Transferred(collection=id)

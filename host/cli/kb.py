@@ -47,6 +47,8 @@ class Added(Protocol):
     def chunks(self) -> int: ...
     @property
     def skipped(self) -> int: ...
+    @property
+    def unread(self) -> Sequence[str]: ...
 
 
 @click.group("kb")
@@ -217,7 +219,8 @@ def summary(added: Added, ms: float) -> str:
     outcomes = ("replaced", "unchanged", "removed", "failed")
     parts += [f"{counts[outcome]} {outcome}" for outcome in outcomes if counts.get(outcome)]
     if added.skipped:
-        parts.append(f"{added.skipped} skipped (of a kind that cannot be read)")
+        named = ", ".join(map(_shortened, map(one_line, added.unread))) + (", …" if added.skipped > len(added.unread) else "")
+        parts.append(f"{added.skipped} skipped (of a kind that cannot be read: {named})")
     return f"{', '.join(parts)} in {duration(ms)}."
 
 

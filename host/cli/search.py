@@ -90,6 +90,8 @@ def command(
 
     async def work() -> int:
         async with open_host(app, now=now) as host:
+            if collections and not assistant:
+                request["collections"] = [host.kb.named(name) for name in collections]
             result = await host.search(request, identity=identity, assistant=assistant, warned=report.warned)
         if report.json:
             report.line(result)

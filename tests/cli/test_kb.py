@@ -31,7 +31,7 @@ def shop(shop: Path) -> Path:
 def test_documents_are_added_listed_found_and_removed(groundhook: Groundhook, shop: Path) -> None:
     added = groundhook("kb", "add", "notes", "docs")
     assert (added.code, added.err) == (0, "")
-    assert added.out.startswith("Added 2 documents to notes (2 chunks), 1 skipped (of a kind that cannot be read) in ")
+    assert added.out.startswith("Added 2 documents to notes (2 chunks), 1 skipped (of a kind that cannot be read: photo.jpg) in ")
 
     listed = groundhook("kb", "list")
     assert listed.out.splitlines()[-1].split()[:4] == ["notes", "Notes", "2", "2"]

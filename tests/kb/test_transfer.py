@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -257,3 +258,20 @@ async def test_every_line_of_an_export_is_json(opens: Opens, write: Writes) -> N
         await kb.add("docs", [write({"a.txt": "pear \u2028 \x85 plum"})])
         lines = (await exported(kb)).rstrip("\n").split("\n")
     assert [sorted(json.loads(line))[0] for line in lines] == ["collection", "bytes", "content", "end"]
+
+
+async def test_a_collection_without_documents_that_is_declared_otherwise_begins_anew(opens: Opens, write: Writes) -> None:
+    class Short(Counting):
+        async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+            return [vector[:3] for vector in await super().embed_documents(texts)]
+
+    broken = spec("docs", embedding=EmbeddingSpec(provider="short"))
+    async with opens(broken, embedders={"short": lambda _spec: Short(SMALL)}) as kb:
+        with pytest.raises(StorageError):
+            await kb.add("docs", [write(FILES)])
+    async with opens() as kb:
+        with pytest.raises(ConfigError, match="kb rebuild docs"):
+            await search(kb, "pear")
+        assert (await kb.rebuild("docs")).documents == 0
+        await kb.add("docs", [write(FILES)])
+        assert len((await search(kb, "pear")).items) == 6
