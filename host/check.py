@@ -113,6 +113,15 @@ class _Check:
                 self._model(owner, model, checked)
         if kind == "mcps" and not checked.errors:
             self._server(place, checked)
+        if kind == "kb" and not checked.errors:
+            self._extractor(place, checked)
+
+    def _extractor(self, place: tree.Found, checked: Checked) -> None:
+        """Who names the entities of a collection. It is asked outside of any assistant, so its full name counts."""
+        spec = self._attempt(self.app.collections.named, place.id)
+        if spec is not None and spec.entities.extractor.partition(":")[0] not in ("builtin", "spacy"):
+            names = References(self.app, Layer(name="assistant", checked=checked), "")
+            self.found.extend(names.doer(("entities", "extractor"), "assistant", spec.entities.extractor))
 
     def _server(self, place: tree.Found, checked: Checked) -> None:
         """A program that is not here may be where the app will run: a warning."""

@@ -55,7 +55,7 @@ class References:
             yield from self._uses(("uses", step), value)
         yield from self._provider(("search", "web", "provider"))
         if isinstance(server := self._at(("search", "rerank", "mcp")), str):
-            yield from self._doer(("search", "rerank", "mcp"), "MCP server", f"mcp:{server.removeprefix('mcp:')}")
+            yield from self.doer(("search", "rerank", "mcp"), "MCP server", f"mcp:{server.removeprefix('mcp:')}")
 
     def _at(self, path: Path) -> Any:
         value: Any = self.layer.data
@@ -92,15 +92,16 @@ class References:
                 "warning", f"'uses.{path[-1]}' is accepted, and nothing acts on it", self.layer.place(path), code="unread"
             )
         elif not (path[-1] == "rerank" and value in self.rerankers):
-            yield from self._doer(path, "assistant", value)
+            yield from self.doer(path, "assistant", value)
 
     def _provider(self, path: Path) -> Iterator[Problem]:
         name = self._at(path)
         if self.providers and isinstance(name, str):
-            yield from self._doer(path, "web search provider", name)
+            yield from self.doer(path, "web search provider", name)
 
-    def _doer(self, path: Path, noun: str, name: str) -> Iterator[Problem]:
-        """`noun` by name, or `mcp:<server>[.<tool>]`, of which either part may have dots."""
+    def doer(self, path: Path, noun: str, name: str) -> Iterator[Problem]:
+        """What is wrong with who is to do a step: `noun` by name, or `mcp:<server>[.<tool>]`, of which either part may have
+        dots."""
         if not name.startswith("mcp:"):
             yield from self._unknown(path, noun, name)
             return

@@ -64,7 +64,7 @@ def test_a_feed_is_added_filtered_counted_and_removed_as_a_whole(groundhook: Gro
     assert added.out.startswith("Added 2 documents to agents.shop.feed (2 chunks), 1 failed in ")
     assert "error: standard input:1: was not added: 'year' should be a whole number, not 'soon'" in added.err
 
-    asked = ("search", "kb", "ink", "--collection", "agents.shop.feed", "--threshold", "0")
+    asked = ("search", "kb", "ink", "--collection", "feed", "--threshold", "0")
     found = groundhook(*asked, "--filter", '{"year": {"gte": 2020}}', "--facet", "year")
     assert "1 result from" in found.out
     assert "agents.shop.feed / a" in found.out

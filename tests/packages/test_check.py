@@ -310,3 +310,21 @@ def test_what_the_published_schema_of_models_refuses_is_found_once(make_app: Mak
     assert len(found) == 1
     assert found[0].startswith("models/x.mod.yao:1:")
     assert finding in found[0]
+
+
+def test_who_names_the_entities_of_a_collection_is_looked_up(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "assistants/judge/package.yao": "{}",
+            "mcps/files.mcp.yao": '{"command": "x"}',
+            "kb/a.kb.yao": '{"graph": true, "entities": {"extractor": "jduge"}}',
+            "kb/b.kb.yao": '{"graph": true, "entities": {"extractor": "mcp:fils.names"}}',
+            "kb/c.kb.yao": '{"graph": true, "entities": {"extractor": "judge"}}',
+            "kb/d.kb.yao": '{"graph": true, "entities": {"extractor": "mcp:files.names"}}',
+            "kb/e.kb.yao": '{"graph": true, "entities": {"extractor": "spacy:en_core_web_sm"}}',
+        }
+    )
+    assert findings(root) == [
+        "kb/a.kb.yao:1:43: error: no assistant 'jduge' (did you mean 'judge'?)",
+        "kb/b.kb.yao:1:43: error: no MCP server 'fils.names' (did you mean 'files'?)",
+    ]
