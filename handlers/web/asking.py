@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable
 from typing import Literal
 
 import anyio
-from anyio.abc import TaskGroup
 
 from handlers.web.answers import late
 from handlers.web.breaker import Breaker
@@ -23,13 +22,12 @@ Hits = tuple[Hit, ...]
 
 
 class Asking:
-    """Shared by all searches of an app. `tasks` is where requests run, which may outlive the search that began them; `clock`
-    gives seconds."""
+    """Shared by all searches of an app. `clock` gives seconds."""
 
-    def __init__(self, tasks: TaskGroup, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._cache: Cache[Hits] = Cache()
-        self._flights: Flights[Hits] = Flights(tasks)
+        self._flights: Flights[Hits] = Flights()
         self._breakers: dict[Hashable, Breaker] = {}
 
     async def hits(self, name: str, who: Hashable, provider: Provider, ask: Ask, settings: WebSettings) -> tuple[Hits, How]:

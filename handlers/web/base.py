@@ -21,7 +21,7 @@ from handlers.web.tavily import TAVILY
 from handlers.web.urls import bare
 from handlers.web.words import search_words
 from host.config.sources import WebSettings
-from host.errors import DelegateError, HostError, SourceError, SourceNotConfigured, UnknownName, suggestion, unwrapped
+from host.errors import DelegateError, HostError, SourceError, SourceNotConfigured, UnknownName, suggestion
 from host.ports import ClientOf, Found, Scope
 from host.registry import Registry
 from host.trace import span
@@ -59,19 +59,14 @@ async def open_web(
     """The source for `web`. Keys are looked up in `environment`; connections are opened by the first search that needs
     them and closed with the source. Pages are asked for through `client_of` and read in processes with the environment `readers`
     (none: this process's own). `clock` gives the seconds that answers are kept by."""
-    async with AsyncExitStack() as stack:
-        stack.enter_context(unwrapped())
-        tasks = await stack.enter_async_context(anyio.create_task_group())
-        closing = AsyncExitStack()
-        try:
-            pages = Pages(tasks, client_of, readers, clock)
-            closing.push_async_callback(pages.close)
-            asking = Asking(tasks, clock)
-            yield WebSearch(environment, providers or web_providers(), closing.push_async_callback, asking, pages)
-        finally:
-            tasks.cancel_scope.cancel()
-            with anyio.move_on_after(CLOSING_TIME, shield=True):
-                await closing.aclose()
+    closing = AsyncExitStack()
+    try:
+        pages = Pages(client_of, readers, clock)
+        closing.push_async_callback(pages.close)
+        yield WebSearch(environment, providers or web_providers(), closing.push_async_callback, Asking(clock), pages)
+    finally:
+        with anyio.move_on_after(CLOSING_TIME, shield=True):
+            await closing.aclose()
 
 
 class WebSearch:

@@ -1,5 +1,9 @@
-"""Equal work that is wanted by several at once is done once. It belongs to nobody who waits: when one of them is cancelled the
-others get their answer, and when all are, the work is cancelled too."""
+"""Equal work that is wanted by several at once is done once, by whoever wants it first. When that one is stopped, the next of
+those who wait does it.
+
+The work runs in the task of whoever does it and not in one of its own: that would cost every search a turn of the event loop, and
+a hundred searches at once would all have to begin before the first is sent.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import anyio
-from anyio.abc import TaskGroup
 
 T = TypeVar("T")
 
@@ -16,48 +19,29 @@ T = TypeVar("T")
 @dataclass
 class _Flight(Generic[T]):
     landed: anyio.Event = field(default_factory=anyio.Event)
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    waiting: int = 0
     values: list[T] = field(default_factory=list)  # one, once it has landed well
     error: Exception | None = None
 
 
 class Flights(Generic[T]):
-    """`tasks` is where the work runs; it outlives those who wait."""
-
-    def __init__(self, tasks: TaskGroup) -> None:
-        self._tasks = tasks
+    def __init__(self) -> None:
         self._flights: dict[Hashable, _Flight[T]] = {}
 
     async def join(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
         """The outcome of `work`, or of equal work under way, and whether it was the latter. Raises what the work raised."""
-        flight = self._flights.get(key)
-        joined = flight is not None
-        if flight is None:
-            flight = self._flights[key] = _Flight()
-            self._tasks.start_soon(self._fly, key, flight, work)
-        flight.waiting += 1
-        try:
+        while (flight := self._flights.get(key)) is not None:
             await flight.landed.wait()
-        finally:
-            flight.waiting -= 1
-            if not flight.waiting and not flight.landed.is_set():
-                flight.scope.cancel()
-                self._land(key, flight)
-        if flight.error is not None:
-            raise flight.error
-        return flight.values[0], joined
-
-    async def _fly(self, key: Hashable, flight: _Flight[T], work: Callable[[], Awaitable[T]]) -> None:
+            if flight.error is not None:
+                raise flight.error
+            if flight.values:
+                return flight.values[0], True
+        flight = self._flights[key] = _Flight()
         try:
-            with flight.scope:
-                flight.values.append(await work())
-        except Exception as exc:  # noqa: BLE001  (whatever it is, those who wait raise it)
+            flight.values.append(await work())
+        except Exception as exc:
             flight.error = exc
+            raise
         finally:
-            self._land(key, flight)
-
-    def _land(self, key: Hashable, flight: _Flight[T]) -> None:
-        flight.landed.set()
-        if self._flights.get(key) is flight:
             del self._flights[key]
+            flight.landed.set()
+        return flight.values[0], False

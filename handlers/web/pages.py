@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urljoin
 
 import anyio
-from anyio.abc import TaskGroup
 
 from handlers.web.cache import Cache
 from handlers.web.dates import published
@@ -45,15 +44,13 @@ class Read:
 class Pages:
     """Shared by all searches of an app."""
 
-    def __init__(
-        self, tasks: TaskGroup, client_of: ClientOf, environment: Mapping[str, str] | None, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, client_of: ClientOf, environment: Mapping[str, str] | None, clock: Callable[[], float]) -> None:
         self._readers = Readers(environment)
-        self._robots = Robots(tasks, client_of, self._readers, clock)
+        self._robots = Robots(client_of, self._readers, clock)
         self._client_of = client_of
         self._clock = clock
         self._cache: Cache[Read] = Cache()
-        self._flights: Flights[Read] = Flights(tasks)
+        self._flights: Flights[Read] = Flights()
 
     async def close(self) -> None:
         await self._readers.close()

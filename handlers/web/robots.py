@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from anyio.abc import TaskGroup
-
 from handlers.web.cache import Cache
 from handlers.web.flights import Flights
 from handlers.web.readers import Readers
@@ -22,12 +20,12 @@ LARGEST = 500  # kB; RFC 9309, section 2.5: so much must be read
 
 
 class Robots:
-    def __init__(self, tasks: TaskGroup, client_of: ClientOf, readers: Readers, clock: Callable[[], float]) -> None:
+    def __init__(self, client_of: ClientOf, readers: Readers, clock: Callable[[], float]) -> None:
         self._client_of = client_of
         self._readers = readers
         self._clock = clock
         self._cache: Cache[str | SourceError] = Cache()
-        self._flights: Flights[str | SourceError] = Flights(tasks)
+        self._flights: Flights[str | SourceError] = Flights()
 
     async def allow(self, url: str, settings: PageSettings) -> bool:
         """Whether the page at `url` may be read. Raises SourceError when the site cannot say: it is left alone then."""

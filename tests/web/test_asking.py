@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio
@@ -16,7 +14,7 @@ from handlers.web.breaker import Breaker
 from handlers.web.cache import Cache
 from handlers.web.providers import Ask, Hit
 from host.config.sources import WebSettings
-from host.errors import SourceError, SourceRateLimited, SourceRefused, SourceTimeout, unwrapped
+from host.errors import SourceError, SourceRateLimited, SourceRefused, SourceTimeout
 
 NO_CACHE = WebSettings.model_validate({"retries": 0, "cache": {"enabled": False}, "breaker": {"failures": 3, "pause_s": 10}})
 
@@ -64,13 +62,9 @@ class Desk:
         return hits[0].url.rpartition("/")[2], how
 
 
-@asynccontextmanager
-async def desk(*script: SourceError | None, gate: anyio.Event | None = None) -> AsyncIterator[Desk]:
+def desk(*script: SourceError | None, gate: anyio.Event | None = None) -> Desk:
     now = [100.0]
-    with unwrapped():
-        async with anyio.create_task_group() as tasks:
-            yield Desk(Asking(tasks, lambda: now[0]), Scripted(list(script) or [None], gate), now)
-            tasks.cancel_scope.cancel()
+    return Desk(Asking(lambda: now[0]), Scripted(list(script) or [None], gate), now)
 
 
 async def until_asked(provider: Scripted, times: int = 1) -> None:
@@ -83,35 +77,35 @@ async def until_asked(provider: Scripted, times: int = 1) -> None:
 
 
 async def test_an_answer_is_used_again_for_as_long_as_its_time_range_says() -> None:
-    async with desk() as at:
-        assert await at.ask() == ("1", "asked")
-        assert await at.ask("  q ") == ("1", "cached")
-        assert await at.ask(time_range="day") == ("2", "asked")
-        at.now[0] += 301
-        assert await at.ask(time_range="day") == ("3", "asked")
-        assert await at.ask() == ("1", "cached")
-        at.now[0] += 600
-        assert await at.ask() == ("4", "asked")
+    at = desk()
+    assert await at.ask() == ("1", "asked")
+    assert await at.ask("  q ") == ("1", "cached")
+    assert await at.ask(time_range="day") == ("2", "asked")
+    at.now[0] += 301
+    assert await at.ask(time_range="day") == ("3", "asked")
+    assert await at.ask() == ("1", "cached")
+    at.now[0] += 600
+    assert await at.ask() == ("4", "asked")
 
 
 async def test_what_differs_in_anything_that_decides_the_answer_is_asked_anew() -> None:
-    async with desk() as at:
-        for fields in ({}, {"sites": ("a.org",)}, {"exclude_sites": ("a.org",)}, {"language": "de"}, {"time_range": "year"}):
-            assert (await at.ask(**fields))[1] == "asked"
-        assert (await at.ask(sites=("A.org", "a.org")))[1] == "cached"
+    at = desk()
+    for fields in ({}, {"sites": ("a.org",)}, {"exclude_sites": ("a.org",)}, {"language": "de"}, {"time_range": "year"}):
+        assert (await at.ask(**fields))[1] == "asked"
+    assert (await at.ask(sites=("A.org", "a.org")))[1] == "cached"
 
 
 async def test_with_the_cache_off_nothing_is_kept() -> None:
-    async with desk() as at:
-        assert await at.ask(settings=NO_CACHE) == ("1", "asked")
-        assert await at.ask(settings=NO_CACHE) == ("2", "asked")
+    at = desk()
+    assert await at.ask(settings=NO_CACHE) == ("1", "asked")
+    assert await at.ask(settings=NO_CACHE) == ("2", "asked")
 
 
 async def test_failures_are_not_kept() -> None:
-    async with desk(SourceError("no"), None) as at:
-        with pytest.raises(SourceError):
-            await at.ask()
-        assert await at.ask() == ("2", "asked")
+    at = desk(SourceError("no"), None)
+    with pytest.raises(SourceError):
+        await at.ask()
+    assert await at.ask() == ("2", "asked")
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5), st.integers(0, 3))), st.integers(1, 4))
@@ -141,17 +135,17 @@ def test_sites_in_another_order_are_the_same_request(query: str, sites: list[str
 
 async def test_a_stampede_of_equal_requests_makes_one_call() -> None:
     answers: list[tuple[str, str]] = []
-    async with desk(gate=anyio.Event()) as at:
+    at = desk(gate=anyio.Event())
 
-        async def one() -> None:
-            answers.append(await at.ask(settings=NO_CACHE))
+    async def one() -> None:
+        answers.append(await at.ask(settings=NO_CACHE))
 
-        async with anyio.create_task_group() as tasks:
-            for _ in range(50):
-                tasks.start_soon(one)
-            await until_asked(at.provider)
-            assert at.provider.gate is not None
-            at.provider.gate.set()
+    async with anyio.create_task_group() as tasks:
+        for _ in range(50):
+            tasks.start_soon(one)
+        await until_asked(at.provider)
+        assert at.provider.gate is not None
+        at.provider.gate.set()
     assert len(at.provider.asked) == 1
     assert sorted({how for _, how in answers}) == ["asked", "joined"]
     assert len(answers) == 50
@@ -159,52 +153,52 @@ async def test_a_stampede_of_equal_requests_makes_one_call() -> None:
 
 async def test_a_first_caller_that_is_cancelled_does_not_fail_the_others() -> None:
     answers: list[tuple[str, str]] = []
-    async with desk(gate=anyio.Event()) as at:
+    at = desk(gate=anyio.Event())
 
-        async def one(scope: anyio.CancelScope) -> None:
-            with scope:
-                answers.append(await at.ask())
+    async def one(scope: anyio.CancelScope) -> None:
+        with scope:
+            answers.append(await at.ask())
 
-        first, second = anyio.CancelScope(), anyio.CancelScope()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(one, first)
-            await until_asked(at.provider)
-            tasks.start_soon(one, second)
-            await anyio.lowlevel.checkpoint()
-            first.cancel()
-            await anyio.lowlevel.checkpoint()
-            assert at.provider.gate is not None
-            at.provider.gate.set()
-    assert answers == [("1", "joined")]
-    assert at.provider.given_up == 0
+    first, second = anyio.CancelScope(), anyio.CancelScope()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(one, first)
+        await until_asked(at.provider)
+        tasks.start_soon(one, second)
+        await anyio.lowlevel.checkpoint()
+        first.cancel()
+        await anyio.lowlevel.checkpoint()
+        assert at.provider.gate is not None
+        at.provider.gate.set()
+    assert answers == [("2", "asked")]
+    assert at.provider.given_up == 1
 
 
 async def test_work_that_nobody_waits_for_any_more_is_stopped() -> None:
-    async with desk(gate=anyio.Event()) as at:
-        with anyio.move_on_after(0.02):
-            await at.ask()
-        with anyio.fail_after(5):
-            while not at.provider.given_up:
-                await anyio.lowlevel.checkpoint()
-        at.provider.gate = None
-        assert await at.ask() == ("2", "asked")
+    at = desk(gate=anyio.Event())
+    with anyio.move_on_after(0.02):
+        await at.ask()
+    with anyio.fail_after(5):
+        while not at.provider.given_up:
+            await anyio.lowlevel.checkpoint()
+    at.provider.gate = None
+    assert await at.ask() == ("2", "asked")
 
 
 async def test_all_who_wait_hear_of_a_failure() -> None:
     failed: list[str] = []
-    async with desk(SourceRefused("no such key"), gate=anyio.Event()) as at:
+    at = desk(SourceRefused("no such key"), gate=anyio.Event())
 
-        async def one() -> None:
-            with pytest.raises(SourceRefused, match="no such key"):
-                await at.ask()
-            failed.append("yes")
+    async def one() -> None:
+        with pytest.raises(SourceRefused, match="no such key"):
+            await at.ask()
+        failed.append("yes")
 
-        async with anyio.create_task_group() as tasks:
-            for _ in range(3):
-                tasks.start_soon(one)
-            await until_asked(at.provider)
-            assert at.provider.gate is not None
-            at.provider.gate.set()
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(one)
+        await until_asked(at.provider)
+        assert at.provider.gate is not None
+        at.provider.gate.set()
     assert failed == ["yes"] * 3
     assert len(at.provider.asked) == 1
 
@@ -213,97 +207,97 @@ async def test_all_who_wait_hear_of_a_failure() -> None:
 
 
 async def test_a_failure_that_may_pass_is_tried_again_after_the_providers_own_pause() -> None:
-    async with desk(passing(SourceRateLimited, after=0.03), None) as at:
-        began = anyio.current_time()
-        assert await at.ask() == ("2", "asked")
-        assert anyio.current_time() - began >= 0.03
+    at = desk(passing(SourceRateLimited, after=0.03), None)
+    began = anyio.current_time()
+    assert await at.ask() == ("2", "asked")
+    assert anyio.current_time() - began >= 0.03
 
 
 @pytest.mark.parametrize("error", [SourceRefused("no"), SourceError("once is enough")])
 async def test_what_does_not_pass_is_not_tried_again(error: SourceError) -> None:
-    async with desk(error) as at:
-        with pytest.raises(SourceError):
-            await at.ask()
-        assert len(at.provider.asked) == 1
+    at = desk(error)
+    with pytest.raises(SourceError):
+        await at.ask()
+    assert len(at.provider.asked) == 1
 
 
 async def test_a_pause_beyond_the_deadline_is_not_waited_for() -> None:
-    async with desk(passing(SourceRateLimited, after=60)) as at:
-        began = anyio.current_time()
-        with pytest.raises(SourceRateLimited):
-            await at.ask(timeout=2.0)
-        assert anyio.current_time() - began < 1
-        assert len(at.provider.asked) == 1
+    at = desk(passing(SourceRateLimited, after=60))
+    began = anyio.current_time()
+    with pytest.raises(SourceRateLimited):
+        await at.ask(timeout=2.0)
+    assert anyio.current_time() - began < 1
+    assert len(at.provider.asked) == 1
 
 
 async def test_the_deadline_holds_over_all_tries() -> None:
-    async with desk(passing(after=0.01), gate=anyio.Event()) as at:
-        with pytest.raises(SourceTimeout, match=r"0\.05 s"):
-            await at.ask(timeout=0.05)
+    at = desk(passing(after=0.01), gate=anyio.Event())
+    with pytest.raises(SourceTimeout, match=r"0\.05 s"):
+        await at.ask(timeout=0.05)
 
 
 # ------------------------------------------------------------------------------------------------ left alone
 
 
 async def test_a_provider_that_keeps_failing_is_left_alone_and_tried_once_after_a_while() -> None:
-    async with desk(SourceError("broken")) as at:
-        for _ in range(3):
-            with pytest.raises(SourceError, match="broken"):
-                await at.ask(settings=NO_CACHE)
-        with pytest.raises(SourceError, match="left alone for 10 s after 3 failures in a row: broken"):
+    at = desk(SourceError("broken"))
+    for _ in range(3):
+        with pytest.raises(SourceError, match="broken"):
             await at.ask(settings=NO_CACHE)
-        assert len(at.provider.asked) == 3
-        at.now[0] += 10
-        with pytest.raises(SourceError, match=r"^broken"):
-            await at.ask(settings=NO_CACHE)
-        with pytest.raises(SourceError, match="left alone"):
-            await at.ask(settings=NO_CACHE)
-        at.now[0] += 10
-        at.provider.script = [None]
+    with pytest.raises(SourceError, match="left alone for 10 s after 3 failures in a row: broken"):
         await at.ask(settings=NO_CACHE)
-        at.provider.script = [SourceError("broken"), None]
-        with pytest.raises(SourceError, match=r"^broken"):
-            await at.ask(settings=NO_CACHE)
+    assert len(at.provider.asked) == 3
+    at.now[0] += 10
+    with pytest.raises(SourceError, match=r"^broken"):
         await at.ask(settings=NO_CACHE)
+    with pytest.raises(SourceError, match="left alone"):
+        await at.ask(settings=NO_CACHE)
+    at.now[0] += 10
+    at.provider.script = [None]
+    await at.ask(settings=NO_CACHE)
+    at.provider.script = [SourceError("broken"), None]
+    with pytest.raises(SourceError, match=r"^broken"):
+        await at.ask(settings=NO_CACHE)
+    await at.ask(settings=NO_CACHE)
 
 
 async def test_behind_a_pause_one_search_alone_tries_the_provider() -> None:
-    async with desk(passing(SourceRateLimited, after=5)) as at:
-        with pytest.raises(SourceRateLimited):
-            await at.ask(settings=NO_CACHE)
-        with pytest.raises(SourceError, match="left alone for 5 s after a failure: for now"):
+    at = desk(passing(SourceRateLimited, after=5))
+    with pytest.raises(SourceRateLimited):
+        await at.ask(settings=NO_CACHE)
+    with pytest.raises(SourceError, match="left alone for 5 s after a failure: for now"):
+        await at.ask("other", settings=NO_CACHE)
+    at.now[0] += 6
+    at.provider.script, at.provider.gate = [None], anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(at.ask, "trial", NO_CACHE)
+        await until_asked(at.provider, 2)
+        with pytest.raises(SourceError, match="left alone"):
             await at.ask("other", settings=NO_CACHE)
-        at.now[0] += 6
-        at.provider.script, at.provider.gate = [None], anyio.Event()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(at.ask, "trial", NO_CACHE)
-            await until_asked(at.provider, 2)
-            with pytest.raises(SourceError, match="left alone"):
-                await at.ask("other", settings=NO_CACHE)
-            at.provider.gate.set()
-        assert (await at.ask("other", settings=NO_CACHE))[1] == "asked"
+        at.provider.gate.set()
+    assert (await at.ask("other", settings=NO_CACHE))[1] == "asked"
 
 
 async def test_a_try_that_is_given_up_leaves_the_next_one_free() -> None:
-    async with desk(passing(after=1), None, gate=None) as at:
-        with pytest.raises(SourceError):
-            await at.ask(settings=NO_CACHE)
-        at.now[0] += 2
-        at.provider.gate = anyio.Event()
-        with anyio.move_on_after(0.02):
-            await at.ask(settings=NO_CACHE)
-        with anyio.fail_after(5):
-            while not at.provider.given_up:
-                await anyio.lowlevel.checkpoint()
-        at.provider.gate.set()
-        assert (await at.ask(settings=NO_CACHE))[1] == "asked"
+    at = desk(passing(after=1), None, gate=None)
+    with pytest.raises(SourceError):
+        await at.ask(settings=NO_CACHE)
+    at.now[0] += 2
+    at.provider.gate = anyio.Event()
+    with anyio.move_on_after(0.02):
+        await at.ask(settings=NO_CACHE)
+    with anyio.fail_after(5):
+        while not at.provider.given_up:
+            await anyio.lowlevel.checkpoint()
+    at.provider.gate.set()
+    assert (await at.ask(settings=NO_CACHE))[1] == "asked"
 
 
 async def test_a_refused_key_is_the_callers_failure_and_not_the_providers() -> None:
-    async with desk(SourceRefused("no")) as at:
-        for _ in range(10):
-            with pytest.raises(SourceRefused):
-                await at.ask(settings=NO_CACHE)
+    at = desk(SourceRefused("no"))
+    for _ in range(10):
+        with pytest.raises(SourceRefused):
+            await at.ask(settings=NO_CACHE)
 
 
 @given(st.lists(st.sampled_from(["fail", "later", "left", "ask", "wait"])), st.integers(0, 4))
