@@ -80,7 +80,9 @@ def quotable(items: Sequence[Item], grammar: Grammar) -> list[Item]:
     def quoted(item: Item) -> Item:
         title = " ".join(clean(item.title[: 2 * LINE_LIMIT]).split())[:LINE_LIMIT]
         content = clean(item.content[:QUOTABLE_LIMIT])
-        return item.model_copy(update={"title": defuse(title, grammar), "content": defuse(content, grammar)})
+        title, content = defuse(title, grammar), defuse(content, grammar)
+        same = title == item.title and content == item.content
+        return item if same else item.model_copy(update={"title": title, "content": content})
 
     return [quoted(item) for item in items]
 
@@ -108,4 +110,6 @@ def _line(text: str, grammar: Grammar) -> str:
 
 def _data(text: str, grammar: Grammar, *, quote: bool) -> str:
     """Defused as it came, since a model may undo the escapes, and again, since an escape may complete a marker."""
-    return defuse(escape(defuse(text, grammar), quote=quote), grammar)
+    defused = defuse(text, grammar)
+    escaped = escape(defused, quote=quote)
+    return defused if escaped == defused else defuse(escaped, grammar)

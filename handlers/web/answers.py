@@ -58,7 +58,11 @@ def listed(provider: str, answer: Mapping[str, Any], key: str) -> list[Mapping[s
 
 def text_of(entry: Mapping[str, Any], *keys: str) -> str:
     """The first of these keys that holds text."""
-    return next((value for key in keys if isinstance(value := entry.get(key), str) and value.strip()), "")
+    for key in keys:
+        value = entry.get(key)
+        if isinstance(value, str) and value.strip():
+            return value
+    return ""
 
 
 def late(provider: str, seconds: float) -> SourceTimeout:

@@ -86,6 +86,7 @@ class WebSearch:
         self._asking = asking
         self._pages = pages
         self._open: dict[tuple[str, Access], Provider] = {}
+        self._choice: tuple[WebSettings, tuple[str, Access]] | None = None  # the last one
 
     @property
     def providers(self) -> list[str]:
@@ -97,10 +98,16 @@ class WebSearch:
         if uses != "builtin" or (settings.provider != "auto" and settings.provider not in self._types):
             return True
         try:
-            choose(settings, self._environment, self._types, self._closing)
+            self._chosen(settings)
         except HostError:
             return False
         return True
+
+    def _chosen(self, settings: WebSettings) -> tuple[str, Access]:
+        """Who is asked under these settings, which most turns share. Raises SourceNotConfigured, UnknownName."""
+        if self._choice is None or self._choice[0] is not settings:
+            self._choice = (settings, choose(settings, self._environment, self._types, self._closing))
+        return self._choice[1]
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         """Raises SourceError, UnknownName for a provider that is not there."""
@@ -131,7 +138,7 @@ class WebSearch:
     async def _by_provider(self, query: str, request: SearchRequest, scope: Scope) -> Found:
         """Through a search engine, as the settings name it."""
         settings = scope.settings.web
-        name, access = choose(settings, self._environment, self._types, self._closing)
+        name, access = self._chosen(settings)
         kind = self._types.get(name)
         ask = await _ask(name, kind.most, kind.can, query, request, scope)
         provider = self._provider(name, kind, access)
