@@ -54,7 +54,10 @@ def _ends(text: str, start: int, stop: int, end: re.Match[str]) -> bool:
         return not after[:1].islower()
     if _CONTINUES.match(after):
         return False
-    if not end[0].startswith(".") or end[0].startswith(".."):
+    if end[0].startswith(("…", "..")):  # "from `a` … `b`" goes on
+        between = end.start() > start and text[end.start() - 1].isspace()
+        return not between or after.lstrip()[:1].isupper()
+    if not end[0].startswith("."):
         return True
     before = _WORD_BEFORE.search(text[max(start, end.start() - _LONGEST_WORD) : end.start()])
     word = before[0].lstrip("'’").strip("*_`").lower() if before else ""

@@ -157,6 +157,7 @@ class KBHandler:
                     "candidates": answer.candidates,
                     "below_threshold": answer.below,
                     "found": len(answer.hits),
+                    "cut": sum(item.extent is not None and item.extent.sentences is not None for item in items),
                     "words": answer.lexical,
                     "best": max((round(embedder.similarity(hit.cosine), 3) for hit in answer.hits), default=None),
                 }

@@ -22,6 +22,8 @@ from host.llm.terms import terms
         ('He said: "It works." Then? Version 3.11 came!', ['He said: "It works."', "Then?", "Version 3.11 came!"]),
         ("See Fig. 3. Is it No. 5? No. That is wrong.", ["See Fig. 3.", "Is it No. 5?", "No.", "That is wrong."]),
         ("Es war der 3. Mai. Danach kam z.B. Herr Müller.", ["Es war der 3. Mai.", "Danach kam z.B. Herr Müller."]),
+        ("The id is the document's. Fields stand beside it.", ["The id is the document's.", "Fields stand beside it."]),
+        ("Set (`day_s` … `any_s`) first. Wait … Then go.", ["Set (`day_s` … `any_s`) first.", "Wait …", "Then go."]),
         ("Run `a. B` first. Then wait... and go on.", ["Run `a. B` first.", "Then wait... and go on."]),
         (
             "北京是中国的首都。人口很多！对吗？「是的。」好。",
