@@ -32,7 +32,7 @@ from host.citations import Book
 from host.config.environment import child_environment, process_environment
 from host.config.problems import Problem
 from host.config.schema import Settings
-from host.config.settings import Explained, explain, resolve
+from host.config.settings import Explained, explain, explain_app, resolve
 from host.errors import ConfigError, HostError, StorageError, UsageError, unwrapped
 from host.llm.connectors import build
 from host.mcp.servers import open_servers
@@ -168,8 +168,10 @@ class Host:
         return declarations(self.app, self._tools)
 
     def explain(self, assistant: str) -> list[Explained]:
-        """Every setting of an assistant with the layer and the place that set it. Raises UnknownName, ConfigError."""
-        return explain(self.app.settings_for(self.app.package(assistant)))
+        """Every setting of an assistant, and of the whole app, with the layer and the place that set it. Raises UnknownName,
+        ConfigError."""
+        own = explain(self.app.settings_for(self.app.package(assistant)))
+        return [*own, *explain_app(self.app.settings, self.app.agent_file)]
 
     @property
     def _tools(self) -> list[str]:

@@ -7,11 +7,14 @@ from pathlib import Path
 import click
 
 from host.app import open_host
+from host.check import check
 from host.cli import options
 from host.cli.edge import FAILED, execute
 from host.cli.report import Report
+from host.config.environment import process_environment
 from host.config.problems import Problem
-from host.errors import Place
+from host.errors import ConfigError, Place
+from host.packages import load_app
 from host.types.events import Failed, Warned
 
 
@@ -26,8 +29,7 @@ def command(assistant: str | None, app: Path, as_json: bool, debug: bool) -> int
     report = Report(json=as_json)
 
     async def work() -> int:
-        async with open_host(app) as host:
-            problems = await host.check(assistant)
+        problems = await _found(app, assistant)
         for problem in problems:
             tell(report, problem)
         errors = sum(problem.severity == "error" for problem in problems)
@@ -35,6 +37,18 @@ def command(assistant: str | None, app: Path, as_json: bool, debug: bool) -> int
         return FAILED if errors else 0
 
     return execute(work, report, debug=debug)
+
+
+async def _found(app: Path, assistant: str | None) -> list[Problem]:
+    """What is wrong with an app; also with one that cannot be opened, whose hooks are not looked at then."""
+    try:
+        async with open_host(app) as host:
+            return await host.check(assistant)
+    except ConfigError as exc:
+        found = check(load_app(app, process_environment()), assistant or "")
+        if not any(problem.severity == "error" for problem in found):
+            raise
+        return [*found, Problem("warning", "hooks were not checked, since the app cannot be opened", exc.place)]
 
 
 def tell(report: Report, problem: Problem) -> None:

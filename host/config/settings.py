@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from host.config.environment import need
+from host.config.environment import holds_variable, need
 from host.config.fold import fold
 from host.config.layers import DEFAULTS, Layer, LayerName
-from host.config.schema import Settings
+from host.config.schema import AppSettings, Settings
+from host.config.validate import Checked
 from host.errors import Place
 from host.types.base import UnknownKey
 from host.types.search import rerank_type
@@ -18,6 +20,9 @@ Key = tuple[str, ...]
 
 # A list that was said nowhere → the list that it then is.
 _FOLLOWS: dict[Key, Key] = {("search", "kb", "collections"): ("kb", "collections"), ("search", "db", "models"): ("db", "models")}
+
+
+_PASSWORD = re.compile(r"(://[^/@:]*:)[^@]+@")  # in an address
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,34 @@ def _decide_reranker(layers: Sequence[Layer], value: dict[str, Any], origins: di
 def explain(resolved: Resolved) -> list[Explained]:
     """Every leaf of the settings with its value, layer and place, in the order of the schema."""
     return [_explained(resolved, path, value) for path, value in _leaves(resolved.settings.model_dump(), ())]
+
+
+def explain_app(settings: AppSettings, file: Checked | None) -> list[Explained]:
+    """The same of what holds for the whole app, which `agent/agent.yml` says. Keys and passwords are not shown."""
+    said = Layer(name="global", data=file.data if file else {}, checked=file)
+    leaves = [*_leaves(settings.model_dump(exclude={"hook_workers"}), ()), (("hooks", "workers"), settings.hook_workers)]
+    layers = ((path, value, said if _has(said.data, path) else DEFAULTS) for path, value in leaves)
+    return [
+        Explained(".".join(path), _hidden(path, layer.written(path, value)), layer.name, layer.place(path))
+        for path, value, layer in layers
+    ]
+
+
+def _has(value: Any, path: Key) -> bool:
+    for step in path:
+        if not isinstance(value, Mapping) or step not in value:
+            return False
+        value = value[step]
+    return True
+
+
+def _hidden(path: Key, value: Any) -> Any:
+    """The value without a secret that a file holds itself; one that it takes from the environment is named there."""
+    if not isinstance(value, str) or holds_variable(value):
+        return value
+    if path[-1] in ("key", "api_key"):
+        return "(hidden)" if value else ""
+    return _PASSWORD.sub(r"\1(hidden)@", value)
 
 
 def _explained(resolved: Resolved, path: Key, value: Any) -> Explained:

@@ -81,6 +81,28 @@ def test_config_explain_names_layer_and_place(groundhook: Groundhook) -> None:
     assert (limit["layer"], limit["place"]) == ("defaults", "")
 
 
+def test_config_explain_shows_what_holds_for_the_whole_app_and_no_secrets(groundhook: Groundhook, shop: Path) -> None:
+    with (shop / "agent/agent.yml").open("a", encoding="utf-8") as file:
+        file.write("\ndatabase: {url: 'postgresql://reader:s3cret@replica/shop', timeout_ms: 900}\nqdrant: {api_key: s3cret}\n")
+    told = groundhook("config", "explain", "shop", "--json")
+    values = {line["key"]: (line["value"], line["layer"]) for line in told.lines}
+    assert values["database.timeout_ms"] == (900, "global")
+    assert values["database.connections"] == (8, "defaults")
+    assert values["database.url"] == ("postgresql://reader:(hidden)@replica/shop", "global")
+    assert values["qdrant.api_key"] == ("(hidden)", "global")
+    assert "hooks.workers" in values
+
+
+def test_check_goes_on_behind_a_file_that_keeps_the_app_from_opening(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "agent/agent.yml").write_text("database: {timeout_ms: soon}\n", encoding="utf-8")
+    (shop / "assistants/shop/package.yao").write_text('{"nme": "Shop"}', encoding="utf-8")
+    ran = groundhook("check")
+    assert (ran.code, ran.out) == (1, "2 errors, 1 warning\n")
+    assert "agent/agent.yml:1:24: 'database.timeout_ms'" in ran.err
+    assert "assistants/shop/package.yao:1:2: unknown key 'nme'" in ran.err
+    assert "hooks were not checked" in ran.err
+
+
 def test_check_of_a_sound_app_finds_nothing(groundhook: Groundhook) -> None:
     ran = groundhook("check")
     assert (ran.code, ran.out, ran.err) == (0, "No mistakes found.\n", "")
