@@ -135,6 +135,8 @@ class _Cutter:
         return tuple(crc32(token.encode()) & ~_KIND | _kind(token) for token in self.tokens(chunk))
 
     def tokens(self, chunk: str) -> list[str]:
+        if chunk.isascii() and chunk.isalpha():  # most are, and then there is nothing else to look for
+            return [*self._word("latin", chunk)]
         chunk = _ARABIC_MARKS.sub("", _QUOTED.sub("", chunk))
         parts = _PARTS.findall(chunk)
         found = [token for part in parts for token in self._part(part)]

@@ -63,6 +63,7 @@ SCRIPTS = {
     "cjk": "\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
 }
 _LETTERS = {script: re.compile(f"[{letters}]+") for script, letters in SCRIPTS.items()}
+_NO_LETTERS = bytes(sign for sign in range(128) if not chr(sign).isalpha())
 _KANA = re.compile("[\u3040-\u30ff]")
 _VOWEL_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]")
 
@@ -124,7 +125,7 @@ def normalised(text: str) -> str:
 def scripts(text: str) -> Counter[str]:
     """How many letters of each script the text has; letters of scripts not listed above are not counted."""
     if text.isascii():  # most text is, and then there is nothing else to look for
-        return Counter({"latin": count} if (count := sum(map(len, _LETTERS["latin"].findall(text)))) else {})
+        return Counter({"latin": count} if (count := len(text.encode().translate(None, _NO_LETTERS))) else {})
     found = {script: sum(map(len, letters.findall(text))) for script, letters in _LETTERS.items()}
     return Counter({script: count for script, count in found.items() if count})
 
