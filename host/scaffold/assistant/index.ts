@@ -19,7 +19,7 @@ export function Create(ctx: Context, messages: Message[]): CreateReturn | null {
   return { search: false, metadata: { passages: found.items.length } };
 }
 
-/** Runs after the model. `data` goes to the client with the end of the turn. */
-export function Next(ctx: Context, payload: NextPayload): NextReturn {
-  return { data: { characters: payload.completion?.content.length ?? 0, failed: payload.error } };
+/** Runs after the model. What it returns as `data` goes to the client with the end of the turn; null adds nothing. */
+export function Next(ctx: Context, payload: NextPayload): NextReturn | null {
+  return payload.error ? { data: { failed: payload.error } } : null;
 }
