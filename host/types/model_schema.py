@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
 from host.types.specs import ModelSpec
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -23,5 +21,7 @@ def model_schema() -> Mapping[str, Any]:
 
 def misfits(said: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Where a file is not what the schema says, and how in the words of JSON Schema."""
+    from jsonschema import Draft202012Validator  # 40 ms, and only `groundhook check` asks
+
     for error in Draft202012Validator(dict(model_schema())).iter_errors(said):
         yield tuple(error.absolute_path), error.message
