@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 CHINESE, JAPANESE, THAI = "zh", "ja", "th"
 UNSPACED = {CHINESE: "chinese", JAPANESE: "japanese", THAI: "thai"}  # written without spaces, see `handlers.web.unspaced`
@@ -16,7 +16,7 @@ UNSPACED = {CHINESE: "chinese", JAPANESE: "japanese", THAI: "thai"}  # written w
 
 @cache
 def _text() -> str:
-    return files("handlers.web").joinpath("function_words.txt").read_text(encoding="utf-8")
+    return Path(__file__).with_name("function_words.txt").read_text(encoding="utf-8")
 
 
 @cache

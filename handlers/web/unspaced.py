@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
 from itertools import chain
+from pathlib import Path
 
 # Cut out wherever they stand, longer ones first; and words that hold one of them and stay whole.
 # Particles of Japanese, told by the letters beside them: behind a name or a word in Chinese signs.
@@ -25,7 +25,7 @@ _SIGNS = re.compile(r"[\s\u3000、。，．！？「」『』（）()\[\]【】�
 @cache
 def _rule(language: str) -> re.Pattern[str]:
     """Finds what is cut out of texts in a language, and, as `whole`, the words that are not cut though they hold such a word."""
-    text = files("handlers.web").joinpath("unspaced_words.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("unspaced_words.txt").read_text(encoding="utf-8")
     words = {head: part.split() for head, part in re.findall(r"^\[(.+)\]\n([^\[]*)", text, flags=re.M)}
     return re.compile(rf"(?P<whole>{_either(words[f'{language} whole'])})|(?:{_either(words[f'{language} cut'])})")
 
