@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from handlers.web.stopwords import (
     CAPITAL_PRONOUNS,
-    LEAD_INS,
     QUANTITIES,
     UNSPACED,
     code_of,
     is_function_word,
     language_of,
+    lead_in,
     without_ending,
 )
 from handlers.web.unspaced import topics
@@ -204,9 +204,9 @@ def _name_end(words: Sequence[_Word], at: int, language: str) -> int:
 
 def _polite_off(sentence: str, language: str) -> str:
     """Without what leads up to the question ("can you please tell me", "I want to find"), as often as it occurs."""
-    lead_in = LEAD_INS.get(language)
-    while lead_in is not None:
-        shorter = lead_in.sub("", sentence, count=1).strip()
+    pattern = lead_in(language)
+    while pattern is not None:
+        shorter = pattern.sub("", sentence, count=1).strip()
         if shorter == sentence or not any(character.isalnum() for character in shorter):
             break
         sentence = shorter

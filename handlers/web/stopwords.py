@@ -139,9 +139,14 @@ _LEADS = {
         r"מה (?:זה|זו|הוא|היא)|מי (?:זה|הוא|היא)",
     ),
 }
-LEAD_INS: dict[str, re.Pattern[str]] = {
-    language: re.compile(rf"^[¿¡]?(?:{'|'.join(leads)})(?=[^\w]|$)[\s,:]*", re.I) for language, leads in _LEADS.items()
-}
+
+
+@cache
+def lead_in(language: str) -> re.Pattern[str] | None:
+    """What leads up to a question in a language, at the beginning of a text."""
+    leads = _LEADS.get(language)
+    return re.compile(rf"^[¿¡]?(?:{'|'.join(leads)})(?=[^\w]|$)[\s,:]*", re.I) if leads else None
+
 
 _SCRIPTS = (  # and the language that a script stands for where words do not tell
     ("hebrew", "he", re.compile(r"[\u05d0-\u05ea]")),
