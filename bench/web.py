@@ -17,8 +17,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import aiohttp
 import anyio
-import httpx2
 
 from bench.figures import figure
 from host.app import Host, open_host
@@ -84,12 +84,11 @@ async def searches() -> None:
 async def added(host: Host, url: str) -> None:
     """The host's searches and a bare client's calls, one after the other in turns."""
     ours, bare = [], []
-    async with httpx2.AsyncClient(base_url=url) as client:
+    async with aiohttp.ClientSession(url) as client:
         for number in range(ROUNDS + 20):
             query = f"rivers of Berlin {number}"
             began = time.perf_counter()
-            answer = await client.get("/search", params={"q": query, "format": "json"})
-            assert len(answer.json()["results"]) == 10
+            await bare_call(client, "/search", query)
             between = time.perf_counter()
             result = await host.search({"type": "web", "query": query}, assistant="fast")
             assert len(result.items) == 10, result.error
@@ -102,14 +101,18 @@ async def added(host: Host, url: str) -> None:
     figure("  of that, added by the host", statistics.median(ours) - floor, "ms")
 
 
+async def bare_call(client: aiohttp.ClientSession, path: str, query: str) -> None:
+    """With the library that the host uses, and nothing around it."""
+    async with client.get(path, params={"q": query, "format": "json"}) as answer:
+        assert len(json.loads(await answer.read())["results"]) == 10
+
+
 async def together(host: Host, url: str) -> None:
     """A hundred turns at once, each with a search of its own that the provider takes 300 ms for; beside a hundred bare calls."""
-    limits = httpx2.Limits(max_connections=100, max_keepalive_connections=100)
-    async with httpx2.AsyncClient(base_url=url, limits=limits, timeout=30) as client:
+    async with aiohttp.ClientSession(url) as client:
 
         async def call(number: int) -> None:
-            answer = await client.get("/slow/search", params={"q": f"rivers {number}", "format": "json"})
-            assert len(answer.json()["results"]) == 10
+            await bare_call(client, "/slow/search", f"rivers {number}")
 
         async def turn(number: int) -> None:
             async with host.stream("slow", f"rivers of Berlin {number}") as events:
