@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from host.config.schema import WeightSettings
 from host.ports import Ranked
+from host.search.parts import together
 from host.types.search import Item, SearchResult, Source
 
 PRIORITY: dict[Source, int] = {"user": 0, "hook": 1, "auto": 2}
@@ -73,9 +74,9 @@ class Pool:
 
 
 def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
-    """Merge results. Of duplicates the version of the highest-priority source stays, among equals the better score.
-    The order depends on the results alone, never on which search answered first; what is worth the same stays in the order of its
-    result."""
+    """Merge results. Of duplicates the version of the highest-priority source stays, among equals the better score; where they
+    tell different parts of a long chunk, with what the others tell. The order depends on the results alone, never on which search
+    answered first; what is worth the same stays in the order of its result."""
     weight_of: dict[Source, float] = {"user": weights.user, "hook": weights.hook, "auto": weights.auto}
     entries = [
         Entry(item, result.source, weight_of[result.source], search=(result.type, result.query), position=position)
@@ -89,6 +90,8 @@ def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
         if first is None:
             kept[entry.item.key] = entry
         else:
+            if (item := together(first.item, entry.item)) is not first.item:
+                kept[entry.item.key] = first._replace(item=item)
             dropped.append(entry._replace(dropped=f"duplicate of the {first.source} result {first.item.citation_id}"))
     return Pool(tuple(sorted(kept.values(), key=_place)), tuple(dropped))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from host.config.schema import WeightSettings
 from host.ports import Ranked
 from host.search.merge import Pool, apply_ranking, cut, pool
-from host.types.search import Item, SearchResult, Source
+from host.types.search import Extent, Item, SearchResult, Sentences, Source
 
 WEIGHTS = WeightSettings()
 
@@ -45,6 +45,39 @@ def test_of_duplicates_the_version_of_the_highest_priority_stays_and_the_others_
     assert [(entry.source, entry.item.score) for entry in pooled.entries] == [("user", 0.2)]
     assert all("duplicate of the user result" in entry.dropped for entry in pooled.dropped)
     assert len(pooled.dropped) == 2
+
+
+CHUNK = "".join(f"Sentence {n}. " for n in range(9)).strip()
+
+
+def part(first: int, last: int) -> Item:
+    """Sentences of the chunk, which begins at character 100 of its document."""
+    start, end = CHUNK.index(f"Sentence {first}"), CHUNK.index(f"Sentence {last}") + len("Sentence n.")
+    extent = Extent(start=100 + start, end=100 + end, sentences=Sentences(first=first + 1, last=last + 1, of=9))
+    return Item(type="kb", key="c", content=CHUNK[start:end], extent=extent, score=0.5)
+
+
+@given(st.tuples(st.integers(0, 8), st.integers(0, 8)).map(sorted), st.tuples(st.integers(0, 8), st.integers(0, 8)).map(sorted))
+def test_parts_of_one_chunk_are_told_together(hooks: list[int], automatic: list[int]) -> None:
+    found = [SearchResult(type="kb", query="p", source="hook", items=(part(*hooks),))]
+    found.append(SearchResult(type="kb", query="q", source="auto", items=(part(*automatic),)))
+    [entry] = pool(found, WEIGHTS).entries
+    assert entry.source == "hook"
+    told = {n for n in range(9) if hooks[0] <= n <= hooks[1] or automatic[0] <= n <= automatic[1]}
+    assert [n for n in range(9) if entry.item.content.count(f"Sentence {n}.")] == sorted(told)
+    assert all(entry.item.content.count(f"Sentence {n}.") <= 1 for n in range(9))
+    whole = part(min(told), max(told))
+    assert entry.item.extent == whole.extent
+    if len(told) == max(told) - min(told) + 1 and max(hooks[0], automatic[0]) <= min(hooks[1], automatic[1]):
+        assert entry.item.content == whole.content
+
+
+def test_a_part_beside_its_whole_chunk_is_the_chunk() -> None:
+    whole = part(0, 8).model_copy(update={"extent": Extent(start=100, end=100 + len(CHUNK))})
+    for items in ((part(2, 3), whole), (whole, part(2, 3))):
+        found = [SearchResult(type="kb", query=str(n), source="hook", items=(item,)) for n, item in enumerate(items)]
+        [entry] = pool(found, WEIGHTS).entries
+        assert (entry.item.content, entry.item.extent) == (CHUNK, whole.extent)
 
 
 SOURCES: st.SearchStrategy[Source] = st.sampled_from(["user", "hook", "auto"])
