@@ -320,6 +320,13 @@ def test_what_belongs_together_is_asked_together(question: str) -> None:
     assert reading.unplaced == ()
 
 
+def test_a_model_whose_figures_explain_every_word_is_asked_before_one_that_is_only_named() -> None:
+    (reading,) = readings("how much did customers from France spend in total?")
+    assert (reading.dsl.model, reading.unplaced) == ("order", ())
+    assert [where.wire() for where in reading.dsl.wheres] == [{"field": "buyer.country", "op": "=", "value": "France"}]
+    assert [one.called for one in reading.dsl.aggregates] == ["sum_total"]
+
+
 @pytest.mark.parametrize("question", TRAPS)
 def test_words_that_only_look_like_conditions_yield_no_filter(question: str) -> None:
     for name in OFFERS:

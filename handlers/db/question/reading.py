@@ -110,7 +110,9 @@ def read_for(tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> Readin
 def _meant(readings: list[Reading]) -> list[Reading]:
     named = [reading for reading in readings if reading.named_at is not None]
     if named:
-        return [min(named, key=lambda reading: reading.named_at or 0)]  # what is named first is what is asked for
+        first = min(named, key=lambda reading: reading.named_at or 0)  # what is named first is what is asked for
+        whole = [one for one in readings if not one.unplaced and (one.named_at is not None or one.dsl.computed)]
+        return whole if first.unplaced and len(whole) == 1 else [first]
 
     def fit(reading: Reading) -> tuple[int, bool, int, int, int]:
         return len(reading.unplaced), not reading.fits_person, reading.far, -reading.effects, reading.lead

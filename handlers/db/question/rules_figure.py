@@ -57,7 +57,9 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if draft.mention is not None and _measured(cursor, draft.mention, function) and not draft.aggregates:
         draft.figure(function, draft.mention.name)  # "the price on average"
         return end
-    return None
+    said = any(one.function == function for one in draft.aggregates)  # "… in total"
+    later = function == "sum" and any(_of_kind(cursor, place) for place in range(at, len(cursor.tokens)))
+    return end if said or later else None  # "how much did customers from France spend"
 
 
 def ranked(cursor: Cursor, draft: Draft, i: int) -> int | None:
