@@ -35,8 +35,12 @@ class Channel:
         if self._closed:
             return
         self._events.append(event.stamped(self.turn_id, int(self.elapsed_ms())))
+        self._wake()
+
+    def _wake(self) -> None:
         if self._arrived is not None:
             self._arrived.set()
+            self._arrived = None
 
     async def send(self, event: Event) -> None:
         self.note(event)
@@ -52,8 +56,7 @@ class Channel:
     def close(self) -> None:
         """No more events; the reader gets those that are left and then the end."""
         self._closed = True
-        if self._arrived is not None:
-            self._arrived.set()
+        self._wake()
         self._drained.set()
 
     def __aiter__(self) -> Channel:
@@ -63,9 +66,8 @@ class Channel:
         while not self._events:
             if self._closed:
                 raise StopAsyncIteration
-            self._arrived = anyio.Event()
-            await self._arrived.wait()
-            self._arrived = None
+            arrived = self._arrived = anyio.Event()
+            await arrived.wait()
         event = self._events.popleft()
         if len(self._events) == BEHIND:
             self._drained.set()
