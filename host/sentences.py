@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 # A terminator, closing quotes and brackets, then white space; scripts that write no spaces need none.
-_END = re.compile(r"(?:[.!?…؟۔।॥։]+[\"'”’»“)\]}*_`]*(?=\s)|[。！？｡]+[」』”’）】》]*)")
+# A run of them is looked at once, from its beginning, however long it is.
+_END = re.compile(r"(?:(?<![.!?…؟۔।॥։])[.!?…؟۔।॥։]++[\"'”’»“)\]}*_`]*(?=\s)|[。！？｡]+[」』”’）】》]*)")
 _CODE_SPAN = re.compile(r"(`+)(?:(?!`).)+?\1")
 _WORD_BEFORE = re.compile(r"[^\s(\[\"“„«‹]+$")
 _INITIALS = re.compile(r"^(?:[^\W\d_]\.)+$")

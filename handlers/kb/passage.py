@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from handlers.kb.analyse import Analyser
 from handlers.kb.embed import estimated_tokens
 from host.sentences import spans
 
+LONGEST_CHUNK = 50_000  # characters: nobody waits for more to be cut up, and prompts cut it
 LONGEST = 480  # bytes of a unit: what no terminator ends is cut at clauses or blanks
 SATURATION = 0.9  # k of BM25
 OF_BEST = 1.0  # of what the best unit of a run has by itself, beside what the run has
@@ -37,7 +39,7 @@ _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 _ENTRY = re.compile(r"[ \t]*(?:[-*+•‣▪–]|\(?\d{1,3}[.)])[ \t]+\S")
 _RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _CLAUSE = re.compile(r"[;,、，；،][ \t\n]*|[ \t\n]+")
-_ANNOUNCES = (":", "：")
+_ANNOUNCES = ":："
 
 Kind = Literal["heading", "text", "entry", "row", "code"]
 
@@ -87,13 +89,16 @@ def parts(contents: Sequence[str], question: str, language: str, most: int) -> l
 
 
 def _part(content: str, words: Sequence[frozenset[int]], worth: Mapping[int, float], most: int) -> Part | None:
-    if estimated_tokens(content) <= SPARE * most or not words:
+    if estimated_tokens(content) <= SPARE * most or not any(words):
         return None
     all = units(content)
     every = math.fsum(worth.values())
+    having = [at for at, unit in enumerate(words) if unit]
 
     def value(run: tuple[int, int]) -> tuple[float, int]:
-        had, middle = _value(words[run[0] : run[1] + 1], worth)
+        inside = having[bisect_left(having, run[0]) : bisect_right(having, run[1])]
+        had, best = _value([words[at] for at in inside], worth)
+        middle = -abs(2 * inside[best] - run[0] - run[1]) if inside else 0
         return round(had + (0.0 if run[0] else LEAD * every), 6), middle
 
     first, last = max(_runs(content, all, most), key=value)
@@ -104,12 +109,14 @@ def _part(content: str, words: Sequence[frozenset[int]], worth: Mapping[int, flo
 
 
 def _value(words: Sequence[frozenset[int]], worth: Mapping[int, float]) -> tuple[float, int]:
-    """What a run has of the question's words; and how near its best unit is to its middle."""
+    """What units have of the question's words, and which of them has most."""
+    if not words:
+        return 0.0, 0
     counts = Counter(word for unit in words for word in unit)
     every = math.fsum(worth[word] * count * (SATURATION + 1) / (count + SATURATION) for word, count in counts.items())
     alone = [math.fsum(worth[word] for word in unit) for unit in words]
     best = max(alone)
-    return every + OF_BEST * best, -abs(2 * alone.index(best) - len(words) + 1)
+    return every + OF_BEST * best, alone.index(best)
 
 
 # ------------------------------------------------------------------------------------------------ runs
@@ -118,15 +125,17 @@ def _value(words: Sequence[frozenset[int]], worth: Mapping[int, float]) -> tuple
 def _runs(content: str, all: Sequence[Unit], most: int) -> Iterator[tuple[int, int]]:
     """The first and the last unit of each run that fits and to which nothing can be added; at least one whole segment."""
     segments = _segments(content, all, most)
-    reached = -1
+    reached, end = -1, 0
     for begin, (first, _) in enumerate(segments):
         room = most - estimated_tokens(_header(content, all, first))
-        end = begin
+        end = max(begin, end)
+        while end > begin and _tokens(content, all, first, segments[end][1]) > room:
+            end -= 1
         while end + 1 < len(segments) and _tokens(content, all, first, segments[end + 1][1]) <= room:
             end += 1
         if end > reached:
             yield first, segments[end][1]
-        reached = end
+        reached = max(reached, end)
 
 
 def _segments(content: str, all: Sequence[Unit], most: int) -> list[tuple[int, int]]:
@@ -143,7 +152,7 @@ def _segments(content: str, all: Sequence[Unit], most: int) -> list[tuple[int, i
             segments += [(first, places[names]), *((place, place) for place in places[names + 1 :])]
             continue
         before = segments[-1] if segments else None
-        if before and content[: all[before[1]].end].endswith(_ANNOUNCES) and _tokens(content, all, before[0], last) <= most:
+        if before and content[all[before[1]].end - 1] in _ANNOUNCES and _tokens(content, all, before[0], last) <= most:
             segments[-1] = (before[0], last)
         else:
             segments.append((first, last))
@@ -167,7 +176,7 @@ def _header(content: str, all: Sequence[Unit], first: int) -> str:
 # ------------------------------------------------------------------------------------------------ units
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def units(content: str) -> tuple[Unit, ...]:
     """The units of a chunk, in its order. Between them are blanks alone."""
     found: list[Unit] = []

@@ -160,3 +160,10 @@ async def test_parts_are_what_is_told_unless_the_settings_say_otherwise(opens: O
     assert sentences is not None
     assert sentences.last - sentences.first + 1 < sentences.of == 24
     assert "cellar11" in item.content
+
+
+@pytest.mark.parametrize("made_of", [".", ". ", "x", "…", "```\n", "| a\n", "- a\n", "\n", "`"])
+def test_a_chunk_made_of_one_mark_takes_no_longer_than_another(made_of: str) -> None:
+    """A run of marks that is looked at anew from each of them takes a minute."""
+    content = made_of * (45_000 // len(made_of))
+    assert len(parts([content, "pears"], "pears", "english", 200)) == 2
