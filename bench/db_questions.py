@@ -43,7 +43,7 @@ from host.types.turn import Identity
 
 HERE = Path(__file__).with_name("db_questions")
 SHOP = Path(__file__).parent.parent / "assistants/shop/models"
-SETS = {"tuned": "tuned", "later": "later", "rental": "rental", "kept aside": "kept_aside"}
+SETS = {"tuned": "tuned", "later": "later", "rental": "rental", "events": "events", "kept aside": "kept_aside"}
 NOW = datetime(2026, 11, 12, 10, tzinfo=UTC)
 MOST = 1000
 WARM = 20  # readings of each question that are timed

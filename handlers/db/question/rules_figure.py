@@ -91,7 +91,8 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
     clear = not cursor.is_(i, SortBy, Each) and not ordered  # "the newest per author" is no number
     if not cursor.is_(i, Per, SortBy) or not (asked or clear):
         return None
-    at = cursor.past(cursor.at(i)[1], Filler, most=1)
+    at = cursor.at(i)[1]
+    at = at if cursor.is_(at, FieldRef) else cursor.past(at, Filler, most=1)
     field = _grouping(cursor, at)
     if field is None:
         return None

@@ -29,6 +29,7 @@ def nearest(word: str, words: Sequence[str]) -> str | None:
 def _meant(word: str, known: str, errors: int) -> bool:
     if errors > 1:
         return known[:ALIKE] == word[:ALIKE]
-    wrong = len(known) == len(word) and sorted(known) != sorted(word)
+    swapped = sorted(known) == sorted(word)
+    wrong = len(known) == len(word) or known[-1] != word[-1]  # an "applet" is no "apple"
     short = len(min(word, known, key=len)) < WRONG_LETTER
-    return known[0] == word[0] and not (short and (wrong or known[-1] != word[-1]))  # an "applet" is no "apple"
+    return known[0] == word[0] and (swapped or not (short and wrong))
