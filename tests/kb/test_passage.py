@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handlers.kb.client import KBClient
 from handlers.kb.embed import estimated_tokens
 from handlers.kb.passage import parts, units
+from host.app import open_host
+from host.types.events import StreamEnd
 from host.types.search import Extent, Item
+from tests.conftest import MakeApp
 from tests.kb.conftest import Opens, Writes, search, spec
 from tests.kb.test_features import ask
 
@@ -160,6 +164,46 @@ async def test_parts_are_what_is_told_unless_the_settings_say_otherwise(opens: O
     assert sentences is not None
     assert sentences.last - sentences.first + 1 < sentences.of == 24
     assert "cellar11" in item.content
+
+
+HOOK = """
+function Create(ctx) {
+  const told = (options) => ctx.search.KB("cellar7", { threshold: 0, limit: 1, ...options }).items[0];
+  return { messages: [{ role: "user", content: "What is said of cellar7?" }], metadata: {
+    part: told({}).extent, wider: told({ passageTokens: 120 }).extent, whole: told({ passage_tokens: 0 }).extent,
+  } };
+}
+"""
+
+
+async def test_settings_and_hooks_say_how_much_is_told_and_citations_say_where_it_stands(make_app: MakeApp) -> None:
+    app = make_app(
+        {
+            "agent/agent.yml": "kb_storage:\n  idle_s: 5\n",
+            "assistants/a/package.yao": '{"kb": ["docs"], "search": {"kb": {"passage_tokens": 60}}}',
+            "assistants/a/index.js": HOOK,
+            "assistants/a/kb/docs.kb.yao": '{"embedding": {"provider": "hash"}, "chunk": {"size": 400}}',
+            "cellars.txt": LONG,
+        }
+    )
+    try:
+        async with open_host(app, environment={}) as host:
+            await host.kb.add("docs", [app / "cellars.txt"])
+            async with host.stream("a", "What is said of cellar7?") as events:
+                ended = [event async for event in events][-1]
+    finally:
+        client = KBClient(app / ".groundhook", idle_s=5)
+        await client.stop_worker()
+        await client.aclose()
+    assert isinstance(ended, StreamEnd)
+    part, wider, whole = (ended.metadata[name] for name in ("part", "wider", "whole"))
+    assert (whole["start"], whole["end"], whole["sentences"]) == (0, len(LONG), None)
+    assert whole["end"] > wider["end"] - wider["start"] > part["end"] - part["start"]
+    assert part["sentences"]["of"] == 24
+    [cited] = ended.citations
+    assert cited.extent is not None
+    assert cited.extent.model_dump() == whole  # the model is told all that the hook found of it
+    assert "cellar7" in LONG[part["start"] : part["end"]]
 
 
 @pytest.mark.parametrize("made_of", [".", ". ", "x", "…", "```\n", "| a\n", "- a\n", "\n", "`"])
