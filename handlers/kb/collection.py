@@ -18,7 +18,7 @@ from handlers.kb import fusion, points
 from handlers.kb.analyse import Analyser
 from handlers.kb.edge import ORDINALS, NewPoint, Shard
 from handlers.kb.folder import Contents, Folder
-from handlers.kb.language import language_of, words_can_match
+from handlers.kb.language import words_can_match
 from handlers.kb.manifest import Entered, Manifest
 from handlers.kb.store import (
     MOST_PASSAGES,
@@ -32,6 +32,7 @@ from handlers.kb.store import (
     Stored,
     Usage,
     agree,
+    decided,
     packed,
     refuse_too_long,
     refuse_without_tenant,
@@ -97,9 +98,8 @@ class Collection:
         return opened
 
     @classmethod
-    def create(cls, path: Path, id: str, made: Made, first: Incoming) -> Collection:
-        if made.language == "auto":
-            made = replace(made, language=language_of(" ".join(passage.text for passage in first.passages[:20])))
+    def create(cls, path: Path, id: str, made: Made, *first: Incoming) -> Collection:
+        made = decided(made, first)
         folder, contents = Folder(path), Contents(made=made)
         try:
             folder.begin()

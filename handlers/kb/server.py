@@ -65,6 +65,8 @@ class ServerStore:
     ) -> list[Outcome]:
         """The server looks after its own disk: `reserve_bytes` means nothing here."""
         refuse_too_long(documents)
+        if documents:
+            await self._collections.to_write(collection, made, *documents)
         outcomes: list[Outcome] = []
         before, total = 0, sum(len(document.passages) for document in documents)
         for document in documents:

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import anyio
 from qdrant_client import models
 
-from handlers.kb.language import language_of
 from handlers.kb.points import path_of
 from handlers.kb.server_filter import of_records
 from handlers.kb.server_layout import FIELDS, MADE_ID, alias, creation, indexes, made_of, made_point
 from handlers.kb.server_link import Refused, ServerLink
 from handlers.kb.server_search import Known
-from handlers.kb.store import Incoming, Made, agree
+from handlers.kb.store import Incoming, Made, agree, decided
 from host.errors import StorageError
 
 _SAMPLE = 1000  # documents that say what a collection's text is like; ids are hashes, so the first ones are any
@@ -65,7 +64,7 @@ class Collections:
             known.count(record.payload or {})
         return self._known.setdefault(collection, known)
 
-    async def to_write(self, collection: str, made: Made, first: Incoming) -> Known:
+    async def to_write(self, collection: str, made: Made, *first: Incoming) -> Known:
         """A collection to put documents into, made when there is none. Raises ConfigError when it was made with something
         else."""
         async with self._creating[collection]:
@@ -96,9 +95,8 @@ class Collections:
         found = await self._link.read(lambda client: client.retrieve(name, [id]))
         return found[0].payload if found else None
 
-    async def _create(self, collection: str, made: Made, first: Incoming) -> Known:
-        if made.language == "auto":
-            made = replace(made, language=language_of(" ".join(passage.text for passage in first.passages[:20])))
+    async def _create(self, collection: str, made: Made, first: Sequence[Incoming]) -> Known:
+        made = decided(made, first)
         try:
             await self._make(collection, made)
         except Refused as exc:

@@ -7,17 +7,19 @@ files, embedding models or assistants. Everything said here is plain data, so th
 from __future__ import annotations
 
 from array import array
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol
 
-from handlers.kb.language import ANALYSER, PLAIN
+from handlers.kb.language import ANALYSER, PLAIN, language_of
 from host.errors import ConfigError, NotPermitted, StorageError
 from host.types.fields import Fields, Scalar
 from host.types.filters import Filter, dumped, loaded
 
 MOST_PASSAGES = (1 << 20) - 1  # of one document
 POOL = 80  # passages of each ranking that are fused, at least
+_DECIDE = 100  # passages that decide in which language a collection is
 _NO_FIELDS: Fields = {}
 
 Told = Callable[[int, int], None]  # passages stored, of how many
@@ -26,8 +28,8 @@ Outcome = Literal["added", "replaced"]
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What a collection is made with; a store refuses to mix. `language` may be "auto": decided by the first document
-    and kept; `analyser` is its version. `tenanted`: every document belongs to a tenant. `fields` are the payload fields
+    """What a collection is made with; a store refuses to mix. `language` may be "auto": decided by the documents that are
+    put first and kept; `analyser` is its version. `tenanted`: every document belongs to a tenant. `fields` are the payload fields
     with their types; they may change without harm, and a store brings its indexes in line when a document is put. The rest is how
     it lies on disk and on a cluster; it is not compared, and holds from when the collection is made."""
 
@@ -231,6 +233,14 @@ def agree(collection: str, there: Made, asked: Made) -> None:
         f"collection {collection!r} was made with {was}, and is declared with {now}",
         hint=f"declare it as it was, or make it anew from what it holds: `groundhook kb rebuild {collection}`",
     )
+
+
+def decided(made: Made, documents: Iterable[Incoming]) -> Made:
+    """With the language that the documents begin in, where it is "auto"."""
+    if made.language != "auto":
+        return made
+    texts = (passage.text for document in documents for passage in document.passages)
+    return replace(made, language=language_of(" ".join(islice(texts, _DECIDE))))
 
 
 def refuse_too_long(documents: Sequence[Incoming]) -> None:

@@ -145,7 +145,7 @@ class Worker:
         total = self._refuse_full_disk(documents, body["reserve_bytes"])
         collection = self._collection(name)
         if collection is None:
-            collection = self._open[name] = Collection.create(self._path(name), name, made, documents[0])
+            collection = self._open[name] = Collection.create(self._path(name), name, made, *documents)
         collection.check(made)
         collection.declare(made.fields)
         try:

@@ -341,6 +341,13 @@ async def test_the_language_is_found_out_by_the_first_document_and_kept(store: V
     assert (await store.usage("a", None)).language == "english"
 
 
+async def test_of_many_short_documents_the_language_is_that_of_most(store: VectorStore) -> None:
+    auto = replace(MADE, language="auto")
+    texts = ("Gelato", "the pear is ripe", "and it is on the tree", "as you can see from here", "this is not for you")
+    await store.put("a", auto, *(document(f"{n}.md", text) for n, text in enumerate(texts)))
+    assert (await store.usage("a", None)).language == "english"
+
+
 async def test_one_collection_takes_the_place_of_another(store: VectorStore) -> None:
     other = replace(MADE, model="other")
     await store.put("a", MADE, document("one.md", "pears"))
