@@ -34,8 +34,12 @@ def spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, 
     code = [match.span() for match in _CODE_SPAN.finditer(text, start, end)]
     found: list[tuple[int, int]] = []
     begin = start
+    passed = 0  # pieces of code that end before the terminator
     for match in _END.finditer(text, start, end):
-        if any(low < match.start() < high - 1 for low, high in code) or not _ends(text, begin, end, match):
+        while passed < len(code) and code[passed][1] - 1 <= match.start():
+            passed += 1
+        in_code = passed < len(code) and code[passed][0] < match.start()
+        if in_code or not _ends(text, begin, end, match):
             continue
         found.append((begin, match.end()))
         begin = match.end()

@@ -17,13 +17,25 @@ from itertools import groupby, takewhile
 from typing import Literal
 
 from handlers.kb.reading.document import Block, Document, Kind
+from host.sentences import spans
 
 Count = Callable[[str], int]
 By = Literal["heading", "paragraph", "page", "size"]
-_LINES = re.compile(r"[^\n]*\n+|[^\n]+")
-_SENTENCES = re.compile(r".+?(?:[.!?…][\"'”’)\]]*\s+|[。！？]|\Z)", re.DOTALL)
-_WORDS = re.compile(r"\s*\S+\s*")
+Rule = Callable[[str, int, int], list[int]]  # where parts of a range of a text end
 _FLOWING = frozenset({"paragraph", "list"})
+
+
+def _ends(pattern: str) -> Rule:
+    compiled = re.compile(pattern)
+    return lambda text, start, end: [found.end() for found in compiled.finditer(text, start, end)]
+
+
+def _sentences(text: str, start: int, end: int) -> list[int]:
+    """Sentences with the blanks behind them."""
+    return [begin for begin, _ in spans(text, start, end)[1:]]
+
+
+_LINES, _WORDS = _ends(r"[^\n]*\n+|[^\n]+"), _ends(r"\s*\S+\s*")
 
 
 @dataclass(frozen=True)
@@ -135,13 +147,13 @@ class _Cutter:
             before = before + tokens if block.kind == "heading" else 0
 
     def _parts(self, block: Block, stop: int) -> Iterator[_Piece]:
-        rules = (_SENTENCES, _LINES, _WORDS) if block.kind == "paragraph" else (_LINES, _SENTENCES, _WORDS)
+        rules = (_sentences, _LINES, _WORDS) if block.kind == "paragraph" else (_LINES, _sentences, _WORDS)
         header, lead = self._table_header(block) if block.kind == "table" else ("", 0)
         for start, end, tokens in self._cut(block.start, stop, rules, self._size - lead):
             later = start >= block.start + len(header)
             yield _Piece(start, end, block.kind, tokens, block.page, header if later else "", lead if later else 0)
 
-    def _cut(self, start: int, end: int, rules: Sequence[re.Pattern[str]], most: int) -> Iterator[tuple[int, int, int]]:
+    def _cut(self, start: int, end: int, rules: Sequence[Rule], most: int) -> Iterator[tuple[int, int, int]]:
         """(start, end, tokens) of parts of at most `most` tokens, by the first rule that parts the range finely enough."""
         for part_start, part_end in self._split(start, end, rules[0] if rules else None):
             tokens = self._count(self._text[part_start:part_end])
@@ -150,9 +162,9 @@ class _Cutter:
             else:
                 yield from self._cut(part_start, part_end, rules[1:], most)
 
-    def _split(self, start: int, end: int, rule: re.Pattern[str] | None) -> list[tuple[int, int]]:
+    def _split(self, start: int, end: int, rule: Rule | None) -> list[tuple[int, int]]:
         """The range as parts that leave nothing out; in two halves without a rule."""
-        ends = [(start + end) // 2] if rule is None else [found.end() for found in rule.finditer(self._text, start, end)]
+        ends = [(start + end) // 2] if rule is None else rule(self._text, start, end)
         ends = [stop for stop in ends if start < stop < end] + [end]
         return list(zip([start, *ends], ends, strict=False))
 
@@ -164,7 +176,7 @@ class _Cutter:
         if not flowing or following.kind not in _FLOWING:
             return []
         first, last = flowing[-1], flowing[0]
-        for rule in (_SENTENCES, _WORDS):
+        for rule in (_sentences, _WORDS):
             start, tokens = last.end, 0
             for part_start, part_end in reversed(self._split(first.start, last.end, rule)):
                 more = self._count(self._text[part_start:part_end])

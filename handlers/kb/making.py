@@ -30,7 +30,7 @@ from host.types.specs import CollectionSpec
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
-_FORMAT = b"2"  # raised when reading or cutting changes, so that documents are made anew
+_FORMAT = b"3"  # raised when reading or cutting changes, so that documents are made anew
 _TOGETHER = 16  # texts embedded between two words to whoever watches
 _SHOWN = ("title", "url")  # what front matter may say beside declared fields
 
