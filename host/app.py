@@ -168,8 +168,7 @@ class Host:
         return declarations(self.app, self._tools)
 
     def explain(self, assistant: str) -> list[Explained]:
-        """Every setting of an assistant, and of the whole app, with the layer and the place that set it. Raises UnknownName,
-        ConfigError."""
+        """Every setting of an assistant and of the app, with the layer and place that set it. Raises UnknownName, ConfigError."""
         own = explain(self.app.settings_for(self.app.package(assistant)))
         return [*own, *explain_app(self.app.settings, self.app.agent_file)]
 
@@ -212,9 +211,7 @@ async def open_host(
         engine = await stack.enter_async_context(
             open_engine(workers=settings.hook_workers, cache=app.state / "hooks", environment=child_environment())
         )
-        embedders = Registry[EmbedderFactory]("embedding provider")
-        embed.register(embedders)
-        services.register(embedders, settings.embedders, app.environment)
+        embedders = _embedders(app)
         kb = await stack.enter_async_context(open_kb(app.state, app.collections, embedders, settings.kb_storage, settings.qdrant))
         database = await stack.enter_async_context(_database(app))
         clock = _clock(now)
@@ -242,11 +239,17 @@ async def open_host(
         )
         turns = OpenTurns()
         stack.push_async_callback(turns.close)
-        # What an app is made of lives as long as it does: looking through it for garbage would stop all turns for 50 ms again and
-        # again.
+        # What an app is made of lives as long as it: looking through it for garbage would stop all turns for 50 ms each time.
         stack.callback(gc.unfreeze)
         gc.freeze()
         yield Host(app=app, machinery=machinery, kb=kb, database=database, turns=turns, providers=web.providers)
+
+
+def _embedders(app: App) -> Registry[EmbedderFactory]:
+    embedders = Registry[EmbedderFactory]("embedding provider")
+    embed.register(embedders)
+    services.register(embedders, app.settings.embedders, app.environment)
+    return embedders
 
 
 def _warner(warned: Callable[[Warned], object] | None) -> Warn:
