@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -89,6 +90,27 @@ async def test_a_worker_killed_in_the_middle_of_a_document_shows_one_version_who
         assert await kb.put("docs", MADE, document("new")) == ["replaced"]
         assert await versions(kb) == {"new"}
         assert [stored.chunks for stored in (await kb.usage("docs", None)).documents] == [LONG]
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+async def test_a_worker_killed_in_the_middle_of_many_documents_shows_each_as_it_was_or_as_it_is(state: Path, batch: int) -> None:
+    many = [document("new", 3, f"{n}.md") for n in range(100)]
+    async with client(state) as kb:
+        await kb.put("docs", MADE, *(document("old", 2, f"{n}.md") for n in range(50)))
+
+        def told(done: int, _total: int) -> None:
+            if done >= batch * 64 and not stopped.cancel_called:
+                kill(state)
+                stopped.cancel()
+
+        with anyio.CancelScope() as stopped:
+            await kb.put("docs", MADE, *many, told=told)
+        question = Question(vector=packed([1.0, 0.5, 0.0, 0.0]), text="pear", limit=1000)
+        seen = Counter((hit.document, hit.content.split()[0]) for hit in (await kb.search("docs", MADE, question)).hits)
+        assert all(count == {"old": 2, "new": 3}[version] for (_, version), count in seen.items())
+        assert len(dict(seen.keys())) == len(seen) == len((await kb.usage("docs", None)).documents) >= 50
+        await kb.put("docs", MADE, *many)
+        assert sum(stored.chunks for stored in (await kb.usage("docs", None)).documents) == 300
 
 
 async def test_a_put_whose_worker_is_killed_is_done_by_the_next(state: Path) -> None:
