@@ -20,7 +20,21 @@ import anyio
 import anyio.to_thread
 
 from handlers.kb.folder import folder_of
-from handlers.kb.store import Answer, Hit, Incoming, Made, Outcome, Passage, Question, Stored, Told, Usage, plain, question_out
+from handlers.kb.store import (
+    SPEAKS,
+    Answer,
+    Hit,
+    Incoming,
+    Made,
+    Outcome,
+    Passage,
+    Question,
+    Stored,
+    Told,
+    Usage,
+    plain,
+    question_out,
+)
 from host.errors import StorageError, WorkerDied
 from host.types.fields import Scalar
 from host.types.filters import Filter, dumped
@@ -187,7 +201,10 @@ class KBClient:
             address = json.loads((self._folder / "worker.json").read_text(encoding="utf-8"))["socket"]
             link = Link(_NAME, self._incoming)
             await asyncio.get_running_loop().create_unix_connection(lambda: link, address)
-            await link.call("hello")  # a process that was just killed may still take connections
+            if await link.call("hello") != SPEAKS:  # raises where a process that was just killed still takes connections
+                link.post("stop")  # it was started by another version of Groundhook, and what it keeps is on the disk
+                await link.closed.wait()
+                return None
         except (FileNotFoundError, ConnectionError, NotADirectoryError, ValueError, WorkerDied):
             return None
         except OSError as exc:

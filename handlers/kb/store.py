@@ -22,6 +22,8 @@ POOL = 80  # passages of each ranking that are fused, at least
 _DECIDE = 100  # passages that decide in which language a collection is
 _NO_FIELDS: Fields = {}
 
+SPEAKS = "2"  # raised when what is said to a worker, or by it, is put otherwise
+
 Told = Callable[[int, int], None]  # passages stored, of how many
 Outcome = Literal["added", "replaced"]
 

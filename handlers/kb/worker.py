@@ -35,7 +35,7 @@ import portalocker
 from handlers.kb.collection import Collection
 from handlers.kb.folder import folder_of
 from handlers.kb.optimise import Optimiser
-from handlers.kb.store import Incoming, Made, Outcome, Passage, Stored, plain, question_in
+from handlers.kb.store import SPEAKS, Incoming, Made, Outcome, Passage, Stored, plain, question_in
 from host.errors import HostError, StorageError
 from host.types.filters import loaded
 from host.workers import Link
@@ -71,7 +71,7 @@ class Worker:
         if id is None or operation == "stop":
             self.stopped.set()
         elif operation == "hello":
-            link.answer(id, os.getpid())
+            link.answer(id, SPEAKS)
         elif operation in self._changes:
             self._tasks.start_soon(self._change, link, id, operation, body)
         else:

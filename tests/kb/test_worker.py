@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import psutil
 import pytest
 
@@ -217,6 +218,18 @@ async def test_many_that_come_first_share_one_worker(state: Path) -> None:
     assert len(_workers(state)) == 1
     for one in clients:
         await one.aclose()
+
+
+async def test_a_worker_that_another_version_started_makes_room(state: Path) -> None:
+    (state / "kb").mkdir(parents=True)
+    older = "import sys, handlers.kb.store as s; s.SPEAKS = '1'; import handlers.kb.worker as w; sys.exit(w.main(*sys.argv[1:]))"
+    await anyio.run_process([sys.executable, "-c", older, str(state), "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    old = worker_of(state)
+    async with client(state) as kb:
+        await kb.put("docs", MADE, document("new"))
+        assert await versions(kb) == {"new"}
+        assert worker_of(state).pid != old.pid
+    await anyio.to_thread.run_sync(old.wait, 5)
 
 
 async def test_a_worker_ends_when_nobody_asks_and_the_next_question_starts_another(state: Path) -> None:
