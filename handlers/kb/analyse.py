@@ -60,7 +60,7 @@ class Weights(NamedTuple):
     saturation: float = 0.9  # k of BM25
     lengths: float = 0.6  # b of BM25
     run: float = 0.75  # of a run of letters against a word, in a question
-    character: float = 0.3  # of a single Chinese character against a pair, in a question
+    character: float = 0.15  # of a single Chinese character against a pair, in a question
     filling: float = 0.3  # of a word that questions are made of
     heading: float = 0.3  # of what the headings say, beside what the passage says
 

@@ -232,21 +232,21 @@ class Collection:
 
     def search(self, question: Question) -> Answer:
         refuse_without_tenant(self.id, self.made, question.tenant)
-        fits = words_can_match(question.text, self._manifest.scripts)
         vector = unpacked(question.vector)
-        words = self._question.question(question.text) if fits else None
+        words = self._question.question(question.text)
         pool = max(POOL, 4 * question.limit)
         ranked = self._shard.rank(
             vector, words, limit=pool, tenant=question.tenant, hidden=self._manifest.hidden, among=question.filter
         )
-        weight = fusion.weight_of_words(words, self._shard.tokens(fusion.best(ranked.words))) if words and ranked.words else 0.0
+        weight = fusion.weight_of_words(words, self._shard.tokens(fusion.best(ranked.words))) if ranked.words else 0.0
+        fits = bool(weight) or words_can_match(question.text, self._manifest.scripts)
         order = fusion.fuse(ranked.dense, ranked.words, ranked.cosines, limit=pool, weight=weight)
         enough = [id for id in order if ranked.cosines[id] >= question.least_cosine]
         return Answer(
             hits=self._hits({id: ranked.cosines[id] for id in enough[: question.limit]}, vectors=question.vectors),
             candidates=len(order),
             below=len(order) - len(enough),
-            lexical="used" if ranked.words else "no match" if fits else "other script",
+            lexical="used" if weight else "no match" if fits else "other script",
             language=self.made.language,
         )
 

@@ -1,9 +1,10 @@
 """Fuses the rankings of a search by vectors and a search by words. Pure, and the same for the same input.
 
 A passage's cosine and its score by words are added up, each divided by the standard deviation of its kind among the passages
-compared: how far a passage stands out is what a question's own evidence says about each side. That is the order of
-distribution-based score fusion; the engine can do it itself, but takes a passage that one ranking does not list for a 0 there,
-although its cosine is known and its words may simply not match, and leaves the order of equal scores open.
+compared: how far a passage stands out is what a question's own evidence says about each side. To each is added one over the
+passage's place in that ranking: the best by meaning and the best by words are worth a standard deviation more. The first part is
+the order of distribution-based score fusion; the engine can do that itself, but takes a passage that one ranking does not list
+for a 0 there, although its cosine is known and its words may simply not match, and leaves the order of equal scores open.
 
 How much the words count is chosen for each question by whether they match at all (`weight_of_words`): a question in another
 language than the documents, or in other words than theirs, shares names and commonplaces with passages on anything.
@@ -19,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from handlers.kb.analyse import Sparse, is_code
 
 LOOKED_AT = 3  # passages that match best, in which a question's words are looked for
-_NAMES, _ENOUGH = 0.25, 0.5  # shares of a question's words: up to the one they count nothing, from the other on in full
+_NAMES, _ENOUGH = 0.15, 0.35  # shares of a question's words: up to the one they count nothing, from the other on in full
 _STEP = 1e-6  # least distance between the scores of two neighbours
 
 
@@ -41,8 +42,12 @@ def added_up(
     matches = {id: score for id, score in words.items() if score > least}
     candidates = sorted(dense.keys() | matches.keys())
     matching = [matches.get(id, least) for id in candidates]
-    near, same = standing_out(list(dense.values())) or 1.0, weight * standing_out(matching)
-    return {id: near * cosines[id] + same * match for id, match in zip(candidates, matching, strict=True)}
+    near, same = standing_out(list(dense.values())), weight * standing_out(matching)
+    worth = {id: (near or 1.0) * cosines[id] + same * match for id, match in zip(candidates, matching, strict=True)}
+    for ranking, counts in ((dense, near and 1.0), (matches, same and weight)):
+        for id, bonus in places(ranking).items():
+            worth[id] += counts * bonus
+    return worth
 
 
 def standing_out(scores: Sequence[float]) -> float:
@@ -53,6 +58,17 @@ def standing_out(scores: Sequence[float]) -> float:
     return 1 / spread if spread > 1e-12 else 0.0
 
 
+def places(scores: Mapping[int, float]) -> dict[int, float]:
+    """One over the place of each in its ranking; equal ones share the better place."""
+    found: dict[int, float] = {}
+    place, last = 0, math.nan
+    for at, id in enumerate(sorted(scores, key=scores.__getitem__, reverse=True), 1):
+        if scores[id] != last:
+            place, last = at, scores[id]
+        found[id] = 1 / place
+    return found
+
+
 def best(words: Mapping[int, float]) -> list[int]:
     """The passages that match best by words, as many as `weight_of_words` looks at."""
     return heapq.nsmallest(LOOKED_AT, words, key=lambda id: (-words[id], id))
@@ -60,10 +76,10 @@ def best(words: Mapping[int, float]) -> list[int]:
 
 def weight_of_words(question: Sparse, best: Iterable[Iterable[int]]) -> float:
     """What a question's words count against its vector, 0-1, by the share of them, weighed, that stands together in one passage
-    of those that match `best`, which are given by their tokens: up to a quarter nothing, from half of them on in full. An exact
-    code in common is enough."""
+    of those that match `best`, which are given by their tokens: up to 15 % nothing, from 35 % on in full. An exact code in
+    common is enough."""
     weights = dict(zip(*question, strict=True))
-    shared = [weights.keys() & set(tokens) for tokens in best]
+    shared = [weights.keys() & tokens for tokens in best]
     if any(is_code(index) for tokens in shared for index in tokens):
         return 1.0
     whole = math.fsum(question.values)

@@ -154,8 +154,7 @@ def main_script(counted: Mapping[str, int]) -> str:
 
 def words_can_match(question: str, collection: Mapping[str, int]) -> bool:
     """Whether the question's words may occur in a collection whose letters are counted by script. A question in a script
-    that the collection hardly uses is in another language: what it shares with the documents (a name, a number) would
-    only mislead."""
+    that the collection hardly uses is in another language."""
     script = main_script(scripts(question))
     return not script or collection.get(script, 0) >= _FITS * sum(collection.values())
 

@@ -58,9 +58,8 @@ class Changed(Exception):
 async def search(link: ServerLink, known: Known, question: Question, without: dict[str, str]) -> Answer | None:
     """The answer. None: ask again. `without` are versions that did not count when they were met, with their documents'
     records; it is brought up to date. Raises Changed."""
-    fits = words_can_match(question.text, known.scripts)
     pool = max(POOL, 4 * question.limit)
-    words = Analyser(known.made.language).question(question.text) if fits else None
+    words = Analyser(known.made.language).question(question.text)
     ranked = await _rank(link, known, question, words, pool, without)
     # The fusion wants numbers: those of the order in which equally good ones are shown.
     numbered = dict(enumerate(sorted(ranked.cosines)))
@@ -69,6 +68,7 @@ async def search(link: ServerLink, known: Known, question: Question, without: di
         {number[place]: score for place, score in leg.items()} for leg in (ranked.dense, ranked.words, ranked.cosines)
     )
     order = fusion.fuse(dense, by_words, cosines, limit=pool, weight=ranked.weight)
+    fits = bool(ranked.weight) or words_can_match(question.text, known.scripts)
     enough = [id for id in order if cosines[id] >= question.least_cosine]
     best = {numbered[id]: cosines[id] for id in enough[: question.limit]}
     records = {place.version: place.record for place in number} | without
@@ -99,7 +99,7 @@ async def search(link: ServerLink, known: Known, question: Question, without: di
         ),
         candidates=len(order),
         below=len(order) - len(enough),
-        lexical="used" if by_words else "no match" if fits else "other script",
+        lexical="used" if ranked.weight else "no match" if fits else "other script",
         language=known.made.language,
     )
 

@@ -129,9 +129,9 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Hits best first. `candidates` passages were compared, `below` of them were not similar enough. `lexical` says what
-    words did: `used`, `other script` or `no match`. `language` is the collection's. `exists` is False when nothing was ever added
-    to it."""
+    """Hits best first. `candidates` passages were compared, `below` of them were not similar enough. `lexical` says what words
+    did: `used`, or that too few of them match, of a question in the documents' script (`no match`) or in `other script`.
+    `language` is the collection's. `exists` is False when nothing was ever added to it."""
 
     exists: bool = True
     hits: tuple[Hit, ...] = ()

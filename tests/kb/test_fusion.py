@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.kb.analyse import Analyser, Sparse
-from handlers.kb.fusion import best, descending, fuse, weight_of_words
+from handlers.kb.fusion import best, descending, fuse, places, weight_of_words
 
 SCORES = st.dictionaries(st.integers(0, 30), st.floats(0.1, 9.0), max_size=20)
 
@@ -99,10 +99,10 @@ def test_words_count_in_full_when_one_passage_has_all_and_nothing_when_none_has_
 
 
 def test_a_name_in_common_counts_little_beside_a_question_in_other_words() -> None:
-    question = Sparse([4, 8, 12, 16, 20], [1.0, 1.0, 1.0, 1.0, 1.0])
-    assert weight_of_words(question, [[4, 30], [8, 31]]) == 0  # each has one, but none of them has two
-    assert 0 < weight_of_words(question, [[4, 8, 30]]) < 1
-    assert weight_of_words(question, [[4, 8, 12, 30]]) == 1
+    question = Sparse([4, 8, 12, 16, 20, 24, 28], [1.0] * 7)
+    assert weight_of_words(question, [[4, 80], [8, 88]]) == 0  # each has one, but none of them has two
+    assert 0 < weight_of_words(question, [[4, 8, 80]]) < 1
+    assert weight_of_words(question, [[4, 8, 12, 80]]) == 1
 
 
 def test_an_exact_code_in_common_is_enough_for_words_to_count_in_full() -> None:
@@ -110,6 +110,16 @@ def test_an_exact_code_in_common_is_enough_for_words_to_count_in_full() -> None:
     question = analyser.question("Was bedeutet die Meldung E-4012 beim Starten der Maschine?")
     assert weight_of_words(question, [analyser.document("E-4012: the motor is too hot").indices]) == 1
     assert weight_of_words(question, [analyser.document("E-4013: the motor is stuck").indices]) < 0.5
+
+
+def test_the_best_of_a_ranking_is_worth_more_than_it_stands_out() -> None:
+    cosines = {1: 0.81, 2: 0.80, 3: 0.79}
+    words = {3: 5.0, 2: 4.9, 1: 4.8}  # as far apart as the cosines are
+    assert fuse(cosines, words, cosines, limit=64) in ([1, 3, 2], [3, 1, 2])
+
+
+def test_equal_ones_share_a_place() -> None:
+    assert places({1: 2.0, 2: 3.0, 3: 2.0, 4: 1.0}) == {2: 1, 1: 1 / 2, 3: 1 / 2, 4: 1 / 4}
 
 
 @given(SCORES)
