@@ -7,7 +7,6 @@ async with open_host("path/to/app") as host:
 
 from __future__ import annotations
 
-import gc
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from host.config.problems import Problem
 from host.config.schema import Settings
 from host.config.settings import Explained, explain, explain_app, resolve
 from host.errors import ConfigError, HostError, StorageError, UsageError, unwrapped
+from host.garbage import spared
 from host.llm.connectors import build
 from host.mcp.servers import open_servers
 from host.memory.memory import open_memory
@@ -239,9 +239,7 @@ async def open_host(
         )
         turns = OpenTurns()
         stack.push_async_callback(turns.close)
-        # What an app is made of lives as long as it: looking through it for garbage would stop all turns for 50 ms each time.
-        stack.callback(gc.unfreeze)
-        gc.freeze()
+        stack.enter_context(spared())
         yield Host(app=app, machinery=machinery, kb=kb, database=database, turns=turns, providers=web.providers)
 
 
