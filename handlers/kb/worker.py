@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import hashlib
 import json
 import os
@@ -231,6 +232,7 @@ def _ids(documents: list[Stored]) -> list[str]:
 
 async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: float) -> None:
     """Serve until idle, told to stop, or the state folder is gone."""
+    gc.freeze()  # what was imported stays: no search waits while it is looked through for garbage
     async with anyio.create_task_group() as tasks:
         worker = Worker(folder, tasks)
         loop = asyncio.get_running_loop()
