@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from host.types.base import well_formed
+
 DEEPEST = 100  # lists and objects within each other: what can be handed on to a client, a model or a template
 
 TOO_DEEP = "nested too deeply"
@@ -34,7 +36,7 @@ def from_v8(text: str) -> Any:
         raise ValueError("no JSON that the host can read") from exc
     if text.count("[") + text.count("{") > DEEPEST and _is_deeper(value):
         raise ValueError(TOO_DEEP)
-    return _mended(value) if "\\ud" in text else value
+    return well_formed(value) if "\\ud" in text else value
 
 
 def _is_deeper(value: Any) -> bool:
@@ -54,14 +56,4 @@ def _finite(value: Any) -> Any:
         return {key: _finite(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
         return [_finite(entry) for entry in value]
-    return value
-
-
-def _mended(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if isinstance(value, list):
-        return [_mended(entry) for entry in value]
-    if isinstance(value, dict):
-        return {_mended(key): _mended(entry) for key, entry in value.items()}
     return value

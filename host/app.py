@@ -45,7 +45,7 @@ from host.run import Caller, Fixed, Machinery, Names, Request, scope_of
 from host.search.searcher import Plugins, Searcher
 from host.stream import OpenTurns, call, open_turn
 from host.tools import Tool, Toolbox
-from host.types.base import dotted, problems, read
+from host.types.base import dotted, problems, read, well_formed
 from host.types.events import Event, Warned
 from host.types.search import SearchRequest, SearchResult, SearchType
 from host.types.specs import EmbeddingSpec
@@ -270,9 +270,8 @@ def _database(app: App) -> AbstractAsyncContextManager[Database]:
 
 def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
     """Messages from what a caller has: text, mappings or messages. Raises UsageError."""
-    if isinstance(messages, str):
-        return (Message(role="user", content=messages),)
-    return tuple(_valid(Message, message, f"messages[{index}]") for index, message in enumerate(messages))
+    said = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+    return tuple(_valid(Message, message, f"messages[{index}]") for index, message in enumerate(said))
 
 
 def _registered(handlers: Mapping[SearchType, Handler], model: Reranker, plugins: Iterable[Plugin]) -> Plugins:
@@ -314,7 +313,9 @@ def _valid(model: type[Any], raw: Any, path: str = "") -> Any:
     if not isinstance(raw, Mapping):
         raise UsageError(f"{path or model.__name__} must be a mapping, not {raw.__class__.__name__}")
     try:
-        value, unknown = read(model, raw)
+        value, unknown = read(model, well_formed(raw))
+    except RecursionError:
+        raise UsageError(f"{path or model.__name__} is nested too deeply") from None
     except ValidationError as exc:
         step, message = problems(exc)[0]
         where = ".".join(part for part in (path, dotted(step)) if part)

@@ -23,7 +23,7 @@ from host.cli.edge import execute
 from host.cli.report import Report
 from host.errors import HostError
 from host.output.findings import failures
-from host.output.terminal import duration
+from host.output.tree import duration
 from host.reload import Live, Stamp, Swap, changes, live, stamps
 from host.types.turn import Identity
 

@@ -25,7 +25,7 @@ from host.cli.edge import FAILED, INTERRUPTED, execute
 from host.cli.report import Report
 from host.cli.tables import table
 from host.output.flow import one_line
-from host.output.terminal import duration
+from host.output.tree import duration
 from host.types.events import Failed, Warned
 
 SHOWN_NAME = 24  # characters of a document's id beside the progress bar

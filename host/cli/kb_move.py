@@ -22,7 +22,7 @@ from host.cli.edge import execute
 from host.cli.report import Report
 from host.errors import UsageError
 from host.output.flow import one_line
-from host.output.terminal import duration
+from host.output.tree import duration
 
 STANDARD = Path("-")  # standard input or output
 Told = Callable[[int, int, str], None]  # passages done, passages in all (0: not known), document under way

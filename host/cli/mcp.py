@@ -137,10 +137,7 @@ def _blocks(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as exc:
-        raise click.UsageError(f"ARGUMENTS are not JSON: {exc}") from exc
+    value = options.json_of("ARGUMENTS", text, """'{"text": "hello"}'""")
     if not isinstance(value, dict):
         raise click.UsageError('ARGUMENTS must be a JSON object, such as \'{"text": "hello"}\'')
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -48,6 +49,16 @@ class Words(click.ParamType[str]):
         if self._needed and not text.strip():
             self.fail("it is empty", param, ctx)
         return text
+
+
+def json_of(what: str, text: str, example: str) -> Any:
+    """The value of JSON from the command line. Raises click.UsageError, which names `what` and shows the example."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise click.UsageError(f"{what}: nested too deeply") from None
+    except ValueError as exc:
+        raise click.UsageError(f"{what}: not JSON: {exc} (such as {example})") from exc
 
 
 def common(command: F) -> F:

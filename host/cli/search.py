@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -82,7 +81,7 @@ def command(
     identity = options.identity(user=user, team=team, tenant=tenant)
     request: dict[str, Any] = {"type": type, "query": query}
     said = {**more, "collections": collections, "models": models, "limit": limit, "facets": facets}
-    for key, value in {**said, "filter": _json(filter_)}.items():
+    for key, value in {**said, "filter": _filter(filter_)}.items():
         if value not in (None, ()):
             if key in ONLY_FOR and ONLY_FOR[key][0] != type:
                 raise click.UsageError(f"{ONLY_FOR[key][1]} is for `search {ONLY_FOR[key][0]}`")
@@ -105,12 +104,6 @@ def command(
     return execute(work, report, debug=debug)
 
 
-def _json(text: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        return json.loads(text)
-    except ValueError as exc:
-        raise click.UsageError(
-            f"--filter is not JSON: {exc} (such as '{{\"year\": 2024}}', in quotes that your shell keeps)"
-        ) from exc
+def _filter(text: str | None) -> Any:
+    example = """'{"year": 2024}', in quotes that your shell keeps"""
+    return None if text is None else options.json_of("--filter", text, example)

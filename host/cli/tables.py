@@ -14,7 +14,8 @@ from rich.text import Text
 
 from host.output.flow import one_line
 from host.output.query_words import in_words
-from host.output.terminal import SOURCES, duration, marker_style, place_of, title_of
+from host.output.terminal import SOURCES, marker_style, place_of, title_of
+from host.output.tree import duration
 from host.types.search import Item, SearchResult
 
 SNIPPET = 240  # characters of an item's content

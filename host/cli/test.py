@@ -16,7 +16,7 @@ from host.cli.check import count
 from host.cli.edge import FAILED, execute
 from host.cli.report import Report
 from host.output.flow import visible
-from host.output.terminal import duration
+from host.output.tree import duration
 from host.testing.runner import FileEnd, Result, open_runner
 
 MARKS = {"passed": ("ok", "green"), "failed": ("FAILED", "red"), "skipped": ("skipped", "yellow")}

@@ -24,8 +24,8 @@ def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool
     records = [item for item in references if item.type == "db"]
     parts: list[str] = []
     if records:
-        count = f"{len(records)} records" if len(records) != 1 else "1 record"
-        parts.append(f"No language model is configured; the search found {count}:")
+        these = "the record" if len(records) == 1 else "the best records"
+        parts.append(f"No language model is configured; {these} that the search found:")
         parts.append("\n".join(f"- {record(item)} {item.citation_id}".rstrip() for item in records[:MOST_ROWS]))
         if len(records) > MOST_ROWS:
             parts.append(f"… and {len(records) - MOST_ROWS} more.")

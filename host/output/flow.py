@@ -64,6 +64,11 @@ def one_line(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
+def shortened(text: str, most: int) -> str:
+    """At most `most` characters, the last of them "…" where something is left out."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
 def _written_out(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

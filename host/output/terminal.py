@@ -16,10 +16,10 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.style import Style
 from rich.text import Text as Styled
-from rich.tree import Tree
 
-from host.output.flow import Flow, Isolates, one_line, visible
+from host.output.flow import Flow, Isolates, one_line, shortened, visible
 from host.output.messages import Messages, spoken, step
+from host.output.tree import duration, trace_tree
 from host.types.events import (
     CitationSeen,
     Cited,
@@ -44,7 +44,7 @@ from host.types.search import Item, SearchType
 Section = Literal["progress", "answer", "message", "sources", "trace"]
 
 SHOWN_RESULTS = 5
-SHOWN_ARGUMENTS = 100  # characters of a tool call's arguments
+SHOWN_QUERY, SHOWN_ARGUMENTS = 200, 100  # characters of a question, and of a tool call's arguments
 UNCUT = 10_000  # width of a console that is no terminal
 
 SOURCES: dict[SearchType, str] = {"web": "web", "kb": "knowledge base", "db": "database"}
@@ -95,7 +95,9 @@ class Terminal:
                 pass
             case SearchStart():
                 self._types[event.search_id] = event.search_type
-                self._say("search", f'Searching "{one_line(event.query)}" ({SOURCES[event.search_type]})...')
+                self._say(
+                    "search", f'Searching "{shortened(one_line(event.query), SHOWN_QUERY)}" ({SOURCES[event.search_type]})...'
+                )
             case SearchFound():
                 self._found.setdefault(event.search_id, []).append(event.item)
             case SearchComplete():
@@ -108,7 +110,7 @@ class Terminal:
                 self._message(event)
             case ToolStart():
                 arguments = one_line(json.dumps(event.arguments, ensure_ascii=False, default=str))
-                self._say("tool", f"{one_line(event.name)} {arguments[:SHOWN_ARGUMENTS]}")
+                self._say("tool", f"{one_line(event.name)} {shortened(arguments, SHOWN_ARGUMENTS)}")
             case ToolResult():
                 took = duration(event.duration_ms)
                 if event.error:
@@ -287,11 +289,6 @@ def complaint(kind: str, event: Warned | Failed, style: str) -> Styled:
     return Styled.assemble((f"{kind}:", style), " " + one_line(f"{where}{event.message}{hint}"))
 
 
-def duration(ms: float) -> str:
-    """`12 ms`, `1.2s`."""
-    return f"{ms:.0f} ms" if ms < 100 else f"{ms / 1000:.1f}s"
-
-
 def title_of(item: Item) -> str:
     """What to call an item: its title, or else the beginning of its content."""
     return one_line(item.title or item.content[:200]) or "(untitled)"
@@ -317,25 +314,6 @@ def marker_style(verdict: Verdict, url: str) -> Style:
 def safe_link(url: str) -> str | None:
     """The address as a terminal may be given it, or None: only the web's, and nothing that ends the escape sequence."""
     return url if url.startswith(("http://", "https://")) and url.isascii() and url.isprintable() and " " not in url else None
-
-
-def trace_tree(nodes: Iterable[TraceNode]) -> Tree:
-    """The steps of a turn as a tree, in the order in which they began."""
-    trees: dict[str, Tree] = {"": Tree(Styled("Trace", "bold"))}
-    for node in nodes:
-        trees[node.id] = trees.get(node.parent, trees[""]).add(_node_line(node))
-    return trees[""]
-
-
-def _node_line(node: TraceNode) -> Styled:
-    style = {"running": "yellow", "completed": "green", "failed": "red"}[node.status]
-    line = Styled.assemble((one_line(node.type), "bold"), f" {one_line(node.label)}" if node.label else "")
-    if node.status != "running":
-        line.append(f"  {duration(node.duration_ms)}", "dim")
-    line.append(f"  {node.status}", style)
-    if error := node.data.get("error"):
-        line.append(f": {one_line(str(error))}", style)
-    return line
 
 
 def _overlap(text: str, marker: str) -> int:

@@ -60,6 +60,17 @@ class Value(BaseModel):
 _set = object.__setattr__  # a frozen model refuses its own
 
 
+def well_formed(value: Any) -> Any:
+    """A JSON value in which half a surrogate pair, which a client may send and nothing can encode, is U+FFFD."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, (list, tuple)):
+        return [well_formed(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return {well_formed(key): well_formed(entry) for key, entry in value.items()}
+    return value
+
+
 @dataclass(frozen=True)
 class UnknownKey:
     """A key that nothing reads. `path` is dotted, list positions in brackets: `rerank.topk`, `wheres[0].feild`."""

@@ -54,6 +54,14 @@ def test_trace_adds_the_steps_as_a_tree(groundhook: Groundhook) -> None:
     assert "search" in tree
     assert "db_query" in tree
     assert re.search(r"\d (ms|s)  completed", tree)
+    assert re.search(r"#ref:\w+ Red pen  \d\.\d\d × 0\.60 auto × 1\.00 reranked = \d\.\d\d", tree)
+
+
+def test_a_long_question_is_shown_by_its_beginning(groundhook: Groundhook) -> None:
+    ran = groundhook("chat", "shop", "products cheaper than 10 " + "and so on " * 2000)
+    line = next(line for line in ran.out.splitlines() if "Searching" in line)
+    assert len(line) < 300
+    assert '…" (database)...' in line
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,8 @@ def test_servers_and_what_they_offer_are_listed(app: Path) -> None:
         (["call", "orders", "stats"], 1, "no MCP tool 'orders.stats' (did you mean 'orders.status'?)"),
         (["call", "orders", "status", '{"number": "x"}'], 1, "tool 'status' of MCP server 'orders' failed"),
         (["call", "orders", "status", "7"], 2, "ARGUMENTS must be a JSON object"),
-        (["call", "orders", "status", "{"], 2, "ARGUMENTS are not JSON"),
+        (["call", "orders", "status", "{"], 2, "ARGUMENTS: not JSON"),
+        (["call", "orders", "status", '{"number":' + "[" * 3000 + "]" * 3000 + "}"], 2, "ARGUMENTS: nested too deeply"),
         (["list", "order"], 1, "no MCP server 'order'"),
     ],
 )

@@ -53,7 +53,7 @@ async def test_total_counts_all_that_match_and_not_only_those_returned(shop: Sho
 async def test_a_count_that_takes_too_long_leaves_the_rows_and_says_that_there_may_be_more(
     tmp_path: Path, spec: Callable[..., ModelSpec]
 ) -> None:
-    path, quick, slow = tmp_path / "notes.db", 5, 1500
+    path, quick, slow = tmp_path / "notes.db", 5, 5000
     async with open_database(f"sqlite:///{path}", 1000, {"note": spec()}) as database:
         await database.load()
         with closing(sqlite3.connect(path)) as connection:
@@ -61,7 +61,7 @@ async def test_a_count_that_takes_too_long_leaves_the_rows_and_says_that_there_m
             connection.execute(
                 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
                 " INSERT INTO note (id, title, kind, done) SELECT i, CASE WHEN i <= ? THEN 'öl' ELSE ? END, 'memo', 0 FROM n",
-                (slow, quick, "ä" * 10_000),  # each takes a millisecond or two to be held against the pattern
+                (slow, quick, "ä" * 10_000),  # each takes half a millisecond or more to be held against the pattern
             )
             connection.commit()
         shop = Shop(database, "")

@@ -101,7 +101,7 @@ async def test_records_of_a_database_are_one_line_each() -> None:
     ]
     text = await answer("phones under $100", [*rows, PARIS])
     assert "**Phone 0** – price: 90 #ref:r0s0" in text
-    assert "found 12 records" in text
+    assert "the best records that the search found:" in text
     assert "and 4 more" in text
     assert "__yao" not in text
 

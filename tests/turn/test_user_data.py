@@ -19,7 +19,7 @@ from host.types.events import Event
 from host.types.search import SearchRequest
 from host.types.turn import Message
 from tests.conftest import MakeApp
-from tests.turn.test_stream import app_with, end, of, run, scripted
+from tests.turn.test_stream import app_with, end, kb, of, run, scripted, web
 
 PASSAGES = tuple(canned_item(f"kb:docs/guide.md#{n}", score=1.0, document_id="guide.md", collection="docs") for n in range(12))
 
@@ -139,3 +139,12 @@ def test_a_part_without_text_says_nothing() -> None:
     parts: list[dict[str, Any]] = [{"type": "text", "text": None}, {"type": "text"}, {"type": "text", "text": "a"}]
     assert Message(role="user", content=parts).text == "\n\na"
     assert Message(role="user", content=parts[:1]).text == ""
+
+
+async def test_half_a_surrogate_pair_that_a_client_sends_becomes_the_replacement_character(make_app: MakeApp) -> None:
+    source = kb()
+    events = await run(
+        app_with(make_app), messages=[{"role": "user", "content": "pens \ud800"}], sources={"kb": source, "web": web()}
+    )
+    assert [request.query for request in source.asked] == ["pens \ufffd"]
+    assert end(events).content

@@ -1,0 +1,61 @@
+"""The steps of a turn as a tree for a terminal, with what placed each item of the pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from rich.text import Text as Styled
+from rich.tree import Tree
+
+from host.output.flow import one_line, shortened
+from host.types.events import TraceNode
+
+LONGEST_TITLE = 60
+MOST_ITEMS = 20  # of those that stay, and of those that were dropped
+
+
+def trace_tree(nodes: Iterable[TraceNode]) -> Tree:
+    """The steps in the order in which they began; below a merge its items, best first, and then those that were dropped."""
+    trees: dict[str, Tree] = {"": Tree(Styled("Trace", "bold"))}
+    for node in nodes:
+        tree = trees[node.id] = trees.get(node.parent, trees[""]).add(_node_line(node))
+        for line in _item_lines(node):
+            tree.add(line)
+    return trees[""]
+
+
+def duration(ms: float) -> str:
+    """`12 ms`, `1.2s`."""
+    return f"{ms:.0f} ms" if ms < 100 else f"{ms / 1000:.1f}s"
+
+
+def _node_line(node: TraceNode) -> Styled:
+    style = {"running": "yellow", "completed": "green", "failed": "red"}[node.status]
+    line = Styled.assemble((one_line(node.type), "bold"), f" {one_line(node.label)}" if node.label else "")
+    if node.status != "running":
+        line.append(f"  {duration(node.duration_ms)}", "dim")
+    line.append(f"  {node.status}", style)
+    if error := node.data.get("error"):
+        line.append(f": {one_line(str(error))}", style)
+    return line
+
+
+def _item_lines(node: TraceNode) -> Iterator[Styled]:
+    if node.type != "merge":
+        return
+    for key in ("entries", "dropped"):
+        items = node.data.get(key) or ()
+        yield from map(_item_line, items[:MOST_ITEMS])
+        if len(items) > MOST_ITEMS:
+            yield Styled(f"… and {len(items) - MOST_ITEMS} more {'dropped' if key == 'dropped' else 'items'}", "dim")
+
+
+def _item_line(item: Mapping[str, Any]) -> Styled:
+    """score × weight of its source × what the reranker said = what it is placed by."""
+    line = Styled(f"{one_line(str(item['citation_id']))} {shortened(one_line(str(item['title'])), LONGEST_TITLE)}  ")
+    product = f"{item['score']:.2f} × {item['weight']:.2f} {item['source']} × {item['rerank']:.2f} reranked = {item['final']:.2f}"
+    line.append(product, "dim")
+    if item.get("dropped"):
+        line.append(f"  dropped: {one_line(str(item['dropped']))}", "yellow")
+    return line
