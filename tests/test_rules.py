@@ -40,7 +40,7 @@ DOORS = {
     "msgpack": ("host.workers",),
     "watchfiles": ("host.reload",),
     "click": ("host.cli",),
-    "rich": ("host.cli", "host.output.terminal"),
+    "rich": ("host.cli", "host.output.terminal", "host.output.tree"),
 }
 
 
