@@ -19,7 +19,7 @@ from handlers.kb.embed import CountsTokens, estimated_tokens, in_context
 from handlers.kb.payload import fields_of
 from handlers.kb.points import HEADINGS
 from handlers.kb.reading.document import Document
-from handlers.kb.reading.files import read
+from handlers.kb.reading.files import read, told_as
 from handlers.kb.sources import FEED, Item
 from handlers.kb.store import Incoming, Passage, packed
 from host.errors import IngestError
@@ -27,7 +27,6 @@ from host.ports import Embedder
 from host.types.fields import Fields
 from host.types.specs import CollectionSpec
 
-Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 _FORMAT = b"3"  # raised when reading or cutting changes, so that documents are made anew
@@ -43,6 +42,9 @@ class Loaded:
     fingerprint: str
     tenant: str
     data: bytes = b""
+
+
+Given = TypeVar("Given", Item, Loaded)
 
 
 @dataclass(frozen=True)
@@ -161,8 +163,10 @@ def address(item: Item) -> str:
 
 
 def _caught(step: Callable[[Given], Made], given: Given) -> Made | IngestError:
+    item = given.item if isinstance(given, Loaded) else given
     try:
-        return step(given)
+        with told_as(f"{_shown(item)} was not added"):
+            return step(given)
     except IngestError as exc:
         return exc
 

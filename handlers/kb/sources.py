@@ -20,8 +20,9 @@ import anyio
 import anyio.to_thread
 
 from handlers.kb.reading.columns import Columns, RowDocument
-from handlers.kb.reading.files import readable
+from handlers.kb.reading.files import readable, told_as
 from handlers.kb.reading.rows import Row, feed_rows, file_rows, has_rows
+from handlers.kb.reading.text import sound
 from host.errors import IngestError
 
 FEED = "-"  # in the place of a path
@@ -80,13 +81,17 @@ def found(paths: Sequence[Path], *, feed: bool) -> Found:
     unread: list[str] = []
     taken: dict[str, Path] = {}
     for given in paths:
-        if given.is_dir():
+        if given.is_dir() and _is_text(given):
             folders.append(given.absolute())
         for path, document in _named(given):
             if given.is_dir() and not readable(path.name):
                 skipped += 1
                 if len(unread) < MOST_UNREAD:
-                    unread.append(document)
+                    unread.append(sound(document))
+            elif not _is_text(path):
+                name = sound(str(path))
+                error = f"{name!r} was not added: its name is not UTF-8 (rename it)"
+                files.append(File(len(files), Path(name), sound(document), error=error))
             elif document not in taken:
                 taken[document] = path
                 files.append(_sized(len(files), path, document))
@@ -163,15 +168,17 @@ class Supply:
     def _rows(self, file: File) -> Iterator[Item]:
         rows = feed_rows(self._feed, FEED_NAME) if self._feed and file.document == FEED else file_rows(file.path)
         try:
-            for row in rows:
-                yield self._row(file, row)
+            with told_as(f"{str(file.path)!r} was not added from here on"):
+                for row in rows:
+                    yield self._row(file, row)
         except IngestError as exc:
             self.broken[file.index] = str(exc)
 
     def _row(self, file: File, row: Row) -> Item:
         name = str(file.path)
         try:
-            made = self._columns.document(row, name)
+            with told_as(f"{name}:{row.line}: the row was not added"):
+                made = self._columns.document(row, name)
         except IngestError as exc:
             return Item(file, "", row.size, error=str(exc))
         id = made.id if file.document == FEED else f"{file.document}#{made.id}"
@@ -182,6 +189,12 @@ class Supply:
 
 def _key(tenant: str | None, id: str) -> str:
     return f"\0{'?' if tenant is None else f'={tenant}'}\0{id}"
+
+
+def _is_text(path: Path) -> bool:
+    """Whether what a file and its folders are called can be written down."""
+    name = str(path.absolute())
+    return bool(sound(name) == name)
 
 
 def _sized(index: int, path: Path, document: str) -> File:

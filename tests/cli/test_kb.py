@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import pty
 import signal
 import subprocess
+import zipfile
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -85,6 +89,102 @@ def test_a_file_that_cannot_be_added_is_told_and_the_others_are_there(groundhook
     assert "empty.md" in ran.err
     assert "Added 2 documents to notes" in ran.out
     assert "2 failed" in ran.out
+
+
+def nested_tables(depth: int) -> bytes:
+    """A DOCX of tables within each other."""
+    word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
+    body = f"{'<w:tbl><w:tr><w:tc>' * depth}<w:p><w:r><w:t>x</w:t></w:r></w:p>{'</w:tc></w:tr></w:tbl>' * depth}"
+    relation = f'<Relationship Id="r1" Type="{office}" Target="word/document.xml"/>'
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as parts:
+        parts.writestr("[Content_Types].xml", f'<Types xmlns="{package}/content-types"/>')
+        parts.writestr("_rels/.rels", f'<Relationships xmlns="{package}/relationships">{relation}</Relationships>')
+        parts.writestr("word/document.xml", f'<w:document xmlns:w="{word}"><w:body>{body}</w:body></w:document>')
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("deep.html", b"<div>" * 450 + b"<p>Bottom</p>" + b"</div>" * 450),
+        ("deep.docx", nested_tables(1500)),
+        ("deep.jsonl", b'{"content": "x", "more": ' + b"[" * 5000 + b"]" * 5000 + b"}\n"),
+    ],
+)
+def test_a_document_nested_too_deeply_is_told_by_its_name_and_the_others_are_there(
+    groundhook: Groundhook, shop: Path, name: str, data: bytes
+) -> None:
+    (shop / "docs" / name).write_bytes(data)
+    ran = groundhook("kb", "add", "notes", "docs")
+    assert ran.code == 1
+    assert ran.out.startswith("Added 2 documents to notes (2 chunks), 1 failed")
+    (error,) = ran.err.splitlines()
+    assert error.startswith("error: ")
+    assert f"docs/{name}" in error
+    assert "it is nested too deeply" in error
+
+
+def test_an_error_of_a_kind_that_no_reader_knows_is_told_with_its_class(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "docs/large.md").write_text(f"---\ntitle: 0x{'f' * 5000}\n---\nText.\n", encoding="utf-8")
+    ran = groundhook("kb", "add", "notes", "docs")
+    assert ran.code == 1
+    assert "docs/large.md' was not added: reading it failed with ValueError: " in ran.err
+    assert ran.out.startswith("Added 2 documents to notes")
+
+
+def test_halves_of_surrogate_pairs_become_a_mark_and_the_rows_beside_them_are_there(groundhook: Groundhook, shop: Path) -> None:
+    lines = r"""
+        {"id": "one", "title": "First", "content": "red ink"}
+        {"id": "two", "title": "Second \uD800", "content": "green ink \ud83d\ude00 \ud800", "\udfff": ["\ud800"]}
+        {"id": "three", "title": "Third", "content": "blue ink"}
+    """
+    (shop / "docs/rows.jsonl").write_text(lines, encoding="utf-8")
+    (shop / "docs/front.md").write_text('---\ntitle: "Half \\ud800"\n---\nText of it.\n', encoding="utf-8")
+    ran = groundhook("kb", "add", "notes", "docs")
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith("Added 6 documents to notes")
+    titles = {each["document"]: each["title"] for each in groundhook("kb", "list", "notes", "--json").lines[0]["documents"]}
+    assert titles["rows.jsonl#two"] == "Second \ufffd"
+    assert titles["front.md"] == "Half \ufffd"
+    found = groundhook("search", "kb", "green ink", "--collection", "notes", "--json")
+    assert any("green ink \U0001f600 \ufffd" in json.dumps(line, ensure_ascii=False) for line in found.lines)
+
+
+def test_a_file_whose_name_is_no_text_is_told_and_the_others_are_there(groundhook: Groundhook, shop: Path) -> None:
+    Path(os.fsdecode(os.fsencode(shop / "docs") + b"/caf\xe9.md")).write_text("Coffee.\n", encoding="utf-8")
+    ran = groundhook("kb", "add", "notes", "docs")
+    assert ran.code == 1
+    assert "caf\ufffd.md' was not added: its name is not UTF-8 (rename it)" in ran.err
+    assert ran.out.startswith("Added 2 documents to notes")
+
+
+def test_aliases_in_front_matter_are_refused_before_they_are_expanded(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "kb/notes.kb.yao").write_text('{"name": "Notes", "fields": {"tags": "keyword"}}', encoding="utf-8")
+    names = "abcdefghij"
+    bomb = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
+    bomb += [f"{name}: &{name} [{', '.join([f'*{last}'] * 10)}]" for last, name in pairwise(names)]
+    (shop / "docs/bomb.md").write_text("\n".join(["---", *bomb, "tags: *j", "---", "Text."]), encoding="utf-8")
+    (shop / "docs/tagged.md").write_text("---\ntags: ['*a', b]\n---\nText.\n", encoding="utf-8")
+    ran = groundhook("kb", "add", "notes", "docs")  # which would not come back
+    assert ran.code == 1
+    assert "docs/bomb.md:3: was not added: its front matter has an alias, *a, and aliases are not read here" in ran.err
+    assert ran.out.startswith("Added 3 documents to notes")
+
+
+@pytest.mark.parametrize("array", [False, True])
+def test_a_number_with_too_many_digits_fails_its_row_alone(groundhook: Groundhook, array: bool) -> None:
+    rows = [
+        '{"id": "a", "content": "ink"}',
+        f'{{"id": "b", "content": "ink", "n": -{"7" * 5000}}}',
+        '{"id": "c", "content": "ink"}',
+    ]
+    ran = groundhook("kb", "add", "notes", "-", stdin="[" + ",\n".join(rows) + "]" if array else "\n".join(rows))
+    assert ran.code == 1
+    assert ran.err == "error: standard input:2: a number in the row has 5000 digits, and at most 4300 are read\n"
+    assert ran.out.startswith("Added 2 documents to notes")
 
 
 def test_a_path_that_is_not_there_is_told(groundhook: Groundhook) -> None:

@@ -7,7 +7,8 @@ it knows nothing of chunks. Files whose rows are documents are read by `rows`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from handlers.kb.reading.document import Document
@@ -17,7 +18,7 @@ from handlers.kb.reading.markdown import markdown
 from handlers.kb.reading.pdf import pdf
 from handlers.kb.reading.rows import TABLES, has_rows
 from handlers.kb.reading.text import plain
-from host.errors import IngestError
+from host.errors import HostError, IngestError
 
 Reader = Callable[[bytes, str], Document]
 READERS: Mapping[str, Reader] = {
@@ -48,6 +49,20 @@ def read(data: bytes, name: str) -> Document:
     if document.empty:
         raise IngestError(f"{name!r} was not added: it is empty", hint="nothing to search for in it")
     return document
+
+
+@contextmanager
+def told_as(failure: str) -> Iterator[None]:
+    """Whatever a document makes its reader raise becomes an IngestError, "<failure>: <reason>", so that it stands in no other
+    document's way. The reason names the class of the error, which may be a mistake in the code."""
+    try:
+        yield
+    except HostError:
+        raise
+    except RecursionError as exc:
+        raise IngestError(f"{failure}: it is nested too deeply to be read (RecursionError)") from exc
+    except Exception as exc:
+        raise IngestError(f"{failure}: reading it failed with {type(exc).__name__}: {exc}") from exc
 
 
 def readable(name: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from handlers.kb.reading.document import Said
+from handlers.kb.reading.text import sound
 from host.errors import IngestError, Place
 
 _FENCED = re.compile(r"\A---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -25,15 +26,32 @@ def front_matter(text: str, name: str) -> tuple[dict[str, Said], int]:
 
     if not isinstance(data, CommentedMap):
         return {}, 0  # a line of dashes, some words, another line of dashes
-    return {str(key): Said(value, data.lc.key(key)[0] + 2) for key, value in data.items()}, fenced.end()
+    return {sound(str(key)): Said(sound(value), data.lc.key(key)[0] + 2) for key, value in data.items()}, fenced.end()
 
 
 def _loaded(yaml_text: str, name: str) -> Any:
     from ruamel.yaml import YAML  # 70 ms, and few files have front matter
+    from ruamel.yaml.composer import Composer
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    from ruamel.yaml.events import AliasEvent
 
+    class WithoutAliases(Composer):
+        """A few hundred characters of aliases of aliases can stand for more values than there is memory for."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.parser.check_event(AliasEvent):
+                event = self.parser.peek_event()
+                raise IngestError(
+                    f"was not added: its front matter has an alias, *{event.anchor}, and aliases are not read here",
+                    place=Place(name, event.start_mark.line + 2),
+                    hint="write the value out, or quote it if it is text that begins with an asterisk",
+                )
+            return super().compose_node(parent, index)
+
+    yaml = YAML(typ="rt", pure=True)
+    yaml.Composer = WithoutAliases
     try:
-        return YAML(typ="rt", pure=True).load(yaml_text)
+        return yaml.load(yaml_text)
     except (YAMLError, RecursionError, ValueError) as exc:
         mark = getattr(exc, "problem_mark", None) if isinstance(exc, MarkedYAMLError) else None
         said = getattr(exc, "problem", None) or "not YAML"

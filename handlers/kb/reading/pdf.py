@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handlers.kb.reading.document import Block, Document
-from handlers.kb.reading.text import paragraphs, stem
+from handlers.kb.reading.text import paragraphs, sound, stem
 from host.errors import IngestError
 from host.pdf import read_pdf
 
@@ -17,6 +17,6 @@ def pdf(data: bytes, name: str) -> Document:
     text, blocks = "", list[Block]()
     for number, page in enumerate(found.pages, 1):
         start = len(text)
-        text += page + "\n\n"
+        text += sound(page) + "\n\n"
         blocks += paragraphs(text, start, page=number)
-    return Document(found.title or stem(name), text, tuple(blocks))
+    return Document(sound(found.title) or stem(name), text, tuple(blocks))

@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from handlers.kb.reading.text import encoding_of
+from handlers.kb.reading.text import encoding_of, sound
 from host.errors import IngestError, Place
 
 LARGEST_ROW = 16 << 20  # characters
+_MOST_DIGITS = 4300  # of a whole number; the time that it takes grows with their square
+_TOO_DEEP = "it is nested too deeply"
 _SEPARATORS = (",", ";", "\t", "|")
 _PIECE = 1 << 16
 
@@ -145,36 +147,38 @@ def _json_rows(text: TextIO, name: str) -> Iterator[Row]:
     if first == "[":
         yield from _array(text, name)
         return
-    line = 0
+    decoder = _Decoder()
     for line, said in enumerate(_lines(first + text.readline(LARGEST_ROW), text), 1):
         if len(said) > LARGEST_ROW:
             yield Row(line, 0, error=f"the line has more than {LARGEST_ROW >> 20} million characters")
         elif said.strip():
             try:
-                yield _object(json.loads(said), line)
+                value = decoder.line(said)
             except (ValueError, RecursionError) as exc:
-                yield Row(line, 0, error=f"the line is no JSON: {exc}")
+                yield Row(line, 0, error=f"the line is no JSON: {_said(exc)}")
+            else:
+                yield decoder.row(value, said, line)
 
 
 def _array(text: TextIO, name: str) -> Iterator[Row]:
     """Objects of an array, each as soon as it is whole."""
-    decoder, buffer, line, more = json.JSONDecoder(), "", 1, True
+    decoder, buffer, line, more = _Decoder(), "", 1, True
     while True:
         buffer, line = _skipped(buffer, line)
         if buffer.startswith("]"):
             return
         try:
-            value, end = decoder.raw_decode(buffer)
+            value, end = decoder.beginning(buffer)
             whole = more is False or end < len(buffer)  # a number may go on
         except (ValueError, RecursionError) as exc:
             if not more or len(buffer) > LARGEST_ROW:
-                said = "it ends in the middle of its array" if not buffer else f"it is no JSON from here on: {exc}"
+                said = "it ends in the middle of its array" if not buffer else f"it is no JSON from here on: {_said(exc)}"
                 raise IngestError(f"was not added from here on: {said}", place=Place(name, line)) from exc
             whole = False
         if whole:
             line += buffer.count("\n", 0, end)
-            buffer = buffer[end:]
-            yield _object(value, line)
+            said, buffer = buffer[:end], buffer[end:]
+            yield decoder.row(value, said, line)
             continue
         piece = text.read(max(_PIECE, len(buffer)))  # twice as much each time: a large object is not decoded again and again
         buffer, more = buffer + piece, bool(piece)
@@ -186,10 +190,43 @@ def _skipped(buffer: str, line: int) -> tuple[str, int]:
     return rest, line + buffer.count("\n", 0, len(buffer) - len(rest))
 
 
-def _object(value: Any, line: int) -> Row:
-    if not isinstance(value, dict):
-        return Row(line, 0, error=f"the row is no object: {json.dumps(value)[:60]}")
-    return Row(line, 0, value)
+class _Decoder:
+    """JSON to rows. A number that is too long ends its row, and not the array: the value is read to its end all the same."""
+
+    def __init__(self) -> None:
+        self._json = json.JSONDecoder(parse_int=self._int)
+        self._digits = 0  # of the last number that is too long
+
+    def line(self, text: str) -> Any:
+        self._digits = 0
+        return self._json.decode(text)
+
+    def beginning(self, text: str) -> tuple[Any, int]:
+        """The value that the text begins with, and where it ends."""
+        self._digits = 0
+        return self._json.raw_decode(text)
+
+    def row(self, value: Any, said: str, line: int) -> Row:
+        """The row that was read last, from the text `said`."""
+        if self._digits:
+            return Row(line, 0, error=f"a number in the row has {self._digits} digits, and at most {_MOST_DIGITS} are read")
+        try:
+            if not isinstance(value, dict):
+                return Row(line, 0, error=f"the row is no object: {json.dumps(value)[:60]}")
+            return Row(line, 0, sound(value) if "\\ud" in said or "\\uD" in said else value)
+        except RecursionError:
+            return Row(line, 0, error=_TOO_DEEP)
+
+    def _int(self, text: str) -> int:
+        digits = len(text.lstrip("-"))
+        if digits > _MOST_DIGITS:
+            self._digits = digits
+            return 0
+        return int(text)
+
+
+def _said(exc: Exception) -> str:
+    return _TOO_DEEP if isinstance(exc, RecursionError) else str(exc)
 
 
 Reader = Callable[[TextIO, str], Iterator[Row]]
