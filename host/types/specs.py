@@ -150,7 +150,8 @@ class CollectionSpec(Value):
     @classmethod
     def _apart(cls, name: str, info: ValidationInfo) -> str:
         if name in info.data.get("fields", {}):
-            raise ValueError("the host alone filters by it, and it is among the fields; remove it there")
+            alone = "only the host filters by it, so it cannot be among 'fields' as well"
+            raise ValueError(f"{alone}: remove {name!r} from 'fields', or name another field here")
         return name
 
     @property

@@ -277,7 +277,8 @@ def test_a_collection_is_told_what_is_wrong_with_it_where_it_stands(make_app: Ma
         "kb/bad.kb.yao:9:29: error: 'permission",
         "kb/not.kb.yao:1:12: error: 'fields': no field can be called 'or'",
         "kb/not.kb.yao:1:40: error: 'chunk': overlap is at most half of size, 32, not 40",
-        "kb/own.kb.yao:2:18: error: 'tenant_field': the host alone filters by it",
+        "kb/own.kb.yao:2:18: error: 'tenant_field': only the host filters by it, so it cannot be among 'fields' as well: "
+        "remove 'firm' from 'fields', or name another field here, not 'firm'",
     ):
         assert [line for line in found if line.startswith(said)], (said, found)
 
