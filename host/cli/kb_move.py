@@ -35,7 +35,8 @@ def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
     """Make COLLECTION anew as it is declared now, from the texts that it holds.
 
     For a collection whose embedding or analyser was changed. It is made beside the one that is searched and takes its place
-    when it is complete; stopped in the middle, the next `rebuild` goes on where it was.
+    when it is complete; stopped in the middle, the next `rebuild` goes on where it was. Chunks stay as they were cut: `kb add`
+    cuts documents anew when `chunk` was changed.
     """
     report = Report(json=as_json)
 
@@ -45,6 +46,7 @@ def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
             with passages_bar(report.err, "rebuilding") as told:
                 done = await host.kb.rebuild(collection, progress=told)
         _tell(report, asdict(done), f"Rebuilt {collection}: {_counted(done.documents, done.passages)} made anew", began)
+        report.show("Chunks stay as they were cut: after a change of `chunk`, add the documents again to have them cut anew.")
         return 0
 
     return execute(work, report, debug=debug)

@@ -39,6 +39,18 @@ def test_a_changed_embedding_is_found_refused_and_rebuilt(groundhook: Groundhook
     assert "notes / pens.md" in groundhook("search", "kb", "fountain pen", "--collection", "notes").out
 
 
+def test_a_rebuild_keeps_the_chunks_and_says_so_and_an_add_cuts_anew(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "docs/pens.md").write_text("# Pens\n\n" + "A fountain pen is filled with ink. " * 40, encoding="utf-8")
+    assert "(1 chunk)" in groundhook("kb", "add", "notes", "docs").out
+    (shop / "kb/notes.kb.yao").write_text(WORDS[:-1] + ', "chunk": {"size": 64, "overlap": 0}}', encoding="utf-8")
+    rebuilt = groundhook("kb", "rebuild", "notes")
+    assert rebuilt.out.startswith("Rebuilt notes: 1 document (1 chunk) made anew in ")
+    assert "Chunks stay as they were cut: after a change of `chunk`, add the documents again" in rebuilt.out
+    again = groundhook("kb", "add", "notes", "docs", "--json")
+    assert again.lines[0]["outcome"] == "replaced"
+    assert again.lines[0]["chunks"] > 1
+
+
 def test_an_exported_collection_is_imported(groundhook: Groundhook, shop: Path) -> None:
     groundhook("kb", "add", "notes", "docs")
     exported = groundhook("kb", "export", "notes", "notes.jsonl.gz")
