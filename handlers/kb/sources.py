@@ -22,8 +22,8 @@ import anyio.to_thread
 from handlers.kb.reading.columns import Columns, RowDocument
 from handlers.kb.reading.files import readable, told_as
 from handlers.kb.reading.rows import Row, feed_rows, file_rows, has_rows
-from handlers.kb.reading.text import sound
 from host.errors import IngestError
+from host.types.base import well_formed
 
 FEED = "-"  # in the place of a path
 FEED_NAME = "standard input"
@@ -87,11 +87,11 @@ def found(paths: Sequence[Path], *, feed: bool) -> Found:
             if given.is_dir() and not readable(path.name):
                 skipped += 1
                 if len(unread) < MOST_UNREAD:
-                    unread.append(sound(document))
+                    unread.append(well_formed(document))
             elif not _is_text(path):
-                name = sound(str(path))
+                name = well_formed(str(path))
                 error = f"{name!r} was not added: its name is not UTF-8 (rename it)"
-                files.append(File(len(files), Path(name), sound(document), error=error))
+                files.append(File(len(files), Path(name), well_formed(document), error=error))
             elif document not in taken:
                 taken[document] = path
                 files.append(_sized(len(files), path, document))
@@ -194,7 +194,7 @@ def _key(tenant: str | None, id: str) -> str:
 def _is_text(path: Path) -> bool:
     """Whether what a file and its folders are called can be written down."""
     name = str(path.absolute())
-    return bool(sound(name) == name)
+    return bool(well_formed(name) == name)
 
 
 def _sized(index: int, path: Path, document: str) -> File:

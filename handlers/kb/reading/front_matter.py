@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from handlers.kb.reading.document import Said
-from handlers.kb.reading.text import sound
 from host.errors import IngestError, Place
+from host.types.base import well_formed
 
 _FENCED = re.compile(r"\A---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LONGEST = 64 * 1024  # characters
@@ -26,7 +26,7 @@ def front_matter(text: str, name: str) -> tuple[dict[str, Said], int]:
 
     if not isinstance(data, CommentedMap):
         return {}, 0  # a line of dashes, some words, another line of dashes
-    return {sound(str(key)): Said(sound(value), data.lc.key(key)[0] + 2) for key, value in data.items()}, fenced.end()
+    return {well_formed(str(key)): Said(well_formed(value), data.lc.key(key)[0] + 2) for key, value in data.items()}, fenced.end()
 
 
 def _loaded(yaml_text: str, name: str) -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from handlers.kb.reading.document import Block, Document
-from handlers.kb.reading.text import paragraphs, sound, stem
+from handlers.kb.reading.text import paragraphs, stem
 from host.errors import IngestError
 from host.pdf import read_pdf
+from host.types.base import well_formed
 
 
 def pdf(data: bytes, name: str) -> Document:
@@ -17,6 +18,6 @@ def pdf(data: bytes, name: str) -> Document:
     text, blocks = "", list[Block]()
     for number, page in enumerate(found.pages, 1):
         start = len(text)
-        text += sound(page) + "\n\n"
+        text += well_formed(page) + "\n\n"
         blocks += paragraphs(text, start, page=number)
-    return Document(sound(found.title) or stem(name), text, tuple(blocks))
+    return Document(well_formed(found.title) or stem(name), text, tuple(blocks))

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from handlers.kb.reading.text import encoding_of, sound
+from handlers.kb.reading.text import encoding_of
 from host.errors import IngestError, Place
+from host.types.base import well_formed
 
 LARGEST_ROW = 16 << 20  # characters
 _MOST_DIGITS = 4300  # of a whole number; the time that it takes grows with their square
@@ -213,7 +214,7 @@ class _Decoder:
         try:
             if not isinstance(value, dict):
                 return Row(line, 0, error=f"the row is no object: {json.dumps(value)[:60]}")
-            return Row(line, 0, sound(value) if "\\ud" in said or "\\uD" in said else value)
+            return Row(line, 0, well_formed(value) if "\\ud" in said or "\\uD" in said else value)
         except RecursionError:
             return Row(line, 0, error=_TOO_DEEP)
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from handlers.kb.reading.document import Block, Document
 from host.errors import IngestError
 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-_HALF = re.compile("[\ud800-\udfff]")
 
 
 def encoding_of(beginning: bytes) -> str:
@@ -44,18 +42,6 @@ def paragraphs(text: str, start: int = 0, end: int | None = None, page: int = 0)
 def plain(data: bytes, name: str) -> Document:
     text = decoded(data, name)
     return Document(stem(name), text, tuple(paragraphs(text)))
-
-
-def sound(value: Any) -> Any:
-    """The value, and the lists and objects in it, with U+FFFD for halves of surrogate pairs, which can be escaped in JSON and
-    YAML and stored nowhere; two halves that belong together become their character."""
-    if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if _HALF.search(value) else value
-    if isinstance(value, list):
-        return [sound(each) for each in value]
-    if isinstance(value, dict):
-        return {sound(key): sound(each) for key, each in value.items()}
-    return value
 
 
 def stem(name: str) -> str:
