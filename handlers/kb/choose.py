@@ -61,10 +61,22 @@ def run_around(hit: Hit, there: Mapping[int, Hit], taken: Collection[int], reach
 
 
 def joined(passages: Sequence[Hit]) -> str:
-    """Passages of one document that follow one another, as one text without what a passage repeats of the one before."""
+    """Passages of one document that follow one another, as the document's text from the first's start to the last's end; before
+    it the table's header where the first begins with that of a table that goes on. Exact where passages know the blanks before
+    them; of others their number is known, and they are taken for line feeds, or for one and indentation."""
     text = passages[0].content if passages else ""
     for before, hit in pairwise(passages):
-        repeated = before.end - hit.start
-        whole = len(hit.content) == hit.end - hit.start  # a table that goes on begins with its header again
-        text += f"\n\n{hit.content}" if repeated <= 0 or not whole else hit.content[repeated:]
+        size = hit.end - hit.start
+        if not 0 < size <= len(hit.content):  # not a range of a text
+            text += f"\n\n{hit.content}"
+            continue
+        own = hit.content[len(hit.content) - size :]
+        missing = hit.start - before.end
+        text += own[-missing:] if missing < 0 else _blanks(hit.gap, missing) + own
     return text
+
+
+def _blanks(gap: str, size: int) -> str:
+    if len(gap) == size:
+        return gap
+    return "\n" * size if size < 4 else "\n".ljust(size)

@@ -41,13 +41,15 @@ _LINES, _WORDS = _ends(r"[^\n]*\n+|[^\n]+"), _ends(r"\s*\S+\s*")
 @dataclass(frozen=True)
 class Chunk:
     """Characters `start` to `end` of the document; `content` is that text, after the table's header where it goes on with
-    a table. `headings` leads from the outermost to the innermost; `page` is where the chunk begins."""
+    a table. `headings` leads from the outermost to the innermost; `page` is where the chunk begins. `gap` are the blanks before
+    it in the document, which no chunk has."""
 
     start: int
     end: int
     content: str
     headings: tuple[str, ...] = ()
     page: int = 0
+    gap: str = ""
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,11 @@ class _Cutter:
     def _chunk(self, held: Sequence[_Piece], stretch: _Stretch) -> Chunk:
         text = self._text[held[0].start : held[-1].end]
         start = held[0].start + len(text) - len(text.lstrip())
-        return Chunk(start, start + len(text.strip()), held[0].header + text.strip(), stretch.headings_at(start), held[0].page)
+        before = start
+        while before and self._text[before - 1].isspace():
+            before -= 1
+        content, headings = held[0].header + text.strip(), stretch.headings_at(start)
+        return Chunk(start, start + len(text.strip()), content, headings, held[0].page, self._text[before:start])
 
 
 def _tokens(held: Sequence[_Piece]) -> int:

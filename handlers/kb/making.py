@@ -196,6 +196,7 @@ def _incoming(cut: Cut, parts: Sequence[_Part]) -> Incoming:
             page=part.chunk.page,
             start=part.chunk.start,
             end=part.chunk.end,
+            gap=part.chunk.gap,
         )
         for part in parts
     )

@@ -73,6 +73,7 @@ def hit(
         page=payload["page"],
         start=payload["start"],
         end=payload["end"],
+        gap=payload.get("gap", ""),
     )
 
 
@@ -118,6 +119,8 @@ def lead(passage: Passage) -> str:
 def _kept(passage: Passage) -> dict[str, Any]:
     """A passage without its vector."""
     kept = {name: getattr(passage, name) for name in _AS_THEY_ARE}
+    if passage.gap:
+        kept["gap"] = passage.gap
     if passage.text.endswith(passage.content):
         kept["lead"] = lead(passage)
     else:
@@ -127,4 +130,5 @@ def _kept(passage: Passage) -> dict[str, Any]:
 
 def _restored(payload: Mapping[str, Any], vector: bytes) -> Passage:
     text = payload.get("text", payload.get("lead", "") + payload["content"])
-    return Passage(text=text, vector=vector, **{name: payload[name] for name in _AS_THEY_ARE})
+    gap = payload.get("gap", "")  # passages of earlier versions have none
+    return Passage(text=text, vector=vector, gap=gap, **{name: payload[name] for name in _AS_THEY_ARE})

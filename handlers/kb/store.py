@@ -22,7 +22,7 @@ POOL = 80  # passages of each ranking that are fused, at least
 _DECIDE = 100  # passages that decide in which language a collection is
 _NO_FIELDS: Fields = {}
 
-SPEAKS = "2"  # raised when what is said to a worker, or by it, is put otherwise
+SPEAKS = "3"  # raised when what is said to a worker, or by it, is put otherwise
 
 Told = Callable[[int, int], None]  # passages stored, of how many
 Outcome = Literal["added", "replaced"]
@@ -51,7 +51,8 @@ class Made:
 @dataclass(frozen=True, kw_only=True)
 class Passage:
     """A piece of a document. `vector` is the embedding as little-endian float32; `text` is what words are taken from;
-    `start` and `end` count characters of the document's text; `page` is counted from 1, 0 where there are none."""
+    `start` and `end` count characters of the document's text, `gap` are the blanks before `start`; `page` is counted from 1, 0
+    where there are none."""
 
     passage: str
     content: str
@@ -61,6 +62,7 @@ class Passage:
     page: int = 0
     start: int = 0
     end: int = 0
+    gap: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +97,8 @@ class Stored:
 
 class Hit(NamedTuple):
     """A passage that was found. `cosine` is that of question and passage, whatever put the passage where it stands. `start` and
-    `end` are characters of the document; `fields` its payload; `vector` is there when it was asked for. A tuple, since searches
-    make many and send them on."""
+    `end` are characters of the document, `gap` the blanks before them; `fields` its payload; `vector` is there when it was asked
+    for. A tuple, since searches make many and send them on."""
 
     document: str
     title: str
@@ -111,6 +113,7 @@ class Hit(NamedTuple):
     end: int = 0
     fields: Fields = _NO_FIELDS
     vector: bytes = b""
+    gap: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

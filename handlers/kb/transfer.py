@@ -4,7 +4,7 @@ The file is JSON lines, so that it can be read anywhere and no more than one doc
 
     {"groundhook": "collection", "version": 1, "collection": "docs", "made": {"provider": …, "model": …, "dimensions": …, …}}
     {"document": "a.md", "tenant": "", "title": …, "url": …, "fingerprint": …, "bytes": …, "fields": {…}, "passages": 2}
-    {"passage": …, "content": …, "text": …, "heading": …, "page": …, "start": …, "end": …, "vector": …}
+    {"passage": …, "content": …, "text": …, "heading": …, "page": …, "start": …, "end": …, "gap": …, "vector": …}
     {"passage": …}
     {"end": 1}
 

@@ -89,6 +89,7 @@ def passage(number: int, text: str, *, near: float = 0.0) -> Passage:
         page=number + 1,
         start=number * 10,
         end=number * 10 + len(text),
+        gap="\n  " if number else "",
     )
 
 

@@ -154,6 +154,43 @@ async def test_neighbours_that_overlap_are_joined_without_repeating(opens: Opens
     assert item.content == text
 
 
+CODE = "# Code\n\n```python\n" + "\n\n".join(
+    f"def fruit{n}(ripe):\n    if ripe:\n\n        return pick({n})\n    return None" for n in range(8)
+) + "\n```\n"  # fmt: skip
+TABLE = "| fruit | price |\n|---|---|\n" + "".join(f"| fruit{n} | costs {n} coins |\n" for n in range(20))
+PROSE = "# Pears\n\n\n" + "\n\n".join(
+    f"Pear {n} is ripe. It fell from tree {n}.  Nobody saw it,\nbut for fruit{n}." for n in range(9)
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [CODE, TABLE, PROSE, f"{PROSE}\n\n{TABLE}\n\n{CODE}", "梨成熟了。" * 60], ids=len)
+@pytest.mark.parametrize("reach", [1, 20])
+async def test_neighbours_are_the_documents_own_text(opens: Opens, write: Writes, text: str, reach: int) -> None:
+    async with opens(spec("docs", chunk=ChunkSpec(size=40, overlap=10))) as kb:
+        await kb.add("docs", [write({"a.md": text})])
+        chunks = (await ask(kb, document="a.md")).items
+        found = [item for n in range(0, 8, 3) for item in (await ask(kb, f"fruit{n} 梨", limit=1, neighbours=reach)).items]
+    assert len(chunks) > 3
+    assert found
+    for item in found:
+        assert item.extent is not None
+        told = text[item.extent.start : item.extent.end]
+        header = item.content.removesuffix(told)
+        assert item.content == header + told
+        assert header in ("", "| fruit | price |\n|---|---|\n")
+        assert item.content.count("|---|---|") <= 1
+        if reach == 20:
+            assert item.content == text.strip()
+
+
+def test_neighbours_that_were_stored_without_the_blanks_before_them_keep_their_places() -> None:
+    def hit(content: str, start: int) -> Hit:
+        return Hit("a.md", "", "", content, content, "", 0, 0, 1.0, start, start + len(content))
+
+    assert choose.joined([hit("if ripe:", 0), hit("pick()", 13), hit("eat()", 20)]) == "if ripe:\n    pick()\neat()"
+    assert choose.joined([hit("One.", 0), hit("Two.", 6), hit("o. Three.", 8)]) == "One.\n\nTwo. Three."
+
+
 async def test_diversity_puts_repetition_behind(opens: Opens, write: Writes) -> None:
     files = {"a.md": "ripe pears here", "b.md": "ripe pears here too", "c.md": "ripe plums there"}
     async with opens() as kb:
