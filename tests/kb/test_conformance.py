@@ -89,7 +89,7 @@ def passage(number: int, text: str, *, near: float = 0.0) -> Passage:
         page=number + 1,
         start=number * 10,
         end=number * 10 + len(text),
-        gap="\n  " if number else "",
+        gap="\n  ",
     )
 
 
@@ -128,7 +128,7 @@ async def test_a_document_is_found_with_all_that_was_put(store: VectorStore) -> 
     best = (await ask(store, "pear")).hits[0]
     assert (best.document, best.title, best.url) == ("one.md", "About one.md", "file:///one.md")
     assert (best.passage, best.content, best.heading, best.page, best.ordinal) == ("p0", "ripe pears", "Part", 1, 0)
-    assert (best.start, best.end) == (0, 10)
+    assert (best.start, best.end, best.gap) == (0, 10, "\n  ")
     assert best.cosine == pytest.approx(1.0, abs=1e-5)
 
 
