@@ -46,7 +46,7 @@ _QUOTED = re.compile("(?<=[א-ת])[\"'’׳״](?=[א-ת])")  # within Hebrew acr
 _ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")  # short vowels, and the stretching of words
 _CHARACTERS = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")  # of Chinese, which mean something alone
 _JOINS_CODES = re.compile("[0-9_./:@#+]")
-_LIKE_CODES = re.compile(r"\d.*\D|\D.*\d|[_./:@#+]")
+_LIKE_CODES = re.compile(r"\A(?=\D*\d)(?=\d*\D)|[_./:@#+]")  # looks for a digit once, not from every letter
 _LONGEST = 48  # characters of a chunk worth remembering
 _REMEMBERED = 1 << 16
 

@@ -118,3 +118,8 @@ def test_a_word_said_more_often_weighs_more_and_less_in_a_longer_passage() -> No
     once, twice = analyser.document("a chain of oil"), analyser.document("chain chain oil")
     long = analyser.document("a chain of oil" + " x" * 99)
     assert score(question, twice) > score(question, once) > score(question, long)
+
+
+def test_a_word_without_end_takes_no_longer_than_many_words() -> None:
+    """Looking for a digit anew from each of its letters takes half an hour."""
+    assert len(Analyser("english").question("x" * 500_000).indices) == 1
