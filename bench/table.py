@@ -35,7 +35,7 @@ SHOWN = {
     "web": ("web search through the host", "100 turns"),
     "delegation": ("rerank of 100 items", "MCP call over stdio"),
 }
-LEFT_OUT = re.compile(r"p95$|in process, |on top of the engine|at a time|, in all$|, failed$|endpoint on this machine")
+LEFT_OUT = re.compile(r"^(?!100 turns).*p95$|in process, |on top of|at a time|in all$|failed$|endpoint on|one brand|by state")
 
 
 @dataclass(frozen=True)
