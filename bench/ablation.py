@@ -10,7 +10,6 @@ With `--json` one line a collection and way. `bare engine` is the engine with it
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import tempfile
@@ -25,7 +24,7 @@ import anyio
 import numpy
 import qdrant_edge as engine
 
-from bench.retrieval import Bare, Collection, Ranked, Ready, Vectors, collections, embedded, say, scores, versions
+from bench.retrieval import Bare, Collection, Ranked, Ready, Vectors, arguments, collections, embedded, say, scores, versions
 from handlers.kb.across import Across
 from handlers.kb.analyse import WEIGHTS, Analyser, Sparse, Weights
 from handlers.kb.edge import NewPoint, Rankings, Shard
@@ -263,10 +262,4 @@ async def main(data: Path, only: Sequence[str], cache: Path, as_json: bool) -> N
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="bench.ablation")
-    parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--json", action="store_true", dest="as_json")
-    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/groundhook-bench")
-    given = parser.parse_args()
-    anyio.run(main, given.data, given.only, given.cache, given.as_json)
+    anyio.run(main, *arguments("bench.ablation"))

@@ -314,11 +314,16 @@ async def main(data: Path, only: Sequence[str], cache: Path, as_json: bool) -> N
     vectors_cache.close()
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="bench.retrieval")
+def arguments(name: str) -> tuple[Path, Sequence[str], Path, bool]:
+    """From the command line: the folder of collections, those to take, the folder for vectors, whether to print JSON."""
+    parser = argparse.ArgumentParser(prog=name)
     parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--json", action="store_true", dest="as_json")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/groundhook-bench")
     given = parser.parse_args()
-    anyio.run(main, given.data, given.only, given.cache, given.as_json)
+    return given.data, given.only, given.cache, given.as_json
+
+
+if __name__ == "__main__":
+    anyio.run(main, *arguments("bench.retrieval"))

@@ -25,7 +25,6 @@ CALLS: tuple[HostCall, ...] = (
     *process.ROWS,
     *logs.ROWS,
 )
-BY_NAME = {call.js: call for call in CALLS}
 
 MISSING_ON_CTX: dict[str, str] = {}
 MISSING_FUNCTIONS = {

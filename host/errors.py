@@ -50,7 +50,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 LONGEST_NAME = 100  # characters of an unknown name that is compared with those that are known
 
@@ -83,14 +83,6 @@ class HostError(Exception):
         where = f"{self.place}: " if self.place else ""
         hint = f" ({self.hint})" if self.hint else ""
         return f"{where}{self.message}{hint}"
-
-    def in_file(self, file: str) -> HostError:
-        """The same error, with its file named if it was not already."""
-        if self.place is None:
-            self.place = Place(file)
-        elif not self.place.file:
-            self.place = replace(self.place, file=file)
-        return self
 
 
 class UsageError(HostError):

@@ -17,8 +17,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
-from handlers.db.coerce import coerce, plain
-from handlers.db.schema import Field, Schema, Schemas
+from handlers.db.coerce import plain
+from handlers.db.schema import Schema, Schemas
 from host.types.specs import DELETED, PERMISSION, SHARE, TIMESTAMPS, ColumnSpec, ModelSpec
 
 FOLDED = frozenset({"string", "char"})  # types of short texts, which are compared without case
@@ -170,11 +170,6 @@ def _index_without_case(column: sa.Column[Any]) -> None:
     name = f"ix_{column.table.name}_{column.name}_nocase"
     sa.Index(name, sa.func.lower(sa.cast(column, sa.Text))).ddl_if(dialect="postgresql")
     sa.Index(name, sa.collate(column, "NOCASE")).ddl_if(dialect="sqlite")
-
-
-def default_of(column: ColumnSpec, field: Field) -> Any:
-    """What a row that does not say a column gets; None without a default."""
-    return None if column.default is None else coerce(field, column.default)
 
 
 def _column(column: ColumnSpec) -> sa.Column[Any]:

@@ -26,7 +26,6 @@ from handlers.kb.analyse import Analyser
 from handlers.kb.embed import estimated_tokens
 from host.sentences import spans
 
-LONGEST_CHUNK = 50_000  # characters: nobody waits for more to be cut up, and prompts cut it
 LONGEST = 480  # bytes of a unit: what no terminator ends is cut at clauses or blanks
 SATURATION = 0.9  # k of BM25
 OF_BEST = 1.0  # of what the best unit of a run has by itself, beside what the run has

@@ -38,7 +38,7 @@ class Flights(Generic[T]):
         flight = self._flights[key] = _Flight()
         try:
             flight.values.append(await work())
-        except Exception as exc:
+        except Exception as exc:  # whatever it is, all who wait must hear it
             flight.error = exc
             raise
         finally:

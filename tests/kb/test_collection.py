@@ -51,16 +51,22 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "docs"
 
 
-@pytest.mark.parametrize("batches", [1, 2, 3])
-def test_stopped_while_passages_are_written_the_old_version_stays(folder: Path, batches: int) -> None:
+def stopped(folder: Path, batches: int, *documents: Incoming) -> Collection:
+    """The collection as it is opened again when putting these was stopped after so many batches; the old version is seen."""
     collection = opened(folder)
-    writing = collection.put(document("new"))
+    writing = collection.put(*documents)
     for _ in range(batches):
         next(writing)
     assert seen(collection) == {"old": PASSAGES}
     collection.close()
     again = opened(folder)
     assert seen(again) == {"old": PASSAGES}
+    return again
+
+
+@pytest.mark.parametrize("batches", [1, 2, 3])
+def test_stopped_while_passages_are_written_the_old_version_stays(folder: Path, batches: int) -> None:
+    again = stopped(folder, batches, document("new"))
     list(again.put(document("new")))
     assert seen(again) == {"new": PASSAGES}
     again.close()
@@ -69,14 +75,7 @@ def test_stopped_while_passages_are_written_the_old_version_stays(folder: Path, 
 @pytest.mark.parametrize("batches", [1, 2])
 def test_stopped_while_documents_are_written_together_none_of_them_is_there(folder: Path, batches: int) -> None:
     many = [replace(document("new", 1), document=f"{n}.md") for n in range(BATCH)]
-    collection = opened(folder)
-    writing = collection.put(*many, document("new", 5))
-    for _ in range(batches):
-        next(writing)
-    assert seen(collection) == {"old": PASSAGES}
-    collection.close()
-    again = opened(folder)
-    assert seen(again) == {"old": PASSAGES}
+    again = stopped(folder, batches, *many, document("new", 5))
     assert [one.document for one in again.stored(None)] == ["a.md"]
     list(again.put(*many, document("new", 5)))
     assert seen(again) == {"new": BATCH + 5}

@@ -7,6 +7,7 @@ it knows nothing of chunks. Files whose rows are documents are read by `rows`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ from handlers.kb.reading.pdf import pdf
 from handlers.kb.reading.rows import TABLES, has_rows
 from handlers.kb.reading.text import plain
 from host.errors import HostError, IngestError
+
+log = logging.getLogger("groundhook")
 
 Reader = Callable[[bytes, str], Document]
 READERS: Mapping[str, Reader] = {
@@ -62,6 +65,7 @@ def told_as(failure: str) -> Iterator[None]:
     except RecursionError as exc:
         raise IngestError(f"{failure}: it is nested too deeply to be read (RecursionError)") from exc
     except Exception as exc:
+        log.info("%s", failure, exc_info=exc)  # `--debug` shows where, should it be a mistake of ours
         raise IngestError(f"{failure}: reading it failed with {type(exc).__name__}: {exc}") from exc
 
 
