@@ -46,6 +46,13 @@ class WorkerSeat:
         self.shared = False  # the process has carried other runs during this one
         self._in_call = False
         self._settled_at = 0.0
+        self.left_at = 0.0
+        self.gone = anyio.Event()  # the isolate is freed, or its process has ended
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing is waited for: no hook runs."""
+        return not (self.working or self._in_call)
 
     @property
     def may_work(self) -> bool:
@@ -123,16 +130,21 @@ class Worker:
         return seat
 
     async def dismiss(self, run: int) -> None:
+        """Stop and free an isolate. Waits until a hook that runs has stopped; what is at rest is freed when nobody waits."""
         seat = self.seats.pop(run, None)
         if seat is not None:
             self.leaving[run] = seat
-            with suppress(WorkerDied), anyio.CancelScope(shield=True):
-                with anyio.move_on_after(LEAVING_SECONDS) as patience:
-                    await self.child.link.call("close", run)
-                    del self.leaving[run]  # when the process died instead, this run may be why
-                if patience.cancelled_caught:
-                    self.child.kill()
+            seat.left_at = time.monotonic()
+            self.post("close", run)
+            if not seat.at_rest:
+                with anyio.CancelScope(shield=True):
+                    await seat.gone.wait()
         if self.alone and not self.seats:
+            self.child.kill()
+
+    def look_at_leaving(self) -> None:
+        """Kill the process when an isolate could not be freed: V8 is stuck in it."""
+        if any(time.monotonic() - seat.left_at > LEAVING_SECONDS for seat in self.leaving.values()):
             self.child.kill()
 
     def look_at_memory(self) -> None:
@@ -156,6 +168,8 @@ class Worker:
         for seat in seats:
             role: Role = "bystander" if seat not in suspects else "culprit" if guilty else "suspect"
             seat.put(Lost(role, reason, self.killed_for, self.ready))
+        for seat in self.leaving.values():
+            seat.gone.set()
 
     def _incoming(self, _link: Link, _id: int | None, operation: str, body: Any) -> None:
         if operation == "ready":
@@ -163,6 +177,9 @@ class Worker:
             now = self.resident()
             for seat in self.seats.values():
                 seat.baseline = now
+            return
+        if operation == "closed":
+            self.leaving.pop(body).gone.set()
             return
         found = self.seats.get(body[0])  # none: the run was left while this was under way
         if found is not None:
@@ -278,6 +295,7 @@ async def _watch_memory(worker: Worker) -> None:
         working = bool(worker.leaving) or any(seat.may_work for seat in worker.seats.values())
         await anyio.sleep(BUSY_LOOK_SECONDS if working else IDLE_LOOK_SECONDS)
         worker.look_at_memory()
+        worker.look_at_leaving()
         if not worker.seats and not worker.leaving:
             worker.busy = anyio.Event()
 

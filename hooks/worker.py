@@ -4,8 +4,8 @@
 minds the clocks; each isolate has a thread of its own, on which host calls and outcomes are sent. It ends when the socket closes.
 
     from the host   prelude [script, seldom] · open [run, setup, heap_mb, cpu_ms, code] · invoke [run, code] · reply [run, text] ·
-                    close run (answered) · compile [file, source] (answered)
-    to the host     ready · call [run, request] · done [run, kind, text]
+                    close run · compile [file, source] (answered)
+    to the host     ready · call [run, request] · done [run, kind, text] · closed run
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import socket
 import sys
 import threading
 import time
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -36,7 +38,7 @@ class Worker:
         self._prelude = Prelude("", "")
         self._runs: dict[int, Run] = {}
         self._compiler: Compiler | None = None
-        self._spare = Spare()
+        self._keeper = Keeper()
         self._look_at: float | None = None  # when a clock has to be looked at next
 
     def serve(self) -> None:
@@ -79,7 +81,7 @@ class Worker:
             case "open":
                 self._open(*body)
             case "close":
-                self._close(id, body)
+                self._close(body)
             case "compile":
                 self._compile(id, *body)
             case "prelude":
@@ -88,10 +90,10 @@ class Worker:
     def _open(self, run: int, setup: str, heap_mb: int, cpu_ms: int, code: str) -> None:
         def tell(kind: str, first: str, second: str) -> None:
             self._send(POST, 0, kind, [run, first] if kind == "call" else [run, first, second])
-            self._spare.make(self._prelude)  # while the host is busy with what it was told
+            self._keeper.make(self._prelude)  # while the host is busy with what it was told
 
         try:
-            made = self._runs[run] = self._spare.take() or Run(self._prelude)
+            made = self._runs[run] = self._keeper.take() or Run(self._prelude)
         except HookCrashed as exc:
             tell("done", "error", str(exc))
             return
@@ -103,18 +105,18 @@ class Worker:
             self._runs[run].invoke(code)
             self._look()
 
-    def _close(self, id: int, run: int) -> None:
+    def _close(self, run: int) -> None:
         found = self._runs.pop(run, None)
 
         def close() -> None:
             if found is not None:
                 found.close()
-            self._send(ANSWER, id, "", None)
+            self._send(POST, 0, "closed", run)
 
         if found is not None and (found.busy or found.closing):
             threading.Thread(target=close, daemon=True).start()  # V8 may be slow to stop: others must not wait for it
         else:
-            close()
+            self._keeper.do(close)
 
     def _compile(self, id: int, file: str, source: str) -> None:
         def done(outcome: Outcome) -> None:
@@ -148,34 +150,57 @@ class Worker:
                 os._exit(0)  # the host is gone; its end of the socket says so to the reading thread as well
 
 
-class Spare:
-    """An isolate that is made while there is nothing else to do, for the next run: it has run nothing but the prelude. That
-    spares a turn the time of making one."""
+class Keeper:
+    """A thread for what no run should wait for: it makes an isolate ahead, which has run nothing but the prelude, and frees
+    those that have ended."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._run: Run | None = None
+        self._changed = threading.Condition()
+        self._wanted: Prelude | None = None
+        self._making = False
+        self._made: Run | None = None
+        self._jobs: deque[Callable[[], None]] = deque()
+        threading.Thread(target=self._work, daemon=True).start()
 
     def make(self, prelude: Prelude) -> None:
-        """Begin to make one, if there is none."""
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._make, args=(prelude,), daemon=True)
-                self._thread.start()
+        """Make an isolate soon, if there is none."""
+        with self._changed:
+            if self._made is None and not self._making:
+                self._wanted = prelude
+                self._changed.notify_all()
 
     def take(self) -> Run | None:
-        """The one there is, or that is being made; None when there is none."""
-        with self._lock:
-            thread, self._thread = self._thread, None
-            if thread is not None:
-                thread.join()
-            run, self._run = self._run, None
+        """The isolate there is, or that is being made; None when there is none."""
+        with self._changed:
+            self._wanted = None
+            self._changed.wait_for(lambda: not self._making)
+            run, self._made = self._made, None
         return run
 
+    def do(self, job: Callable[[], None]) -> None:
+        with self._changed:
+            self._jobs.append(job)
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._wanted is not None or self._jobs)
+                prelude, self._wanted = self._wanted, None
+                self._making = prelude is not None
+                job = None if self._making else self._jobs.popleft()
+            if job is not None:
+                job()
+            elif prelude is not None:
+                self._make(prelude)
+
     def _make(self, prelude: Prelude) -> None:
+        made = None
         with suppress(HookCrashed):  # whoever wants one makes it then, and hears why not
-            self._run = Run(prelude)
+            made = Run(prelude)
+        with self._changed:
+            self._made, self._making = made, False
+            self._changed.notify_all()
 
 
 def main() -> None:
