@@ -125,7 +125,8 @@ def bare_ms() -> float:
 
 
 async def one_run(engine: HookEngine, script: HookScript) -> float:
-    """Milliseconds of a fresh isolate, Create with one search, Next, and the isolate's end."""
+    """Milliseconds of a fresh isolate, Create with one search, Next, and leaving it. A worker frees the isolate when the turn
+    has gone on; runs without a pause share the cores with that."""
     began = time.perf_counter()
     async with engine.open(HookTurn(script=script, context={"chat_id": "1"}, services=Services())) as session:
         await session.create([Message(role="user", content="question")], {})

@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from py_mini_racer._dll import init_mini_racer, mr_callback_func
 from py_mini_racer._objects import _MiniRacerTypes as Kind
@@ -57,6 +57,30 @@ _FAILURES: dict[int, OutcomeKind] = {
 }
 
 
+class Waiting(Protocol):
+    """How V8's thread waits for an answer; each `wake`, and each answer that comes this way, ends one `wait`."""
+
+    def wait(self) -> bytes | None:
+        """The answer, in UTF-16, little endian; None when woken."""
+        ...
+
+    def wake(self) -> None: ...
+
+
+class _Locked:
+    """Waiting for a thread of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def wait(self) -> None:
+        self._lock.acquire()
+
+    def wake(self) -> None:
+        self._lock.release()
+
+
 class Isolate:
     """One V8 isolate. Close it: one that is left to the garbage collector hangs the interpreter when it ends.
 
@@ -73,8 +97,7 @@ class Isolate:
         self._on_done: Callable[[Outcome], None] | None = None
         self._request = bytearray()
         self._answer, self._sent = b"", 0
-        self._answered = threading.Lock()
-        self._answered.acquire()
+        self._waiter: Waiting = _Locked()
         self._gate = threading.Lock()
         self._waiting = self._ended = self._freed = False
         self._task = 0
@@ -124,6 +147,10 @@ class Isolate:
         with self._gate:
             return not self._freed and bool(self._dll.mr_hard_memory_limit_reached(self._context))
 
+    def wait_on(self, waiter: Waiting) -> None:
+        """Wait for answers there, from the next evaluation on."""
+        self._waiter = waiter
+
     def evaluate(self, code: str, done: Callable[[Outcome], None]) -> None:
         """Evaluate and return at once; `done` is called on V8's thread, before the microtasks that the code left behind.
         One evaluation at a time; none after `stop`."""
@@ -138,7 +165,7 @@ class Isolate:
             if self._waiting and not self._ended:
                 self._waiting = False
                 self._answer, self._sent = text.encode("utf-16-le", "surrogatepass"), 0
-                self._answered.release()
+                self._waiter.wake()
 
     def stop(self) -> None:
         """End what is being evaluated, and a host call in flight with it. Code that runs as a microtask goes on until
@@ -150,7 +177,7 @@ class Isolate:
             self._dll.mr_cancel_task(self._context, self._task)
             if self._waiting:
                 self._waiting = False
-                self._answered.release()
+                self._waiter.wake()
 
     def close(self) -> None:
         """Stop and free. Waits until V8 has stopped, which takes long only inside a builtin that cannot be interrupted."""
@@ -201,8 +228,12 @@ class Isolate:
                 return
             self._waiting = True
         self._on_call(text)
-        self._answered.acquire()
+        answer = self._waiter.wait()
         self._not_working += time.monotonic() - self._call_began
+        if answer is not None:
+            with self._gate:
+                self._waiting = False
+            self._answer, self._sent = answer, 0
         if not self._ended:
             self._write_piece()
 

@@ -17,6 +17,7 @@ import anyio
 import psutil
 from anyio.abc import TaskGroup
 
+from hooks.lane import LANES, Lane
 from hooks.run import Prelude
 from hooks.script import Transpile
 from hooks.seats import Called, Done, Lost, Mailbox, Order, Role, Seat, SeatEvent
@@ -35,9 +36,10 @@ MEGABYTE = 1024 * 1024
 class WorkerSeat:
     """An isolate in a worker."""
 
-    def __init__(self, worker: Worker, run: int, order: Order) -> None:
+    def __init__(self, worker: Worker, run: int, order: Order, lane: int | None) -> None:
         self._worker = worker
         self._run = run
+        self.lane = lane
         self._order: Order | None = order  # until it has gone out, together with the first code
         self._mailbox = Mailbox()
         self.allowed = order.memory_mb * MEGABYTE
@@ -66,11 +68,12 @@ class WorkerSeat:
         if order is None:
             self._worker.post("invoke", [self._run, code])
         else:
-            self._worker.post("open", [self._run, order.setup, order.heap_mb, order.cpu_ms, code])
+            self._worker.post("open", [self._run, order.setup, order.heap_mb, order.cpu_ms, self.lane, code])
 
     def reply(self, text: str, /) -> None:
         self.working, self._in_call = True, False
-        self._worker.post("reply", [self._run, text])
+        if self.lane is None or not self._worker.lanes[self.lane].send(text):
+            self._worker.post("reply", [self._run, text])
 
     async def event(self) -> SeatEvent:
         return await self._mailbox.get()
@@ -96,14 +99,27 @@ class Worker:
         self.seats: dict[int, WorkerSeat] = {}
         self.leaving: dict[int, WorkerSeat] = {}  # nobody hears them any more, but their isolate is there yet
         self.last_resident = 0  # bytes, when the process was looked at last
+        self.lanes = [Lane.made() for _ in range(LANES)]
+        self._free = list(range(LANES))
         self._child: Child | None = None
         self._process: psutil.Process | None = None
 
     async def start(self, prelude: Prelude, environment: Mapping[str, str] | None) -> None:
+        inherited = [descriptor for lane in self.lanes for descriptor in lane.descriptors]
         try:
-            self._child = await start_child(self.name, MODULE, incoming=self._incoming, environment=environment)
+            self._child = await start_child(
+                self.name,
+                MODULE,
+                [str(descriptor) for descriptor in inherited],
+                incoming=self._incoming,
+                environment=environment,
+                descriptors=inherited,
+            )
         except OSError as exc:
+            self.close_lanes()
             raise HookCrashed(f"no process for hooks can be started: {exc.strerror}") from exc
+        for lane in self.lanes:
+            lane.close_reading()
         self._process = psutil.Process(self._child.pid)
         self.post("prelude", [prelude.script, prelude.seldom])
 
@@ -111,6 +127,10 @@ class Worker:
     def child(self) -> Child:
         assert self._child is not None
         return self._child
+
+    def close_lanes(self) -> None:
+        for lane in self.lanes:
+            lane.close()
 
     def post(self, operation: str, body: Any) -> None:
         self.child.link.post(operation, body)
@@ -124,7 +144,7 @@ class Worker:
 
     def carry(self, run: int, order: Order) -> WorkerSeat:
         beside = (*self.seats.values(), *self.leaving.values())
-        seat = self.seats[run] = WorkerSeat(self, run, order)
+        seat = self.seats[run] = WorkerSeat(self, run, order, self._free.pop() if self._free else None)
         for each in (seat, *beside) if beside else ():
             each.shared = True
         return seat
@@ -179,7 +199,10 @@ class Worker:
                 seat.baseline = now
             return
         if operation == "closed":
-            self.leaving.pop(body).gone.set()
+            seat = self.leaving.pop(body)
+            seat.gone.set()
+            if seat.lane is not None:
+                self._free.append(seat.lane)
             return
         found = self.seats.get(body[0])  # none: the run was left while this was under way
         if found is not None:
@@ -285,6 +308,7 @@ class Pool:
             code = await worker.child.process.wait()
             self._workers.remove(worker)
             worker.tell_of_death(code)
+            worker.close_lanes()
         if worker.ready and not worker.alone and not self._closing:
             await self._grow()
 

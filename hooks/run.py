@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from hooks.engine import Isolate, Outcome
+from hooks.engine import Isolate, Outcome, Waiting
 
 UNITS = 32_768  # of the bridge's buffer: 64 KB
 SCRIPTS = {"!platform\n": "platform.js", "!objects\n": "objects.js"}  # what few runs need is asked for, as is the prelude's rest
@@ -51,9 +51,11 @@ class Run:
         self._seldom = prelude.seldom
         self._isolate = Isolate(prelude.script, self._called)
 
-    def begin(self, setup: str, heap_mb: int, cpu_ms: int, tell: Tell) -> None:
+    def begin(self, setup: str, heap_mb: int, cpu_ms: int, tell: Tell, lane: Waiting | None = None) -> None:
         """`setup` is the prelude's JSON {context, limits}. `tell` is called from V8's thread or from `watch`, must not wait, and
-        hears one "done" for each `invoke`."""
+        hears one "done" for each `invoke`. Answers may come on `lane` as well as by `reply`."""
+        if lane is not None:
+            self._isolate.wait_on(lane)
         self._tell = tell
         self._cpu_seconds = cpu_ms / 1000
         self._setup = f"__groundhook.begin({json.dumps(setup)});"

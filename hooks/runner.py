@@ -38,7 +38,7 @@ class _Engine:
 
     def open(self, turn: HookTurn, /) -> AbstractAsyncContextManager[HookSession]:
         """A turn's session. Entering compiles the script if it has changed and raises HookSyntaxError; leaving stops what
-        runs and frees the isolate."""
+        runs. A worker frees an isolate that is at rest when nobody waits for it."""
         return self.session(turn)
 
     def compiler_at_hand(self) -> AbstractAsyncContextManager[None]:

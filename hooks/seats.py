@@ -65,7 +65,7 @@ class Seat(Protocol):
     async def event(self) -> SeatEvent: ...
 
     async def leave(self) -> None:
-        """Stop and free the isolate. Returns when it is gone."""
+        """Stop and free the isolate. Returns when nothing runs in it any more."""
         ...
 
 

@@ -1,10 +1,11 @@
 """A hook worker: the process that carries isolates, so that V8 can abort without taking the host along.
 
-`python -m hooks.worker FD`, FD a socket to the host; the frames are those of `host.workers`. One thread reads them and
-minds the clocks; each isolate has a thread of its own, on which host calls and outcomes are sent. It ends when the socket closes.
+`python -m hooks.worker FD [READING WRITING …]`: FD a socket to the host, whose frames are those of `host.workers`, the others
+the ends of lanes (`hooks.lane`). One thread reads the frames and minds the clocks; each isolate has a thread of its own, on
+which host calls and outcomes are sent and answers on lanes are read. It ends when the socket closes.
 
-    from the host   prelude [script, seldom] · open [run, setup, heap_mb, cpu_ms, code] · invoke [run, code] · reply [run, text] ·
-                    close run · compile [file, source] (answered)
+    from the host   prelude [script, seldom] · open [run, setup, heap_mb, cpu_ms, lane, code] · invoke [run, code] ·
+                    reply [run, text] · close run · compile [file, source] (answered)
     to the host     ready · call [run, request] · done [run, kind, text] · closed run
 """
 
@@ -19,24 +20,27 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from hooks import engine
 from hooks.compiler import Compiler
 from hooks.engine import Outcome
+from hooks.lane import Lane
 from hooks.run import Prelude, Run
 from host.errors import HookCrashed, HostError
 from host.workers import ANSWER, HEADER, POST, REFUSAL, describe, pack, unpack
 
 
 class Worker:
-    def __init__(self, channel: socket.socket) -> None:
+    def __init__(self, channel: socket.socket, lanes: Sequence[Lane]) -> None:
         self._channel = channel
+        self._lanes = lanes
         self._sending = threading.Lock()
         self._prelude = Prelude("", "")
         self._runs: dict[int, Run] = {}
+        self._on_lane: dict[int, Lane] = {}
         self._compiler: Compiler | None = None
         self._keeper = Keeper()
         self._look_at: float | None = None  # when a clock has to be looked at next
@@ -87,7 +91,7 @@ class Worker:
             case "prelude":
                 self._prelude = Prelude(*body)
 
-    def _open(self, run: int, setup: str, heap_mb: int, cpu_ms: int, code: str) -> None:
+    def _open(self, run: int, setup: str, heap_mb: int, cpu_ms: int, lane: int | None, code: str) -> None:
         def tell(kind: str, first: str, second: str) -> None:
             self._send(POST, 0, kind, [run, first] if kind == "call" else [run, first, second])
             self._keeper.make(self._prelude)  # while the host is busy with what it was told
@@ -97,7 +101,9 @@ class Worker:
         except HookCrashed as exc:
             tell("done", "error", str(exc))
             return
-        made.begin(setup, heap_mb, cpu_ms, tell)
+        if lane is not None:
+            self._on_lane[run] = self._lanes[lane]
+        made.begin(setup, heap_mb, cpu_ms, tell, self._on_lane.get(run))
         self._invoke(run, code)
 
     def _invoke(self, run: int, code: str) -> None:
@@ -106,11 +112,13 @@ class Worker:
             self._look()
 
     def _close(self, run: int) -> None:
-        found = self._runs.pop(run, None)
+        found, lane = self._runs.pop(run, None), self._on_lane.pop(run, None)
 
         def close() -> None:
             if found is not None:
                 found.close()
+            if lane is not None:
+                lane.empty()
             self._send(POST, 0, "closed", run)
 
         if found is not None and (found.busy or found.closing):
@@ -207,8 +215,9 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # writing a dump of V8's address space would delay the news of a crash
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the host decides what ends
     _silence_v8()
-    channel = socket.socket(fileno=int(sys.argv[1]))
-    Worker(channel).serve()
+    channel, *lanes = (int(argument) for argument in sys.argv[1:])
+    pairs = zip(lanes[::2], lanes[1::2], strict=True)
+    Worker(socket.socket(fileno=channel), [Lane.inherited(*pair) for pair in pairs]).serve()
     os._exit(0)  # a script that V8 cannot interrupt must not keep the process
 
 
