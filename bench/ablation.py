@@ -29,12 +29,19 @@ from handlers.kb.across import Across
 from handlers.kb.analyse import WEIGHTS, Analyser, Sparse, Weights
 from handlers.kb.edge import NewPoint, Rankings, Shard
 from handlers.kb.embedders.cached import VectorCache
-from handlers.kb.fusion import added_up, best, fuse, places, standing_out, weight_of_words
+from handlers.kb.fusion import best, fuse, places, standing_out, weight_of_words
 from handlers.kb.language import language_of, scripts, words_can_match
 from handlers.kb.points import mean_length
 from handlers.kb.store import POOL, Made
 
 TOGETHER = 250  # points put at once
+
+
+@dataclass(frozen=True)
+class Measured(Rankings):
+    """`cosines` has every id of both rankings."""
+
+    cosines: dict[int, float]
 
 
 @dataclass(frozen=True)
@@ -44,15 +51,22 @@ class Asked:
     shard: Shard
     vector: Sequence[float]
     words: Sparse
-    found: Rankings
+    found: Measured
     weight: float
 
 
 Order = Callable[[Asked], Sequence[int]]
 
 
-def ranked(shard: Shard, vector: Sequence[float], words: Sparse) -> Rankings:
-    return shard.rank(list(vector), words, limit=POOL, tenant=None, hidden=())
+def ranked(shard: Shard, vector: Sequence[float], words: Sparse) -> Measured:
+    found = shard.rank(list(vector), words, limit=POOL, tenant=None, hidden=())
+    cosines = found.dense | shard.cosines(list(vector), found.words.keys() - found.dense.keys())
+    return Measured(found.dense, found.words, cosines)
+
+
+def added_up(asked: Asked) -> dict[int, float]:
+    found = asked.found
+    return fuse(found.dense, found.words, limit=POOL, weight=asked.weight).added_up(found.cosines)
 
 
 def ordered(scores: Mapping[int, float]) -> list[int]:
@@ -68,8 +82,7 @@ def by_words(asked: Asked) -> list[int]:
 
 
 def by_fusion(asked: Asked) -> list[int]:
-    found = asked.found
-    return fuse(found.dense, found.words, found.cosines, limit=POOL, weight=asked.weight)
+    return ordered(added_up(asked))
 
 
 def by_even_fusion(asked: Asked) -> list[int]:
@@ -78,7 +91,7 @@ def by_even_fusion(asked: Asked) -> list[int]:
 
 def by_fusion_of_scores(asked: Asked) -> list[int]:
     found = asked.found
-    worth = added_up(found.dense, found.words, found.cosines, limit=POOL, weight=asked.weight)
+    worth = added_up(asked)
     for ranking, counts in ((found.dense, 1.0), (found.words, asked.weight)):
         for id, bonus in places(ranking).items():
             if id in worth:
@@ -128,8 +141,7 @@ def by_feedback(asked: Asked) -> list[int]:
 def by_company(asked: Asked) -> list[int]:
     """Of the best thirty each takes a fifth of its score from the three that are most like it (Diaz: Regularizing ad hoc
     retrieval scores, 2005)."""
-    found = asked.found
-    worth = added_up(found.dense, found.words, found.cosines, limit=POOL, weight=asked.weight)
+    worth = added_up(asked)
     order = ordered(worth)
     head = sorted(order[:30])
     scores = numpy.array([worth[id] for id in head])

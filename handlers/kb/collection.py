@@ -240,12 +240,14 @@ class Collection:
         )
         weight = fusion.weight_of_words(words, self._shard.tokens(fusion.best(ranked.words))) if ranked.words else 0.0
         fits = bool(weight) or words_can_match(question.text, self._manifest.scripts)
-        order = fusion.fuse(ranked.dense, ranked.words, ranked.cosines, limit=pool, weight=weight)
-        enough = [id for id in order if ranked.cosines[id] >= question.least_cosine]
+        worth = fusion.fuse(ranked.dense, ranked.words, limit=pool, weight=weight)
+        contenders = worth.contenders(ranked.dense, question.limit, question.least_cosine)
+        cosines = ranked.dense | self._shard.cosines(vector, contenders)
+        enough = [id for id in worth.ordered(cosines) if cosines[id] >= question.least_cosine]
         return Answer(
-            hits=self._hits({id: ranked.cosines[id] for id in enough[: question.limit]}, vectors=question.vectors),
-            candidates=len(order),
-            below=len(order) - len(enough),
+            hits=self._hits({id: cosines[id] for id in enough[: question.limit]}, vectors=question.vectors),
+            candidates=len(cosines),
+            below=len(cosines) - len(enough),
             lexical="used" if weight else "no match" if fits else "other script",
             language=self.made.language,
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,10 @@ ORDINALS = 20  # bits of a point id for the place in the document
 
 @dataclass(frozen=True)
 class Rankings:
-    """The two rankings of one question: point id → cosine, point id → BM25 score. `cosines` has every id of both."""
+    """The two rankings of one question: point id → cosine, point id → BM25 score."""
 
     dense: dict[int, float]
     words: dict[int, float]
-    cosines: dict[int, float]
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,8 @@ class Shard:
         hidden: Collection[int],
         among: Filter | None = None,
     ) -> Rankings:
-        """The `limit` nearest passages by vector, and by words when there are any; each passage has its cosine. Generations
-        in `hidden` are left out, and passages that do not fulfil `among`."""
+        """The `limit` nearest passages by vector, and by words when there are any. Generations in `hidden` are left out, and
+        passages that do not fulfil `among`."""
         wanted = _filter(tenant, hidden, among)
         questions = [engine.QueryRequest(limit=limit, query=engine.Query.Nearest(vector, using=DENSE), filter=wanted)]
         if words is not None and words.indices:
@@ -162,11 +162,17 @@ class Shard:
                 engine.QueryRequest(limit=limit, query=engine.Query.Nearest(_sparse(words), using=WORDS), filter=wanted)
             )
         with _engine_at(self._path):
-            found = [{int(point.id): point.score for point in leg} for leg in self._legs(questions)]
-            by_words = found[1] if len(found) > 1 else {}
-            unmeasured = by_words.keys() - found[0].keys()
-            cosines = found[0] | (self._cosines(vector, unmeasured) if unmeasured else {})
-        return Rankings(found[0], by_words, cosines)
+            found = self._handle.query_batch(engine.QueryBatchRequest(questions))
+        return Rankings(_scores(found[0]), _scores(found[1]) if len(found) > 1 else {})
+
+    def cosines(self, vector: list[float], ids: Collection[int]) -> dict[int, float]:
+        """How near these passages are to a question."""
+        if not ids:
+            return {}
+        among = engine.Filter(must=[engine.HasIdCondition(set(ids))])
+        nearest = engine.Query.Nearest(vector, using=DENSE)
+        with _engine_at(self._path):
+            return _scores(self._handle.query(engine.QueryRequest(limit=len(ids), query=nearest, filter=among)))
 
     def facets(
         self, fields: Mapping[str, str], *, tenant: str | None, hidden: Collection[int], among: Filter | None, limit: int
@@ -200,15 +206,6 @@ class Shard:
             records = self._handle.retrieve(list(ids), True, False)
         return {int(record.id): record.payload or {} for record in records}
 
-    def _legs(self, questions: list[engine.QueryRequest]) -> list[list[engine.ScoredPoint]]:
-        return self._handle.query_batch(engine.QueryBatchRequest(questions))
-
-    def _cosines(self, vector: list[float], ids: Collection[int]) -> dict[int, float]:
-        among = engine.Filter(must=[engine.HasIdCondition(set(ids))])
-        nearest = engine.Query.Nearest(vector, using=DENSE)
-        points = self._handle.query(engine.QueryRequest(limit=len(ids), query=nearest, filter=among))
-        return {int(point.id): point.score for point in points}
-
     def _index(self, field: str, params: Any) -> None:
         self._handle.update(engine.UpdateOperation.create_field_index(field, params))
 
@@ -221,6 +218,13 @@ def _quantisation(wanted: str) -> engine.QuantizationConfigType | None:
             return engine.BinaryQuantizationConfig(memory=engine.Memory.Pinned)
         case _:
             return None
+
+
+_SCORED = attrgetter("id", "score")
+
+
+def _scores(points: Sequence[engine.ScoredPoint]) -> dict[int, float]:
+    return dict(map(_SCORED, points))
 
 
 def _sparse(words: Sparse) -> engine.SparseVector:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from handlers.kb.analyse import Sparse, is_code
 
@@ -24,30 +25,44 @@ _NAMES, _ENOUGH = 0.15, 0.35  # shares of a question's words: up to the one they
 _STEP = 1e-6  # least distance between the scores of two neighbours
 
 
-def fuse(
-    dense: Mapping[int, float], words: Mapping[int, float], cosines: Mapping[int, float], *, limit: int, weight: float = 1.0
-) -> list[int]:
-    """The ids of both rankings, best first; equal ones by id. Each ranking was cut at `limit`; `cosines` has every id; `weight`
-    is that of words against vectors. Without words that tell passages apart, the order of `dense`."""
-    worth = added_up(dense, words, cosines, limit=limit, weight=weight)
-    return sorted(worth, key=worth.__getitem__, reverse=True)
+class Worth(NamedTuple):
+    """What the passages of both rankings are worth: `near` times their cosine, and `beside` that by id."""
+
+    near: float
+    beside: dict[int, float]
+
+    def contenders(self, dense: Mapping[int, float], first: int, least_cosine: float) -> list[int]:
+        """Of the passages that `dense`, a ranking that was cut, does not list, those whose cosine matters to who the `first` are
+        of those with at least `least_cosine`: even with the least of its cosines, which they may have at most, they are among
+        them."""
+        known = [self.near * cosine + self.beside[id] for id, cosine in dense.items() if cosine >= least_cosine]
+        bar = min(heapq.nlargest(first, known)) if len(known) >= first else -math.inf
+        most = self.near * min(dense.values(), default=0.0)
+        return [id for id, worth in self.beside.items() if most + worth >= bar and id not in dense]
+
+    def added_up(self, cosines: Mapping[int, float]) -> dict[int, float]:
+        """The passages with a cosine, in the order of ids, with all that they are worth."""
+        return {id: self.near * cosines[id] + self.beside[id] for id in sorted(self.beside.keys() & cosines.keys())}
+
+    def ordered(self, cosines: Mapping[int, float]) -> list[int]:
+        """The ids of the passages with a cosine, best first; equal ones by id."""
+        scores = self.added_up(cosines)
+        return sorted(scores, key=scores.__getitem__, reverse=True)
 
 
-def added_up(
-    dense: Mapping[int, float], words: Mapping[int, float], cosines: Mapping[int, float], *, limit: int, weight: float
-) -> dict[int, float]:
-    """The scores that `fuse` orders by, in the order of ids."""
+def fuse(dense: Mapping[int, float], words: Mapping[int, float], *, limit: int, weight: float = 1.0) -> Worth:
+    """Each ranking was cut at `limit`; `weight` is that of words against vectors. Without words that tell passages apart, what is
+    worth most is what `dense` has first."""
     # In a ranking that was cut, those with the least score are there by chance: others as good were left out.
     least = min(words.values()) if len(words) >= limit else 0.0
     matches = {id: score for id, score in words.items() if score > least}
-    candidates = sorted(dense.keys() | matches.keys())
-    matching = [matches.get(id, least) for id in candidates]
-    near, same = standing_out(list(dense.values())), weight * standing_out(matching)
-    worth = {id: (near or 1.0) * cosines[id] + same * match for id, match in zip(candidates, matching, strict=True)}
+    others = len(dense.keys() - matches.keys())
+    near, same = standing_out(list(dense.values())), weight * standing_out([*matches.values(), *[least] * others])
+    beside = dict.fromkeys(dense, same * least) | {id: same * score for id, score in matches.items()}
     for ranking, counts in ((dense, near and 1.0), (matches, same and weight)):
         for id, bonus in places(ranking).items():
-            worth[id] += counts * bonus
-    return worth
+            beside[id] += counts * bonus
+    return Worth(near or 1.0, beside)
 
 
 def standing_out(scores: Sequence[float]) -> float:

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.kb.analyse import Analyser, Sparse
-from handlers.kb.fusion import best, descending, fuse, places, weight_of_words
+from handlers.kb.fusion import best, descending, places, weight_of_words
+from handlers.kb.fusion import fuse as worth_of
+
+
+def fuse(
+    dense: dict[int, float], words: dict[int, float], cosines: dict[int, float], *, limit: int, weight: float = 1.0
+) -> list[int]:
+    return worth_of(dense, words, limit=limit, weight=weight).ordered(cosines)
+
 
 SCORES = st.dictionaries(st.integers(0, 30), st.floats(0.1, 9.0), max_size=20)
 
@@ -65,6 +73,29 @@ def test_the_less_words_count_the_lower_stands_what_only_they_speak_for(
     words = {**words, 99: 10.0}
     in_full = fuse(dense, words, cosines, limit=100)
     assert fuse(dense, words, cosines, limit=100, weight=weight).index(99) >= in_full.index(99)
+
+
+@given(
+    SCORES, SCORES, st.dictionaries(st.integers(0, 30), st.floats(0.0, 1.0)), st.floats(0, 1), st.integers(1, 6), st.floats(-1, 9)
+)
+def test_the_first_are_the_same_whether_all_cosines_are_known_or_those_of_the_contenders(
+    dense: dict[int, float],
+    words: dict[int, float],
+    shares: dict[int, float],
+    weight: float,
+    first: int,
+    least_cosine: float,
+) -> None:
+    farthest = min(dense.values(), default=1.0)
+    cosines = {id: farthest * shares.get(id, 0.5) for id in words} | dense
+    worth = worth_of(dense, words, limit=10, weight=weight)
+    contenders = worth.contenders(dense, first, least_cosine)
+    assert not dense.keys() & contenders
+
+    def shown(known: dict[int, float]) -> list[int]:
+        return [id for id in worth.ordered(known) if known[id] >= least_cosine][:first]
+
+    assert shown(dense | {id: cosines[id] for id in contenders}) == shown(cosines)
 
 
 INDICES = st.integers(0, 15).map(lambda number: 4 * number)  # of words
