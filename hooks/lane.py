@@ -70,6 +70,7 @@ class Lane:
 
     def wait(self) -> bytes | None:
         """Until there is an answer, in UTF-16, or until woken: None."""
+        # Asking again and again for 100 us before waiting took 35 us off a call on an idle machine and doubled it on a busy one.
         received = self._reading.recv(_AT_ONCE)
         while len(received) < _LENGTH.size:
             received += self._reading.recv(_AT_ONCE)
