@@ -30,6 +30,7 @@ from host.types.specs import CollectionSpec
 Made = TypeVar("Made")
 
 _FORMAT = b"3"  # raised when reading or cutting changes, so that documents are made anew
+_READ_BY = {".pdf": ".pdf 2"}  # the same for one kind of file: what its reader is
 _TOGETHER = 16  # texts embedded between two words to whoever watches
 _SHOWN = ("title", "url")  # what front matter may say beside declared fields
 
@@ -95,7 +96,8 @@ class Making:
         # A file that says its own tenant is read for it here, and once more when it is cut: few do.
         own = self._spec.tenant_field and not self._tenant
         tenant = self._tenant_of(item, read(data, str(item.file.path))) if own else self._tenant
-        return Loaded(item, self._fingerprint(item.file.path.suffix.lower().encode(), data), tenant, data)
+        kind = item.file.path.suffix.lower()
+        return Loaded(item, self._fingerprint(_READ_BY.get(kind, kind).encode(), data), tenant, data)
 
     def cut(self, loaded: Loaded) -> Cut:
         """Raises IngestError."""

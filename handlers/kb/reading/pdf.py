@@ -1,12 +1,58 @@
-"""PDF to documents: the text of each page, in the order in which the file has it."""
+"""PDF to documents: the text of each page in the order in which the file has it, with the parts that its setting shows, headings
+and tables as Markdown has them.
+
+A file says where each line stands and in which type, and nothing of headings, paragraphs and tables. A line in larger type than
+most of the text, or in bold type alone, is a heading; more room than usual between two lines ends a paragraph; pieces that stand
+side by side, line after line, are a table. What stands at the same place above or below the text of several pages belongs to
+none of them.
+"""
 
 from __future__ import annotations
 
-from handlers.kb.reading.document import Block, Document
-from handlers.kb.reading.text import paragraphs, stem
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from handlers.kb.reading.document import Block, Document, Kind
+from handlers.kb.reading.text import stem
 from host.errors import IngestError
-from host.pdf import read_pdf
+from host.pdf import Line, Pdf, read_pdf
 from host.types.base import well_formed
+
+LARGER = 1.15  # times the size of most of the text: a heading
+LONGEST_HEADING = 120  # characters
+ROOM = 1.3  # times the usual distance of two lines: a paragraph ends
+HEADING_ROOM = 1.4  # times its size: the next line is a heading of its own
+AGAIN = 3  # pages that have a line at the same place: it belongs to none of them; in short files two
+SHORT = 5  # pages
+RUNNING_ROOM = 1.6  # times its size: a second line above or below the text is none of it
+_GENERATED = re.compile(r"(?i)^(?:microsoft \w+ - .*|untitled.*|.*\.(?:docx?|odt|tex|dvi|indd|pptx?|xlsx?|pdf|rtf|qxd))$")
+_LEADERS = re.compile(r"(?:\. ?){4}")  # of a table of contents
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class _Row:
+    """Lines that stand side by side; nearly always one."""
+
+    cells: tuple[Line, ...]
+
+    @property
+    def text(self) -> str:
+        return "  ".join(cell.text for cell in self.cells)
+
+    @property
+    def style(self) -> tuple[float, bool]:
+        return round(self.cells[0].size * 2) / 2, self.cells[0].bold
+
+
+@dataclass(frozen=True)
+class _Part:
+    kind: Kind
+    text: str
+    style: tuple[float, bool] = (0.0, False)
 
 
 def pdf(data: bytes, name: str) -> Document:
@@ -15,9 +61,137 @@ def pdf(data: bytes, name: str) -> Document:
         found = read_pdf(data)
     except IngestError as exc:
         raise IngestError(f"{name!r} was not added: {exc.message}", hint=exc.hint) from exc
+    pages = _without_running(found)
+    body = _body([line for page in pages for line in page])
+    parts = [(number, part) for number, page in enumerate(pages, 1) for part in _parts(_rows(page), body)]
+    styles = sorted({part.style for _, part in parts if part.kind == "heading"}, reverse=True)
     text, blocks = "", list[Block]()
-    for number, page in enumerate(found.pages, 1):
-        start = len(text)
-        text += well_formed(page) + "\n\n"
-        blocks += paragraphs(text, start, page=number)
-    return Document(well_formed(found.title) or stem(name), text, tuple(blocks))
+    for number, part in parts:
+        start, said = len(text), well_formed(part.text)
+        level = min(6, styles.index(part.style) + 1) if part.kind == "heading" else 0
+        text += f"{'#' * level} {said}" if level else said
+        blocks.append(Block(part.kind, start, len(text), level=level, name=said if level else "", page=number))
+        text += "\n\n"
+    return Document(well_formed(_title(found.title, blocks)) or stem(name), text, tuple(blocks))
+
+
+def _title(given: str, blocks: Sequence[Block]) -> str:
+    """The one that the file gives itself, unless a program did; else the highest heading of the first page."""
+    if given and not _GENERATED.match(given):
+        return given
+    headings = [block for block in blocks if block.page == 1 and block.level]
+    return min(headings, key=lambda block: block.level).name if headings else ""
+
+
+def _without_running(found: Pdf) -> list[list[Line]]:
+    """The pages without their running heads and feet and their numbers; what is not a number stays where it stands first."""
+    seen: Counter[tuple[str, int]] = Counter()
+    for lines in found.lines:
+        seen.update({_running(line) for line in _outermost(lines)})
+    least = AGAIN if len(found.lines) >= SHORT else 2
+    told: set[tuple[str, int]] = set()
+    pages = []
+    for lines in found.lines:
+        outer = [line for line in _outermost(lines) if len(found.lines) > 1]
+        again = {line: _running(line) for line in outer if seen[_running(line)] >= least or line.text.isdigit()}
+        pages.append([line for line in lines if line not in again or not ("#" in again[line][0] or again[line] in told)])
+        told.update(again.values())
+    return pages
+
+
+def _outermost(lines: Sequence[Line]) -> list[Line]:
+    """The lines that stand highest and lowest on a page, and the next ones where there is room between them and the others."""
+    heights = sorted({round(line.base) for line in lines})
+    size = {round(line.base): line.size for line in lines}
+    outer = set()
+    for inward in (heights, heights[::-1]):
+        apart = len(inward) > 2 and abs(inward[2] - inward[1]) > RUNNING_ROOM * size[inward[1]]
+        outer.update(inward[: 2 if apart else 1])
+    return [line for line in lines if round(line.base) in outer]
+
+
+def _running(line: Line) -> tuple[str, int]:
+    return _DIGITS.sub("#", line.text), round(line.base)
+
+
+def _body(lines: Sequence[Line]) -> tuple[float, bool]:
+    """The type that most of the text has."""
+    letters: Counter[tuple[float, bool]] = Counter()
+    for line in lines:
+        letters[_Row((line,)).style] += len(line.text)
+    return max(letters, key=lambda style: letters[style], default=(0.0, False))
+
+
+def _rows(lines: Sequence[Line]) -> list[_Row]:
+    rows: list[list[Line]] = []
+    for line in lines:
+        before = rows[-1][-1] if rows else None
+        if before and abs(before.base - line.base) < 0.3 * line.size and line.left > before.left:
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return [_Row(tuple(row)) for row in rows]
+
+
+def _parts(rows: Sequence[_Row], body: tuple[float, bool]) -> Iterator[_Part]:
+    """The headings, tables and paragraphs of a page."""
+    headings = [_is_heading(row, body) for row in rows]
+    tabular = [
+        len(row.cells) > 1
+        and not headings[at]
+        and any(len(beside.cells) > 1 for beside in [*rows[max(0, at - 1) : at], *rows[at + 1 : at + 2]])
+        for at, row in enumerate(rows)
+    ]
+    usual = _usual(rows)
+    runs: list[list[int]] = []
+    for at, row in enumerate(rows):
+        kind = headings[at], tabular[at], row.style if headings[at] else None
+        if at and kind == (headings[at - 1], tabular[at - 1], rows[at - 1].style if headings[at - 1] else None):
+            room = HEADING_ROOM if headings[at] else ROOM * usual
+            apart = not tabular[at] and _apart(rows[at - 1], row, room)
+            if not apart:
+                runs[-1].append(at)
+                continue
+        runs.append([at])
+    for run in runs:
+        own = [rows[at] for at in run]
+        if tabular[run[0]]:
+            yield _Part("table", _table(own))
+        elif headings[run[0]] and sum(len(row.text) for row in own) <= LONGEST_HEADING:
+            yield _Part("heading", " ".join(row.text for row in own), own[0].style)
+        else:
+            yield _Part("paragraph", "\n".join(row.text for row in own))
+
+
+def _is_heading(row: _Row, body: tuple[float, bool]) -> bool:
+    size, bold = row.style
+    if len(row.cells) > 1 or len(row.text) > LONGEST_HEADING or row.text[-1] in ".,;:" or _LEADERS.search(row.text):
+        return False
+    stands_out = size >= LARGER * body[0] or (bold and not body[1] and size >= body[0])
+    return stands_out and sum(letter.isalpha() for letter in row.text) > 1
+
+
+def _usual(rows: Sequence[_Row]) -> float:
+    """The distance that lines of one paragraph have on a page, as a multiple of their size: one of the smaller that there are."""
+    steps = [(one.cells[0].base - two.cells[0].base) / two.cells[0].size for one, two in pairwise(rows) if two.cells[0].size]
+    down = sorted(step for step in steps if 0.8 < step < 3)
+    return down[len(down) // 3] if down else 1.2
+
+
+def _apart(one: _Row, two: _Row, room: float) -> bool:
+    """Whether two rows that follow one another are two paragraphs: there is room between them, more than so many times the type's
+    size, or the second stands higher, at the top of a column, and the first ends a sentence."""
+    step = one.cells[0].base - two.cells[0].base
+    if step < 0:
+        return one.text[-1:] in ".!?:。！？"
+    return step > room * max(two.cells[0].size, 1.0)
+
+
+def _table(rows: Sequence[_Row]) -> str:
+    """In Markdown, the first row as its header."""
+    columns = max(len(row.cells) for row in rows)
+    lines = [
+        "| " + " | ".join([cell.text.replace("|", "\\|") for cell in row.cells] + [""] * (columns - len(row.cells))) + " |"
+        for row in rows
+    ]
+    return "\n".join([lines[0], "|" + " --- |" * columns, *lines[1:]])

@@ -1,0 +1,112 @@
+"""PDFs as they are set: headings, paragraphs, columns, tables, and what stands on every page."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+from reportlab.lib.styles import getSampleStyleSheet
+from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import BaseDocTemplate, Flowable, Frame, PageBreak, PageTemplate, Paragraph, Table
+
+from handlers.kb.reading.document import Document
+from handlers.kb.reading.files import read
+
+STYLES = getSampleStyleSheet()
+LINES = "Everybody has thirty days of paid leave in a year. " * 4
+
+
+def text(words: str, style: str = "BodyText") -> Paragraph:
+    return Paragraph(words, STYLES[style])
+
+
+def pdf(*parts: Flowable, columns: int = 1, title: str = "") -> Document:
+    """The parts as a document, with a head and a number on every page."""
+    buffer = io.BytesIO()
+    width = 480 / columns
+    frames = [Frame(50 + number * width, 60, width - 20, 700) for number in range(columns)]
+
+    def around(canvas: Canvas, document: BaseDocTemplate) -> None:
+        canvas.setFont("Helvetica", 8)
+        canvas.drawString(72, 800, "Handbook of Acme")
+        canvas.drawString(500, 30, f"Page {document.page}")
+
+    made = BaseDocTemplate(buffer, title=title, invariant=1)
+    made.addPageTemplates([PageTemplate(frames=frames, onPage=around)])
+    made.build(list(parts))
+    return read(buffer.getvalue(), "rules.pdf")
+
+
+def said(document: Document, kind: str) -> list[str]:
+    return [document.text[block.start : block.end] for block in document.blocks if block.kind == kind]
+
+
+def headings(document: Document) -> list[tuple[int, str, int]]:
+    return [(block.level, block.name, block.page) for block in document.blocks if block.kind == "heading"]
+
+
+def test_a_heading_is_no_part_of_the_sentence_behind_it() -> None:
+    document = pdf(text("Annual leave", "Heading1"), text(LINES), text("Parents", "Heading2"), text("Twelve months are paid."))
+    assert headings(document) == [(1, "Annual leave", 1), (2, "Parents", 1)]
+    assert "Twelve months are paid." in said(document, "paragraph")
+
+
+def test_headings_of_one_size_that_follow_one_another_stay_apart_and_a_long_one_stays_whole() -> None:
+    long = "What is to be done on the first day of an illness that began on a journey"
+    document = pdf(text("Leave", "Heading1"), text(long, "Heading1"), text(LINES))
+    assert [name for _, name, _ in headings(document)] == ["Leave", long]
+
+
+def test_text_in_bold_type_is_a_heading_only_where_it_is_a_line_of_its_own() -> None:
+    document = pdf(text("<b>Illness</b>"), text(f"<b>Whoever</b> falls ill calls the office. {LINES}"), text("<b>Note:</b>"))
+    assert [name for _, name, _ in headings(document)] == ["Illness"]
+
+
+def test_paragraphs_are_apart_where_there_is_room_between_them() -> None:
+    document = pdf(text(LINES), text("A doctor is asked on the fourth day."))
+    assert said(document, "paragraph")[-1] == "A doctor is asked on the fourth day."
+
+
+def test_columns_are_read_one_after_the_other() -> None:
+    document = pdf(*[text(f"Rule {number}. {LINES}") for number in range(40)], columns=2)
+    places = [document.text.index(f"Rule {number}.") for number in range(40)]
+    assert places == sorted(places)
+
+
+def test_a_table_keeps_its_rows() -> None:
+    rows = [["Model", "Memory", "For whom"], ["T14", "16 GB", "everybody"], ["P16", "64 GB", "data | science"]]
+    document = pdf(text("These can be ordered:"), Table(rows), text("The others cannot."))
+    assert said(document, "table") == [
+        "| Model | Memory | For whom |\n| --- | --- | --- |\n| T14 | 16 GB | everybody |\n| P16 | 64 GB | data \\| science |"
+    ]
+
+
+def test_what_stands_on_every_page_is_read_once_and_page_numbers_never() -> None:
+    document = pdf(*[part for number in range(4) for part in (text(f"Rule {number}. {LINES}"), PageBreak())])
+    assert document.text.count("Handbook of Acme") == 1
+    assert "Page" not in document.text
+    assert [block.page for block in document.blocks if "Rule" in document.text[block.start : block.end]] == [1, 2, 3, 4]
+
+
+def test_a_file_is_called_what_it_calls_itself_else_what_stands_largest_on_its_first_page() -> None:
+    parts = [text("Annual leave", "Heading2"), text("Handbook", "Title"), text(LINES)]
+    assert pdf(*parts, title="Rules").title == "Rules"
+    assert pdf(*parts, title="Microsoft Word - rules_final2.docx").title == "Handbook"
+    assert pdf(text(LINES), title="untitled").title == "rules"
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["Heading1", "Heading2", "BodyText", "Code"]), st.text("abc .:#|-1", max_size=30)), max_size=12
+    )
+)
+def test_every_block_stands_in_the_text_in_order_whatever_is_set(parts: Sequence[tuple[str, str]]) -> None:
+    document = pdf(*[text(words, style) for style, words in parts], text("end"))
+    ends = [0]
+    for block in document.blocks:
+        assert ends[-1] <= block.start < block.end
+        ends.append(block.end)
+    letters = sum(letter in "abc1" for _, words in parts for letter in words)
+    assert sum(letter in "abc1" for letter in document.text) >= letters
