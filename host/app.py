@@ -105,7 +105,7 @@ class Host:
         with `error`; what else should be known goes to `warned`. Raises UsageError for a request that is none, UnknownName for
         the assistant."""
         asked = request if isinstance(request, SearchRequest) else _valid(SearchRequest, request)
-        settings = self._settings(assistant)
+        settings = self.settings(assistant)
         channel = Channel("search")
         warn = _warner(warned)
         caller = Caller(machinery=self.machinery, turn_id=channel.turn_id)
@@ -132,7 +132,7 @@ class Host:
         warn = _warner(warned)
         caller = Caller(machinery=self.machinery, turn_id="")
         asking = Request(assistant_id=assistant or "", messages=(), identity=identity or Identity())
-        return scope_of(caller, asking, self._settings(assistant), call, warn).delegates
+        return scope_of(caller, asking, self.settings(assistant), call, warn).delegates
 
     def with_app(self, app: App) -> Host:
         """The same host over another reading of its files. Turns that have begun go on with what they began with. MCP servers
@@ -176,7 +176,8 @@ class Host:
     def _tools(self) -> list[str]:
         return [schema["function"]["name"] for schema in self.machinery.toolbox.schemas()]
 
-    def _settings(self, assistant: str | None) -> Settings:
+    def settings(self, assistant: str | None = None) -> Settings:
+        """An assistant's settings, or the app's. Raises UnknownName, ConfigError."""
         if assistant is not None:
             return self.app.settings_for(self.app.package(assistant)).settings
         return resolve(self.app.layers).settings

@@ -47,12 +47,12 @@ def editor_config() -> str:
 
 
 async def hook_problems(app: App, ids: Sequence[str], engine: HookEngine, tools: Iterable[str] = ()) -> list[Problem]:
-    """What is wrong with the hooks of these assistants. Packages that cannot be read are left out. Raises UnknownName."""
+    """What is wrong with the hooks of these assistants, whatever is wrong with their configuration. Raises UnknownName."""
     found: list[Problem] = []
     compiled: list[HookScript] = []
     for id in ids:
         try:
-            script = app.package(id).hook
+            script = app.hook(id)
             if script is not None:
                 await engine.check(script)
                 compiled.append(script)

@@ -6,18 +6,19 @@ Hooks are compiled, and whatever needs a plug-in is asked, by the composition ro
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 from host.config import tree
 from host.config.documents import Document, read_document
 from host.config.environment import without_unset
-from host.config.layers import Layer
+from host.config.layers import Layer, file_layer
 from host.config.problems import Problem, problems_of
 from host.config.validate import Checked, check_document
-from host.errors import HostError, Place, UnknownName
+from host.errors import ConfigError, HostError, Place, UnknownName
 from host.mcp.commands import missing_command
-from host.packages import AGENT_FILE, PROMPTS_FILE, SEARCH_FILE, App, Package
+from host.packages import AGENT_FILE, PROMPTS_FILE, SEARCH_FILE, App, Package, check_package
 from host.references import References
 from host.types.base import Value, dotted
 from host.types.model_schema import misfits
@@ -70,13 +71,15 @@ class _Check:
             value: Any = self._attempt(getattr, self.app, name)
             if isinstance(value, Checked):
                 self.found.extend(value.findings())
-        if not any(problem.severity == "error" for problem in self.found):
-            for layer in self.app.layers:
-                self._names(layer, "")
+        for file, under in ((self.app.agent_file, ""), (self.app.search_file, "search")):
+            if file is not None:
+                self._names(file_layer("global", file, under=under), "")
 
     def _package(self, place: tree.Found) -> None:
         package = self._attempt(self.app.packages.named, place.id)
         if package is None:
+            with suppress(ConfigError):  # it cannot be read, which is among the findings
+                self._names(file_layer("assistant", check_package(place, self.app.environment)), place.id)
             return
         if package.folder != place.path:
             self.found.append(Problem("error", f"{package.shown!r} has the same id, {place.id!r}", Place(place.shown)))

@@ -120,6 +120,12 @@ class App:
         path = self.root / PROMPTS_FILE
         return read_prompts(path, PROMPTS_FILE, self.environment) if path.is_file() else ()
 
+    def hook(self, id: str) -> HookScript | None:
+        """The hook of an assistant, also of one whose configuration is broken. Raises UnknownName, and ConfigError for
+        a tsconfig.json that cannot be read."""
+        found = next((each for each in tree.assistants(self.root) if each.id == id), None)
+        return self.package(id).hook if found is None else _hook(found)
+
     def package(self, id: str) -> Package:
         """Raises UnknownName with the nearest names, ConfigError when the package is broken."""
         if id in self.packages:
@@ -198,10 +204,16 @@ def load_app(root: Path, environment: Environment) -> App:
     )
 
 
+def check_package(found: tree.Found, environment: Environment) -> Checked:
+    """An assistant's `package.yao`, held against its model. Raises ConfigError when it cannot be read."""
+    document = read_document(found.path / tree.PACKAGE, f"{found.shown}/{tree.PACKAGE}")
+    return check_document(PackageFile, document, environment, switch_on=True)
+
+
 def load_package(found: tree.Found, root: Path, environment: Environment) -> Package:
     """The assistant in a folder. Raises ConfigError with everything that is wrong with it."""
-    document = read_document(found.path / tree.PACKAGE, f"{found.shown}/{tree.PACKAGE}")
-    checked = check_document(PackageFile, document, environment, switch_on=True)
+    checked = check_package(found, environment)
+    document = checked.document
     errors = list(checked.errors)
     prompts: Mapping[str, Prompts] = _collecting(errors, lambda: inline_prompts(document, environment), {})
     own = found.path / "prompts.yml"

@@ -30,8 +30,9 @@ _SINGLE: dict[Path, str] = {
 
 @dataclass(frozen=True)
 class References:
-    """Looks names up for one layer. `owner` is the assistant whose own declarations count, "" for the app's layers;
-    `providers` are web search providers (none: they are not looked up), `rerankers` what plug-ins and the host rerank with."""
+    """Looks names up for one layer; what has another type than it should is passed over. `owner` is the assistant whose own
+    declarations count, "" for the app's layers; `providers` are web search providers (none: they are not looked up), `rerankers`
+    what plug-ins and the host rerank with."""
 
     app: App
     layer: Layer
@@ -41,7 +42,8 @@ class References:
 
     def problems(self) -> Iterator[Problem]:
         for path, noun in _LISTS.items():
-            for number, entry in enumerate(self._at(path) or ()):
+            said = self._at(path)
+            for number, entry in enumerate(said if isinstance(said, list) else ()):
                 for name in _names(entry):
                     yield from self._unknown((*path, number), noun, name)
         for path, noun in _SINGLE.items():
@@ -51,7 +53,8 @@ class References:
                     yield from self._unknown((*path, number), noun, name)
             else:
                 yield from self._unknown(path, noun, said)
-        for step, value in (self._at(("uses",)) or {}).items():
+        uses = self._at(("uses",))
+        for step, value in uses.items() if isinstance(uses, Mapping) else ():
             yield from self._uses(("uses", step), value)
         yield from self._provider(("search", "web", "provider"))
         if isinstance(server := self._at(("search", "rerank", "mcp")), str):
@@ -115,5 +118,8 @@ class References:
 
 
 def _names(entry: Any) -> list[Any]:
-    """The ids in an entry of a list: itself, or what {id: [tools]} and {server_id, tools} name."""
-    return [listed.name for listed in parse_listed(entry)] if isinstance(entry, Mapping) else [entry]
+    """The ids in an entry of a list: itself, or what {id: [tools]} and {server_id, tools} name; none of one that is wrong."""
+    try:
+        return [listed.name for listed in parse_listed(entry)] if isinstance(entry, Mapping) else [entry]
+    except ValueError:
+        return []

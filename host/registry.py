@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Generic, TypeVar
 
-from host.errors import UnknownName
+from host.errors import UnknownName, UsageError
 
 T = TypeVar("T")
+
+
+def by_end(noun: str, name: str, known: Collection[str]) -> str:
+    """The id that is `name`, or the one that ends so: `agents.hello.notes` for `notes`. Raises UnknownName, UsageError."""
+    if name in known:
+        return name
+    ending = sorted(id for id in known if id.endswith(f".{name}"))
+    if len(ending) > 1:
+        raise UsageError(f"{len(ending)} {noun}s are called {name!r}", hint=f"say which: {', '.join(ending)}")
+    if not ending:
+        raise UnknownName(noun, name, known)
+    return ending[0]
 
 
 class Registry(Generic[T]):

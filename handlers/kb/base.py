@@ -26,7 +26,7 @@ from handlers.kb.store import Made, Stored, VectorStore, agree
 from host.config.schema import KBStorageSettings, QdrantSettings
 from host.errors import ConfigError, HostError, UnknownName, UsageError
 from host.ports import Delegates, Embedder, Found, Nobody, Scope
-from host.registry import Registry
+from host.registry import Registry, by_end
 from host.types.search import SearchRequest
 from host.types.specs import CollectionSpec, EmbeddingSpec
 
@@ -213,21 +213,10 @@ class KnowledgeBase:
     def _made(self, spec: CollectionSpec, embedder: Embedder) -> Made:
         return made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
 
-    def named(self, id: str) -> str:
-        """The id of the collection of that id, or of the one whose id ends so. Raises UnknownName, UsageError."""
-        return self._spec(id).id
-
     def _spec(self, id: str) -> CollectionSpec:
         """The collection of that id, or of the one id that ends so: `notes` for `agents.hello.notes`. Raises UnknownName,
         UsageError."""
-        if id in self._collections:
-            return self._collections[id]
-        ending = sorted(known for known in self._collections if known.endswith(f".{id}"))
-        if len(ending) > 1:
-            raise UsageError(f"{len(ending)} collections are called {id!r}", hint=f"say which: {', '.join(ending)}")
-        if not ending:
-            raise UnknownName("collection", id, self._collections)
-        return self._collections[ending[0]]
+        return self._collections[by_end("collection", id, self._collections)]
 
     def _stray(self, spec: CollectionSpec) -> ConfigError | None:
         """What is wrong with the names of its embedding and its language."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import click
 
+from hooks.runner import open_engine
 from host.app import open_host
+from host.authoring import hook_problems
 from host.check import check
 from host.cli import options
 from host.cli.edge import FAILED, execute
 from host.cli.report import Report
-from host.config.environment import process_environment
+from host.config.environment import child_environment, process_environment
 from host.config.problems import Problem
 from host.errors import ConfigError, Place
 from host.packages import load_app
+from host.tools import Toolbox
 from host.types.events import Failed, Warned
 
 
@@ -40,15 +44,20 @@ def command(assistant: str | None, app: Path, as_json: bool, debug: bool) -> int
 
 
 async def _found(app: Path, assistant: str | None) -> list[Problem]:
-    """What is wrong with an app; also with one that cannot be opened, whose hooks are not looked at then."""
+    """What is wrong with an app, also with one that cannot be opened."""
     try:
         async with open_host(app) as host:
             return await host.check(assistant)
-    except ConfigError as exc:
-        found = check(load_app(app, process_environment()), assistant or "")
+    except ConfigError:
+        closed = load_app(app, process_environment())
+        found = check(closed, assistant or "")
         if not any(problem.severity == "error" for problem in found):
             raise
-        return [*found, Problem("warning", "hooks were not checked, since the app cannot be opened", exc.place)]
+        ids = [assistant] if assistant else sorted(closed.packages)
+        tools = [schema["function"]["name"] for schema in Toolbox(()).schemas()]
+        with tempfile.TemporaryDirectory() as cache:  # where the app's state is may be what is wrong
+            async with open_engine(workers=1, cache=Path(cache), environment=child_environment()) as engine:
+                return [*found, *await hook_problems(closed, ids, engine, tools)]
 
 
 def tell(report: Report, problem: Problem) -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from host.app import open_host
+from handlers.kb import passage
+from handlers.kb.language import language_of
+from host.app import Host, open_host
 from host.cli import options
 from host.cli.edge import FAILED, execute
 from host.cli.report import Report
 from host.cli.tables import found
+from host.errors import UsageError
+from host.registry import by_end
 from host.types.events import Failed
-from host.types.search import SEARCH_TYPES
+from host.types.search import SEARCH_TYPES, SearchResult
 
 ONLY_FOR = {
     "collections": ("kb", "--collection"),
@@ -32,6 +37,8 @@ ONLY_FOR = {
     "language": ("web", "--language"),
     "fetch": ("web", "--fetch"),
 }
+_PLACES = {"kb": ("collections", "collection", "--collection"), "db": ("models", "model", "--model")}
+SHOWN_TOKENS = 60  # of the passage that answers, on a terminal
 
 
 @click.command("search")
@@ -89,19 +96,63 @@ def command(
 
     async def work() -> int:
         async with open_host(app, now=now) as host:
-            if collections and not assistant:
-                request["collections"] = [host.kb.named(name) for name in collections]
+            if type in _PLACES:
+                request.update(_where(host, type, collections or models, assistant))
             result = await host.search(request, identity=identity, assistant=assistant, warned=report.warned)
         if report.json:
             report.line(result)
         elif not result.error:
-            for text in found(result):
+            for text in found(_with_passages(result)):
                 report.show(text)
         if result.error and not report.json:
             report.failed(Failed(code="source", message=result.error))
         return FAILED if result.error else 0
 
     return execute(work, report, debug=debug)
+
+
+def _where(host: Host, type: str, named: Sequence[str], assistant: str | None) -> dict[str, Any]:
+    """Where to search, by ids: what was named, by the end of an id too, or the only collection or model that there is, unless
+    settings say it. Raises UsageError where there are several, UnknownName."""
+    key, noun, option = _PLACES[type]
+    settings = host.settings(assistant)
+    if type == "kb":
+        known, listed = set(host.app.collections), {*settings.kb.collections, *settings.search.kb.collections}
+    else:
+        known, listed = set(host.app.models), {*settings.db.models, *settings.search.db.models}
+    own = f"agents.{assistant}." if assistant else ""
+    usable = {id for id in known if not assistant or not id.startswith("agents.") or id.startswith(own) or id in listed}
+    if named:
+        return {key: [_id(noun, name, own, known, usable) for name in named]}
+    if listed or not usable:
+        return {}
+    owned = {id for id in usable if id.startswith(own)}
+    if len(owned or usable) == 1:
+        return {key: [*(owned or usable)]}
+    raise UsageError(f"there are {len(usable)} {noun}s", hint=f"say which to search with {option}: {', '.join(sorted(usable))}")
+
+
+def _id(noun: str, name: str, own: str, known: Collection[str], usable: Collection[str]) -> str:
+    if ":" in name or own + name in known or name in known:
+        return name  # a table's name, or one that the host finds, or says why not
+    return by_end(noun, name, usable)
+
+
+def _with_passages(result: SearchResult) -> SearchResult:
+    """The result with what answers the question in place of long contents: a terminal shows a few lines of each."""
+    if result.type != "kb":
+        return result
+    contents = [item.content for item in result.items]
+    parts = passage.parts(contents, result.query, language_of("\n".join(contents)), SHOWN_TOKENS)
+    items = [
+        item.model_copy(update={"content": _told(item.content, part)}) if part else item
+        for item, part in zip(result.items, parts, strict=True)
+    ]
+    return result.model_copy(update={"items": tuple(items)})
+
+
+def _told(content: str, part: passage.Part) -> str:
+    return f"{'… ' if part.start else ''}{part.text(content).strip()}{' …' if part.end < len(content) else ''}"
 
 
 def _filter(text: str | None) -> Any:

@@ -18,7 +18,7 @@ from host.output.terminal import SOURCES, marker_style, place_of, title_of
 from host.output.tree import duration
 from host.types.search import Item, SearchResult
 
-SNIPPET = 240  # characters of an item's content
+SNIPPET = 320  # characters of an item's content
 NARROW, WIDE = 60, 1000  # columns of a terminal
 
 

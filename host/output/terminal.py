@@ -8,6 +8,7 @@ the terminal without `visible`.
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Iterable
 from typing import IO, Any, Literal, assert_never
@@ -45,6 +46,7 @@ Section = Literal["progress", "answer", "message", "sources", "trace"]
 
 SHOWN_RESULTS = 5
 SHOWN_QUERY, SHOWN_ARGUMENTS = 200, 100  # characters of a question, and of a tool call's arguments
+_PAGE = re.compile(r"#page=(\d+)$")
 UNCUT = 10_000  # width of a console that is no terminal
 
 SOURCES: dict[SearchType, str] = {"web": "web", "kb": "knowledge base", "db": "database"}
@@ -295,12 +297,14 @@ def title_of(item: Item) -> str:
 
 
 def place_of(source: Item | Cited) -> str:
-    """Where a source is: its address on the web, `collection / document` with the sentences of a long passage, or
+    """Where a source is: its address on the web, `collection / document` with its page and the sentences of a long passage, or
     `model / record`."""
     if source.url.startswith(("http://", "https://")):
         return one_line(source.url)
     parts = (source.collection, source.document_id) if source.type == "kb" else (source.model, source.record_id)
     place = one_line(" / ".join(str(part) for part in parts if part not in ("", None)) or source.url)
+    if page := _PAGE.search(source.url):
+        place += f", page {page.group(1)}"
     told = source.extent.sentences if source.extent else None
     return f"{place} (sentences {told.first}-{told.last} of {told.of})" if told else place
 

@@ -96,11 +96,12 @@ def test_config_explain_shows_what_holds_for_the_whole_app_and_no_secrets(ground
 def test_check_goes_on_behind_a_file_that_keeps_the_app_from_opening(groundhook: Groundhook, shop: Path) -> None:
     (shop / "agent/agent.yml").write_text("database: {timeout_ms: soon}\n", encoding="utf-8")
     (shop / "assistants/shop/package.yao").write_text('{"nme": "Shop"}', encoding="utf-8")
+    (shop / "assistants/shop/index.ts").write_text("function Create( {\n", encoding="utf-8")
     ran = groundhook("check")
-    assert (ran.code, ran.out) == (1, "2 errors, 1 warning\n")
+    assert (ran.code, ran.out) == (1, "3 errors, no warnings\n")
     assert "agent/agent.yml:1:24: 'database.timeout_ms'" in ran.err
     assert "assistants/shop/package.yao:1:2: unknown key 'nme'" in ran.err
-    assert "hooks were not checked" in ran.err
+    assert "assistants/shop/index.ts:2:1: " in ran.err
 
 
 def test_check_of_a_sound_app_finds_nothing(groundhook: Groundhook) -> None:
@@ -117,3 +118,38 @@ def test_check_names_every_mistake_with_its_place(groundhook: Groundhook, shop: 
     assert re.search(r"^error: assistants/shop/index\.ts:\d+:\d+: ", ran.err, re.MULTILINE)
     assert re.search(r"^\d errors", ran.out)
     assert {line["type"] for line in told.lines} == {"error"}
+
+
+def test_search_takes_the_only_collection_or_model_and_the_end_of_an_id(groundhook: Groundhook, shop: Path) -> None:
+    assert "product / 1\n" in groundhook("search", "db", "products cheaper than 10").out
+    folder = shop / "assistants/shop/kb"
+    folder.mkdir()
+    (folder / "notes.kb.yao").write_text('{"embedding": {"provider": "hash"}}', encoding="utf-8")
+    (shop / "pens.md").write_text("# Pens\n\nA fountain pen is filled with ink.\n", encoding="utf-8")
+    assert groundhook("kb", "add", "notes", "pens.md").code == 0
+    asked = ("search", "kb", "fountain pen", "--threshold", "0")
+    for named in ([], ["--assistant", "shop"], ["--collection", "notes"], ["--assistant", "shop", "--collection", "notes"]):
+        assert "agents.shop.notes / pens.md" in groundhook(*asked, *named).out, named
+
+
+def test_search_says_which_collections_and_models_there_are(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "kb").mkdir()
+    (shop / "kb/notes.kb.yao").write_text("{}", encoding="utf-8")
+    (shop / "kb/rules.kb.yao").write_text("{}", encoding="utf-8")
+    (shop / "models/order.mod.yao").write_text(
+        '{"table": {"name": "order"}, "columns": [{"name": "id", "type": "ID"}]}', encoding="utf-8"
+    )
+    kb, db = groundhook("search", "kb", "pens"), groundhook("search", "db", "pens")
+    assert (kb.code, kb.err) == (1, "error: there are 2 collections (say which to search with --collection: notes, rules)\n")
+    assert (db.code, db.err) == (1, "error: there are 2 models (say which to search with --model: order, product)\n")
+
+
+def test_check_tells_a_broken_file_and_what_is_wrong_beside_it_at_once(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "assistants/shop/package.yao").write_text(
+        '{"nme": "Shop", "db": {"models": ["prodct"]}, "uses": [], "kb": {"collections": 1}}\n', encoding="utf-8"
+    )
+    (shop / "assistants/shop/index.ts").write_text("function Create( {\n", encoding="utf-8")
+    ran = groundhook("check")
+    assert ran.code == 1
+    for mistake in ("unknown key 'nme'", "'uses'", "'kb.collections'", "no model 'prodct'", "assistants/shop/index.ts:2:1: "):
+        assert mistake in ran.err
