@@ -47,7 +47,7 @@ _ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed
 _CHARACTERS = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")  # of Chinese, which mean something alone
 _JOINS_CODES = re.compile("[0-9_./:@#+]")
 _LIKE_CODES = re.compile(r"\A(?=\D*\d)(?=\d*\D)|[_./:@#+]")  # looks for a digit once, not from every letter
-_LONGEST = 48  # characters of a chunk worth remembering
+_LONGEST = 48  # characters of a word worth remembering
 _REMEMBERED = 1 << 16
 
 _RUNS = {"hebrew": 3, "arabic": 3}  # length of the runs of letters beside words
@@ -86,19 +86,20 @@ class Analyser:
     def document(self, text: str, headings: str = "") -> Sparse:
         """The vector of a passage; `headings` are those it stands under, which `text` has as well."""
         weights = self._saturated(text, self._mean_length)
-        for index, weight in self._saturated(headings, _USUAL_HEADINGS).items():
-            weights[index] = weights.get(index, 0.0) + self._weights.heading * weight
+        if headings:
+            for index, weight in self._saturated(headings, _USUAL_HEADINGS).items():
+                weights[index] = weights.get(index, 0.0) + self._weights.heading * weight
         indices = sorted(weights)
-        return Sparse(indices, [weights[index] for index in indices])
+        return Sparse(indices, list(map(weights.__getitem__, indices)))
 
     def question(self, text: str) -> Sparse:
         """The vector of a question, in which each token counts once; the mean length does not matter."""
-        indices = sorted(self._cutter.counts(text))
+        indices = sorted(set(self._cutter.indices(text)))
         return Sparse(indices, [self._cutter.weight(index, self._weights) for index in indices])
 
     def indices(self, text: str) -> frozenset[int]:
         """Those of the tokens that a text has."""
-        return frozenset(self._cutter.counts(text))
+        return frozenset(self._cutter.indices(text))
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of a text, in its order; a run of letters beside a word begins with `#`, a character beside pairs with
@@ -109,30 +110,39 @@ class Analyser:
         """The weight of each token: its frequency, of which more adds ever less, in a text that is usually so long."""
         k, b = self._weights.saturation, self._weights.lengths
         norm = k * (1 - b + b * len(text) / usual)
-        return {index: count * (k + 1) / (count + norm) for index, count in self._cutter.counts(text).items()}
+        counts = Counter(self._cutter.indices(text))
+        weight = {count: count * (k + 1) / (count + norm) for count in set(counts.values())}
+        return {index: weight[count] for index, count in counts.items()}
 
 
-class _Cutter:
-    """Cuts chunks, which white space and most signs part, into tokens. Quick: what a chunk becomes is remembered."""
+class _Cutter(dict[str, tuple[int, ...]]):
+    """Cuts text into tokens, and remembers what a word between blanks becomes: most of any text are words seen before."""
 
     def __init__(self, language: str) -> None:
         self._stemmers = {script: Stemmer.Stemmer(name) for script, name in stemmers(language).items()}
         # A number means as much as a word, so it is cut like the words around it.
         self._runs = _RUNS | ({"digits": 3} if script_of(language) in _RUNS else {})
-        self._remembered = lru_cache(maxsize=_REMEMBERED)(self._indices)
-        self._filling = frozenset(index for word in filling_words(language) for index in self._indices(word))
+        self._filling = frozenset(index for word in filling_words(language) for index in self[word])
 
-    def counts(self, text: str) -> Counter[int]:
-        cut = (self._remembered(chunk) if len(chunk) <= _LONGEST else self._indices(chunk) for chunk in _chunks(text))
-        return Counter(chain.from_iterable(cut))
+    def indices(self, text: str) -> Iterator[int]:
+        """Those of a text's tokens, in its order. No chunk has a blank in it."""
+        return chain.from_iterable(map(self.__getitem__, normalised(text).lower().split()))
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        chunks = _CHUNKS.findall(word)
+        if len(word) > _LONGEST and len(chunks) > 1:
+            return tuple(chain.from_iterable(map(self.__getitem__, chunks)))
+        found = tuple(crc32(token.encode()) & ~_KIND | _kind(token) for chunk in chunks for token in self.tokens(chunk))
+        if len(word) <= _LONGEST:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[word] = found
+        return found
 
     def weight(self, index: int, weights: Weights) -> float:
         """Of a token of a question."""
         beside = {_RUN: weights.run, _CHARACTER: weights.character}.get(index & _KIND, 1.0)
         return beside * (weights.filling if index in self._filling else 1.0)
-
-    def _indices(self, chunk: str) -> tuple[int, ...]:
-        return tuple(crc32(token.encode()) & ~_KIND | _kind(token) for token in self.tokens(chunk))
 
     def tokens(self, chunk: str) -> list[str]:
         if chunk.isascii() and chunk.isalpha():  # most are, and then there is nothing else to look for
@@ -154,7 +164,8 @@ class _Cutter:
 
     def _word(self, script: str, word: str) -> Iterator[str]:
         stemmer = self._stemmers.get(script)
-        yield folded(stemmer.stemWord(word) if stemmer else word)
+        if stem := folded(stemmer.stemWord(word) if stemmer else word):  # of a mark that no letter carries nothing is left
+            yield stem
         if script in self._runs:
             yield from (f"#{run}" for run in runs(f"_{folded(word)}_", self._runs[script]))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handlers.kb.analyse import Analyser, Sparse
@@ -99,6 +99,7 @@ def test_a_plain_collection_is_not_stemmed() -> None:
 
 
 @given(st.text(), st.sampled_from(sorted(LANGUAGES)))
+@example("a mark without its letter: \u093c", "english")
 def test_a_vector_is_sorted_positive_and_always_the_same(text: str, language: str) -> None:
     document, question = Analyser(language, 100.0).document(text), Analyser(language).question(text)
     assert document == Analyser(language, 100.0).document(text)
