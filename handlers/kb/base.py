@@ -231,12 +231,13 @@ class KnowledgeBase:
 
     def _embedder(self, spec: CollectionSpec) -> Embedder:
         """The collection's embedder; one for all collections that say the same. Raises ConfigError, UnknownName."""
-        if spec.embedding not in self._embedders:
+        made = self._embedders.get(spec.embedding)
+        if made is None:
             made = self._factories.get(spec.embedding.provider)(spec.embedding)
             if self._cache is not None and not isinstance(made, HashEmbedder):  # which is faster than any file
                 made = CachedEmbedder(made, self._cache)
             self._embedders[spec.embedding] = made
-        return self._embedders[spec.embedding]
+        return made
 
     async def aclose(self) -> None:
         """Close the connections of embedding services."""

@@ -38,11 +38,11 @@ class Worth(NamedTuple):
         known = [self.near * cosine + self.beside[id] for id, cosine in dense.items() if cosine >= least_cosine]
         bar = min(heapq.nlargest(first, known)) if len(known) >= first else -math.inf
         most = self.near * min(dense.values(), default=0.0)
-        return [id for id, worth in self.beside.items() if most + worth >= bar and id not in dense]
+        return [id for id in self.beside.keys() - dense.keys() if most + self.beside[id] >= bar]
 
     def added_up(self, cosines: Mapping[int, float]) -> dict[int, float]:
         """The passages with a cosine, in the order of ids, with all that they are worth."""
-        return {id: self.near * cosines[id] + self.beside[id] for id in sorted(self.beside.keys() & cosines.keys())}
+        return {id: self.near * cosines[id] + self.beside[id] for id in sorted(cosines) if id in self.beside}
 
     def ordered(self, cosines: Mapping[int, float]) -> list[int]:
         """The ids of the passages with a cosine, best first; equal ones by id."""

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 
@@ -46,11 +46,19 @@ class _Outcome:
     problems: dict[str, HostError] = field(default_factory=dict)
 
 
+class _Declared(NamedTuple):
+    """A collection with its embedder, and what a store compares with what it was made with."""
+
+    spec: CollectionSpec
+    embedder: Embedder
+    made: Made
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Part:
     """A search in one collection: what of it may be seen, and what of that is wanted."""
 
-    spec: CollectionSpec
+    declared: _Declared
     tenant: str | None
     among: Filter | None
     facets: Sequence[str]
@@ -64,6 +72,7 @@ class KBHandler:
         self._graphs = graphs
         self._collections = collections
         self._embedder = embedder
+        self._declared: dict[str, _Declared] = {}
         self._across = Across()
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
@@ -77,24 +86,23 @@ class KBHandler:
         parts: list[_Part] = []
         for id in wanted:
             try:
-                spec = self._spec(id)
-                tenant = tenant_seen(spec, scope.identity)
-                parts.append(_Part(spec=spec, tenant=tenant, among=filter_of(spec, request), facets=facets_of(spec, request)))
+                parts.append(self._part(id, request, scope))
             except HostError as exc:
                 outcome.problems[id] = exc
-        vectors = await self._vectors(request.query, [part.spec for part in parts], outcome)
-        asked = [part for part in parts if part.spec.id not in outcome.problems]
-        searches = [partial(self._search_one, request, scope, part, vectors[part.spec.embedding], outcome) for part in asked]
-        await _all(searches)
+        vectors = await self._vectors(request.query, [part.declared for part in parts], outcome)
+        asked = [part for part in parts if part.declared.spec.id not in outcome.problems]
+        await _all(
+            [partial(self._search_one, request, scope, part, vectors[part.declared.spec.embedding], outcome) for part in asked]
+        )
         if outcome.problems and not outcome.items:
             raise next(outcome.problems[id] for id in wanted if id in outcome.problems)
         for id in wanted:
             if id in outcome.problems:
                 await scope.warn(outcome.problems[id].code, str(outcome.problems[id]))
-        items = alike.merged((self._embedded_by(id), outcome.items[id]) for id in wanted if id in outcome.items)
+        items = alike.merged((_embedded_by(part), found) for part in asked if (found := outcome.items.get(part.declared.spec.id)))
         facets = await self._counted(outcome.facets, scope) if request.facets is not None else None
         nodes = sorted(outcome.nodes, key=lambda node: (-node.score, node.id)) if request.graph else None
-        if request.graph and not any(part.spec.graph for part in parts):
+        if request.graph and not any(part.declared.spec.graph for part in parts):
             await scope.warn("no_graph", "none of the collections has a graph: declare `graph: true` and add the documents again")
         return Found(items=items[: request.limit], facets=facets, graph_nodes=None if nodes is None else tuple(nodes))
 
@@ -109,14 +117,24 @@ class KBHandler:
             )
         return Found(items=tuple(_item(spec, hit, 1.0) for hit in hits))
 
-    async def _vectors(self, query: str, specs: Sequence[CollectionSpec], outcome: _Outcome) -> dict[EmbeddingSpec, bytes]:
+    def _part(self, id: str, request: SearchRequest, scope: Scope) -> _Part:
+        """Raises HostError."""
+        spec = self._spec(id)
+        tenant, among, facets = tenant_seen(spec, scope.identity), filter_of(spec, request), facets_of(spec, request)
+        declared = self._declared.get(id)
+        if declared is None or declared.spec is not spec:
+            embedder = self._embedder(spec)
+            made = made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
+            declared = self._declared[id] = _Declared(spec, embedder, made)
+        return _Part(declared=declared, tenant=tenant, among=among, facets=facets)
+
+    async def _vectors(self, query: str, asked: Sequence[_Declared], outcome: _Outcome) -> dict[EmbeddingSpec, bytes]:
         """The question's vector for each embedding that the collections use."""
         vectors: dict[EmbeddingSpec, bytes] = {}
-        for spec in specs:
+        for spec, embedder, _ in asked:
             if spec.embedding in vectors:
                 continue
             try:
-                embedder = self._embedder(spec)
                 with span("embedding", f"{embedder.provider}:{embedder.model}", dimensions=embedder.dimensions):
                     vectors[spec.embedding] = packed(await embedder.embed_query(query))
             except HostError as exc:
@@ -124,11 +142,10 @@ class KBHandler:
         return vectors
 
     async def _search_one(self, request: SearchRequest, scope: Scope, part: _Part, vector: bytes, outcome: _Outcome) -> None:
-        spec = part.spec
+        spec, embedder, made = part.declared
         threshold = next(value for value in (request.threshold, spec.threshold, scope.settings.kb.threshold) if value is not None)
         try:
             with span("vector_search", spec.id, threshold=threshold) as node:
-                embedder = self._embedder(spec)
                 question = Question(
                     vector=vector,
                     text=request.query,
@@ -138,7 +155,6 @@ class KBHandler:
                     filter=part.among,
                     vectors=bool(request.diversity),
                 )
-                made = made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
                 answer = await self._answer(request, spec, made, question, embedder)
                 if not answer.exists:
                     raise SourceNotConfigured(f"collection {spec.id!r} is empty", hint=_how_to_add(spec))
@@ -159,7 +175,7 @@ class KBHandler:
                     "found": len(answer.hits),
                     "cut": sum(item.extent is not None and item.extent.sentences is not None for item in items),
                     "words": answer.lexical,
-                    "best": max((round(embedder.similarity(hit.cosine), 3) for hit in answer.hits), default=None),
+                    "best": round(embedder.similarity(max(hit.cosine for hit in answer.hits)), 3) if answer.hits else None,
                 }
         except HostError as exc:
             outcome.problems[spec.id] = exc
@@ -216,7 +232,7 @@ class KBHandler:
         around: dict[str, dict[int, Hit]] = {}
         for document, own in taken.items():
             near = sorted({ordinal + step for ordinal in own for step in range(-reach, reach + 1)})
-            there = await self._store.passages(part.spec.id, part.tenant, document, ordinals=near)
+            there = await self._store.passages(part.declared.spec.id, part.tenant, document, ordinals=near)
             around[document] = {hit.ordinal: hit for hit in there}
         widened = []
         for hit, item in zip(hits, items, strict=True):
@@ -229,7 +245,7 @@ class KBHandler:
     async def _facets(self, part: _Part) -> Mapping[str, Sequence[tuple[Scalar, int]]]:
         if not part.facets:
             return {}
-        return await self._store.facets(part.spec.id, part.tenant, part.facets, part.among, _MOST_VALUES + 1)
+        return await self._store.facets(part.declared.spec.id, part.tenant, part.facets, part.among, _MOST_VALUES + 1)
 
     async def _counted(self, facets: Mapping[str, Counter[Scalar]], scope: Scope) -> dict[str, tuple[FacetCount, ...]]:
         counted = {}
@@ -252,11 +268,6 @@ class KBHandler:
                 said = said or exc
         raise said or SourceNotConfigured(f"no collection to look for the document {document!r} in")
 
-    def _embedded_by(self, id: str) -> tuple[str, str, int]:
-        """What the similarities of a collection's items are made with."""
-        embedder = self._embedder(self._collections[id])
-        return embedder.provider, embedder.model, embedder.dimensions
-
     def _spec(self, id: str) -> CollectionSpec:
         if id not in self._collections:
             hint = suggestion(id, sorted(self._collections))
@@ -264,6 +275,12 @@ class KBHandler:
                 f"there is no collection {id!r}", hint=f"{hint}; collections are declared in kb/<id>.kb.yao"
             )
         return self._collections[id]
+
+
+def _embedded_by(part: _Part) -> tuple[str, str, int]:
+    """What the similarities of a collection's items are made with."""
+    made = part.declared.made
+    return made.provider, made.model, made.dimensions
 
 
 async def _all(searches: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> None:
