@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 import anyio
 
@@ -199,6 +199,9 @@ class KnowledgeBase:
                 found.setdefault("", exc)
                 if not isinstance(self._store, KBClient):
                     break  # a server that does not answer for one will not for the next
+        else:
+            if not isinstance(self._store, KBClient) and (without := await cast("ServerStore", self._store).without_grpc()):
+                found["grpc"] = UsageError(f"qdrant.prefer_grpc: {without}; HTTP is spoken", hint="see qdrant.grpc_port")
         return tuple(found.values())
 
     def _transfer(self, store: VectorStore) -> Transfer:

@@ -60,6 +60,10 @@ class ServerStore:
     async def aclose(self) -> None:
         await self._link.aclose()
 
+    async def without_grpc(self) -> str:
+        """Why gRPC is not spoken although it is preferred; empty where it is, or is not preferred."""
+        return await self._link.without_grpc()
+
     async def put(
         self, collection: str, made: Made, /, *documents: Incoming, reserve_bytes: int = 0, told: Told | None = None
     ) -> list[Outcome]:

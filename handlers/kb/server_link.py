@@ -1,18 +1,26 @@
-"""The way to a Qdrant server or cluster: one client, its deadline, what is tried again, and its errors in our words.
+"""The way to a Qdrant server or cluster: its client, its deadline, what is tried again, and its errors in our words.
 
 With `server_filter` and `server` the only place that imports `qdrant_client`. Reads are tried again when the server
 could not be reached, was busy or was restarting; writes never are: whoever asked decides.
+
+Where gRPC is preferred, its port is asked first whether Qdrant is there. As long as it is not, HTTP is spoken and a warning
+logged: nothing but speed is lost, and a port that is closed does not stop anybody's search.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import math
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+import anyio.lowlevel
 import grpc
 import httpx
 from qdrant_client import AsyncQdrantClient
@@ -25,10 +33,20 @@ from host.errors import ConfigError, HostError, StorageError
 Answer = TypeVar("Answer")
 Call = Callable[[AsyncQdrantClient], Awaitable[Answer]]
 
+log = logging.getLogger("groundhook")
+
 _PAUSE_S = 0.1  # before the first try again; twice as long before each further one
 _LONGEST_PAUSE_S = 2.0
 _AGAIN = (429, 502, 503, 504)
 _CONNECTIONS = httpx.Limits(max_connections=64, max_keepalive_connections=16)
+_PROBE_S = 2.0  # for the gRPC port to say that Qdrant is there
+_PROBED_S = 60.0  # how long that it is not is taken for true
+_CHANNEL = {  # of gRPC: as HTTP does, no proxy, and a server that is back is found at once: without, after two minutes at worst
+    "grpc.enable_http_proxy": 0,
+    "grpc.initial_reconnect_backoff_ms": 100,
+    "grpc.min_reconnect_backoff_ms": 100,
+    "grpc.max_reconnect_backoff_ms": 1000,
+}
 _GRPC_AS_HTTP = {
     grpc.StatusCode.UNAUTHENTICATED: 401,
     grpc.StatusCode.PERMISSION_DENIED: 403,
@@ -36,7 +54,6 @@ _GRPC_AS_HTTP = {
     grpc.StatusCode.ALREADY_EXISTS: 409,
     grpc.StatusCode.INVALID_ARGUMENT: 400,
     grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
-    grpc.StatusCode.UNAVAILABLE: 503,
     grpc.StatusCode.DEADLINE_EXCEEDED: 504,
 }
 
@@ -59,7 +76,12 @@ class ServerLink:
     def __init__(self, settings: QdrantSettings) -> None:
         self.url = settings.url
         self._settings = settings
-        self._client: AsyncQdrantClient | None = None
+        self._clients: dict[bool, AsyncQdrantClient] = {}  # by whether it speaks gRPC
+        self._choosing = anyio.Lock()
+        self._grpc = False  # whether it is spoken
+        self._ask_again = 0.0  # when to ask for gRPC, on the monotonic clock
+        self._without_grpc = ""  # why it is not spoken although it is preferred
+        self._warned = False
 
     async def read(self, call: Call[Answer]) -> Answer:
         pause = _PAUSE_S
@@ -76,21 +98,62 @@ class ServerLink:
     async def write(self, call: Call[Answer]) -> Answer:
         return await self._once(call)
 
+    async def without_grpc(self) -> str:
+        """Why gRPC is not spoken although it is preferred; empty where it is, or is not preferred."""
+        await self._choose()
+        return self._without_grpc
+
     async def aclose(self) -> None:
-        if self._client is not None:
-            await self._client.close()
+        while self._clients:
+            _, client = self._clients.popitem()
+            await client.close()
 
     async def _once(self, call: Call[Answer]) -> Answer:
-        client = self._connected()
-        with self._speaking():
-            # The client's own timeout is for one read of the connection; this one is for the whole answer.
-            with anyio.fail_after(self._settings.timeout_s):
-                return await call(client)
+        await self._choose()
+        client = self._client(grpc=self._grpc)
+        try:
+            with self._speaking():
+                # The client's own timeout is for one read of the connection; this one is for the whole answer.
+                with anyio.fail_after(self._settings.timeout_s):
+                    answer = await _asked(client, call)
+        except Unreachable:
+            self._grpc, self._ask_again = False, 0.0  # the next one asks whether it is still there
+            raise
+        if self._without_grpc and not self._warned:
+            self._warned = True
+            log.warning("the Qdrant server %r is spoken to by HTTP: %s", self.url, self._without_grpc)
+        return answer
 
-    def _connected(self) -> AsyncQdrantClient:
-        if self._client is None:
-            self._client = _client(self._settings)
-        return self._client
+    async def _choose(self) -> None:
+        """See whether gRPC is there, where it is preferred and that is not known."""
+        if not self._settings.prefer_grpc or self._grpc:
+            return
+        async with self._choosing:
+            if self._grpc or time.monotonic() < self._ask_again:
+                return
+            spoken_before = True in self._clients
+            self._without_grpc = await self._probed()
+            self._grpc = not self._without_grpc
+            self._ask_again = time.monotonic() + _PROBED_S
+            if not self._grpc and not spoken_before:
+                await self._clients.pop(True).close()  # it would go on knocking
+
+    async def _probed(self) -> str:
+        """Why Qdrant does not answer on its gRPC port; empty when it does."""
+        port = f"its gRPC port {self._settings.grpc_port}"
+        try:
+            with anyio.fail_after(min(_PROBE_S, self._settings.timeout_s)):
+                await _asked(self._client(grpc=True), lambda client: client.info())
+        except TimeoutError:
+            return f"{port} does not answer"
+        except grpc.RpcError as exc:
+            return f"{port} is not Qdrant's or is closed: {_detail(exc)}"
+        return ""
+
+    def _client(self, *, grpc: bool) -> AsyncQdrantClient:
+        if grpc not in self._clients:
+            self._clients[grpc] = _client(self._settings, grpc=grpc)
+        return self._clients[grpc]
 
     @contextmanager
     def _speaking(self) -> Iterator[None]:
@@ -106,7 +169,7 @@ class ServerLink:
         except ResourceExhaustedResponse as exc:
             raise self._refused(429, str(exc)) from exc
         except grpc.RpcError as exc:
-            raise self._refused(_GRPC_AS_HTTP.get(exc.code(), 500), str(exc.details())) from exc
+            raise self._failed(exc) from exc
         except ResponseHandlingException as exc:
             raise self._unreachable(exc.source) from exc
         except (httpx.HTTPError, OSError, json.JSONDecodeError) as exc:
@@ -121,6 +184,13 @@ class ServerLink:
         if status == 503:
             return Refused(status, f"{place} is not ready ({status}: {said})")
         return Refused(status, f"{place} answered {status}: {said}")
+
+    def _failed(self, exc: Any) -> StorageError:
+        """What a gRPC error says."""
+        if exc.code() == grpc.StatusCode.UNAVAILABLE:
+            where = f"the Qdrant server {self.url!r} cannot be reached on port {self._settings.grpc_port}"
+            return Unreachable(f"{where}: {_detail(exc)}", hint="see qdrant.url and qdrant.grpc_port in agent/agent.yml")
+        return self._refused(_GRPC_AS_HTTP.get(exc.code(), 500), _detail(exc))
 
     def _unreachable(self, exc: Exception) -> StorageError:
         place = f"the Qdrant server {self.url!r}"
@@ -137,6 +207,15 @@ class ServerLink:
         return StorageError(f"{place} answered something else than Qdrant does", hint="see qdrant.url in agent/agent.yml")
 
 
+async def _asked(client: AsyncQdrantClient, call: Call[Answer]) -> Answer:
+    try:
+        return await call(client)
+    except anyio.get_cancelled_exc_class():
+        # gRPC raises one of its own, which no cancel scope takes for its own: without this a deadline would end the whole task.
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        raise
+
+
 def _said(exc: UnexpectedResponse) -> str:
     """The sentence in an answer that refuses; its beginning where it is none of Qdrant's."""
     try:
@@ -145,14 +224,19 @@ def _said(exc: UnexpectedResponse) -> str:
         return exc.content[:200].decode("utf-8", "replace") or exc.reason_phrase
 
 
-def _client(settings: QdrantSettings) -> AsyncQdrantClient:
+def _detail(exc: Any) -> str:
+    """What happened, of a gRPC error: of connections that failed the last one."""
+    return str(exc.details() or exc.code().name).rpartition("last error: ")[2].removeprefix("UNKNOWN: ")
+
+
+def _client(settings: QdrantSettings, *, grpc: bool) -> AsyncQdrantClient:
     options: dict[str, Any] = {"limits": _CONNECTIONS, "trust_env": False}
+    channel: dict[str, Any] = dict(_CHANNEL)
     headers: dict[str, str] = {}
     if settings.ca_file:
-        if settings.prefer_grpc:
-            raise ConfigError("qdrant.ca_file holds for HTTP only", hint="leave out qdrant.prefer_grpc, or qdrant.ca_file")
         try:
             options["verify"] = ssl.create_default_context(cafile=settings.ca_file)
+            channel["root_certificates"] = Path(settings.ca_file).read_bytes()
         except (OSError, ssl.SSLError) as exc:
             raise ConfigError(f"qdrant.ca_file {settings.ca_file!r} cannot be used: {exc}") from exc
     if settings.api_key and settings.url.startswith("http://"):
@@ -162,9 +246,10 @@ def _client(settings: QdrantSettings) -> AsyncQdrantClient:
             url=settings.url,
             api_key=(settings.api_key or None) if not headers else None,
             headers=headers or None,
-            timeout=max(1, round(settings.timeout_s)),
-            prefer_grpc=settings.prefer_grpc,
+            timeout=math.ceil(settings.timeout_s) + 1,  # ours ends first
+            prefer_grpc=grpc,
             grpc_port=settings.grpc_port,
+            grpc_options=channel,
             check_compatibility=False,
             **options,
         )

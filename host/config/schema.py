@@ -198,9 +198,9 @@ class QdrantSettings(Value):
     retries: int = Field(
         default=2, ge=0, description="Tries again for what only reads, when the server was not there or was busy"
     )
-    prefer_grpc: bool = Field(default=False, description="Speak gRPC instead of HTTP")
-    grpc_port: int = Field(default=6334, ge=1, le=65535)
-    ca_file: str = Field(default="", description="Certificates (PEM) that a private server's is checked against; HTTP only")
+    prefer_grpc: bool = Field(default=False, description="Speak gRPC where its port answers, and HTTP where it does not")
+    grpc_port: int = Field(default=6334, ge=1, le=65535, description="Of the same host, for `prefer_grpc`")
+    ca_file: str = Field(default="", description="Certificates (PEM) that a private server's is checked against")
 
 
 class KBStorageSettings(Value):

@@ -25,6 +25,7 @@ from host.config.schema import QdrantSettings
 from host.errors import ConfigError, NotPermitted, StorageError
 from host.types.filters import Both, Exists, Not, OneOf, Range
 from tests.loopback.qdrant import qdrant
+from tests.loopback.qdrant_grpc import grpc_door
 from tests.loops import run
 
 MADE = Made(provider="test", model="test", dimensions=4, language="english")
@@ -33,7 +34,7 @@ LONG = 150  # passages: three batches
 
 _REAL_URL = os.environ.get("GROUNDHOOK_TEST_QDRANT_URL", "")  # noqa: TID251
 _REAL_KEY = os.environ.get("GROUNDHOOK_TEST_QDRANT_KEY", "")  # noqa: TID251
-ENGINES = ["embedded", "server", *(["real"] if _REAL_URL else [])]
+ENGINES = ["embedded", "server", "server by gRPC", *(["real", "real by gRPC"] if _REAL_URL else [])]
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,14 @@ class Place:
 @pytest.fixture(scope="module", params=ENGINES)
 def where(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("conformance")
-    if request.param == "server":
-        with qdrant(folder, key="secret") as server:
-            yield Place(folder, QdrantSettings(url=server.url, api_key="secret", retries=0))
-    elif request.param == "real":
+    by_grpc = request.param.endswith("by gRPC")
+    if request.param.startswith("server"):
+        with qdrant(folder, key="secret") as server, grpc_door(server) as port:
+            settings = QdrantSettings(url=server.url, api_key="secret", retries=0, prefer_grpc=by_grpc, grpc_port=port)
+            yield Place(folder, settings)
+    elif request.param.startswith("real"):
         prefix = f"groundhook-test-{uuid.uuid4().hex[:8]}."
-        yield Place(folder, QdrantSettings(url=_REAL_URL, api_key=_REAL_KEY, prefix=prefix))
+        yield Place(folder, QdrantSettings(url=_REAL_URL, api_key=_REAL_KEY, prefix=prefix, prefer_grpc=by_grpc))
     else:
         yield Place(folder, QdrantSettings())
 

@@ -40,6 +40,7 @@ class Qdrant(Loopback):
     def __init__(self, folder: Path, *, key: str = "") -> None:
         super().__init__()
         self.key = key
+        self.grpc_port = 0  # of its other door, see `qdrant_grpc`, while that is open
         self.made: dict[str, Any] = {}  # what each collection was created with
         self._folder = folder
         self._shards: dict[str, engine.EdgeShard] = {}
