@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
+from handlers.kb.graph.extract import BUILTIN, SPACY, kinds_that_nothing_has, not_installed
+from handlers.kb.graph.names import KINDS
 from host.config import tree
 from host.config.documents import Document, read_document
 from host.config.environment import without_unset
@@ -71,9 +73,7 @@ class _Check:
             value: Any = self._attempt(getattr, self.app, name)
             if isinstance(value, Checked):
                 self.found.extend(value.findings())
-        for file, under in ((self.app.agent_file, ""), (self.app.search_file, "search")):
-            if file is not None:
-                self._names(file_layer("global", file, under=under), "")
+                self._names(file_layer("global", value, under="search" if name == "search_file" else ""), "")
 
     def _package(self, place: tree.Found) -> None:
         package = self._attempt(self.app.packages.named, place.id)
@@ -122,7 +122,17 @@ class _Check:
     def _extractor(self, place: tree.Found, checked: Checked) -> None:
         """Who names the entities of a collection. It is asked outside of any assistant, so its full name counts."""
         spec = self._attempt(self.app.collections.named, place.id)
-        if spec is not None and spec.entities.extractor.partition(":")[0] not in ("builtin", "spacy"):
+        if spec is None:
+            return
+        done = spec.entities.extractor.partition(":")[0]
+        at = checked.place(("entities", "extractor"))
+        if done == SPACY and (missing := not_installed(spec.entities.extractor)) is not None:  # it may be where the app will run
+            self.found.append(Problem("warning", missing.message, at, missing.hint, missing.code))
+        if done == BUILTIN and (unknown := kinds_that_nothing_has(spec.entities)):
+            hint = f"the rules know {', '.join(KINDS)}; name others in 'entities.dictionary', or have an assistant find them"
+            message = f"'entities.types': nothing is found to be {' or '.join(map(repr, unknown))}"
+            self.found.append(Problem("warning", message, checked.place(("entities", "types")), hint))
+        if done not in (BUILTIN, SPACY):
             names = References(self.app, Layer(name="assistant", checked=checked), "")
             self.found.extend(names.doer(("entities", "extractor"), "assistant", spec.entities.extractor))
 

@@ -322,10 +322,18 @@ def test_who_names_the_entities_of_a_collection_is_looked_up(make_app: MakeApp) 
             "kb/b.kb.yao": '{"graph": true, "entities": {"extractor": "mcp:fils.names"}}',
             "kb/c.kb.yao": '{"graph": true, "entities": {"extractor": "judge"}}',
             "kb/d.kb.yao": '{"graph": true, "entities": {"extractor": "mcp:files.names"}}',
-            "kb/e.kb.yao": '{"graph": true, "entities": {"extractor": "spacy:en_core_web_sm"}}',
+            "kb/e.kb.yao": '{"graph": true, "entities": {"types": ["Organisation", "tool"], "dictionary": {"tool": ["hoe"]}}}',
         }
     )
     assert findings(root) == [
         "kb/a.kb.yao:1:43: error: no assistant 'jduge' (did you mean 'judge'?)",
         "kb/b.kb.yao:1:43: error: no MCP server 'fils.names' (did you mean 'files'?)",
     ]
+
+
+def test_a_kind_of_entity_that_nothing_is_found_to_be_is_told(make_app: MakeApp) -> None:
+    root = make_app({"agent/agent.yml": "{}", "kb/a.kb.yao": '{"graph": true, "entities": {"types": ["person", "gadget"]}}'})
+    (found,) = findings(root)
+    assert found.startswith(
+        "kb/a.kb.yao:1:39: warning: 'entities.types': nothing is found to be 'gadget' (the rules know person, "
+    )

@@ -10,6 +10,17 @@ import unicodedata
 
 KINDS = ("person", "organization", "place", "work", "code", "term")
 LONGEST = 80  # characters of a name
+_ALSO = {  # how else a kind is called: in British English, and by the labels of spaCy's pipelines
+    "organisation": "organization",
+    "org": "organization",
+    "per": "person",
+    "location": "place",
+    "gpe": "place",
+    "loc": "place",
+    "fac": "place",
+    "work of art": "work",
+    "misc": "term",
+}
 
 _MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
 _ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
@@ -36,6 +47,12 @@ TITLES = frozenset({
 # fmt: on
 _PLACES_BEFORE = ("mount ", "lake ", "river ", "port ", "fort ", "cape ", "gulf of ", "university of ", "bank of ")
 _LIFE = re.compile(r"\s*\([^()]*?(?:\bborn\b|\bdied\b|\d{3,4}\s*[-–—]\s*\w|\bb\.|geb\.|né)")
+
+
+def kind_called(name: str) -> str:
+    """The kind that is meant: `organization` for `Organisation` and `ORG`."""
+    plain = " ".join(name.replace("_", " ").split()).casefold()
+    return _ALSO.get(plain, plain)
 
 
 def key_of(name: str) -> str:

