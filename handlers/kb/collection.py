@@ -10,12 +10,13 @@ import shutil
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice, repeat
 from pathlib import Path
 
 from handlers.kb import fusion, points
 from handlers.kb.analyse import Analyser
+from handlers.kb.copying import Copy
 from handlers.kb.edge import ORDINALS, NewPoint, Shard
 from handlers.kb.folder import Contents, Folder
 from handlers.kb.language import words_can_match
@@ -43,29 +44,10 @@ from host.types.fields import Scalar
 from host.types.filters import Filter
 
 _WORTH_POINTS, _WORTH_SHARE = 5_000, 0.2  # written since it was optimised: so many, and such a part of all
-_SYNC_POINTS = 2048  # points put between two waits for the disk
+_SYNC_POINTS = 16_384  # points put between two waits for the disk, which take longer than writing thousands of points,
+_SYNC_S, _QUIET_S = 10.0, 1.0  # and seconds, while more is put; when nothing was for so long, the disk is waited for
 BATCH = 64  # points written before others get their turn
 assert MOST_PASSAGES < 1 << ORDINALS
-
-
-@dataclass
-class Copy:
-    """A copy of a collection's vectors, and what it holds."""
-
-    source: Path
-    path: Path
-    generations: frozenset[int]
-    fields: Mapping[str, str]
-    shard: Shard | None = None
-
-    def make(self) -> None:
-        shutil.copytree(self.source, self.path)
-
-    def discard(self) -> None:
-        if self.shard is not None:
-            with suppress(StorageError):
-                self.shard.close()
-        shutil.rmtree(self.path, ignore_errors=True)
 
 
 class Collection:
@@ -79,7 +61,7 @@ class Collection:
         self._shard = Shard.load(folder.path / contents.shard)
         self._manifest = Manifest(folder.path / contents.manifest)
         self.written_at = time.monotonic()
-        self._unsynced = 0  # points since the last `sync`
+        self._unsynced, self._synced_at = 0, self.written_at  # points since the last `sync`
         self._question = Analyser(contents.made.language)
 
     @classmethod
@@ -116,7 +98,13 @@ class Collection:
         if self._unsynced:
             self._shard.flush()
             self._manifest.sync()
-            self._unsynced = 0
+            self._unsynced, self._synced_at = 0, time.monotonic()
+
+    def settle(self) -> None:
+        """`sync` when it is time: nothing is being put any more, or the last time is long ago."""
+        now = time.monotonic()
+        if now - self.written_at >= _QUIET_S or now - self._synced_at >= _SYNC_S:
+            self.sync()
 
     def close(self) -> None:
         with suppress(StorageError):

@@ -78,11 +78,11 @@ class Worker:
         else:
             self._answer(link, id, operation, body)
 
-    def sync(self) -> None:
-        """See that what was put is on the disk."""
+    def settle(self) -> None:
+        """See that what was put is on the disk before long."""
         for collection in self._open.values():
             with contextlib.suppress(StorageError):
-                collection.sync()
+                collection.settle()
 
     def close(self) -> None:
         for collection in self._open.values():
@@ -245,7 +245,7 @@ async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: 
             if not _still_there(folder, lock):
                 _leave(listener)  # closing the collections would write into a folder that somebody removed
             if not worker.busy:
-                worker.sync()
+                worker.settle()
             if not worker.busy and not worker.optimiser.busy and time.monotonic() - worker.asked_at > idle_s:
                 worker.stopped.set()
         # No longer found by new clients; those that are connected try again with the next worker.

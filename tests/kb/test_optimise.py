@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from handlers.kb import collection as storage
-from handlers.kb import optimise
+from handlers.kb import copying, optimise
 from handlers.kb.client import KBClient
 from handlers.kb.collection import Collection
 from handlers.kb.folder import Folder
@@ -75,14 +75,14 @@ async def optimised(opened: Open, meanwhile: object = None) -> None:
     locks = {"docs": anyio.Lock()}
     optimiser = Optimiser({"docs": opened.collection}, locks)
     before = shard_name(opened)
-    make = storage.Copy.make
+    make = copying.Copy.make
 
-    def made(copy: storage.Copy) -> None:
+    def made(copy: copying.Copy) -> None:
         make(copy)
         if callable(meanwhile):
             anyio.from_thread.run_sync(meanwhile)
 
-    storage.Copy.make = made  # type: ignore[assignment,method-assign]
+    copying.Copy.make = made  # type: ignore[assignment,method-assign]
     try:
         with anyio.fail_after(40):
             async with anyio.create_task_group() as tasks:
@@ -91,7 +91,7 @@ async def optimised(opened: Open, meanwhile: object = None) -> None:
                     await anyio.sleep(0.02)
                 optimiser.stop()
     finally:
-        storage.Copy.make = make  # type: ignore[method-assign]
+        copying.Copy.make = make  # type: ignore[method-assign]
 
 
 def shard_name(opened: Open) -> str:
