@@ -128,11 +128,10 @@ def normalised(text: str) -> str:
 def scripts(text: str) -> Counter[str]:
     """How many letters of each script the text has; letters of scripts not listed above are not counted."""
     ascii = text.encode("ascii", "ignore")  # most of most texts, and told apart from the rest in no time
-    found = Counter({"latin": len(ascii.translate(None, _NO_LETTERS))})
-    if len(ascii) < len(text):
-        others = "".join(_OTHERS.findall(text))
-        found.update({script: sum(map(len, letters.findall(others))) for script, letters in _LETTERS.items()})
-    return +found
+    latin = len(ascii.translate(None, _NO_LETTERS))
+    others = "" if len(ascii) == len(text) else "".join(_OTHERS.findall(text))
+    found = {script: sum(map(len, letters.findall(others))) for script, letters in _LETTERS.items()} if others else {}
+    return Counter({script: count for script, count in {**found, "latin": latin + found.get("latin", 0)}.items() if count})
 
 
 def language_of(text: str) -> str:

@@ -39,9 +39,7 @@ class Entered:
 
     def __init__(self, document: Incoming) -> None:
         self._document = document
-        self._scripts = Counter[str]()
-        for passage in document.passages:
-            self._scripts.update(scripts(passage.text))
+        self._scripts = scripts("".join(passage.text for passage in document.passages))
         self.length = sum(len(passage.text) for passage in document.passages)
 
     def values(self) -> dict[str, Any]:
