@@ -2,28 +2,27 @@
 
 A collection is a Qdrant collection behind an alias, which a rebuild moves. It holds a point for each passage and, without
 vectors, a record for each document. The record is the one point at which a document becomes visible: it names the version
-whose passages count, and is written in one step. A version's passages are written hidden, then shown, then named by the record;
-then those of the version before are removed. Searches see the old document or the new one, never a part, although
-Qdrant has no transactions: see `server_search`.
+whose passages count, and is written in one step, see `server_put`. Searches see the old document or the new one, never a part,
+although Qdrant has no transactions: see `server_search`.
 """
 
 from __future__ import annotations
 
-import uuid
-from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import anyio
 from qdrant_client import models
 
 from handlers.kb import points, server_search
-from handlers.kb.analyse import Analyser
 from handlers.kb.server_collections import Collections
-from handlers.kb.server_filter import of_document, of_record, of_records, of_version
-from handlers.kb.server_layout import kept_of, passage_id, passage_points, placed, record_id, record_point, stored_of
+from handlers.kb.server_filter import of_documents, of_record, of_records
+from handlers.kb.server_layout import kept_of, passage_id, placed, record_id, stored_of
 from handlers.kb.server_link import Refused, ServerLink
+from handlers.kb.server_put import Counted, Writing, steps
 from handlers.kb.server_search import Changed, Known
 from handlers.kb.store import (
     Answer,
@@ -43,7 +42,6 @@ from host.errors import StorageError
 from host.types.fields import Scalar
 from host.types.filters import Filter
 
-BATCH = 64  # passages in one request
 _PAGE = 500  # records in one answer
 _MOST_VALUES = 10_000  # of one facet
 _ROUNDS = 8  # searches made again because a document was being replaced
@@ -55,7 +53,7 @@ class ServerStore:
     def __init__(self, link: ServerLink, prefix: str) -> None:
         self._link = link
         self._collections = Collections(link, prefix)
-        self._writing: defaultdict[tuple[str, str, str], anyio.Lock] = defaultdict(anyio.Lock)
+        self._writing = WeakValueDictionary[tuple[str, str, str], anyio.Lock]()
 
     async def aclose(self) -> None:
         await self._link.aclose()
@@ -73,21 +71,23 @@ class ServerStore:
             await self._collections.to_write(collection, made, *documents)
         outcomes: list[Outcome] = []
         before, total = 0, sum(len(document.passages) for document in documents)
-        for document in documents:
+        for step in steps(documents):
             tell = None if told is None else partial(_tell, told, before, total)
-            outcomes.append(await self._put_one(collection, made, document, tell))
-            before += len(document.passages)
+            outcomes += await self._put(collection, made, step, tell)
+            before += sum(len(document.passages) for document in step)
         return outcomes
 
-    async def _put_one(self, collection: str, made: Made, document: Incoming, told: Told | None) -> Outcome:
-        async with self._writing[collection, document.tenant, document.document]:
+    async def _put(self, collection: str, made: Made, step: Sequence[Incoming], tell: Counted | None) -> list[Outcome]:
+        async with AsyncExitStack() as locks:
+            for tenant, document in sorted((document.tenant, document.document) for document in step):
+                await locks.enter_async_context(self._writing.setdefault((collection, tenant, document), anyio.Lock()))
             try:
-                return await self._put(await self._collections.to_write(collection, made, document), document, told)
+                return await Writing(self._link, await self._collections.to_write(collection, made, *step)).put(step, tell)
             except Refused as exc:
                 if exc.status != 404:
                     raise
             self._collections.forget(collection)  # removed meanwhile by someone else: it is made again
-            return await self._put(await self._collections.to_write(collection, made, document), document, told)
+            return await Writing(self._link, await self._collections.to_write(collection, made, *step)).put(step, tell)
 
     async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
         refuse_without_tenant(collection, made, question.tenant)
@@ -199,10 +199,8 @@ class ServerStore:
         if len(gone) == there.count:
             await self._collections.discard(collection)
         else:
-            for stored in gone:  # its record first: from then on no search shows it
-                record = record_id(stored.tenant, stored.document)
-                await self._delete(known.name, models.PointIdsList(points=[record]))
-                await self._delete(known.name, models.FilterSelector(filter=of_document(stored.tenant, stored.document)))
+            for start in range(0, len(gone), _PAGE):
+                await self._take_out(known.name, gone[start : start + _PAGE])
             self._collections.forget(collection)
         return [stored.document for stored in gone]
 
@@ -217,57 +215,13 @@ class ServerStore:
 
     # ---- points
 
-    async def _put(self, known: Known, document: Incoming, told: Told | None) -> Outcome:
-        version, name, language = str(uuid.uuid4()), known.name, known.made.language
-        ids = [passage_id(version, ordinal) for ordinal in range(len(document.passages))]
-        record = record_point(document, version)
-        words = (record.payload or {})["words"]
-        analyser = Analyser(language, points.mean_length(known.words + words, known.chunks + len(ids)))
-        try:
-            for start in range(0, len(ids), BATCH):
-                await self._upsert(name, passage_points(document, version, start, BATCH, analyser))
-                if told is not None:
-                    told(min(start + BATCH, len(ids)), len(ids))
-            before = await self._collections.record(name, str(record.id))
-            await self._set(name, {"hidden": False}, of_version(version))
-            await self._upsert(name, [record])
-        except BaseException:
-            with anyio.CancelScope(shield=True), anyio.move_on_after(2):
-                await self._abandon(name, ids)
-            raise
-        known.count(record.payload or {})
-        await self._sweep(name, document)
-        if await self._was_swept(name, document, version):
-            return await self._put(known, document, told)
-        return "replaced" if before else "added"
-
-    async def _sweep(self, name: str, document: Incoming) -> None:
-        """Remove versions of a document that were shown and do not count: the one before, and those of hosts that were stopped
-        at the last step. Hidden ones may still be being written by somebody."""
-        shown = await self._shown(name, document)
-        for version in shown:
-            record = await self._collections.record(name, record_id(document.tenant, document.document)) or {}
-            if version != record.get("version"):
-                await self._delete(name, models.FilterSelector(filter=of_version(version)))
-
-    async def _was_swept(self, name: str, document: Incoming, version: str) -> bool:
-        """Whether another host, which put the same document at the same time, took this version for one that does not count,
-        between the moment it was shown and the moment the record named it."""
-        record = await self._collections.record(name, record_id(document.tenant, document.document)) or {}
-        return record.get("version") == version and (await self._shown(name, document)).get(version, 0) < len(document.passages)
-
-    async def _shown(self, name: str, document: Incoming) -> dict[str, int]:
-        """The versions of a document that are shown, with how many passages of each."""
-        shown = of_document(document.tenant, document.document, shown=True)
-        counted = await self._link.read(lambda client: client.facet(name, "version", shown, limit=_MOST_VALUES, exact=True))
-        return {str(hit.value): hit.count for hit in counted.hits}
-
-    async def _abandon(self, name: str, ids: Sequence[str]) -> None:
-        """Points of a version that will never count. Where they cannot be removed they stay hidden."""
-        try:
-            await self._delete(name, models.PointIdsList(points=list(ids)))
-        except StorageError:
-            return
+    async def _take_out(self, name: str, gone: Sequence[Stored]) -> None:
+        """Records first: from then on no search shows their documents."""
+        records: list[Any] = [record_id(stored.tenant, stored.document) for stored in gone]
+        await self._delete(name, models.PointIdsList(points=records))
+        for tenant in dict.fromkeys(stored.tenant for stored in gone):
+            documents = [stored.document for stored in gone if stored.tenant == tenant]
+            await self._delete(name, models.FilterSelector(filter=of_documents(tenant, documents)))
 
     async def _whole(
         self, collection: str, tenant: str, document: str, ordinals: Sequence[int] | None, *, vectors: bool
@@ -320,9 +274,6 @@ class ServerStore:
             return None
         return {(stored.tenant, stored.document, stored.fingerprint) async for stored in self._stored(known, of_records(None))}
 
-    async def _upsert(self, name: str, batch: Sequence[models.PointStruct]) -> None:
-        await self._link.write(lambda client: client.upsert(name, list(batch)))
-
     async def _set(self, name: str, payload: dict[str, Any], of: models.Filter) -> None:
         await self._link.write(lambda client: client.set_payload(name, payload, of))
 
@@ -330,7 +281,7 @@ class ServerStore:
         await self._link.write(lambda client: client.delete(name, selector))
 
 
-def _tell(told: Told, before: int, total: int, done: int, _of: int) -> None:
+def _tell(told: Told, before: int, total: int, done: int) -> None:
     told(before + done, total)
 
 

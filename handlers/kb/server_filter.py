@@ -42,14 +42,15 @@ def of_record(id: str) -> models.Filter:
     return models.Filter(must=[models.HasIdCondition(has_id=[id])])
 
 
-def of_version(version: str) -> models.Filter:
-    return models.Filter(must=[equals("version", version)], must_not=[equals("kind", RECORD)])
+def of_versions(versions: Collection[str]) -> models.Filter:
+    """Passages of versions of documents."""
+    return models.Filter(must=[one_of("version", versions)], must_not=[equals("kind", RECORD)])
 
 
-def of_document(tenant: str, document: str, *, shown: bool = False) -> models.Filter:
-    """A document's passages, of all versions, or of those that searches may meet."""
+def of_documents(tenant: str, documents: Collection[str], *, shown: bool = False) -> models.Filter:
+    """Documents' passages, of all versions, or of those that searches may meet."""
     hidden = [equals("hidden", True)] if shown else []
-    return models.Filter(must=[*_tenant(tenant), equals("document", document)], must_not=[*hidden, equals("kind", RECORD)])
+    return models.Filter(must=[*_tenant(tenant), one_of("document", documents)], must_not=[*hidden, equals("kind", RECORD)])
 
 
 def equals(key: str, value: str | bool) -> models.Condition:

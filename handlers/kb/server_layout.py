@@ -11,7 +11,7 @@ import json
 import re
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import PurePath
 from typing import Any
@@ -67,9 +67,9 @@ def passage_id(version: str, ordinal: int) -> str:
     return str(uuid.uuid5(uuid.UUID(version), str(ordinal)))
 
 
-def passage_points(document: Incoming, version: str, start: int, batch: int, analyser: Analyser) -> list[models.PointStruct]:
-    made = []
-    for ordinal, passage in enumerate(document.passages[start : start + batch], start):
+def passage_points(document: Incoming, version: str, analyser: Analyser) -> Iterator[models.PointStruct]:
+    """A version's passages, one after the other; hidden."""
+    for ordinal, passage in enumerate(document.passages):
         words = analyser.document(passage.text, points.lead(passage))
         vectors: dict[str, Any] = {
             points.DENSE: unpacked(passage.vector),
@@ -77,8 +77,7 @@ def passage_points(document: Incoming, version: str, start: int, batch: int, ana
         }
         where = Place(document.tenant, document.document, ordinal, version)
         payload = {**asdict(where), "hidden": True, **points.payload(document, ordinal)}
-        made.append(models.PointStruct(id=passage_id(version, ordinal), vector=vectors, payload=payload))
-    return made
+        yield models.PointStruct(id=passage_id(version, ordinal), vector=vectors, payload=payload)
 
 
 def record_point(document: Incoming, version: str) -> models.PointStruct:

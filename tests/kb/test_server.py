@@ -168,6 +168,37 @@ async def test_a_put_that_fails_at_any_request_leaves_the_old_version_or_the_new
             assert hit.content in ("ripe pears", "new pears")
 
 
+async def test_a_put_whose_answers_are_lost_leaves_the_old_version_or_the_new_one(server: Qdrant) -> None:
+    async with at(server, retries=0) as store:
+        for written in range(2):  # the passages' answer, or the records'
+            await store.put("docs", MADE, document())
+            server.loses("PUT", "/points", written, BROKEN)
+            with pytest.raises(StorageError, match="disk is full"):
+                await store.put("docs", MADE, document(text="new pears"))
+            assert [hit.content for hit in (await ask(store)).hits] == ["new pears" if written else "ripe pears"]
+
+
+async def test_many_documents_take_few_requests(server: Qdrant) -> None:
+    async with at(server) as store:
+        await store.put("docs", MADE, document("0.md"))
+        many = [document(f"{number}.md") for number in range(80)]
+        for _ in range(2):
+            before = len(server.asked)
+            outcomes = await store.put("docs", MADE, *many)
+            assert len(server.asked) - before < 15
+        assert outcomes == ["replaced"] * 80
+        before = len(server.asked)
+        await store.remove("docs", None, [one.document for one in many[:60]])
+        assert len(server.asked) - before < 10
+        assert len((await store.usage("docs", None)).documents) == 20
+
+
+async def test_the_last_of_two_versions_in_one_put_counts(server: Qdrant) -> None:
+    async with at(server) as store:
+        assert await store.put("docs", MADE, document(), document(text="new pears")) == ["added", "replaced"]
+        assert [hit.content for hit in (await ask(store)).hits] == ["new pears"]
+
+
 async def test_a_server_that_restarts_is_used_again(tmp_path: Path, speaks: str) -> None:
     with serving(tmp_path / "q", speaks) as first:
         port, grpc_port = first.port, first.grpc_port

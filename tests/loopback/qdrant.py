@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 import qdrant_edge as engine
 
-from tests.loopback.server import Answer, Asked, Json, Loopback, running
+from tests.loopback.server import Answer, Asked, Json, Loopback, Reply, running
 
 _SCHEMAS: Mapping[str, Callable[[], Any]] = {
     "keyword": engine.KeywordIndexParams,
@@ -46,6 +46,7 @@ class Qdrant(Loopback):
         self._shards: dict[str, engine.EdgeShard] = {}
         self._failing: list[tuple[str, Answer]] = []
         self._failing_at: tuple[int, Answer] | None = None
+        self._losing: tuple[str, str, int, Reply] | None = None
         self._lock = threading.Lock()
         folder.mkdir(parents=True, exist_ok=True)
         for path in folder.iterdir():
@@ -66,6 +67,10 @@ class Qdrant(Loopback):
         """The request after so many more is answered otherwise."""
         self._failing_at = (len(self.asked) + requests + 1, answer)
 
+    def loses(self, method: str, ending: str, after: int, answer: Reply) -> None:
+        """The request of that kind after so many more is done, and answered otherwise."""
+        self._losing = (method, ending, after, answer)
+
     def paths(self) -> list[str]:
         return [f"{asked.method} {asked.path.partition('?')[0]}" for asked in self.asked]
 
@@ -84,7 +89,14 @@ class Qdrant(Loopback):
                 result = self._do(asked.method, [unquote(part) for part in path.strip("/").split("/")], asked)
         except Failed as exc:
             return Json({"status": {"error": str(exc)}, "time": 0.0}, exc.status)
-        return Json({"result": result, "status": "ok", "time": 0.0})
+        return self._lost(asked.method, path) or Json({"result": result, "status": "ok", "time": 0.0})
+
+    def _lost(self, method: str, path: str) -> Reply | None:
+        if self._losing is None or self._losing[0] != method or not path.endswith(self._losing[1]):
+            return None
+        method, ending, after, answer = self._losing
+        self._losing = (method, ending, after - 1, answer) if after else None
+        return None if after else answer
 
     def _do(self, method: str, parts: list[str], asked: Asked) -> Any:
         body = json.loads(asked.body) if asked.body else {}

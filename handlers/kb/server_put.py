@@ -1,0 +1,166 @@
+"""Storing documents on a Qdrant server, many at a time, each in place of its last version.
+
+All passages of a step are written hidden, then shown; then every document's record names its new version, which is the moment
+from which searches see that one; then those before are removed. So a step of many documents takes as many requests as one
+of a single document, and whatever happens in between, of each document either version counts, whole.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import anyio
+from qdrant_client import models
+
+from handlers.kb import points
+from handlers.kb.analyse import Analyser
+from handlers.kb.server_filter import of_documents, of_versions
+from handlers.kb.server_layout import passage_id, passage_points, record_point
+from handlers.kb.server_link import ServerLink
+from handlers.kb.server_search import Known
+from handlers.kb.store import Incoming, Outcome
+from host.errors import StorageError
+
+BATCH = 64  # passages in one request
+_PASSAGES, _DOCUMENTS = 512, 100  # in one step; a document of more passages is one of its own
+_MOST_VERSIONS = 10_000  # of a step's documents
+
+Counted = Callable[[int], None]  # passages written
+
+
+@dataclass(frozen=True)
+class _Version:
+    document: Incoming
+    version: str
+    record: models.PointStruct
+
+    @classmethod
+    def of(cls, document: Incoming) -> _Version:
+        version = str(uuid.uuid4())
+        return cls(document, version, record_point(document, version))
+
+    @property
+    def ids(self) -> list[str]:
+        return [passage_id(self.version, ordinal) for ordinal in range(len(self.document.passages))]
+
+
+def steps(documents: Sequence[Incoming]) -> Iterator[list[Incoming]]:
+    """Documents in the groups that are stored together; none is twice in one."""
+    step: dict[tuple[str, str], Incoming] = {}
+    passages = 0
+    for document in documents:
+        key = document.tenant, document.document
+        if step and (key in step or len(step) == _DOCUMENTS or passages + len(document.passages) > _PASSAGES):
+            yield list(step.values())
+            step, passages = {}, 0
+        step[key] = document
+        passages += len(document.passages)
+    if step:
+        yield list(step.values())
+
+
+class Writing:
+    """Writes to one Qdrant collection. Raises StorageError."""
+
+    def __init__(self, link: ServerLink, known: Known) -> None:
+        self._link = link
+        self._known = known
+
+    async def put(self, documents: Sequence[Incoming], written: Counted | None = None) -> list[Outcome]:
+        """Store the documents of a step."""
+        versions = [_Version.of(document) for document in documents]
+        naming = False
+        try:
+            await self._write_hidden(versions, written)
+            before = await self._named(versions)
+            await self._link.write(
+                lambda client: client.set_payload(self._known.name, {"hidden": False}, of_versions([v.version for v in versions]))
+            )
+            naming = True
+            await self._upsert([version.record for version in versions])
+        except BaseException:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(2):
+                await self._abandon(versions, named=naming)
+            raise
+        for version in versions:
+            self._known.count(version.record.payload or {})
+        await self._sweep(versions)
+        if lost := await self._lost(versions):
+            await self.put([version.document for version in lost])
+        return ["replaced" if version.record.id in before else "added" for version in versions]
+
+    async def _write_hidden(self, versions: Sequence[_Version], written: Counted | None) -> None:
+        known = self._known
+        words = sum((version.record.payload or {})["words"] for version in versions)
+        total = sum(len(version.document.passages) for version in versions)
+        analyser = Analyser(known.made.language, points.mean_length(known.words + words, known.chunks + total))
+        made = chain.from_iterable(passage_points(version.document, version.version, analyser) for version in versions)
+        done = 0
+        while batch := list(islice(made, BATCH)):
+            await self._upsert(batch)
+            done += len(batch)
+            if written is not None:
+                written(done)
+
+    async def _sweep(self, versions: Sequence[_Version]) -> None:
+        """Remove versions of these documents that were shown and do not count: the ones before, and those of hosts that were
+        stopped at the last step. Hidden ones may still be being written by somebody."""
+        shown = await self._shown(versions)
+        stale = shown.keys() - set((await self._named(versions)).values())
+        if stale:
+            await self._delete(models.FilterSelector(filter=of_versions(sorted(stale))))
+
+    async def _lost(self, versions: Sequence[_Version]) -> list[_Version]:
+        """Those that another host, which put the same document at the same time, took for ones that do not count, between the
+        moment they were shown and the moment their records named them."""
+        named = await self._named(versions)
+        shown = await self._shown(versions)
+        return [
+            version
+            for version in versions
+            if named.get(str(version.record.id)) == version.version
+            and shown.get(version.version, 0) < len(version.document.passages)
+        ]
+
+    async def _named(self, versions: Sequence[_Version]) -> Mapping[str, str]:
+        """The versions that records name now, by the records' ids."""
+        ids = [version.record.id for version in versions]
+        found = await self._link.read(lambda client: client.retrieve(self._known.name, ids, with_payload=["version"]))
+        return {str(record.id): (record.payload or {})["version"] for record in found}
+
+    async def _shown(self, versions: Sequence[_Version]) -> Mapping[str, int]:
+        """The versions of these documents that are shown, with how many passages of each."""
+        documents: defaultdict[str, list[str]] = defaultdict(list)
+        for version in versions:
+            documents[version.document.tenant].append(version.document.document)
+        counts: dict[str, int] = {}
+        for tenant, ids in documents.items():
+            counts |= await self._counted(of_documents(tenant, ids, shown=True))
+        return counts
+
+    async def _counted(self, among: models.Filter) -> Mapping[str, int]:
+        counted = await self._link.read(
+            lambda client: client.facet(self._known.name, "version", among, limit=_MOST_VERSIONS, exact=True)
+        )
+        return {str(hit.value): hit.count for hit in counted.hits}
+
+    async def _abandon(self, versions: Sequence[_Version], *, named: bool) -> None:
+        """Remove passages of versions that will never count. Where they cannot be removed they stay hidden. `named`: the records
+        may have been written, although the answer did not come: what they name counts."""
+        try:
+            counting = set((await self._named(versions)).values()) if named else set()
+            ids = [id for version in versions if version.version not in counting for id in version.ids]
+            if ids:
+                await self._delete(models.PointIdsList(points=list(ids)))
+        except StorageError:
+            return
+
+    async def _upsert(self, batch: Sequence[models.PointStruct]) -> None:
+        await self._link.write(lambda client: client.upsert(self._known.name, list(batch)))
+
+    async def _delete(self, selector: models.FilterSelector | models.PointIdsList) -> None:
+        await self._link.write(lambda client: client.delete(self._known.name, selector))
