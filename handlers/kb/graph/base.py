@@ -88,7 +88,7 @@ class Graphs:
         graph = await self._graph(spec.id, question.tenant or "")
         if graph is None:
             return Walked(answer=answer)
-        named = names_in(question.text, graph.known)
+        named = names_in(question.text, graph.known, graph.subjects)
         found = [(hit.document, hit.passage) for hit in answer.hits]
         seeds = join.seeds(graph, named, found)
         began = time.perf_counter()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,6 +19,7 @@ from handlers.kb.graph.names import CODE, LONGEST, TITLES, key_of, kind_of
 
 LONGEST_RUN = 6  # words of a known name
 FARTHEST = 12  # words between two names that are related
+_UNTOLD = ("term", "work")  # kinds that any capital letter or quotation mark makes
 _SMALL_WORDS = 0.15  # share of German's commonest words from which a text counts as German: a single noun is no name there
 
 
@@ -115,9 +116,17 @@ def extract(text: str, title: str, known: Known) -> Extracted:
     )
 
 
-def names_in(question: str, known: Known) -> list[str]:
-    """Keys of the entities that a question names, in any case: those that are known, the longest first where they overlap."""
-    return list(dict.fromkeys(one.key for one in _apart(_known(question, known))))
+def names_in(question: str, known: Known, subjects: Collection[str] = ()) -> list[str]:
+    """Keys of the entities that a question names, in any case: those that are known, the longest first where they overlap. A
+    single word in small letters counts beside surer ones only where a document is about it (`subjects`), or it is of a kind:
+    `director` is a word, whoever is called so."""
+    named = _apart(_known(question, known))
+    sure = [
+        one
+        for one in named
+        if one.key in subjects or one.kind not in _UNTOLD or not question[one.start : one.end].islower() or " " in one.key
+    ]
+    return list(dict.fromkeys(one.key for one in sure or named))
 
 
 # ------------------------------------------------------------------------------------------------ where names are

@@ -65,6 +65,22 @@ def test_known_names_are_found_in_questions_however_they_are_written(question: s
 
 
 @pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("Where was the director of Kiss and Tell born?", ["kiss and tell"]),  # "Born in Rome, a Director" makes names of both
+        ("where was the director of kiss and tell born?", ["kiss and tell"]),
+        ("Where was Director born?", ["director"]),
+        ("who was the director?", ["director"]),  # nothing surer is named
+        ("how is the tea that the director drank made?", ["tea"]),  # what a document is about
+        ("which director knows umbra?", ["umbra"]),  # an organization
+    ],
+)
+def test_a_word_in_small_letters_is_a_name_only_where_nothing_surer_is_named(question: str, found: list[str]) -> None:
+    named = {"kiss and tell": "term", "director": "term", "born": "work", "tea": "term", "umbra": "organization"}
+    assert names_in(question, Known(names={key: (key, kind) for key, kind in named.items()}), {"kiss and tell", "tea"}) == found
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("爱因斯坦在《自然》上谈到 CERN 和 iPhone 15 以及绿茶。", {"自然", "CERN", "绿茶"}),
