@@ -15,6 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import anyio
@@ -192,6 +193,13 @@ def builtin(spec: EmbeddingSpec) -> Embedder:
     return embedder
 
 
+@lru_cache(maxsize=1 << 16)
+def _hashed(word: str) -> tuple[int, int]:
+    """A number and a sign."""
+    digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
+    return int.from_bytes(digest[:7], "big"), 1 - 2 * (digest[7] & 1)
+
+
 class HashEmbedder:
     """Words hashed into a vector: no model, no meaning, the same everywhere, and instant. It matches texts that share words; for
     tests of assistants and for trying out collections without waiting for a model."""
@@ -221,10 +229,9 @@ class HashEmbedder:
         words = Counter(re.findall(r"\w+", normalised(text).lower())) or Counter([""])
         vector = [0.0] * self.dimensions
         for word, count in words.items():
-            digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
-            place, sign = int.from_bytes(digest[:7], "big") % self.dimensions, 1 - 2 * (digest[7] & 1)
-            vector[place] += sign * math.sqrt(count)
-        length = math.sqrt(sum(value * value for value in vector))
+            number, sign = _hashed(word)
+            vector[number % self.dimensions] += sign * math.sqrt(count)
+        length = math.hypot(*vector)
         if length == 0.0:  # words that cancel each other out
             vector[0] = length = 1.0
         return [value / length for value in vector]

@@ -31,24 +31,23 @@ create table if not exists generations (
 create unique index if not exists one_live on generations (tenant, document) where state = 'live';
 """
 _COLUMNS = "document, tenant, title, url, fingerprint, chunks, bytes, source"
-_GIVEN = ("tenant", "document", "title", "url", "fingerprint", "bytes", "source")
+_GIVEN = "tenant, document, title, url, fingerprint, bytes, source, chunks, words, scripts"
+_ENTER = f"insert into generations (state, {_GIVEN}) values ('pending', {', '.join('?' * 10)})"
 
 
 class Entered:
     """A document as it is entered, with what its text is like: `length` in characters, and letters by script."""
 
     def __init__(self, document: Incoming) -> None:
-        self._document = document
-        self._scripts = scripts("".join(passage.text for passage in document.passages))
-        self.length = sum(len(passage.text) for passage in document.passages)
+        texts = [passage.text for passage in document.passages]
+        self.tenant, self.document, self.title, self.url = document.tenant, document.document, document.title, document.url
+        self.length, self.chunks, self.scripts = sum(map(len, texts)), len(texts), scripts("".join(texts))
+        self._rest = (document.fingerprint, document.bytes, document.source)
 
-    def values(self) -> dict[str, Any]:
-        return {
-            **{name: getattr(self._document, name) for name in _GIVEN},
-            "chunks": len(self._document.passages),
-            "words": self.length,
-            "scripts": json.dumps(self._scripts, sort_keys=True),
-        }
+    def values(self) -> tuple[str | int, ...]:
+        """In the order of `_GIVEN`."""
+        letters = json.dumps(self.scripts, sort_keys=True)
+        return (self.tenant, self.document, self.title, self.url, *self._rest, self.chunks, self.length, letters)
 
 
 class Manifest:
@@ -68,6 +67,7 @@ class Manifest:
             )
             self.scripts: Counter[str] = Counter()
             self.words = self.chunks = 0
+            self._pending: dict[int, Entered] = {}  # of those that this process has begun
             self._shown: dict[int, tuple[str, str, str]] = {}
             for id, document, title, url, words, chunks, scripts in live:
                 self._shown[id] = (document, title, url)
@@ -78,35 +78,36 @@ class Manifest:
 
     def begin(self, documents: Sequence[Entered]) -> list[int]:
         """Enter versions whose points are about to be written → their generations, which are hidden until `commit`."""
-        ids: list[int] = []
+        begun: dict[int, Entered] = {}
         with self._speaking(), self._db:
             self._db.execute("begin immediate")
             for entered in documents:
-                values = entered.values()
-                named = ", ".join(f":{name}" for name in values)
-                sql = f"insert into generations (state, {', '.join(values)}) values ('pending', {named})"
-                id = self._db.execute(sql, values).lastrowid
+                id = self._db.execute(_ENTER, entered.values()).lastrowid
                 assert id is not None
-                ids.append(id)
-        self.hidden.update(ids)
-        return ids
+                begun[id] = entered
+        self.hidden.update(begun)
+        self._pending.update(begun)
+        return [*begun]
 
     def commit(self, generations: Sequence[int]) -> list[bool]:
         """Show versions in place of those before, all at once → of each whether there was one."""
-        replaced: list[tuple[int, int | None]] = []
+        shown = {generation: self._pending[generation] for generation in generations}
+        replaced: dict[int, int | None] = {}
         with self._speaking(), self._db:
             self._db.execute("begin immediate")
-            for generation in generations:
-                of = self._db.execute("select tenant, document from generations where id = ?", [generation]).fetchone()
-                old = self._live(*of)
-                self._db.execute("update generations set state = 'dead' where id = ?", [old])
+            for generation, entered in shown.items():
+                replaced[generation] = old = self._live(entered.tenant, entered.document)
+                if old is not None:
+                    self._db.execute("update generations set state = 'dead' where id = ?", [old])
                 self._db.execute("update generations set state = 'live' where id = ?", [generation])
-                replaced.append((generation, old))
-        for generation, old in replaced:
-            self._show(generation)
-            if old is not None:
-                self._hide(old)
-        return [old is not None for _, old in replaced]
+        for generation, entered in shown.items():
+            del self._pending[generation]
+            self.hidden.discard(generation)
+            self._shown[generation] = (entered.document, entered.title, entered.url)
+            self._count(entered.length, entered.chunks, entered.scripts)
+        for old in filter(None, replaced.values()):
+            self._hide(old)
+        return [old is not None for old in replaced.values()]
 
     @property
     def synced(self) -> int:
@@ -161,6 +162,8 @@ class Manifest:
             self._db.execute("begin immediate")
             self._db.executemany("delete from generations where id = ? and state != 'live'", [[id] for id in generations])
         self.hidden.difference_update(generations)
+        for generation in generations:
+            self._pending.pop(generation, None)
 
     def shown(self, generation: int) -> tuple[str, str, str]:
         """(document, title, url) of a live version."""
@@ -214,14 +217,6 @@ class Manifest:
         ).fetchone()
         return row[0] if row else None
 
-    def _show(self, generation: int) -> None:
-        document, title, url, words, chunks, scripts = self._db.execute(
-            "select document, title, url, words, chunks, scripts from generations where id = ?", [generation]
-        ).fetchone()
-        self.hidden.discard(generation)
-        self._shown[generation] = (document, title, url)
-        self._count(words, chunks, json.loads(scripts))
-
     def _hide(self, generation: int) -> None:
         self.hidden.add(generation)
         self._shown.pop(generation, None)
@@ -230,7 +225,7 @@ class Manifest:
         ).fetchone()
         self._count(-words, -chunks, {script: -count for script, count in json.loads(scripts).items()})
 
-    def _count(self, words: int, chunks: int, scripts: dict[str, int]) -> None:
+    def _count(self, words: int, chunks: int, scripts: Mapping[str, int]) -> None:
         self.words += words
         self.chunks += chunks
         self.scripts.update(scripts)
