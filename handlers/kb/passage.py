@@ -78,9 +78,7 @@ def parts(contents: Sequence[str], question: str, language: str, most: int) -> l
     analyser = Analyser(language)
     asked = analyser.question(question)
     wanted = dict(zip(asked.indices, asked.values, strict=True))
-    words = [
-        [analyser.indices(content[unit.start : unit.end]) & wanted.keys() for unit in units(content)] for content in contents
-    ]
+    words = [[analyser.shared(content[unit.start : unit.end], wanted) for unit in units(content)] for content in contents]
     seen = Counter(word for chunk in words for unit in chunk for word in unit)
     number = sum(map(len, words))
     worth = {word: wanted[word] * math.log(1 + (number - count + 0.5) / (count + 0.5)) for word, count in seen.items()}
