@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -32,6 +32,7 @@ Made = TypeVar("Made")
 _FORMAT = b"3"  # raised when reading or cutting changes, so that documents are made anew
 _READ_BY = {".pdf": ".pdf 2"}  # the same for one kind of file: what its reader is
 _TOGETHER = 16  # texts embedded between two words to whoever watches
+_AT_LEAST = 32  # chunks embedded before documents are stored: ten seconds of the bundled model
 _SHOWN = ("title", "url")  # what front matter may say beside declared fields
 
 
@@ -157,6 +158,19 @@ async def prepared(making: Making, items: Sequence[Item]) -> list[Loaded | Inges
 async def cut_up(making: Making, loaded: Sequence[Loaded]) -> list[Cut | IngestError]:
     """Documents in parts, cut in a thread; or why not."""
     return await anyio.to_thread.run_sync(lambda: [_caught(making.cut, each) for each in loaded])
+
+
+def portions(cuts: Sequence[Cut]) -> Iterator[list[Cut]]:
+    """Documents in the groups that are embedded and stored together: an add that is stopped has lost one group of each core, and
+    of that only what no cache holds."""
+    portion: list[Cut] = []
+    for cut in cuts:
+        portion.append(cut)
+        if sum(len(each.parts) for each in portion) >= _AT_LEAST:
+            yield portion
+            portion = []
+    if portion:
+        yield portion
 
 
 def address(item: Item) -> str:

@@ -72,7 +72,7 @@ class Sse:
 class Reads:
     """An answer that depends on the request."""
 
-    answer: Callable[[Asked], Reply]
+    answer: Callable[[Asked], Fixed]
 
 
 Fixed = Reply | Trickle | Hang | Cut | Sse
@@ -141,9 +141,7 @@ class Loopback:
             if reader.at_eof() or reader.exception() is not None:
                 asked.left.set()
 
-    async def _send(
-        self, answer: Reply | Trickle | Hang | Cut | Sse, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> bool:
+    async def _send(self, answer: Fixed, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         match answer:
             case Reply():
                 writer.write(_head(answer.status, answer.content_type, answer.headers, len(answer.body)) + answer.body)

@@ -1,0 +1,108 @@
+"""`groundhook kb add` that is stopped in the middle, by Ctrl-C or by `kill -9`: what was embedded is not embedded again, and
+documents that were whole are there."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import COMMAND, ENVIRONMENT, Groundhook
+from tests.loopback.embeddings import openai_answer
+from tests.loopback.server import Asked, Fixed, Hang, Loopback, Reads, serving
+
+PATH = "/v1/embeddings"
+PARAGRAPHS = 4  # each is a chunk
+Stop = Callable[[int], list[str]]
+
+
+@pytest.fixture
+def service() -> Iterator[Loopback]:
+    with serving() as server:
+        server.on(PATH, Reads(openai_answer))
+        yield server
+
+
+@pytest.fixture
+def shop(shop: Path, service: Loopback) -> Path:
+    """The shop with a collection that a service embeds."""
+    embedding = {"provider": "service", "model": "text-embedding-3-small", "dimensions": 32}
+    (shop / "kb").mkdir()
+    spec = {"name": "Notes", "embedding": embedding, "chunk": {"size": 32, "overlap": 0}}
+    (shop / "kb/notes.kb.yao").write_text(json.dumps(spec), encoding="utf-8")
+    said = {"embedders": {"service": {"type": "openai", "host": service.url + "/v1", "key": "k"}}}
+    (shop / "agent/agent.yml").write_text(
+        json.dumps({"connector": "cites", "kb_storage": {"idle_s": 3}, **said}), encoding="utf-8"
+    )
+    (shop / "docs").mkdir()
+    return shop
+
+
+@pytest.fixture(params=[signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
+def stopped(request: pytest.FixtureRequest, shop: Path, service: Loopback) -> Stop:
+    """Starts an add and stops it when the service was asked for more than it answers; the texts that were embedded."""
+
+    def stop(answers: int) -> list[str]:
+        reached = threading.Event()
+
+        def hang(_asked: Asked) -> Fixed:
+            reached.set()
+            return Hang()
+
+        service.on(PATH, *[Reads(openai_answer)] * answers, Reads(hang))
+        command = [str(COMMAND), "kb", "add", "notes", "docs"]
+        with subprocess.Popen(command, cwd=shop, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as child:
+            assert reached.wait(20)
+            child.send_signal(request.param)
+            _, err = child.communicate(timeout=30)
+        if request.param == signal.SIGINT:
+            assert child.returncode == 130
+            assert "the same command goes on with the rest" in err
+        service.on(PATH, Reads(openai_answer))
+        embedded = texts(service)[: answers * 16]
+        service.asked.clear()
+        return embedded
+
+    return stop
+
+
+def texts(service: Loopback) -> list[str]:
+    return [text for asked in service.asked for text in asked.json["input"]]
+
+
+def paragraphs(number: int, of: str) -> str:
+    said = "says that pear {n} is sweet, and keeps well for {n} days in a cool place"
+    return "\n\n".join(f"Paragraph {n} of {of} {said.format(n=n)}." for n in range(number))
+
+
+def test_nothing_that_was_embedded_of_a_long_document_is_embedded_again(
+    groundhook: Groundhook, shop: Path, service: Loopback, stopped: Stop
+) -> None:
+    (shop / "docs/long.txt").write_text(paragraphs(100, "the book"), encoding="utf-8")
+    before = stopped(4)
+    assert len(before) == 64
+    added = groundhook("kb", "add", "notes", "docs")
+    assert (added.code, added.err) == (0, "")
+    [listed] = groundhook("kb", "list", "--json").lines[0]["documents"]
+    assert len(texts(service)) == listed["chunks"] - 64 > 16
+    assert not set(before) & set(texts(service))
+
+
+def test_documents_that_were_whole_are_there(groundhook: Groundhook, shop: Path, service: Loopback, stopped: Stop) -> None:
+    for number in range(24):
+        (shop / f"docs/{number:02}.txt").write_text(paragraphs(PARAGRAPHS, f"document {number}"), encoding="utf-8")
+    stopped(5)
+    listed = {each["document"]: each["chunks"] for each in groundhook("kb", "list", "--json").lines[0]["documents"]}
+    assert 32 / PARAGRAPHS <= len(listed) < 24
+    assert len(set(listed.values())) == 1
+    added = groundhook("kb", "add", "notes", "docs", "--json")
+    outcomes = [line["outcome"] for line in added.lines]
+    assert outcomes.count("unchanged") >= len(listed)
+    assert outcomes.count("added") == 24 - outcomes.count("unchanged")
+    every = sum(each["chunks"] for each in groundhook("kb", "list", "--json").lines[0]["documents"])
+    assert len(texts(service)) == every - 5 * 16
