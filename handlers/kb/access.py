@@ -35,7 +35,7 @@ def tenant_seen(spec: CollectionSpec, identity: Identity) -> str | None:
 
 def filter_of(spec: CollectionSpec, request: SearchRequest) -> Filter | None:
     """The request's filter as it fits the collection's fields. Raises UsageError."""
-    parsed = parse_filter(request.filter or {})
+    parsed = parse_filter(request.filter) if request.filter else None
     return None if parsed is None else fit_filter(parsed, spec.filterable, spec.id)
 
 

@@ -142,7 +142,8 @@ class _Cutter(dict[str, tuple[int, ...]]):
 
     def weight(self, index: int, weights: Weights) -> float:
         """Of a token of a question."""
-        beside = {_RUN: weights.run, _CHARACTER: weights.character}.get(index & _KIND, 1.0)
+        kind = index & _KIND
+        beside = weights.run if kind == _RUN else weights.character if kind == _CHARACTER else 1.0
         return beside * (weights.filling if index in self._filling else 1.0)
 
     def tokens(self, chunk: str) -> list[str]:

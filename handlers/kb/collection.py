@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import shutil
 import time
+from array import array
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice, repeat
 from pathlib import Path
+from typing import Any
 
 from handlers.kb import fusion, points
 from handlers.kb.analyse import Analyser
@@ -37,7 +39,6 @@ from handlers.kb.store import (
     packed,
     refuse_too_long,
     refuse_without_tenant,
-    unpacked,
 )
 from host.errors import StorageError
 from host.types.fields import Scalar
@@ -62,6 +63,7 @@ class Collection:
         self._manifest = Manifest(folder.path / contents.manifest)
         self.written_at = time.monotonic()
         self._unsynced, self._synced_at = 0, self.written_at  # points since the last `sync`
+        self._agreed: Mapping[str, Any] = {}
         self._question = Analyser(contents.made.language)
 
     @classmethod
@@ -176,9 +178,11 @@ class Collection:
         copy.path = copy.source  # what is discarded now
         old.close()
 
-    def check(self, asked: Made) -> None:
-        """Raises ConfigError when the collection was made with something else than is asked for now."""
-        agree(self.id, self.made, asked)
+    def check(self, asked: Mapping[str, Any]) -> None:
+        """Raises ConfigError when the collection was made with something else than is asked for now: a `Made` in a message."""
+        if asked != self._agreed:  # as a rule it is what the last question said
+            agree(self.id, self.made, Made(**asked))
+            self._agreed = asked
 
     def declare(self, fields: Mapping[str, str]) -> None:
         """Bring the indexes of payload fields in line with what is declared now. Raises StorageError."""
@@ -220,7 +224,7 @@ class Collection:
 
     def search(self, question: Question) -> Answer:
         refuse_without_tenant(self.id, self.made, question.tenant)
-        vector = unpacked(question.vector)
+        vector = array("f", question.vector)
         words = self._question.question(question.text)
         pool = max(POOL, 4 * question.limit)
         ranked = self._shard.rank(
@@ -299,7 +303,7 @@ class Collection:
         for ordinal, passage in enumerate(document.passages):
             yield NewPoint(
                 id=generation << ORDINALS | ordinal,
-                vector=unpacked(passage.vector),
+                vector=array("f", passage.vector),
                 words=lexical.document(passage.text, points.lead(passage)),
                 payload={"generation": generation, **points.payload(document, ordinal)},
             )

@@ -24,6 +24,7 @@ from host.types.fields import Scalar
 from host.types.filters import Both, Exists, Filter, Not, OneOf, Range
 
 ORDINALS = 20  # bits of a point id for the place in the document
+Vector = Any  # floats: the engine takes any sequence of them, whatever its stubs say
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Rankings:
 @dataclass(frozen=True)
 class NewPoint:
     id: int
-    vector: list[float]
+    vector: Vector
     words: Sparse
     payload: dict[str, Any]
 
@@ -145,7 +146,7 @@ class Shard:
 
     def rank(
         self,
-        vector: list[float],
+        vector: Vector,
         words: Sparse | None,
         *,
         limit: int,
@@ -165,7 +166,7 @@ class Shard:
             found = self._handle.query_batch(engine.QueryBatchRequest(questions))
         return Rankings(_scores(found[0]), _scores(found[1]) if len(found) > 1 else {})
 
-    def cosines(self, vector: list[float], ids: Collection[int]) -> dict[int, float]:
+    def cosines(self, vector: Vector, ids: Collection[int]) -> dict[int, float]:
         """How near these passages are to a question."""
         if not ids:
             return {}

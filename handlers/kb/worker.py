@@ -119,14 +119,14 @@ class Worker:
     def _search(self, collection: Collection | None, body: Any) -> Any:
         if collection is None:
             return None
-        collection.check(Made(**body["made"]))
+        collection.check(body["made"])
         return plain(collection.search(question_in(body["question"])))
 
     def _usage(self, collection: Collection | None, body: Any) -> Any:
         if collection is None:
             return None
         if body["made"]:
-            collection.check(Made(**body["made"]))
+            collection.check(body["made"])
         return asdict(collection.usage(body["tenant"]))
 
     async def _change(self, link: Link, id: int, operation: str, body: Any) -> None:
@@ -147,7 +147,7 @@ class Worker:
         collection = self._collection(name)
         if collection is None:
             collection = self._open[name] = Collection.create(self._path(name), name, made, *documents)
-        collection.check(made)
+        collection.check(body["made"])
         collection.declare(made.fields)
         try:
             writing = collection.put(*documents)

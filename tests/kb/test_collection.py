@@ -10,7 +10,7 @@ import pytest
 
 from handlers.kb.collection import BATCH, Collection
 from handlers.kb.manifest import Manifest
-from handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed
+from handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed, plain
 from host.errors import ConfigError
 
 MADE = Made(provider="test", model="test", dimensions=2, language="english")
@@ -119,6 +119,6 @@ def test_a_collection_of_an_earlier_analyser_is_refused_with_the_command_that_ma
     (folder / "made.json").write_text(json.dumps(said), encoding="utf-8")
     collection = opened(folder)
     with pytest.raises(ConfigError, match="version 0 of the analyser") as refused:
-        collection.check(MADE)
+        collection.check(plain(MADE))
     assert "groundhook kb rebuild docs" in str(refused.value.hint)
     collection.close()
