@@ -93,9 +93,10 @@ def by_fusion_of_scores(asked: Asked) -> list[int]:
     found = asked.found
     worth = added_up(asked)
     for ranking, counts in ((found.dense, 1.0), (found.words, asked.weight)):
-        for id, bonus in places(ranking).items():
+        shares = places(ranking.values(), counts)
+        for id, score in ranking.items():
             if id in worth:
-                worth[id] -= counts * bonus
+                worth[id] -= shares[score]
     return ordered(worth)
 
 

@@ -232,14 +232,16 @@ class Collection:
         )
         weight = fusion.weight_of_words(words, self._shard.tokens(fusion.best(ranked.words))) if ranked.words else 0.0
         fits = bool(weight) or words_can_match(question.text, self._manifest.scripts)
-        worth = fusion.fuse(ranked.dense, ranked.words, limit=pool, weight=weight)
-        contenders = worth.contenders(ranked.dense, question.limit, question.least_cosine)
-        cosines = ranked.dense | self._shard.cosines(vector, contenders)
-        enough = [id for id in worth.ordered(cosines) if cosines[id] >= question.least_cosine]
+        fused = fusion.fuse(ranked.dense, ranked.words, limit=pool, weight=weight)
+        first, least = question.limit, question.least_cosine
+        cosines = fused.listed(first, least)
+        measured = self._shard.cosines(vector, fused.contenders(cosines, first, least))
+        cosines |= measured
+        enough = [id for id in fused.ordered(cosines) if cosines[id] >= least]
         return Answer(
-            hits=self._hits({id: cosines[id] for id in enough[: question.limit]}, vectors=question.vectors),
-            candidates=len(cosines),
-            below=len(cosines) - len(enough),
+            hits=self._hits({id: cosines[id] for id in enough[:first]}, vectors=question.vectors),
+            candidates=len(ranked.dense) + len(measured),
+            below=sum(cosine < least for cosine in (*ranked.dense.values(), *measured.values())),
             lexical="used" if weight else "no match" if fits else "other script",
             language=self.made.language,
         )

@@ -16,7 +16,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from itertools import takewhile
 
 from handlers.kb.analyse import Sparse, is_code
 
@@ -25,24 +26,51 @@ _NAMES, _ENOUGH = 0.15, 0.35  # shares of a question's words: up to the one they
 _STEP = 1e-6  # least distance between the scores of two neighbours
 
 
-class Worth(NamedTuple):
-    """What the passages of both rankings are worth: `near` times their cosine, and `beside` that by id."""
+@dataclass(frozen=True)
+class Fused:
+    """Two rankings of passages, and what counts: a cosine is multiplied with `near`, a score by words with `same`, and who stands
+    in a ranking is worth the place's share of `by_vector` or `by_words` more. `matches` are the passages whose words tell,
+    `least` is the score of the others."""
 
+    dense: Mapping[int, float]
+    matches: Mapping[int, float]
+    least: float
     near: float
-    beside: dict[int, float]
+    same: float
+    by_vector: Mapping[float, float]
+    by_words: Mapping[float, float]
 
-    def contenders(self, dense: Mapping[int, float], first: int, least_cosine: float) -> list[int]:
-        """Of the passages that `dense`, a ranking that was cut, does not list, those whose cosine matters to who the `first` are
-        of those with at least `least_cosine`: even with the least of its cosines, which they may have at most, they are among
-        them."""
-        known = [self.near * cosine + self.beside[id] for id, cosine in dense.items() if cosine >= least_cosine]
+    def worth(self, id: int, cosine: float) -> float:
+        match, listed = self.matches.get(id), self.dense.get(id)
+        told = self.least if match is None else match
+        places = self.by_vector.get(listed, 0.0) + self.by_words.get(match, 0.0)  # type: ignore[arg-type]  # None is in neither
+        return self.near * cosine + self.same * told + places
+
+    def listed(self, first: int, least_cosine: float) -> dict[int, float]:
+        """The cosines of those in `dense`, which is given best first, that may be among the `first` with at least
+        `least_cosine`: all that match words; the others keep their order, so that no more than that are needed of them."""
+        found = {id: self.dense[id] for id in self.dense.keys() & self.matches.keys()}
+        alone, last = 0, math.inf
+        for id, cosine in self.dense.items():
+            if cosine < least_cosine or (alone >= first and cosine < last):
+                break
+            if id not in self.matches:
+                found[id] = last = cosine
+                alone += 1
+        return found
+
+    def contenders(self, listed: Mapping[int, float], first: int, least_cosine: float) -> list[int]:
+        """Those that only words found and whose cosine matters to who the `first` are with at least `least_cosine`: even with the
+        least cosine of `dense`, which was cut and did not find them nearer, they are among them. `matches` are best first."""
+        known = [self.worth(id, cosine) for id, cosine in listed.items() if cosine >= least_cosine]
         bar = min(heapq.nlargest(first, known)) if len(known) >= first else -math.inf
-        most = self.near * min(dense.values(), default=0.0)
-        return [id for id in self.beside.keys() - dense.keys() if most + self.beside[id] >= bar]
+        farthest = min(self.dense.values(), default=0.0)
+        alone = (id for id in self.matches if id not in self.dense)
+        return list(takewhile(lambda id: self.worth(id, farthest) >= bar, alone))
 
     def added_up(self, cosines: Mapping[int, float]) -> dict[int, float]:
-        """The passages with a cosine, in the order of ids, with all that they are worth."""
-        return {id: self.near * cosines[id] + self.beside[id] for id in sorted(cosines) if id in self.beside}
+        """What the passages with a cosine are worth, in the order of ids."""
+        return {id: self.worth(id, cosines[id]) for id in sorted(cosines) if id in self.dense or id in self.matches}
 
     def ordered(self, cosines: Mapping[int, float]) -> list[int]:
         """The ids of the passages with a cosine, best first; equal ones by id."""
@@ -50,7 +78,7 @@ class Worth(NamedTuple):
         return sorted(scores, key=scores.__getitem__, reverse=True)
 
 
-def fuse(dense: Mapping[int, float], words: Mapping[int, float], *, limit: int, weight: float = 1.0) -> Worth:
+def fuse(dense: Mapping[int, float], words: Mapping[int, float], *, limit: int, weight: float = 1.0) -> Fused:
     """Each ranking was cut at `limit`; `weight` is that of words against vectors. Without words that tell passages apart, what is
     worth most is what `dense` has first."""
     # In a ranking that was cut, those with the least score are there by chance: others as good were left out.
@@ -58,11 +86,8 @@ def fuse(dense: Mapping[int, float], words: Mapping[int, float], *, limit: int, 
     matches = {id: score for id, score in words.items() if score > least}
     others = len(dense.keys() - matches.keys())
     near, same = standing_out(list(dense.values())), weight * standing_out([*matches.values(), *[least] * others])
-    beside = dict.fromkeys(dense, same * least) | {id: same * score for id, score in matches.items()}
-    for ranking, counts in ((dense, near and 1.0), (matches, same and weight)):
-        for id, bonus in places(ranking).items():
-            beside[id] += counts * bonus
-    return Worth(near or 1.0, beside)
+    by_vector = places(dense.values(), 1.0) if near else {}
+    return Fused(dense, matches, least, near or 1.0, same, by_vector, places(matches.values(), weight) if same else {})
 
 
 def standing_out(scores: Sequence[float]) -> float:
@@ -73,15 +98,11 @@ def standing_out(scores: Sequence[float]) -> float:
     return 1 / spread if spread > 1e-12 else 0.0
 
 
-def places(scores: Mapping[int, float]) -> dict[int, float]:
-    """One over the place of each in its ranking; equal ones share the better place."""
-    found: dict[int, float] = {}
-    place, last = 0, math.nan
-    for at, id in enumerate(sorted(scores, key=scores.__getitem__, reverse=True), 1):
-        if scores[id] != last:
-            place, last = at, scores[id]
-        found[id] = 1 / place
-    return found
+def places(scores: Iterable[float], best: float = 1.0) -> dict[float, float]:
+    """Score → `best` divided by its place in a ranking; equal ones share the better place."""
+    falling = sorted(scores, reverse=True)
+    place = dict(zip(reversed(falling), range(len(falling), 0, -1), strict=True))
+    return {score: best / at for score, at in place.items()}
 
 
 def best(words: Mapping[int, float]) -> list[int]:

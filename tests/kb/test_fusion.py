@@ -75,10 +75,15 @@ def test_the_less_words_count_the_lower_stands_what_only_they_speak_for(
     assert fuse(dense, words, cosines, limit=100, weight=weight).index(99) >= in_full.index(99)
 
 
-@given(
-    SCORES, SCORES, st.dictionaries(st.integers(0, 30), st.floats(0.0, 1.0)), st.floats(0, 1), st.integers(1, 6), st.floats(-1, 9)
+RANKING = st.dictionaries(st.integers(0, 30), st.integers(1, 9).map(lambda tenths: tenths / 10), max_size=20).map(
+    lambda scores: dict(sorted(scores.items(), key=lambda scored: -scored[1]))
 )
-def test_the_first_are_the_same_whether_all_cosines_are_known_or_those_of_the_contenders(
+
+
+@given(
+    RANKING, RANKING, st.dictionaries(st.integers(0, 30), st.floats(0, 1)), st.floats(0, 1), st.integers(1, 6), st.floats(-1, 1)
+)
+def test_the_first_are_the_same_whether_all_cosines_are_known_or_those_that_matter(
     dense: dict[int, float],
     words: dict[int, float],
     shares: dict[int, float],
@@ -88,14 +93,16 @@ def test_the_first_are_the_same_whether_all_cosines_are_known_or_those_of_the_co
 ) -> None:
     farthest = min(dense.values(), default=1.0)
     cosines = {id: farthest * shares.get(id, 0.5) for id in words} | dense
-    worth = worth_of(dense, words, limit=10, weight=weight)
-    contenders = worth.contenders(dense, first, least_cosine)
+    fused = worth_of(dense, words, limit=10, weight=weight)
+    listed = fused.listed(first, least_cosine)
+    contenders = fused.contenders(listed, first, least_cosine)
+    assert listed.items() <= dense.items()
     assert not dense.keys() & contenders
 
     def shown(known: dict[int, float]) -> list[int]:
-        return [id for id in worth.ordered(known) if known[id] >= least_cosine][:first]
+        return [id for id in fused.ordered(known) if known[id] >= least_cosine][:first]
 
-    assert shown(dense | {id: cosines[id] for id in contenders}) == shown(cosines)
+    assert shown(listed | {id: cosines[id] for id in contenders}) == shown(cosines)
 
 
 INDICES = st.integers(0, 15).map(lambda number: 4 * number)  # of words
@@ -150,7 +157,7 @@ def test_the_best_of_a_ranking_is_worth_more_than_it_stands_out() -> None:
 
 
 def test_equal_ones_share_a_place() -> None:
-    assert places({1: 2.0, 2: 3.0, 3: 2.0, 4: 1.0}) == {2: 1, 1: 1 / 2, 3: 1 / 2, 4: 1 / 4}
+    assert places([2.0, 3.0, 2.0, 1.0]) == {3.0: 1, 2.0: 1 / 2, 1.0: 1 / 4}
 
 
 @given(SCORES)
