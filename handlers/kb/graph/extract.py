@@ -210,8 +210,7 @@ def _first_line(exc: Exception) -> str:
 
 def _with_names(ruled: Extracted, named: Sequence[tuple[str, str]], *, written: bool) -> Extracted:
     """The rules' extraction, with the names that a pipeline saw and their kinds. Unless they are `written` down, a name that
-    shares words with one of the rules' is that one: two spellings of it would be two entities (2WikiMultihopQA: recall@5 of the
-    second document .36, and .41 so)."""
+    shares words with one of the rules' is that one: two spellings of it would be two entities, and the walk goes astray."""
     mentions = {mention.key: mention for mention in ruled.mentions}
     words = {word for key in mentions for word in key.split()}
     for text, label in named:

@@ -103,4 +103,4 @@ def test_joining_keeps_the_head_and_the_better_half_of_what_was_found(
 
 
 def test_what_the_walk_ranks_first_stands_right_behind_the_head() -> None:
-    assert join.ordered([1, 2, 3, 4], [9], {9: 1, 1: 2}, limit=4) == [1, 2, 9, 3]
+    assert join.ordered([1, 2, 3, 4, 5], [9], {9: 1, 1: 2}, limit=5) == [1, 2, 3, 9, 4]
