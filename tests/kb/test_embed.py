@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from bisect import bisect_right
 from functools import cache
 
@@ -16,8 +17,8 @@ from handlers.kb.embed import BuiltinEmbedder, CountsTokens, HashEmbedder, built
 from handlers.kb.language import normalised
 from host.errors import ConfigError
 from host.ports import Embedder
-from host.types.specs import EmbeddingSpec
-from tests.kb.conftest import providers
+from host.types.specs import CollectionSpec, EmbeddingSpec
+from tests.kb.conftest import Opens, Writes, providers, search
 
 EMBEDDERS = ["builtin", "hash"]
 
@@ -150,3 +151,17 @@ async def test_questions_beside_some_that_take_long_are_answered_and_nobody_wait
             ended.append("pear")
     assert beside == alone
     assert ended == ["long", "long", "pear"]
+
+
+async def test_a_knowledge_base_that_is_closed_leaves_no_thread(opens: Opens, write: Writes) -> None:
+    declared = CollectionSpec(id="docs", embedding=EmbeddingSpec(provider="builtin"))
+    threads = set(threading.enumerate())
+    async with opens(declared) as kb:
+        await kb.add("docs", [write({"a.txt": "a ripe pear"})])
+        assert (await search(kb, "Which fruit is ripe?", limit=1)).items
+        assert questions(threads)
+    assert not questions(threads)
+
+
+def questions(before: set[threading.Thread]) -> list[str]:
+    return [thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("question")]
