@@ -64,6 +64,11 @@ def test_text_in_bold_type_is_a_heading_only_where_it_is_a_line_of_its_own() -> 
     assert [name for _, name, _ in headings(document)] == ["Illness"]
 
 
+def test_the_header_of_a_table_in_bold_type_is_no_heading() -> None:
+    rows = [[text("<b>Door and key</b>")], [text("Main A-12")], [text("Cellar B-7")]]
+    assert headings(pdf(text(LINES), Table(rows), text(LINES))) == []
+
+
 def test_paragraphs_are_apart_where_there_is_room_between_them() -> None:
     document = pdf(text(LINES), text("A doctor is asked on the fourth day."))
     assert said(document, "paragraph")[-1] == "A doctor is asked on the fourth day."

@@ -23,6 +23,7 @@ from host.types.base import well_formed
 
 LARGER = 1.15  # times the size of most of the text: a heading
 LONGEST_HEADING = 120  # characters
+LINE = 30  # characters of a line of text
 ROOM = 1.3  # times the usual distance of two lines: a paragraph ends
 HEADING_ROOM = 1.4  # times its size: the next line is a heading of its own
 AGAIN = 3  # pages that have a line at the same place: it belongs to none of them; in short files two
@@ -135,7 +136,7 @@ def _rows(lines: Sequence[Line]) -> list[_Row]:
 
 def _parts(rows: Sequence[_Row], body: tuple[float, bool]) -> Iterator[_Part]:
     """The headings, tables and paragraphs of a page."""
-    headings = [_is_heading(row, body) for row in rows]
+    headings = [_is_heading(row, body, rows[at + 1] if at + 1 < len(rows) else None) for at, row in enumerate(rows)]
     tabular = [
         len(row.cells) > 1
         and not headings[at]
@@ -163,11 +164,13 @@ def _parts(rows: Sequence[_Row], body: tuple[float, bool]) -> Iterator[_Part]:
             yield _Part("paragraph", "\n".join(row.text for row in own))
 
 
-def _is_heading(row: _Row, body: tuple[float, bool]) -> bool:
+def _is_heading(row: _Row, body: tuple[float, bool], following: _Row | None) -> bool:
+    """Larger type alone makes a heading; bold type does above a line of text, but not above the short lines of a table."""
     size, bold = row.style
     if len(row.cells) > 1 or len(row.text) > LONGEST_HEADING or row.text[-1] in ".,;:" or _LEADERS.search(row.text):
         return False
-    stands_out = size >= LARGER * body[0] or (bold and not body[1] and size >= body[0])
+    above_text = following is not None and not following.cells[0].bold and len(following.text) >= LINE
+    stands_out = size >= LARGER * body[0] or (bold and not body[1] and size >= body[0] and above_text)
     return stands_out and sum(letter.isalpha() for letter in row.text) > 1
 
 
