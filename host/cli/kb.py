@@ -5,8 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
@@ -14,24 +13,17 @@ from typing import Protocol
 import anyio
 import anyio.abc
 import click
-from rich.console import Console
 from rich.filesize import decimal
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-from rich.table import Column
+from rich.progress import DownloadColumn, TransferSpeedColumn
 
 from host.app import open_host
 from host.cli import kb_move, options
 from host.cli.edge import FAILED, INTERRUPTED, execute
+from host.cli.progress import progress, shortened
 from host.cli.report import Report
 from host.cli.tables import table
-from host.output.flow import one_line
 from host.output.tree import duration
 from host.types.events import Failed, Warned
-
-SHOWN_NAME = 24  # characters of a document's id beside the progress bar
-
-Told = Callable[[int, int, str], None]  # bytes done, bytes in all, document under way
-
 
 FEED = Path("-")
 
@@ -85,7 +77,7 @@ def add(collection: str, paths: tuple[Path, ...], app: Path, tenant: str, prune:
         async with anyio.create_task_group() as tasks:
             await tasks.start(_stops_at_once, tasks.cancel_scope, report)
             async with open_host(app) as host:
-                with progress_bar(report.err) as told:
+                with progress(report, f"adding to {collection}", decimal, DownloadColumn(), TransferSpeedColumn()) as told:
                     added = await host.kb.add(
                         collection,
                         files,
@@ -173,28 +165,6 @@ def remove(collection: str, ids: tuple[str, ...], app: Path, tenant: str, everyt
     return execute(work, report, debug=debug)
 
 
-@contextmanager
-def progress_bar(err: Console) -> Iterator[Told | None]:
-    """A bar with rate and time left, fed with bytes; None where it could not be drawn. It is gone when the block ends."""
-    if not err.is_terminal or err.is_dumb_terminal:
-        yield None
-        return
-    columns = (
-        TextColumn("{task.description}", markup=False, table_column=Column(width=SHOWN_NAME, no_wrap=True)),
-        BarColumn(bar_width=None),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=err, transient=True, expand=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def told(done: int, total: int, document: str) -> None:
-            bar.update(task, completed=done, total=total, description=_shortened(one_line(document)))
-
-        yield told
-
-
 async def _stops_at_once(scope: anyio.CancelScope, report: Report, *, task_status: anyio.abc.TaskStatus[None]) -> None:
     """Cancel `scope` on Ctrl-C, and say so: what is under way takes a moment to stop."""
     with anyio.open_signal_receiver(signal.SIGINT) as signals:
@@ -219,14 +189,10 @@ def summary(added: Added, ms: float) -> str:
     outcomes = ("replaced", "unchanged", "removed", "failed")
     parts += [f"{counts[outcome]} {outcome}" for outcome in outcomes if counts.get(outcome)]
     if added.skipped:
-        named = ", ".join(map(_shortened, map(one_line, added.unread))) + (", …" if added.skipped > len(added.unread) else "")
+        named = ", ".join(map(shortened, added.unread)) + (", …" if added.skipped > len(added.unread) else "")
         parts.append(f"{added.skipped} skipped (of a kind that cannot be read: {named})")
     return f"{', '.join(parts)} in {duration(ms)}."
 
 
 def documents(number: int) -> str:
     return f"{number} document{'' if number == 1 else 's'}"
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= SHOWN_NAME else f"…{name[1 - SHOWN_NAME :]}"

@@ -5,27 +5,24 @@ from __future__ import annotations
 import gzip
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, cast
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-from rich.text import Text
+from rich.progress import MofNCompleteColumn
 
 from host.app import open_host
 from host.cli import options
 from host.cli.edge import execute
+from host.cli.progress import Rate, progress
 from host.cli.report import Report
 from host.errors import UsageError
-from host.output.flow import one_line
 from host.output.tree import duration
 
 STANDARD = Path("-")  # standard input or output
-Told = Callable[[int, int, str], None]  # passages done, passages in all (0: not known), document under way
 
 
 @click.command("rebuild")
@@ -43,7 +40,7 @@ def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
     async def work() -> int:
         began = time.monotonic()
         async with open_host(app) as host:
-            with passages_bar(report.err, "rebuilding") as told:
+            with progress(report, f"rebuilding {collection}", chunks, MofNCompleteColumn(), Rate()) as told:
                 done = await host.kb.rebuild(collection, progress=told)
         _tell(report, asdict(done), f"Rebuilt {collection}: {_counted(done.documents, done.passages)} made anew", began)
         report.show("Chunks stay as they were cut: after a change of `chunk`, add the documents again to have them cut anew.")
@@ -68,7 +65,7 @@ def export(collection: str, file: Path, app: Path, as_json: bool, debug: bool) -
     async def work() -> int:
         began = time.monotonic()
         async with open_host(app) as host:
-            with passages_bar(report.err, "exporting") as told, _writing(file) as out:
+            with progress(report, f"exporting {collection}", chunks, MofNCompleteColumn(), Rate()) as told, _writing(file) as out:
                 done = await host.kb.export(collection, out, progress=told)
         if file != STANDARD:
             _tell(report, asdict(done), f"Exported {_counted(done.documents, done.passages)} of {collection}", began)
@@ -92,36 +89,16 @@ def import_(collection: str, file: Path, app: Path, as_json: bool, debug: bool, 
     async def work() -> int:
         began = time.monotonic()
         async with open_host(app) as host:
-            with passages_bar(report.err, "importing") as told, _reading(file) as lines:
+            with (
+                progress(report, f"importing {collection}", chunks, MofNCompleteColumn(), Rate()) as told,
+                _reading(file) as lines,
+            ):
                 done = await host.kb.load(collection, lines, embed=embed, progress=told)
         unchanged = f", {done.unchanged} unchanged" if done.unchanged else ""
         _tell(report, asdict(done), f"Imported {_counted(done.documents, done.passages)} into {collection}{unchanged}", began)
         return 0
 
     return execute(work, report, debug=debug)
-
-
-@contextmanager
-def passages_bar(err: Console, doing: str) -> Iterator[Told | None]:
-    """A bar with rate and time left, fed with passages; None where it could not be drawn. It is gone when the block ends."""
-    if not err.is_terminal or err.is_dumb_terminal:
-        yield None
-        return
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=None), MofNCompleteColumn(), _Rate())
-    with Progress(*columns, TimeRemainingColumn(), console=err, transient=True, expand=True) as bar:
-        task = bar.add_task(doing, total=None)
-
-        def told(done: int, total: int, document: str) -> None:
-            shown = one_line(document)
-            name = shown if len(shown) <= 24 else f"…{shown[-23:]}"
-            bar.update(task, completed=done, total=total or None, description=f"{doing} {name}")
-
-        yield told
-
-
-class _Rate(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")
 
 
 def _tell(report: Report, done: dict[str, Any], text: str, began: float) -> None:
