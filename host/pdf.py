@@ -14,10 +14,16 @@ if TYPE_CHECKING:
     from pypdf import PageObject
 
 
+WIDEST = 1.4  # times what letters are wide by rule of thumb, half their size: hardly any text is wider
+CELLS_APART = 2.0  # times the size: what begins so far behind the end of a text is another cell of a table
+# No text has a NUL; the bullets of Word and LibreOffice are set in a font of symbols.
+_SIGNS = {0: " ", 0xF0B7: "•", 0xF0A7: "▪", 0xF0D8: "➢", 0xF0FC: "✓", 0xF02D: "–"}
+
+
 @dataclass(frozen=True)
 class Line:
-    """A line of a page as it is set: `size` of the type that most of its letters have and where it begins, `left` and `base`,
-    from the lower left corner of the page, all in points."""
+    """A line of a page as it is set, or a cell of a table's row: `size` of the type that most of its letters have and where it
+    begins, `left` and `base`, from the lower left corner of the page, all in points."""
 
     text: str
     size: float
@@ -60,12 +66,13 @@ def read_pdf(data: bytes) -> Pdf:
 
 @dataclass
 class _Setting:
-    """A line under way: (letters, size, bold) of its parts."""
+    """A line under way: (letters, size, bold) of its parts. `end` is about where the last part ends."""
 
     text: str = ""
     parts: list[tuple[int, float, bool]] = field(default_factory=list)
     left: float = 0.0
     base: float = 0.0
+    end: float = 0.0
 
     def line(self) -> Line:
         size = max(self.parts, key=lambda part: part[0])[1]
@@ -73,25 +80,31 @@ class _Setting:
 
 
 def _page(page: PageObject) -> tuple[str, tuple[Line, ...]]:
-    """A page's text, and its lines."""
+    """A page's text, and its lines; what stands far behind the rest of a line is one of its own."""
     lines = [_Setting()]
 
     def seen(text: str, outer: list[float], inner: list[float], font: Any, size: float) -> None:
-        for number, part in enumerate(text.replace("\0", " ").split("\n")):
+        for number, part in enumerate(_plain(text).split("\n")):
             if number:
                 lines.append(_Setting())
             letters = len(part.strip())
-            line = lines[-1]
-            line.text += part
-            if letters and not line.parts:
-                line.left = inner[4] * outer[0] + inner[5] * outer[2] + outer[4]
-                line.base = inner[4] * outer[1] + inner[5] * outer[3] + outer[5]
             if letters:
                 up = inner[2] * outer[0] + inner[3] * outer[2], inner[2] * outer[1] + inner[3] * outer[3]
-                line.parts.append((letters, round(size * math.hypot(*up), 1), _is_bold(font)))
+                high = round(size * math.hypot(*up), 1)
+                left = inner[4] * outer[0] + inner[5] * outer[2] + outer[4]
+                base = inner[4] * outer[1] + inner[5] * outer[3] + outer[5]
+                if not lines[-1].parts or left > lines[-1].end + CELLS_APART * high:
+                    lines.append(_Setting(left=left, base=base))
+                lines[-1].parts.append((letters, high, _is_bold(font)))
+                lines[-1].end = left + WIDEST * high * sum(1.0 if letter >= "\u2e80" else 0.5 for letter in part.strip())
+            lines[-1].text += part
 
     text = page.extract_text(visitor_text=seen)
-    return text.replace("\0", " ").strip(), tuple(line.line() for line in lines if line.parts)
+    return _plain(text).strip(), tuple(line.line() for line in lines if line.parts)
+
+
+def _plain(text: str) -> str:
+    return text.translate(_SIGNS)
 
 
 def _is_bold(font: Any) -> bool:

@@ -88,6 +88,19 @@ def test_a_table_keeps_its_rows() -> None:
     ]
 
 
+def test_text_that_is_wrapped_in_a_cell_stays_in_it() -> None:
+    long = "Only near the office, since taxis are dear there and come late whenever it rains"
+    cells = [["Town", "Most", "Why"], ["Paris", "180", long], ["Oslo", long, "60"], ["Rome", "140", "Cheap"]]
+    table = Table(
+        [[text(words) for words in row] for row in cells], colWidths=[60, 150, 150], style=[("VALIGN", (0, 0), (-1, -1), "TOP")]
+    )
+    document = pdf(text("These are paid:"), table, text(f"Elsewhere, ask. {LINES}"))
+    assert said(document, "table") == [
+        f"| Town | Most | Why |\n| --- | --- | --- |\n| Paris | 180 | {long} |\n| Oslo | {long} | 60 |\n| Rome | 140 | Cheap |"
+    ]
+    assert said(document, "paragraph")[-1].startswith("Elsewhere, ask. ")
+
+
 def test_what_stands_on_every_page_is_read_once_and_page_numbers_never() -> None:
     document = pdf(*[part for number in range(4) for part in (text(f"Rule {number}. {LINES}"), PageBreak())])
     assert document.text.count("Handbook of Acme") == 1

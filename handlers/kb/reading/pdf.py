@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from handlers.kb.reading.document import Block, Document, Kind
+from handlers.kb.reading.pdf_tables import Row, rows_of, table_at
 from handlers.kb.reading.text import stem
 from host.errors import IngestError
 from host.pdf import Line, Pdf, read_pdf
@@ -35,21 +36,6 @@ _DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
-class _Row:
-    """Lines that stand side by side; nearly always one."""
-
-    cells: tuple[Line, ...]
-
-    @property
-    def text(self) -> str:
-        return "  ".join(cell.text for cell in self.cells)
-
-    @property
-    def style(self) -> tuple[float, bool]:
-        return round(self.cells[0].size * 2) / 2, self.cells[0].bold
-
-
-@dataclass(frozen=True)
 class _Part:
     kind: Kind
     text: str
@@ -64,7 +50,7 @@ def pdf(data: bytes, name: str) -> Document:
         raise IngestError(f"{name!r} was not added: {exc.message}", hint=exc.hint) from exc
     pages = _without_running(found)
     body = _body([line for page in pages for line in page])
-    parts = [(number, part) for number, page in enumerate(pages, 1) for part in _parts(_rows(page), body)]
+    parts = [(number, part) for number, page in enumerate(pages, 1) for part in _parts(rows_of(page), body)]
     styles = sorted({part.style for _, part in parts if part.kind == "heading"}, reverse=True)
     text, blocks = "", list[Block]()
     for number, part in parts:
@@ -119,52 +105,37 @@ def _body(lines: Sequence[Line]) -> tuple[float, bool]:
     """The type that most of the text has."""
     letters: Counter[tuple[float, bool]] = Counter()
     for line in lines:
-        letters[_Row((line,)).style] += len(line.text)
+        letters[Row((line,)).style] += len(line.text)
     return max(letters, key=lambda style: letters[style], default=(0.0, False))
 
 
-def _rows(lines: Sequence[Line]) -> list[_Row]:
-    rows: list[list[Line]] = []
-    for line in lines:
-        before = rows[-1][-1] if rows else None
-        if before and abs(before.base - line.base) < 0.3 * line.size and line.left > before.left:
-            rows[-1].append(line)
-        else:
-            rows.append([line])
-    return [_Row(tuple(row)) for row in rows]
-
-
-def _parts(rows: Sequence[_Row], body: tuple[float, bool]) -> Iterator[_Part]:
+def _parts(rows: Sequence[Row], body: tuple[float, bool]) -> Iterator[_Part]:
     """The headings, tables and paragraphs of a page."""
     headings = [_is_heading(row, body, rows[at + 1] if at + 1 < len(rows) else None) for at, row in enumerate(rows)]
-    tabular = [
-        len(row.cells) > 1
-        and not headings[at]
-        and any(len(beside.cells) > 1 for beside in [*rows[max(0, at - 1) : at], *rows[at + 1 : at + 2]])
-        for at, row in enumerate(rows)
-    ]
+    tables = [table_at(rows, at) for at in range(len(rows))]
     usual = _usual(rows)
-    runs: list[list[int]] = []
-    for at, row in enumerate(rows):
-        kind = headings[at], tabular[at], row.style if headings[at] else None
-        if at and kind == (headings[at - 1], tabular[at - 1], rows[at - 1].style if headings[at - 1] else None):
-            room = HEADING_ROOM if headings[at] else ROOM * usual
-            apart = not tabular[at] and _apart(rows[at - 1], row, room)
-            if not apart:
-                runs[-1].append(at)
-                continue
-        runs.append([at])
-    for run in runs:
-        own = [rows[at] for at in run]
-        if tabular[run[0]]:
-            yield _Part("table", _table(own))
-        elif headings[run[0]] and sum(len(row.text) for row in own) <= LONGEST_HEADING:
-            yield _Part("heading", " ".join(row.text for row in own), own[0].style)
+    at = 0
+    while at < len(rows):
+        table, taken = tables[at]
+        if taken:
+            yield _Part("table", table)
+            at += taken
+            continue
+        first, heading = at, headings[at]
+        room = HEADING_ROOM if heading else ROOM * usual
+        at += 1
+        while at < len(rows) and not tables[at][1] and headings[at] == heading and not _apart(rows[at - 1], rows[at], room):
+            if heading and rows[at].style != rows[first].style:
+                break
+            at += 1
+        text = [row.text for row in rows[first:at]]
+        if heading and sum(map(len, text)) <= LONGEST_HEADING:
+            yield _Part("heading", " ".join(text), rows[first].style)
         else:
-            yield _Part("paragraph", "\n".join(row.text for row in own))
+            yield _Part("paragraph", "\n".join(text))
 
 
-def _is_heading(row: _Row, body: tuple[float, bool], following: _Row | None) -> bool:
+def _is_heading(row: Row, body: tuple[float, bool], following: Row | None) -> bool:
     """Larger type alone makes a heading; bold type does above a line of text, but not above the short lines of a table."""
     size, bold = row.style
     if len(row.cells) > 1 or len(row.text) > LONGEST_HEADING or row.text[-1] in ".,;:" or _LEADERS.search(row.text):
@@ -174,27 +145,17 @@ def _is_heading(row: _Row, body: tuple[float, bool], following: _Row | None) -> 
     return stands_out and sum(letter.isalpha() for letter in row.text) > 1
 
 
-def _usual(rows: Sequence[_Row]) -> float:
+def _usual(rows: Sequence[Row]) -> float:
     """The distance that lines of one paragraph have on a page, as a multiple of their size: one of the smaller that there are."""
     steps = [(one.cells[0].base - two.cells[0].base) / two.cells[0].size for one, two in pairwise(rows) if two.cells[0].size]
     down = sorted(step for step in steps if 0.8 < step < 3)
     return down[len(down) // 3] if down else 1.2
 
 
-def _apart(one: _Row, two: _Row, room: float) -> bool:
+def _apart(one: Row, two: Row, room: float) -> bool:
     """Whether two rows that follow one another are two paragraphs: there is room between them, more than so many times the type's
     size, or the second stands higher, at the top of a column, and the first ends a sentence."""
     step = one.cells[0].base - two.cells[0].base
     if step < 0:
         return one.text[-1:] in ".!?:。！？"
     return step > room * max(two.cells[0].size, 1.0)
-
-
-def _table(rows: Sequence[_Row]) -> str:
-    """In Markdown, the first row as its header."""
-    columns = max(len(row.cells) for row in rows)
-    lines = [
-        "| " + " | ".join([cell.text.replace("|", "\\|") for cell in row.cells] + [""] * (columns - len(row.cells))) + " |"
-        for row in rows
-    ]
-    return "\n".join([lines[0], "|" + " --- |" * columns, *lines[1:]])
