@@ -30,6 +30,7 @@ ONLY_FOR = {
     "neighbours": ("kb", "--neighbours"),
     "passage_tokens": ("kb", "--passage-tokens"),
     "diversity": ("kb", "--diversity"),
+    "graph": ("kb", "--graph"),
     "models": ("db", "--model"),
     "sites": ("web", "--site"),
     "exclude_sites": ("web", "--exclude-site"),
@@ -63,6 +64,7 @@ SHOWN_TOKENS = 60  # of the passage that answers, on a terminal
 @click.option("--neighbours", type=click.IntRange(0, 20), metavar="N", help="kb: passages before and after each hit.")
 @click.option("--passage-tokens", type=click.IntRange(0, 100_000), metavar="N", help="kb: longest content; 0: whole chunks.")
 @click.option("--diversity", type=click.FloatRange(0, 1), metavar="X", help="kb: how much repetition falls behind, 0-1.")
+@click.option("--graph/--no-graph", default=None, help="kb: follow what the passages speak of, in collections with a graph.")
 @options.asker
 @options.clock
 def command(

@@ -226,3 +226,16 @@ def test_ctrl_c_in_the_middle_of_an_add_leaves_what_can_be_added_again(groundhoo
         assert groundhook("kb", "add", "notes", f"docs/{stored['document']}", "--json").lines[0]["outcome"] == "unchanged"
         break
     assert len(listed) < 202
+
+
+def test_a_search_follows_the_graph_where_it_is_asked_to(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "kb/notes.kb.yao").write_text('{"embedding": {"provider": "hash"}, "graph": true}', encoding="utf-8")
+    films = {"kiss": "# Kiss and Tell\n\nA comedy by Ada Lind.", "lind": "# Ada Lind\n\nBorn in Umeå, a painter and an optician."}
+    for name, text in films.items():
+        (shop / f"docs/{name}.md").write_text(text, encoding="utf-8")
+    assert groundhook("kb", "add", "notes", "docs").code == 0
+    asked = ("search", "kb", "Which comedy is Kiss and Tell?", "--threshold", "0")
+    assert "related:" not in groundhook(*asked).out
+    followed = groundhook(*asked, "--graph")
+    assert "related: Ada Lind, term" in followed.out
+    assert "`search kb`" in groundhook("search", "web", "pens", "--graph").err
