@@ -74,6 +74,19 @@ def test_paragraphs_are_apart_where_there_is_room_between_them() -> None:
     assert said(document, "paragraph")[-1] == "A doctor is asked on the fourth day."
 
 
+def test_words_that_a_line_s_end_parts_are_whole() -> None:
+    document = pdf(
+        text(
+            "An iden-<br/>tifier is a well-<br/>known name, in two-<br/>and threefold form, OP-<br/>TIONAL or of Sub-<br/>Section 3."
+        ),
+        text("What is well-known needs no proof."),
+    )
+    (first,) = [part for part in said(document, "paragraph") if part.startswith("An")]
+    assert " ".join(first.split()) == (
+        "An identifier is a well-known name, in two- and threefold form, OPTIONAL or of Sub- Section 3."
+    )
+
+
 def test_columns_are_read_one_after_the_other() -> None:
     document = pdf(*[text(f"Rule {number}. {LINES}") for number in range(40)], columns=2)
     places = [document.text.index(f"Rule {number}.") for number in range(40)]

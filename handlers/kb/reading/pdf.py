@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -32,6 +32,9 @@ SHORT = 5  # pages
 RUNNING_ROOM = 1.6  # times its size: a second line above or below the text is none of it
 _GENERATED = re.compile(r"(?i)^(?:microsoft \w+ - .*|untitled.*|.*\.(?:docx?|odt|tex|dvi|indd|pptx?|xlsx?|pdf|rtf|qxd))$")
 _LEADERS = re.compile(r"(?:\. ?){4}")  # of a table of contents
+_PARTED = re.compile(r"([^\W\d_]+)-\n([^\W\d_]+)")
+_WORD = re.compile(r"\w+(?:-\w+)*")
+_JOINING = frozenset({"and", "or", "to", "und", "oder", "bis", "et", "ou", "y", "o", "e"})  # "two- and threefold"
 _DIGITS = re.compile(r"\d+")
 
 
@@ -52,14 +55,29 @@ def pdf(data: bytes, name: str) -> Document:
     body = _body([line for page in pages for line in page])
     parts = [(number, part) for number, page in enumerate(pages, 1) for part in _parts(rows_of(page), body)]
     styles = sorted({part.style for _, part in parts if part.kind == "heading"}, reverse=True)
+    words = {word.casefold() for _, part in parts for word in _WORD.findall(part.text)}
     text, blocks = "", list[Block]()
     for number, part in parts:
-        start, said = len(text), well_formed(part.text)
+        start, said = len(text), well_formed(_mended(part.text, words))
         level = min(6, styles.index(part.style) + 1) if part.kind == "heading" else 0
         text += f"{'#' * level} {said}" if level else said
         blocks.append(Block(part.kind, start, len(text), level=level, name=said if level else "", page=number))
         text += "\n\n"
     return Document(well_formed(_title(found.title, blocks)) or stem(name), text, tuple(blocks))
+
+
+def _mended(text: str, words: Collection[str]) -> str:
+    """The text with words whole that were parted at the end of a line. Where the file has the word with its hyphen elsewhere, and
+    not without, the hyphen stays."""
+
+    def mended(parted: re.Match[str]) -> str:
+        left, right = parted.group(1), parted.group(2)
+        if right in _JOINING or not (right[0].islower() or (left.isupper() and right.isupper())):
+            return parted.group()
+        hyphened = f"{left}-{right}"
+        return hyphened if hyphened.casefold() in words and (left + right).casefold() not in words else left + right
+
+    return _PARTED.sub(mended, text.replace("\u00ad\n", "").replace("\u00ad", ""))
 
 
 def _title(given: str, blocks: Sequence[Block]) -> str:
