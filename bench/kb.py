@@ -35,7 +35,7 @@ from handlers.kb.base import KnowledgeBase, open_kb
 from handlers.kb.client import KBClient
 from handlers.kb.embed import EmbedderFactory
 from handlers.kb.folder import Folder, folder_of
-from handlers.kb.store import Incoming, Made, Passage, packed
+from handlers.kb.store import POOL, Incoming, Made, Passage, packed
 from host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
 from host.ports import Embedder, Scope
 from host.registry import Registry
@@ -326,13 +326,13 @@ async def ask(kb: KnowledgeBase, asked: Asked) -> None:
 
 
 def bare_ask(shard: engine.EdgeShard, analyser: engine.Bm25, asked: Asked) -> object:
-    """Prefetch by vector and by words, the engine's fusion, the payload of ten."""
+    """Prefetch by vector and by words as many as Groundhook does, the engine's fusion, the payload of ten."""
     tenants = engine.Filter(must=[engine.FieldCondition("tenant", match=engine.MatchValue(asked.tenant))])
     words = analyser.embed_query(asked.words)
     fusion: Any = engine.Fusion.Dbsf()  # the stubs do not know that it is a Fusion
     legs = [
-        engine.Prefetch(limit=64, query=engine.Query.Nearest(asked.vector, using="dense"), filter=tenants),
-        engine.Prefetch(limit=64, query=engine.Query.Nearest(words, using="bm25"), filter=tenants),
+        engine.Prefetch(limit=POOL, query=engine.Query.Nearest(asked.vector, using="dense"), filter=tenants),
+        engine.Prefetch(limit=POOL, query=engine.Query.Nearest(words, using="bm25"), filter=tenants),
     ]
     return shard.query(engine.QueryRequest(limit=10, prefetches=legs, query=fusion, with_payload=True))
 
