@@ -235,9 +235,10 @@ class Collection:
         fused = fusion.fuse(ranked.dense, ranked.words, limit=pool, weight=weight)
         first, least = question.limit, question.least_cosine
         cosines = fused.listed(first, least)
-        measured = self._shard.cosines(vector, fused.contenders(cosines, first, least))
+        worth = fused.added_up(cosines)
+        measured = self._shard.cosines(vector, fused.contenders(worth, first, least))
         cosines |= measured
-        enough = [id for id in fused.ordered(cosines) if cosines[id] >= least]
+        enough = [id for id in fusion.ordered(worth | fused.added_up(measured)) if cosines[id] >= least]
         return Answer(
             hits=self._hits({id: cosines[id] for id in enough[:first]}, vectors=question.vectors),
             candidates=len(ranked.dense) + len(measured),

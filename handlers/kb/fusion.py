@@ -59,23 +59,19 @@ class Fused:
                 alone += 1
         return found
 
-    def contenders(self, listed: Mapping[int, float], first: int, least_cosine: float) -> list[int]:
+    def contenders(self, worth: Mapping[int, float], first: int, least_cosine: float) -> list[int]:
         """Those that only words found and whose cosine matters to who the `first` are with at least `least_cosine`: even with the
-        least cosine of `dense`, which was cut and did not find them nearer, they are among them. `matches` are best first."""
-        known = [self.worth(id, cosine) for id, cosine in listed.items() if cosine >= least_cosine]
+        least cosine of `dense`, which was cut and did not find them nearer, they are among them. `matches` are best first;
+        `worth` is that of the listed."""
+        known = [each for id, each in worth.items() if self.dense[id] >= least_cosine]
         bar = min(heapq.nlargest(first, known)) if len(known) >= first else -math.inf
         farthest = min(self.dense.values(), default=0.0)
         alone = (id for id in self.matches if id not in self.dense)
         return list(takewhile(lambda id: self.worth(id, farthest) >= bar, alone))
 
     def added_up(self, cosines: Mapping[int, float]) -> dict[int, float]:
-        """What the passages with a cosine are worth, in the order of ids."""
-        return {id: self.worth(id, cosines[id]) for id in sorted(cosines) if id in self.dense or id in self.matches}
-
-    def ordered(self, cosines: Mapping[int, float]) -> list[int]:
-        """The ids of the passages with a cosine, best first; equal ones by id."""
-        scores = self.added_up(cosines)
-        return sorted(scores, key=scores.__getitem__, reverse=True)
+        """What the passages with a cosine are worth."""
+        return {id: self.worth(id, cosine) for id, cosine in cosines.items() if id in self.dense or id in self.matches}
 
 
 def fuse(dense: Mapping[int, float], words: Mapping[int, float], *, limit: int, weight: float = 1.0) -> Fused:
@@ -90,6 +86,11 @@ def fuse(dense: Mapping[int, float], words: Mapping[int, float], *, limit: int, 
     return Fused(dense, matches, least, near or 1.0, same, by_vector, places(matches.values(), weight) if same else {})
 
 
+def ordered(worth: Mapping[int, float]) -> list[int]:
+    """The ids of passages, best first; equal ones by id."""
+    return sorted(sorted(worth), key=worth.__getitem__, reverse=True)
+
+
 def standing_out(scores: Sequence[float]) -> float:
     """What a score of a kind is multiplied with: one over their standard deviation. 0 where they are all equal, and so tell
     nothing apart."""
@@ -101,13 +102,13 @@ def standing_out(scores: Sequence[float]) -> float:
 def places(scores: Iterable[float], best: float = 1.0) -> dict[float, float]:
     """Score → `best` divided by its place in a ranking; equal ones share the better place."""
     falling = sorted(scores, reverse=True)
-    place = dict(zip(reversed(falling), range(len(falling), 0, -1), strict=True))
-    return {score: best / at for score, at in place.items()}
+    return dict(zip(reversed(falling), map(best.__truediv__, range(len(falling), 0, -1)), strict=True))
 
 
 def best(words: Mapping[int, float]) -> list[int]:
     """The passages that match best by words, as many as `weight_of_words` looks at."""
-    return heapq.nsmallest(LOOKED_AT, words, key=lambda id: (-words[id], id))
+    least = min(heapq.nlargest(LOOKED_AT, words.values()), default=0.0)
+    return ordered({id: score for id, score in words.items() if score >= least})[:LOOKED_AT]
 
 
 def weight_of_words(question: Sparse, best: Iterable[Iterable[int]]) -> float:

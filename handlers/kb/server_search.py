@@ -67,7 +67,7 @@ async def search(link: ServerLink, known: Known, question: Question, without: di
     dense, by_words, cosines = (
         {number[place]: score for place, score in leg.items()} for leg in (ranked.dense, ranked.words, ranked.cosines)
     )
-    order = fusion.fuse(dense, by_words, limit=pool, weight=ranked.weight).ordered(cosines)
+    order = fusion.ordered(fusion.fuse(dense, by_words, limit=pool, weight=ranked.weight).added_up(cosines))
     fits = bool(ranked.weight) or words_can_match(question.text, known.scripts)
     enough = [id for id in order if cosines[id] >= question.least_cosine]
     best = {numbered[id]: cosines[id] for id in enough[: question.limit]}

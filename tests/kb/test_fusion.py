@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.kb.analyse import Analyser, Sparse
-from handlers.kb.fusion import best, descending, places, weight_of_words
+from handlers.kb.fusion import best, descending, ordered, places, weight_of_words
 from handlers.kb.fusion import fuse as worth_of
 
 
 def fuse(
     dense: dict[int, float], words: dict[int, float], cosines: dict[int, float], *, limit: int, weight: float = 1.0
 ) -> list[int]:
-    return worth_of(dense, words, limit=limit, weight=weight).ordered(cosines)
+    return ordered(worth_of(dense, words, limit=limit, weight=weight).added_up(cosines))
 
 
 SCORES = st.dictionaries(st.integers(0, 30), st.floats(0.1, 9.0), max_size=20)
@@ -95,12 +95,12 @@ def test_the_first_are_the_same_whether_all_cosines_are_known_or_those_that_matt
     cosines = {id: farthest * shares.get(id, 0.5) for id in words} | dense
     fused = worth_of(dense, words, limit=10, weight=weight)
     listed = fused.listed(first, least_cosine)
-    contenders = fused.contenders(listed, first, least_cosine)
+    contenders = fused.contenders(fused.added_up(listed), first, least_cosine)
     assert listed.items() <= dense.items()
     assert not dense.keys() & contenders
 
     def shown(known: dict[int, float]) -> list[int]:
-        return [id for id in fused.ordered(known) if known[id] >= least_cosine][:first]
+        return [id for id in ordered(fused.added_up(known)) if known[id] >= least_cosine][:first]
 
     assert shown(listed | {id: cosines[id] for id in contenders}) == shown(cosines)
 
