@@ -77,7 +77,8 @@ def test_paragraphs_are_apart_where_there_is_room_between_them() -> None:
 def test_words_that_a_line_s_end_parts_are_whole() -> None:
     document = pdf(
         text(
-            "An iden-<br/>tifier is a well-<br/>known name, in two-<br/>and threefold form, OP-<br/>TIONAL or of Sub-<br/>Section 3."
+            "An iden-<br/>tifier is a well-<br/>known name, in two-<br/>and threefold form,"
+            " OP-<br/>TIONAL or of Sub-<br/>Section 3."
         ),
         text("What is well-known needs no proof."),
     )

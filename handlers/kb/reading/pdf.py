@@ -172,8 +172,8 @@ def _usual(rows: Sequence[Row]) -> float:
 
 def _apart(one: Row, two: Row, room: float) -> bool:
     """Whether two rows that follow one another are two paragraphs: there is room between them, more than so many times the type's
-    size, or the second stands higher, at the top of a column, and the first ends a sentence."""
+    size, or the second stands higher, at the top of a column, and the first ends a sentence or is another kind of text."""
     step = one.cells[0].base - two.cells[0].base
     if step < 0:
-        return one.text[-1:] in ".!?:。！？"
+        return one.text[-1:] in ".!?:。！？" or one.style != two.style or len(one.text) < LINE
     return step > room * max(two.cells[0].size, 1.0)
