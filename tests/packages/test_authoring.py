@@ -118,6 +118,7 @@ async def test_a_broken_package_does_not_hide_what_is_wrong_with_the_others(shop
     root = shop({"index.ts": HOOK % ("product", "nothing"), "../broken/package.yao": "{", "../broken/index.ts": "x"})
     assert {problem.place.file for problem in await problems(root) if problem.place} == {
         "assistants/broken/package.yao",
+        "assistants/broken/index.ts",
         "assistants/shop/index.ts",
     }
 
