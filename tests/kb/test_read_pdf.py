@@ -118,8 +118,20 @@ def test_text_that_is_wrapped_in_a_cell_stays_in_it() -> None:
 def test_what_stands_on_every_page_is_read_once_and_page_numbers_never() -> None:
     document = pdf(*[part for number in range(4) for part in (text(f"Rule {number}. {LINES}"), PageBreak())])
     assert document.text.count("Handbook of Acme") == 1
+    assert "Page" not in pdf(text(LINES)).text
     assert "Page" not in document.text
     assert [block.page for block in document.blocks if "Rule" in document.text[block.start : block.end]] == [1, 2, 3, 4]
+
+
+def test_a_table_that_fills_its_pages_keeps_the_numbers_of_its_last_rows() -> None:
+    rows = [[f"Hose {chr(65 + number // 26)}{chr(65 + number % 26)}", str(number)] for number in range(200)]
+    document = pdf(Table(rows))
+    assert len({block.page for block in document.blocks}) > 3
+    assert [row for row in rows if f"| {row[0]} | {row[1]} |" not in document.text] == []
+
+
+def test_a_number_on_its_own_is_text_where_there_is_one_page() -> None:
+    assert "42" in said(pdf(text("In all"), text("42")), "paragraph")
 
 
 def test_a_file_is_called_what_it_calls_itself_else_what_stands_largest_on_its_first_page() -> None:

@@ -35,6 +35,7 @@ _LEADERS = re.compile(r"(?:\. ?){4}")  # of a table of contents
 _PARTED = re.compile(r"([^\W\d_]+)-\n([^\W\d_]+)")
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _JOINING = frozenset({"and", "or", "to", "und", "oder", "bis", "et", "ou", "y", "o", "e"})  # "two- and threefold"
+_PAGE_NUMBER = re.compile(r"(?i)(?:page|seite|p[aá]gina)\s*\d{1,4}(?:\s*(?:of|/|von|de|di)\s*\d{1,4})?|[-–]\s*\d{1,4}\s*[-–]")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -90,33 +91,45 @@ def _title(given: str, blocks: Sequence[Block]) -> str:
 
 def _without_running(found: Pdf) -> list[list[Line]]:
     """The pages without their running heads and feet and their numbers; what is not a number stays where it stands first."""
-    seen: Counter[tuple[str, int]] = Counter()
+    seen: Counter[_Running] = Counter()
     for lines in found.lines:
-        seen.update({_running(line) for line in _outermost(lines)})
+        seen.update({_running(line) for row in _outermost(lines) for line in row})
     least = AGAIN if len(found.lines) >= SHORT else 2
-    told: set[tuple[str, int]] = set()
+    told: set[_Running] = set()
     pages = []
     for lines in found.lines:
-        outer = [line for line in _outermost(lines) if len(found.lines) > 1]
-        again = {line: _running(line) for line in outer if seen[_running(line)] >= least or line.text.isdigit()}
-        pages.append([line for line in lines if line not in again or not ("#" in again[line][0] or again[line] in told)])
-        told.update(again.values())
+        again = set()
+        for row in _outermost(lines):
+            # The last row of a table has a number at the same place too, and other things beside it.
+            if all(seen[_running(line)] >= least or _PAGE_NUMBER.fullmatch(line.text) for line in row):
+                again.update(map(_running, row))
+        pages.append([line for line in lines if _running(line) not in again or not _known(_running(line), told)])
+        told |= again
     return pages
 
 
-def _outermost(lines: Sequence[Line]) -> list[Line]:
-    """The lines that stand highest and lowest on a page, and the next ones where there is room between them and the others."""
-    heights = sorted({round(line.base) for line in lines})
-    size = {round(line.base): line.size for line in lines}
-    outer = set()
-    for inward in (heights, heights[::-1]):
-        apart = len(inward) > 2 and abs(inward[2] - inward[1]) > RUNNING_ROOM * size[inward[1]]
-        outer.update(inward[: 2 if apart else 1])
-    return [line for line in lines if round(line.base) in outer]
+_Running = tuple[str, int]  # a line's text with # for its numbers, and its height
 
 
-def _running(line: Line) -> tuple[str, int]:
+def _running(line: Line) -> _Running:
     return _DIGITS.sub("#", line.text), round(line.base)
+
+
+def _known(line: _Running, told: Collection[_Running]) -> bool:
+    return "#" in line[0] or line in told
+
+
+def _outermost(lines: Sequence[Line]) -> list[list[Line]]:
+    """The lines that stand highest and lowest on a page, by their height, and the next ones where there is room between them and
+    the others."""
+    rows: dict[int, list[Line]] = {}
+    for line in lines:
+        rows.setdefault(round(line.base), []).append(line)
+    outer = set()
+    for inward in (sorted(rows), sorted(rows, reverse=True)):
+        apart = len(inward) > 2 and abs(inward[2] - inward[1]) > RUNNING_ROOM * rows[inward[1]][0].size
+        outer.update(inward[: 2 if apart else 1])
+    return [rows[height] for height in sorted(outer)]
 
 
 def _body(lines: Sequence[Line]) -> tuple[float, bool]:
