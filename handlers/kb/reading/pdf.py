@@ -38,6 +38,8 @@ _JOINING = frozenset({"and", "or", "to", "und", "oder", "bis", "et", "ou", "y", 
 _PAGE_NUMBER = re.compile(r"(?i)(?:page|seite|p[aá]gina)\s*\d{1,4}(?:\s*(?:of|/|von|de|di)\s*\d{1,4})?|[-–]\s*\d{1,4}\s*[-–]")
 _DIGITS = re.compile(r"\d+")
 
+_Running = tuple[str, int]  # a line's text with # for its numbers, and its height
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -98,7 +100,7 @@ def _without_running(found: Pdf) -> list[list[Line]]:
     told: set[_Running] = set()
     pages = []
     for lines in found.lines:
-        again = set()
+        again: set[_Running] = set()
         for row in _outermost(lines):
             # The last row of a table has a number at the same place too, and other things beside it.
             if all(seen[_running(line)] >= least or _PAGE_NUMBER.fullmatch(line.text) for line in row):
@@ -106,9 +108,6 @@ def _without_running(found: Pdf) -> list[list[Line]]:
         pages.append([line for line in lines if _running(line) not in again or not _known(_running(line), told)])
         told |= again
     return pages
-
-
-_Running = tuple[str, int]  # a line's text with # for its numbers, and its height
 
 
 def _running(line: Line) -> _Running:
