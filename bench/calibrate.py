@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import random
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,9 +22,9 @@ import anyio
 import numpy as np
 import numpy.typing as npt
 
+from handlers.kb.calibrate import PERCENTILES, balance, curve_through
 from handlers.kb.embed import EmbedderFactory, register
 from handlers.kb.embedders import providers as services
-from handlers.kb.embedders.curve import Curve
 from host.config.environment import process_environment
 from host.packages import load_app
 from host.ports import Embedder
@@ -41,7 +40,6 @@ OFF_TOPIC = {
     "xquad-zh": "scifact",
     "govil-title": "xquad-en",
 }
-PERCENTILES = (1, 5, 50, 95, 99)
 
 
 @dataclass(frozen=True)
@@ -85,15 +83,6 @@ def off_topic_of(sets: list[str]) -> dict[str, str]:
     return {name: OFF_TOPIC.get(name, sets[(at + 1) % len(sets)]) for at, name in enumerate(sets)}
 
 
-def curve_through(balanced: float, related: float) -> Curve | None:
-    """The curve with similarity 0.27 at `balanced` and 0.87 at `related`; None where the model does not tell them apart."""
-    if related <= balanced:
-        return None
-    low, high = (math.log(share / (1 - share)) for share in (0.27, 0.87))
-    scale = (related - balanced) / (high - low)
-    return Curve(round(balanced - low * scale, 4), round(scale, 4))
-
-
 async def main(model: Embedder, data: Path, most: int, sets: list[str]) -> None:
     samples = {name: await sample(model, data / name, most) for name in sets}
     kept: list[Matrix] = []
@@ -113,16 +102,15 @@ async def main(model: Embedder, data: Path, most: int, sets: list[str]) -> None:
         else:  # with one set alone: the best of the passages that do not answer
             refused.append(np.where(own, -1, cosines).max(axis=1))
     related, unrelated = np.concatenate(kept), np.concatenate(refused)
-    steps = np.arange(-0.2, 1.0, 0.001)
-    balance = min(steps, key=lambda step: abs(float((related < step).mean() - (unrelated >= step).mean())))
+    balanced = balance(related, unrelated)
     figures = {
-        "cosine": round(float(balance), 3),
-        "similarity": round(model.similarity(float(balance)), 2),
-        "related below": round(float((related < balance).mean()), 3),
-        "off-topic above": round(float((unrelated >= balance).mean()), 3),
+        "cosine": round(balanced, 3),
+        "similarity": round(model.similarity(balanced), 2),
+        "related below": round(float((related < balanced).mean()), 3),
+        "off-topic above": round(float((unrelated >= balanced).mean()), 3),
     }
     print(json.dumps({"balanced threshold": figures}))
-    curve = curve_through(float(balance), float(np.median(related)))
+    curve = curve_through(balanced, float(np.median(related)))
     print(json.dumps({"embedding": f"{model.provider}:{model.model}", "curve": asdict(curve) if curve else None}))
 
 

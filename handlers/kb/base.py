@@ -6,7 +6,7 @@ reads and cuts documents is imported when some are added: most processes only se
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -31,6 +31,7 @@ from host.types.search import SearchRequest
 from host.types.specs import CollectionSpec, EmbeddingSpec
 
 if TYPE_CHECKING:
+    from handlers.kb.calibrate import Asked, Calibration
     from handlers.kb.graph.extract import Extraction
     from handlers.kb.report import AddReport, Progress
     from handlers.kb.server import ServerStore
@@ -167,6 +168,33 @@ class KnowledgeBase:
         embedder = self._embedder(spec)
         transfer = self._transfer(self._graphed(spec, _extraction(spec, Nobody())))
         return await transfer.load(spec.id, self._made(spec, embedder), embedder, file, progress, embed=embed)
+
+    def questions(self, lines: Iterable[str], name: str) -> Sequence[Asked]:
+        """Questions for `calibrate`: JSON lines {question, document}, of a file of that name. Raises UsageError."""
+        from handlers.kb.calibrate import read_questions
+
+        return read_questions(lines, name)
+
+    async def calibrate(
+        self,
+        collection: str,
+        questions: Sequence[Asked] | None = None,
+        *,
+        most: int = 100,
+        tenant: str = "",
+        progress: Progress | None = None,
+    ) -> Calibration:
+        """Measure what the cosines of the collection's embedding are worth, with questions that name the documents which
+        answer them, or with at most so many made from its passages. Raises UsageError, UnknownName, ConfigError."""
+        from handlers.kb.calibrate import calibrate
+
+        spec = self._spec(collection)
+        embedder = self._embedder(spec)
+        there = await self._store.made(spec.id)
+        if there is not None:
+            agree(spec.id, there, self._made(spec, embedder))
+        tenant = tenant_of(spec, tenant)
+        return await calibrate(self._store, spec.id, tenant, embedder, asked=questions, most=most, done=progress)
 
     async def outdated(self) -> Sequence[HostError]:
         """Collections that are declared otherwise than they were made, or with an embedding or a language that there is not

@@ -17,7 +17,7 @@ from rich.filesize import decimal
 from rich.progress import DownloadColumn, TransferSpeedColumn
 
 from host.app import open_host
-from host.cli import kb_move, options
+from host.cli import kb_calibrate, kb_move, options
 from host.cli.edge import FAILED, INTERRUPTED, execute
 from host.cli.progress import progress, shortened
 from host.cli.report import Report
@@ -48,8 +48,8 @@ def command() -> None:
     """Documents of knowledge bases: add, list, remove; collections: rebuild, export, import."""
 
 
-for moving in (kb_move.rebuild, kb_move.export, kb_move.import_):
-    command.add_command(moving)
+for other in (kb_move.rebuild, kb_move.export, kb_move.import_, kb_calibrate.calibrate):
+    command.add_command(other)
 
 
 @command.command("add")

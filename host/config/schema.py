@@ -212,7 +212,7 @@ class KBStorageSettings(Value):
 
 
 class CurveSettings(Value):
-    """What a model's cosines are worth (`python -m bench.calibrate` measures it)."""
+    """What a model's cosines are worth (`groundhook kb calibrate` measures it)."""
 
     middle: float = Field(ge=-1, le=1, description="Cosine at which a passage is as likely to belong to the question as not")
     scale: float = Field(gt=0, le=1, description="How much more cosine makes a similarity of 0.5 one of 0.73")

@@ -1,0 +1,118 @@
+"""`groundhook kb calibrate`: what the cosines of a collection's embedding are worth, and the curve to write down."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Protocol
+
+import click
+from rich.progress import MofNCompleteColumn
+
+from host.app import open_host
+from host.cli import options
+from host.cli.edge import FAILED, execute
+from host.cli.progress import progress
+from host.cli.report import Report
+from host.cli.tables import table
+from host.errors import UsageError
+from host.types.events import Failed
+
+
+class Curve(Protocol):
+    @property
+    def middle(self) -> float: ...
+    @property
+    def scale(self) -> float: ...
+
+
+class Calibrated(Protocol):
+    """What was measured, as the knowledge base reports it."""
+
+    @property
+    def provider(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def questions(self) -> int: ...
+    @property
+    def related(self) -> tuple[float, ...]: ...
+    @property
+    def unrelated(self) -> tuple[float, ...]: ...
+    @property
+    def balanced(self) -> float: ...
+    @property
+    def lost(self) -> float: ...
+    @property
+    def passed(self) -> float: ...
+    @property
+    def in_use(self) -> tuple[float, float]: ...
+    @property
+    def curve(self) -> Curve | None: ...
+
+
+@click.command("calibrate")
+@click.argument("collection")
+@click.option(
+    "--questions",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="JSON lines {question, document}: questions, and what answers them; without `document`: off-topic ones.",
+)
+@click.option("--most", type=click.IntRange(10, 10_000), default=100, show_default=True, help="Questions that are made without.")
+@click.option("--tenant", default="", metavar="T", help="Tenant whose documents are asked about.")
+@options.common
+def calibrate(collection: str, file: Path | None, most: int, tenant: str, app: Path, as_json: bool, debug: bool) -> int:
+    """Measure what similarities COLLECTION's embedding gives to what belongs together and what does not, on its own documents.
+
+    Prints the curve for `embedders.<name>.curve` in agent/agent.yml, with which `threshold` means what it does for every other
+    model. Without FILE a sentence of a passage asks for the rest of it, and what is off-topic are questions of daily life.
+    Nothing is changed.
+    """
+    report = Report(json=as_json)
+
+    async def work() -> int:
+        async with open_host(app) as host:
+            asked = None if file is None else host.kb.questions(_lines(file), str(file))
+            with progress(report, f"calibrating {collection}", str, MofNCompleteColumn()) as told:
+                found = await host.kb.calibrate(collection, asked, most=most, tenant=tenant, progress=told)
+        if report.json:
+            report.line(asdict(found))
+        _show(report, found)
+        if found.curve is None:
+            message = f"{found.provider}:{found.model} does not tell what belongs together from what does not on these documents"
+            report.failed(Failed(code="calibrate", message=message, hint="ask questions of your own with --questions"))
+            return FAILED
+        return 0
+
+    return execute(work, report, debug=debug)
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise UsageError(f"{str(file)!r} cannot be read: {exc}") from exc
+
+
+def _show(report: Report, found: Calibrated) -> None:
+    marks = ("1 %", "5 %", "50 %", "95 %", "99 %")
+    rows = [
+        (name, *(f"{cosine:.3f}" for cosine in cosines))
+        for name, cosines in (
+            ("a question and its passage", found.related),
+            ("an off-topic one and the nearest passage", found.unrelated),
+        )
+    ]
+    report.show(table((f"{found.questions} questions: cosine of", *marks), rows, numbers=marks))
+    kept = f"A cosine of {found.balanced:.3f} loses {found.lost:.0%} of the first and lets {found.passed:.0%} of the second pass"
+    report.show(f"{kept}.\nThe curve in use gives it {found.in_use[0]:.2f}, and the middle of the first {found.in_use[1]:.2f}.")
+    if found.curve is None:
+        return
+    values = f"{{middle: {found.curve.middle:g}, scale: {found.curve.scale:g}}}"
+    if found.provider in ("builtin", "hash"):
+        report.show(f"With this curve they are 0.27 and 0.87: {values}. That of {found.provider!r} cannot be set.")
+    else:
+        report.show("With this one, in agent/agent.yml, they are 0.27 and 0.87:")
+        report.show(f"\nembedders:\n  {found.provider}:\n    curve: {values}")

@@ -1,0 +1,115 @@
+"""`groundhook kb calibrate`: what an embedding's cosines are worth on a collection's own documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Groundhook
+from tests.loopback.embeddings import openai_answer
+from tests.loopback.server import Loopback, Reads, serving
+
+THINGS = ("pear", "quince", "medlar", "plum", "cherry", "walnut", "almond", "fig", "olive", "mulberry", "apricot", "peach")
+SERVICE = {"provider": "service", "model": "text-embedding-3-small", "dimensions": 512}
+
+
+@pytest.fixture
+def service() -> Iterator[Loopback]:
+    with serving() as server:
+        server.on("/v1/embeddings", Reads(openai_answer))
+        yield server
+
+
+@pytest.fixture
+def orchard(shop: Path, service: Loopback) -> Path:
+    """The shop with an orchard's documents."""
+    configure(shop, service)
+    (shop / "docs").mkdir()
+    for thing in THINGS:
+        text = (
+            f"# The {thing} tree\n\nA {thing} tree wants a deep soil and a warm wall to grow against. "
+            f"The gardener prunes every {thing} tree in late winter, before the buds of the tree open. "
+            f"In autumn the {thing} harvest is brought to the barn, and the {thing} wood is kept for the carver.\n"
+        )
+        (shop / f"docs/{thing}.md").write_text(text, encoding="utf-8")
+    return shop
+
+
+def configure(shop: Path, service: Loopback, **curve: float) -> None:
+    embedder = {"type": "openai", "host": service.url + "/v1", "key": "k", **({"curve": curve} if curve else {})}
+    agent = {"connector": "cites", "kb_storage": {"idle_s": 3}, "embedders": {"service": embedder}}
+    (shop / "agent/agent.yml").write_text(json.dumps(agent), encoding="utf-8")
+
+
+def declare(shop: Path, **embedding: object) -> None:
+    (shop / "kb").mkdir(exist_ok=True)
+    (shop / "kb/notes.kb.yao").write_text(json.dumps({"name": "Notes", "embedding": embedding}), encoding="utf-8")
+
+
+@pytest.mark.parametrize("embedding", [{"provider": "builtin"}, {"provider": "hash"}, SERVICE], ids=lambda one: one["provider"])
+def test_what_belongs_together_lies_above_what_does_not(
+    groundhook: Groundhook, orchard: Path, embedding: dict[str, object]
+) -> None:
+    declare(orchard, **embedding)
+    assert groundhook("kb", "add", "notes", "docs").code == 0
+    ran = groundhook("kb", "calibrate", "notes", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    [found] = ran.lines
+    assert (found["collection"], found["provider"], found["made"]) == ("notes", embedding["provider"], True)
+    assert found["questions"] == 12
+    assert found["unrelated"][2] < found["balanced"] < found["related"][2]
+    assert found["unrelated"][2] < found["curve"]["middle"] < found["related"][2]
+
+
+def test_the_curve_that_is_told_makes_similarities_mean_what_they_should(
+    groundhook: Groundhook, orchard: Path, service: Loopback
+) -> None:
+    declare(orchard, **SERVICE)
+    groundhook("kb", "add", "notes", "docs")
+    [found] = groundhook("kb", "calibrate", "notes", "--json").lines
+    told = groundhook("kb", "calibrate", "notes")
+    curve = found["curve"]
+    assert f"embedders:\n  service:\n    curve: {{middle: {curve['middle']:g}, scale: {curve['scale']:g}}}" in told.out
+    configure(orchard, service, **curve)
+    [again] = groundhook("kb", "calibrate", "notes", "--json").lines
+    assert again["in_use"] == pytest.approx([0.27, 0.87], abs=0.02)
+    assert found["in_use"] != again["in_use"]
+
+
+def test_questions_of_ones_own_are_measured(groundhook: Groundhook, orchard: Path) -> None:
+    declare(orchard, provider="hash")
+    groundhook("kb", "add", "notes", "docs")
+    asked = [{"question": f"When is the {thing} tree pruned?", "document": f"{thing}.md"} for thing in THINGS]
+    strange = [{"question": "Who won the regatta?"}]
+    (orchard / "asked.jsonl").write_text("\n".join(map(json.dumps, [*asked, *strange])), encoding="utf-8")
+    [found] = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl", "--json").lines
+    assert (found["questions"], found["made"]) == (12, False)
+    assert found["unrelated"][0] == found["unrelated"][-1]  # of one question
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"question": "When?", "document": "pare.md"}', "no document 'pare.md' (did you mean 'pear.md'"),
+        ('{"question": 7}', "asked.jsonl:1 is no question with the document that answers it"),
+        ("[]", "asked.jsonl:1 is no question"),
+        ('{"question": "When?", "document": "pear.md"}', "1 question can be asked of collection 'notes', and 10 are needed"),
+    ],
+)
+def test_questions_that_cannot_be_used_are_said(groundhook: Groundhook, orchard: Path, line: str, said: str) -> None:
+    declare(orchard, provider="hash")
+    groundhook("kb", "add", "notes", "docs")
+    (orchard / "asked.jsonl").write_text(line, encoding="utf-8")
+    ran = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl")
+    assert ran.code == 1
+    assert said in ran.err
+
+
+def test_an_empty_collection_has_nothing_to_measure(groundhook: Groundhook, orchard: Path) -> None:
+    declare(orchard, provider="hash")
+    ran = groundhook("kb", "calibrate", "notes")
+    assert ran.code == 1
+    assert "0 questions can be asked of collection 'notes', and 10 are needed (add documents" in ran.err
