@@ -186,8 +186,12 @@ class ServerStore:
         known = await self._collections.look(collection)
         if known is None:
             return
-        for document, (url, source) in places.items():
-            await self._set(known.name, placed(url, source), of_record(record_id(tenant, document)))
+        moves = [
+            models.SetPayload(payload=placed(url, source), filter=of_record(record_id(tenant, document)))
+            for document, (url, source) in places.items()
+        ]
+        for start in range(0, len(moves), _PAGE):
+            await self._batch(known.name, [models.SetPayloadOperation(set_payload=one) for one in moves[start : start + _PAGE]])
 
     async def remove(self, collection: str, tenant: str | None, documents: Sequence[str] | None, /) -> list[str]:
         known = await self._collections.look(collection)
@@ -274,8 +278,8 @@ class ServerStore:
             return None
         return {(stored.tenant, stored.document, stored.fingerprint) async for stored in self._stored(known, of_records(None))}
 
-    async def _set(self, name: str, payload: dict[str, Any], of: models.Filter) -> None:
-        await self._link.write(lambda client: client.set_payload(name, payload, of))
+    async def _batch(self, name: str, operations: Sequence[models.UpdateOperation]) -> None:
+        await self._link.write(lambda client: client.batch_update_points(name, list(operations)))
 
     async def _delete(self, name: str, selector: Any) -> None:
         await self._link.write(lambda client: client.delete(name, selector))

@@ -188,6 +188,10 @@ async def test_many_documents_take_few_requests(server: Qdrant) -> None:
             assert len(server.asked) - before < 15
         assert outcomes == ["replaced"] * 80
         before = len(server.asked)
+        await store.relocate("docs", "", {one.document: (f"file:///new/{one.document}", "/new") for one in many})
+        assert len(server.asked) - before < 5
+        assert len([one async for one in store.come_from("docs", None, "/new")]) == 80
+        before = len(server.asked)
         await store.remove("docs", None, [one.document for one in many[:60]])
         assert len(server.asked) - before < 10
         assert len((await store.usage("docs", None)).documents) == 20

@@ -189,6 +189,8 @@ class Qdrant(Loopback):
             case "POST", "payload":
                 operation = engine.UpdateOperation.set_payload_by_filter(made_filter(body["filter"]), body["payload"])
                 return self._update(shard, operation)
+            case "POST", "batch":
+                return [self._points(shard, "POST", "payload", one["set_payload"]) for one in body["operations"]]
             case "POST", "":
                 records = shard.retrieve(body["ids"], body.get("with_payload", True), body.get("with_vector", False))
                 return [_record(record) for record in records]

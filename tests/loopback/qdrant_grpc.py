@@ -192,6 +192,14 @@ def _set(request: Any) -> Rest:
     return "POST", _under(request, "/points/payload?wait=true"), {"payload": grpc_to_payload(request.payload), **selected}
 
 
+def _updates(request: Any) -> Rest:
+    operations = []
+    for one in request.operations:
+        selected = _dumped(GrpcToRest.convert_points_selector(one.set_payload.points_selector))
+        operations.append({"set_payload": {"payload": grpc_to_payload(one.set_payload.payload), **selected}})
+    return "POST", _under(request, "/points/batch?wait=true"), {"operations": operations}
+
+
 def _get(request: Any) -> Rest:
     return (
         "POST",
@@ -263,6 +271,10 @@ _CALLS: dict[str, tuple[Callable[[Any], Rest], Callable[[Any], Any]]] = {
     "Points/DeleteFieldIndex": (lambda request: ("DELETE", _under(request, f"/index/{request.field_name}"), None), _done),
     "Points/Upsert": (_upsert, _done),
     "Points/SetPayload": (_set, _done),
+    "Points/UpdateBatch": (
+        _updates,
+        lambda result: grpc.UpdateBatchResponse(result=[_done(one).result for one in result]),
+    ),
     "Points/Get": (_get, lambda result: grpc.GetResponse(result=[_record(one) for one in result])),
     "Points/Scroll": (_scroll, _scrolled),
     "Points/QueryBatch": (_batch, _answers),
