@@ -142,11 +142,10 @@ def _body(lines: Sequence[Line]) -> tuple[float, bool]:
 def _parts(rows: Sequence[Row], body: tuple[float, bool]) -> Iterator[_Part]:
     """The headings, tables and paragraphs of a page."""
     headings = [_is_heading(row, body, rows[at + 1] if at + 1 < len(rows) else None) for at, row in enumerate(rows)]
-    tables = [table_at(rows, at) for at in range(len(rows))]
     usual = _usual(rows)
     at = 0
     while at < len(rows):
-        table, taken = tables[at]
+        table, taken = table_at(rows, at)
         if taken:
             yield _Part("table", table)
             at += taken
@@ -154,7 +153,9 @@ def _parts(rows: Sequence[Row], body: tuple[float, bool]) -> Iterator[_Part]:
         first, heading = at, headings[at]
         room = HEADING_ROOM if heading else ROOM * usual
         at += 1
-        while at < len(rows) and not tables[at][1] and headings[at] == heading and not _apart(rows[at - 1], rows[at], room):
+        while (
+            at < len(rows) and headings[at] == heading and not _apart(rows[at - 1], rows[at], room) and not table_at(rows, at)[1]
+        ):
             if heading and rows[at].style != rows[first].style:
                 break
             at += 1
