@@ -62,7 +62,7 @@ class Shard:
                     memory=engine.Memory.Cold if made.on_disk else None,
                 )
             },
-            sparse_vectors={WORDS: engine.EdgeSparseVectorParams(modifier=engine.Modifier.Idf)},
+            sparse_vectors={WORDS: engine.EdgeSparseVectorParams(_SCANNED, modifier=engine.Modifier.Idf)},
             # With more, every query is handed to other threads and back, which takes longer than most queries.
             max_search_threads=1,
         )
@@ -274,6 +274,9 @@ _INDEXES: Mapping[str, Callable[[], Any]] = {
     "datetime": engine.DatetimeIndexParams,
 }
 _PAGE = 64  # points copied at a time
+# Where a filter lets so few passages pass their words are compared one by one, 50 ns each; elsewhere the lists of the question's
+# words are gone through, whoever is in them: of 300,000 passages 1.8 ms, against 0.3 ms for 6,000 that a filter lets pass.
+_SCANNED = 20_000
 _MOST_VALUES = 100_000  # of one facet
 
 
