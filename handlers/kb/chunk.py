@@ -3,8 +3,9 @@
 A chunk is a range of the document's text within one section. Paragraphs, lists, tables and code stay whole where they fit;
 what does not fit is cut at lines, then sentences, then words, then anywhere. A chunk that goes on where the one before it
 stopped begins with the end of that one (`overlap`); the rest of a table that was cut begins with its header.
-Headings without text of their own go with what follows them. No chunk goes beyond what `by` names: a heading's section, a
-paragraph (or list, table, piece of code), a page; with `size`, only the document's end.
+Headings without text of their own go with what follows them. No chunk goes beyond what `by` names: a heading's section, and in
+it a page where there are pages, so that a citation can name its page; a paragraph (or list, table, piece of code); a page; with
+`size`, only the document's end.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _LINES, _WORDS = _ends(r"[^\n]*\n+|[^\n]+"), _ends(r"\s*\S+\s*")
 @dataclass(frozen=True)
 class Chunk:
     """Characters `start` to `end` of the document; `content` is that text, after the table's header where it goes on with
-    a table. `headings` leads from the outermost to the innermost; `page` is where the chunk begins. `gap` are the blanks before
+    a table. `headings` leads from the outermost to the innermost; `page` is where its text begins. `gap` are the blanks before
     it in the document, which no chunk has."""
 
     start: int
@@ -83,8 +84,21 @@ def chunks(document: Document, *, size: int, overlap: int, count: Count, by: By 
     Exact when a text has no more tokens than its parts together, which holds for tokenizers that keep words apart."""
     cutter = _Cutter(document.text, size, min(overlap, size // 2), count)
     sections = list(_sections(document))
-    stretches = sections if by in ("heading", "paragraph") else _joined(sections, pages=by == "page")
+    stretches = _by_page(sections) if by in ("heading", "paragraph") else _joined(sections, pages=by == "page")
     return [chunk for stretch in stretches for chunk in cutter.stretch(stretch, alone=by == "paragraph")]
+
+
+def _by_page(sections: Sequence[_Stretch]) -> Iterator[_Stretch]:
+    """Each section as one stretch for each of its pages; a heading at the foot of a page goes with the next one."""
+    for section in sections:
+        runs: list[list[Block]] = []
+        for block in section.blocks:
+            turned = runs and block.page != runs[-1][-1].page and any(other.kind != "heading" for other in runs[-1])
+            if not runs or turned:
+                runs.append([])
+            runs[-1].append(block)
+        ends = [*(run[0].start for run in runs[1:]), section.end]
+        yield from (_Stretch(tuple(run), end, section.headings) for run, end in zip(runs, ends, strict=True))
 
 
 def _joined(sections: Sequence[_Stretch], *, pages: bool) -> Iterator[_Stretch]:
@@ -203,7 +217,8 @@ class _Cutter:
         while before and self._text[before - 1].isspace():
             before -= 1
         content, headings = held[0].header + text.strip(), stretch.headings_at(start)
-        return Chunk(start, start + len(text.strip()), content, headings, held[0].page, self._text[before:start])
+        page = next((piece.page for piece in held if piece.kind != "heading"), held[0].page)
+        return Chunk(start, start + len(text.strip()), content, headings, page, self._text[before:start])
 
 
 def _tokens(held: Sequence[_Piece]) -> int:

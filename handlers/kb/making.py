@@ -30,7 +30,7 @@ from host.types.specs import CollectionSpec
 Made = TypeVar("Made")
 
 _FORMAT = b"3"  # raised when reading or cutting changes, so that documents are made anew
-_READ_BY = {".pdf": ".pdf 3"}  # the same for one kind of file: what its reader is
+_READ_BY = {".pdf": ".pdf 4"}  # the same for one kind of file: what its reader is
 _TOGETHER = 16  # texts embedded between two words to whoever watches
 _AT_LEAST = 32  # chunks embedded before documents are stored: ten seconds of the bundled model
 _SHOWN = ("title", "url")  # what front matter may say beside declared fields

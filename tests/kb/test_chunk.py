@@ -132,6 +132,32 @@ def test_no_chunk_goes_beyond_what_it_is_cut_by() -> None:
     assert small[1][0].endswith("Three.")
 
 
+def test_a_section_that_goes_on_is_cut_at_the_page_and_a_heading_at_its_foot_goes_with_the_next() -> None:
+    text = "# Leave\n\nThirty days.\n\nIn parts.\n\n# Illness\n\nCall us."
+    blocks = [
+        ("heading", 0, 7, 1),
+        ("paragraph", 9, 21, 1),
+        ("paragraph", 23, 32, 2),
+        ("heading", 34, 43, 2),
+        ("paragraph", 45, 53, 3),
+    ]
+    names = {0: "Leave", 34: "Illness"}
+    document = Document(
+        "A",
+        text,
+        tuple(
+            Block(kind, start, end, level=int(kind == "heading"), name=names.get(start, ""), page=page)  # type: ignore[arg-type]
+            for kind, start, end, page in blocks
+        ),
+    )
+    cut = chunks(document, size=100, overlap=10, count=estimated_tokens)
+    assert [(chunk.content, chunk.headings, chunk.page) for chunk in cut] == [
+        ("# Leave\n\nThirty days.", ("Leave",), 1),
+        ("In parts.", ("Leave",), 2),
+        ("# Illness\n\nCall us.", ("Illness",), 3),
+    ]
+
+
 def test_cut_by_page_a_chunk_is_of_one_page() -> None:
     text = "One.\n\nTwo.\n\nThree.\n"
     pages = [(0, 4, 1), (6, 10, 1), (12, 18, 2)]
