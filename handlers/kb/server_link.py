@@ -24,7 +24,7 @@ import anyio.lowlevel
 import grpc
 import httpx
 from qdrant_client import AsyncQdrantClient
-from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from host.config.schema import QdrantSettings
@@ -59,11 +59,13 @@ _GRPC_AS_HTTP = {
 
 
 class Refused(StorageError):
-    """The server said no. `status` as in HTTP; 404: there is no such collection, 409: there is one already."""
+    """The server said no. `status` as in HTTP; 404: there is no such collection, 409: there is one already. `after_s`: seconds
+    that it wants to be left alone for."""
 
-    def __init__(self, status: int, message: str, hint: str = "") -> None:
+    def __init__(self, status: int, message: str, hint: str = "", *, after_s: float = 0.0) -> None:
         super().__init__(message, hint=hint)
         self.status = status
+        self.after_s = after_s
 
 
 class Unreachable(StorageError):
@@ -86,12 +88,17 @@ class ServerLink:
     async def read(self, call: Call[Answer]) -> Answer:
         pause = _PAUSE_S
         for left in range(self._settings.retries, -1, -1):
+            asked_for = 0.0
             try:
                 return await self._once(call)
-            except StorageError as exc:
-                if not left or not (isinstance(exc, Unreachable) or (isinstance(exc, Refused) and exc.status in _AGAIN)):
+            except Unreachable:
+                if not left:
                     raise
-            await anyio.sleep(pause)
+            except Refused as exc:
+                asked_for = exc.after_s
+                if not left or exc.status not in _AGAIN or asked_for > self._settings.timeout_s:
+                    raise
+            await anyio.sleep(max(pause, asked_for))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
         raise AssertionError("the last try raises or returns")
 
@@ -167,6 +174,8 @@ class ServerLink:
         except UnexpectedResponse as exc:
             raise self._refused(exc.status_code or 0, _said(exc)) from exc
         except ResourceExhaustedResponse as exc:
+            raise self._refused(429, exc.message, after_s=exc.retry_after_s) from exc
+        except QdrantException as exc:  # a 429 whose Retry-After is a date
             raise self._refused(429, str(exc)) from exc
         except grpc.RpcError as exc:
             raise self._failed(exc) from exc
@@ -175,7 +184,7 @@ class ServerLink:
         except (httpx.HTTPError, OSError, json.JSONDecodeError) as exc:
             raise self._unreachable(exc) from exc
 
-    def _refused(self, status: int, said: str) -> StorageError:
+    def _refused(self, status: int, said: str, *, after_s: float = 0.0) -> StorageError:
         place = f"the Qdrant server {self.url!r}"
         if status in (401, 403):
             return Refused(status, f"{place} refused the key ({status})", hint="see qdrant.api_key in agent/agent.yml")
@@ -183,7 +192,7 @@ class ServerLink:
             status = 409  # older servers call it 400
         if status == 503:
             return Refused(status, f"{place} is not ready ({status}: {said})")
-        return Refused(status, f"{place} answered {status}: {said}")
+        return Refused(status, f"{place} answered {status}: {said}", after_s=after_s)
 
     def _failed(self, exc: Any) -> StorageError:
         """What a gRPC error says."""

@@ -29,6 +29,8 @@ from tests.loopback.server import Cut, Hang, Html, Json, Trickle
 
 MADE = Made(provider="test", model="test", dimensions=2, language="english")
 BUSY = Json({"status": {"error": "too many requests"}, "time": 0.0}, 429)
+STARTING = Json({"status": {"error": "starting"}}, 503)
+LATER = Json({"status": {"error": "too many requests"}}, 429, Retry_After="Wed, 25 Nov 2026 10:00:00 GMT")
 BROKEN = Json({"status": {"error": "Service internal error: disk is full"}, "time": 0.0}, 500)
 SEARCH = "/points/query/batch"
 
@@ -131,12 +133,35 @@ async def test_a_server_that_is_not_there_is_said_so(grpc: bool) -> None:
             await ask(store)
 
 
-@pytest.mark.parametrize("answers", [[BUSY], [BUSY, BUSY], [Cut()], [Json({"status": {"error": "starting"}}, 503), Cut()]])
+@pytest.mark.parametrize(
+    "answers", [[BUSY], [LATER], [BUSY, BUSY], [Cut()], [Json({"status": {"error": "starting"}}, 503), Cut()]]
+)
 async def test_reads_are_tried_again(server: Qdrant, answers: list[Answered]) -> None:
     async with at(server, retries=2) as store:
         await store.put("docs", MADE, document())
         server.fails(SEARCH, *answers)
         assert [hit.content for hit in (await ask(store)).hits] == ["ripe pears"]
+
+
+async def test_a_server_that_wants_to_be_left_alone_is_asked_again_after_that(server: Qdrant) -> None:
+    async with at(server, retries=1) as store:
+        await store.put("docs", MADE, document())
+        server.fails(SEARCH, left_alone("1"))
+        began = anyio.current_time()
+        assert [hit.content for hit in (await ask(store)).hits] == ["ripe pears"]
+        assert anyio.current_time() - began >= 1
+
+
+async def test_a_server_that_wants_to_be_left_alone_for_long_is_not_waited_for(server: Qdrant) -> None:
+    async with at(server, retries=1) as store:
+        await store.put("docs", MADE, document())
+        server.fails(SEARCH, left_alone("60"))
+        with anyio.fail_after(10), pytest.raises(StorageError, match="429"):
+            await ask(store)
+
+
+def left_alone(seconds: str) -> Answered:
+    return Json({"status": {"error": "too many requests"}, "time": 0.0}, 429, Retry_After=seconds)
 
 
 @pytest.mark.parametrize(("answer", "said"), [(BUSY, "429"), (Cut(), "cannot be reached")])

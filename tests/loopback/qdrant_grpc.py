@@ -79,7 +79,7 @@ class _Door(rpc.GenericRpcHandler):  # type: ignore[misc]
             context.abort(rpc.StatusCode.UNKNOWN, "Stream removed")
         said = json.loads(answer.body)
         if answer.status != 200:
-            more = [(name.replace("_", "-"), value) for name, value in answer.headers.items()]
+            more = [(name.replace("_", "-").lower(), value) for name, value in answer.headers.items()]
             context.set_trailing_metadata(more)
             context.abort(_CODES[answer.status], said["status"]["error"])
         return said["result"]
