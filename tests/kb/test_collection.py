@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,6 +96,32 @@ def test_stopped_after_the_commit_the_new_version_is_there_and_the_old_one_is_re
     manifest = Manifest(folder / "manifest.sqlite")
     assert manifest.hidden == set()
     manifest.close()
+
+
+def test_what_was_put_is_on_the_disk_for_certain_once_nothing_more_is_put(folder: Path) -> None:
+    collection = opened(folder)
+    list(collection.put(document("new", 5)))
+    [generation] = collection._manifest.generations
+    collection.written_at = time.monotonic()
+    collection.settle()
+    assert collection._manifest.synced < generation
+    collection.written_at -= 1  # a second ago
+    collection.settle()
+    assert collection._manifest.synced == generation
+    collection.close()
+
+
+def test_a_document_whose_passages_were_lost_when_the_power_failed_counts_as_not_there(folder: Path, tmp_path: Path) -> None:
+    collection = opened(folder)
+    list(collection.put(document("new", 5)))
+    collection._shard.delete_generations(sorted(collection._manifest.generations))
+    shutil.copytree(folder, tmp_path / "left")
+    collection.close()
+    left = opened(tmp_path / "left")
+    assert left.stored(None) == []
+    list(left.put(document("new", 5)))
+    assert seen(left) == {"new": 5}
+    left.close()
 
 
 def test_a_question_in_another_script_is_answered_by_meaning_alone_unless_much_of_it_matches(folder: Path) -> None:
