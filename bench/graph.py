@@ -82,7 +82,11 @@ def _file(folder: Path, document: str) -> str:
     return f"{folder.name}/{re.sub(r'[^A-Za-z0-9_-]', '_', document)}.md"
 
 
-async def ask_items(kb: KnowledgeBase, text: str, collection: str, *, graph: bool = False) -> tuple[Item, ...]:
+async def ask_items(
+    kb: KnowledgeBase, text: str, collection: str, *, graph: bool = False, threshold: float | None = 0.0
+) -> tuple[Item, ...]:
+    """What is found; `threshold`: None is the default of every app."""
+
     async def unheard(code: str, message: str) -> None:
         raise AssertionError(message)
 
@@ -94,7 +98,7 @@ async def ask_items(kb: KnowledgeBase, text: str, collection: str, *, graph: boo
         now=lambda: datetime.now(UTC),
         warn=unheard,
     )
-    request = SearchRequest(type="kb", query=text, collections=(collection,), threshold=0.0, limit=max(CUTS), graph=graph)
+    request = SearchRequest(type="kb", query=text, collections=(collection,), threshold=threshold, limit=max(CUTS), graph=graph)
     return (await kb.search(request, scope)).items
 
 
@@ -118,13 +122,13 @@ def interval(differences: Sequence[float]) -> list[float]:
     return [round(value, 3) for value in (statistics.fmean(differences), means[DRAWS // 40], means[-DRAWS // 40 - 1])]
 
 
-async def compare(kb: KnowledgeBase, name: str, asked: Sequence[Question], grade: int) -> None:
+async def compare(kb: KnowledgeBase, name: str, asked: Sequence[Question], grade: int, threshold: float | None = 0.0) -> None:
     """One line for the documents of a grade: what is found of them without and with the graph."""
     rows = []
     for question in asked:
         wanted = [document for document, value in question.wanted.items() if value == grade]
         if wanted:
-            rows.append((wanted, *await both(kb, question.text, "bench", lambda item: item.document_id)))
+            rows.append((wanted, *await both(kb, question.text, "bench", lambda item: item.document_id, threshold)))
     tell(name, rows)
 
 
@@ -142,13 +146,15 @@ async def compare_sections(kb: KnowledgeBase) -> None:
 Found = tuple[list[str], float]  # best first, and the milliseconds that it took
 
 
-async def both(kb: KnowledgeBase, text: str, collection: str, name: Callable[[Item], str]) -> tuple[Found, Found]:
+async def both(
+    kb: KnowledgeBase, text: str, collection: str, name: Callable[[Item], str], threshold: float | None = 0.0
+) -> tuple[Found, Found]:
     """What is found without and with the graph."""
     await ask_items(kb, text, collection, graph=True)  # the vector of the question is in the cache from here on
     answers = []
     for graph in (False, True):
         began = time.perf_counter()
-        items = await ask_items(kb, text, collection, graph=graph)
+        items = await ask_items(kb, text, collection, graph=graph, threshold=threshold)
         took = (time.perf_counter() - began) * 1000
         answers.append((list(dict.fromkeys(map(name, items))), took))
     return answers[0], answers[1]
@@ -208,6 +214,7 @@ async def main(multi: Path, single: Path, most: int, state: Path, extractor: str
         for label, part in (("", asked), (", the first 20", asked[:20]), (", the others", asked[20:])):
             if part:
                 await compare(kb, f"{multi.name}: reached through another{label}", part, 2)
+        await compare(kb, f"{multi.name}: reached through another, default threshold", asked, 2, None)
         await compare(kb, f"{single.name}: one document", questions(single, most), 1)
         pages = [HERE.parent / name for name in DOCUMENTS]
         await kb.add("pages", [file for page in pages for file in (sorted(page.glob("*.md")) if page.is_dir() else [page])])
