@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import Stemmer
@@ -181,6 +181,11 @@ def _kind(token: str) -> int:
 def is_code(index: int) -> bool:
     """Whether an index is that of an exact code: letters with digits, or parts that a sign joins."""
     return index & _KIND == _CODE
+
+
+def is_run(index: Any) -> Any:
+    """Whether an index, or each of an array of them, is that of a run of letters beside a word."""
+    return index & _KIND == _RUN
 
 
 @lru_cache(maxsize=8)

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from handlers.kb import fusion, points
-from handlers.kb.analyse import Analyser
+from handlers.kb.analyse import Analyser, Sparse
 from handlers.kb.copying import Copy
 from handlers.kb.edge import ORDINALS, NewPoint, Shard
-from handlers.kb.folder import Contents, Folder
+from handlers.kb.folder import Contents, Folder, size
 from handlers.kb.language import words_can_match
 from handlers.kb.manifest import Entered, Manifest
 from handlers.kb.store import (
@@ -65,6 +65,7 @@ class Collection:
         self._unsynced, self._synced_at = 0, self.written_at  # points since the last `sync`
         self._agreed: Mapping[str, Any] = {}
         self._question = Analyser(contents.made.language)
+        self._portraits: Any = None  # company.Portraits, from the first search on
 
     @classmethod
     def open(cls, path: Path, id: str) -> Collection | None:
@@ -149,7 +150,7 @@ class Collection:
         self._unsynced += 1
         self.sync()
         source = self._folder.path / self._contents.shard
-        needed, free = _size(source), shutil.disk_usage(source).free
+        needed, free = size(source), shutil.disk_usage(source).free
         if free < 3 * needed:
             raise StorageError(f"it needs {3 * needed >> 20} MB of disk, and {free >> 20} MB are free")
         path = self._folder.path / self._folder.free_name("shard")
@@ -233,16 +234,19 @@ class Collection:
         weight = fusion.weight_of_words(words, self._shard.tokens(fusion.best(ranked.words))) if ranked.words else 0.0
         fits = bool(weight) or words_can_match(question.text, self._manifest.scripts)
         fused = fusion.fuse(ranked.dense, ranked.words, limit=pool, weight=weight)
-        first, least = question.limit, question.least_cosine
+        # Passages are judged by all of their company, near enough or not.
+        first, least = (pool, -1.0) if weight else (question.limit, question.least_cosine)
         cosines = fused.listed(first, least)
         worth = fused.added_up(cosines)
         measured = self._shard.cosines(vector, fused.contenders(worth, first, least))
         cosines |= measured
-        enough = [id for id in fusion.ordered(worth | fused.added_up(measured)) if cosines[id] >= least]
+        worth |= fused.added_up(measured)
+        order = self._in_company(worth, words, weight) if weight else fusion.ordered(worth)
+        enough = [id for id in order if cosines[id] >= question.least_cosine]
         return Answer(
-            hits=self._hits({id: cosines[id] for id in enough[:first]}, vectors=question.vectors),
+            hits=self._hits({id: cosines[id] for id in enough[: question.limit]}, vectors=question.vectors),
             candidates=len(ranked.dense) + len(measured),
-            below=sum(cosine < least for cosine in (*ranked.dense.values(), *measured.values())),
+            below=sum(cosine < question.least_cosine for cosine in (*ranked.dense.values(), *measured.values())),
             lexical="used" if weight else "no match" if fits else "other script",
             language=self.made.language,
         )
@@ -274,7 +278,7 @@ class Collection:
         return points.incoming(self._manifest.document(generation), kept, self.made.fields)
 
     def usage(self, tenant: str | None) -> Usage:
-        return Usage(documents=tuple(self._manifest.stored(tenant)), disk_bytes=_size(self._folder.path), made=self.made)
+        return Usage(documents=tuple(self._manifest.stored(tenant)), disk_bytes=size(self._folder.path), made=self.made)
 
     def stored(
         self,
@@ -311,6 +315,14 @@ class Collection:
                 payload={"generation": generation, **points.payload(document, ordinal)},
             )
 
+    def _in_company(self, worth: Mapping[int, float], question: Sparse, weight: float) -> list[int]:
+        from handlers.kb import company  # numpy takes 100 ms, which adding need not wait for
+
+        self._portraits = self._portraits or company.Portraits()
+        first = company.foremost(worth)
+        portraits = self._portraits.of(first, self._shard.both(self._portraits.missing(first)))
+        return company.judged(worth, portraits, question, weight)
+
     def _hits(self, cosines: Mapping[int, float], *, vectors: bool = False) -> tuple[Hit, ...]:
         """The passages of these points, in this order."""
         payloads = self._shard.payloads(list(cosines))
@@ -335,13 +347,3 @@ class Collection:
 
 def _held(collection: Collection) -> set[tuple[str, str, str]]:
     return {(stored.tenant, stored.document, stored.fingerprint) for stored in collection.stored(None)}
-
-
-def _size(folder: Path) -> int:
-    """Bytes on disk; files that come and go meanwhile are left out."""
-    total = 0
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            if path.is_file():
-                total += path.stat().st_blocks * 512
-    return total

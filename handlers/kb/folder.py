@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from urllib.parse import quote
@@ -84,3 +85,13 @@ class Folder:
 def folder_of(root: Path, collection: str) -> Folder:
     """`made.json` and dots have no meaning in a quoted id, so a collection is always one folder of its own."""
     return Folder(root / ("c-" + quote(collection, safe=" ")))
+
+
+def size(folder: Path) -> int:
+    """Bytes on disk; files that come and go meanwhile are left out."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            if path.is_file():
+                total += path.stat().st_blocks * 512
+    return total

@@ -1,4 +1,5 @@
-"""Searching a collection on a Qdrant server: two requests as a rule, one for both rankings, one for what was found.
+"""Searching a collection on a Qdrant server: two requests as a rule, one for both rankings, one for what was found; and one for
+the vectors of those passages among the foremost that were not met in a search before.
 
 A document that is replaced meanwhile is seen whole or not at all: every candidate's version is compared with the one that its
 document's record names, and where they differ the search is made again without the version that does not count.
@@ -13,8 +14,8 @@ from typing import Any
 
 from qdrant_client import models
 
-from handlers.kb import fusion, points
-from handlers.kb.analyse import Analyser
+from handlers.kb import company, fusion, points
+from handlers.kb.analyse import Analyser, Sparse
 from handlers.kb.language import words_can_match
 from handlers.kb.server_filter import of_passages, of_tenant
 from handlers.kb.server_layout import MADE_ID, PLACE, Place, kept_of, made_of, place
@@ -32,6 +33,7 @@ class Known:
     chunks: int = 0
     scripts: Counter[str] = field(default_factory=Counter)
     until: float = 0.0  # when to look again, on the loop's clock
+    portraits: company.Portraits = field(default_factory=company.Portraits)
 
     def count(self, record: Mapping[str, Any]) -> None:
         """A document's share in how the text is."""
@@ -67,7 +69,10 @@ async def search(link: ServerLink, known: Known, question: Question, without: di
     dense, by_words, cosines = (
         {number[place]: score for place, score in leg.items()} for leg in (ranked.dense, ranked.words, ranked.cosines)
     )
-    order = fusion.ordered(fusion.fuse(dense, by_words, limit=pool, weight=ranked.weight).added_up(cosines))
+    worth = fusion.fuse(dense, by_words, limit=pool, weight=ranked.weight).added_up(cosines)
+    names = [numbered[id].point for id in company.foremost(worth)] if ranked.weight else []
+    stored = await _both(link, known, known.portraits.missing(names))
+    order = company.judged(worth, known.portraits.of(names, stored), words, ranked.weight)
     fits = bool(ranked.weight) or words_can_match(question.text, known.scripts)
     enough = [id for id in order if cosines[id] >= question.least_cosine]
     best = {numbered[id]: cosines[id] for id in enough[: question.limit]}
@@ -151,6 +156,18 @@ def _tokens(found: models.ScoredPoint) -> Sequence[int]:
 async def _payloads(link: ServerLink, known: Known, ids: set[str]) -> dict[str, Mapping[str, Any]]:
     records = await link.read(lambda client: client.retrieve(known.name, sorted(ids), with_payload=True))
     return {str(record.id): record.payload or {} for record in records}
+
+
+async def _both(link: ServerLink, known: Known, ids: list[str]) -> dict[str, tuple[list[float], Sparse]]:
+    """Both vectors of passages; of those that were removed meanwhile none."""
+    if not ids:
+        return {}
+    wanted = [points.DENSE, points.WORDS]
+    records = await link.read(lambda client: client.retrieve(known.name, ids, with_payload=False, with_vectors=wanted))
+    brought: dict[str, Any] = {str(record.id): record.vector for record in records}
+    return {
+        id: (both[points.DENSE], Sparse(both[points.WORDS].indices, both[points.WORDS].values)) for id, both in brought.items()
+    }
 
 
 async def _vectors(link: ServerLink, known: Known, ids: list[str]) -> dict[str, bytes]:

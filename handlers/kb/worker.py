@@ -318,6 +318,7 @@ def main(state: str, idle_s: str) -> int:
         return (os.read(told, 1) or bytes([FAILED]))[0]
     os.close(told)
     os.setsid()
+    os.putenv("OPENBLAS_NUM_THREADS", "1")  # numpy's threads would wait for each other in a spin; it reads this when it is loaded
     folder = Path(state) / "kb"
     with (folder / "worker.lock").open("ab") as lock:
         try:

@@ -141,6 +141,15 @@ async def test_words_lift_what_the_vector_alone_would_not_find_first(store: Vect
     assert contents(await ask(store, "number 7", limit=1)) == ["number 7"]
 
 
+async def test_of_two_passages_that_are_as_near_the_one_comes_first_that_the_best_are_near(store: VectorStore) -> None:
+    best, others = [0.3] * 20, [(-1) ** n * (3.0 + n) for n in range(40)]
+    passages = tuple(passage(n, f"pear {n}", near=near) for n, near in enumerate([-0.8, 0.8, *best, *others]))
+    await store.put("a", MADE, replace(document("one.md"), passages=passages))
+    for _ in range(2):  # also when their vectors are remembered
+        found = contents(await ask(store, "pear", limit=40))
+        assert found.index("pear 1") < found.index("pear 0")
+
+
 async def test_what_words_did_is_said(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "ripe pears", "green apples"))
     said = [(await ask(store, text)).lexical for text in ("pear", "梨", "zebra")]
