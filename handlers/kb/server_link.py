@@ -81,6 +81,7 @@ class ServerLink:
         self._clients: dict[bool, AsyncQdrantClient] = {}  # by whether it speaks gRPC
         self._choosing = anyio.Lock()
         self._grpc = False  # whether it is spoken
+        self._spoke_grpc = False  # whether it ever was
         self._ask_again = 0.0  # when to ask for gRPC, on the monotonic clock
         self._without_grpc = ""  # why it is not spoken although it is preferred
         self._warned = False
@@ -117,14 +118,16 @@ class ServerLink:
 
     async def _once(self, call: Call[Answer]) -> Answer:
         await self._choose()
-        client = self._client(grpc=self._grpc)
+        by_grpc = self._grpc
+        client = self._client(grpc=by_grpc)
         try:
             with self._speaking():
                 # The client's own timeout is for one read of the connection; this one is for the whole answer.
                 with anyio.fail_after(self._settings.timeout_s):
                     answer = await _asked(client, call)
         except Unreachable:
-            self._grpc, self._ask_again = False, 0.0  # the next one asks whether it is still there
+            if by_grpc:
+                self._grpc, self._ask_again = False, 0.0  # the next one asks whether it is still there
             raise
         if self._without_grpc and not self._warned:
             self._warned = True
@@ -138,12 +141,12 @@ class ServerLink:
         async with self._choosing:
             if self._grpc or time.monotonic() < self._ask_again:
                 return
-            spoken_before = True in self._clients
             self._without_grpc = await self._probed()
             self._grpc = not self._without_grpc
             self._ask_again = time.monotonic() + _PROBED_S
-            if not self._grpc and not spoken_before:
-                await self._clients.pop(True).close()  # it would go on knocking
+            self._spoke_grpc |= self._grpc
+            if not self._spoke_grpc:
+                await self._clients.pop(True).close()  # it would go on knocking; nobody else has it yet
 
     async def _probed(self) -> str:
         """Why Qdrant does not answer on its gRPC port; empty when it does."""
