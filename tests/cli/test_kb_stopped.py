@@ -57,9 +57,9 @@ def stopped(request: pytest.FixtureRequest, shop: Path, service: Loopback) -> St
         service.on(PATH, *[Reads(openai_answer)] * answers, Reads(hang))
         command = [str(COMMAND), "kb", "add", "notes", "docs"]
         with subprocess.Popen(command, cwd=shop, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as child:
-            assert reached.wait(20)
+            assert reached.wait(60)
             child.send_signal(request.param)
-            _, err = child.communicate(timeout=30)
+            _, err = child.communicate(timeout=60)
         if request.param == signal.SIGINT:
             assert child.returncode == 130
             assert "the same command goes on with the rest" in err
