@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import numpy
 import qdrant_edge as engine
 
 from bench.retrieval import Bare, Collection, Ranked, Ready, Vectors, arguments, collections, embedded, say, scores, versions
 from handlers.kb.across import Across
 from handlers.kb.analyse import WEIGHTS, Analyser, Sparse, Weights
+from handlers.kb.company import GAINS, Gains, Portraits, foremost, judged
 from handlers.kb.edge import NewPoint, Rankings, Shard
 from handlers.kb.embedders.cached import VectorCache
 from handlers.kb.fusion import best, fuse, places, standing_out, weight_of_words
@@ -46,13 +46,14 @@ class Measured(Rankings):
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, and what the engine found. `weight` is that of words."""
+    """A question, and what the engine found. `weight` is that of words; `portraits` are those of passages that were met."""
 
     shard: Shard
     vector: Sequence[float]
     words: Sparse
     found: Measured
     weight: float
+    portraits: Portraits
 
 
 Order = Callable[[Asked], Sequence[int]]
@@ -85,11 +86,30 @@ def by_fusion(asked: Asked) -> list[int]:
     return ordered(added_up(asked))
 
 
-def by_even_fusion(asked: Asked) -> list[int]:
-    return by_fusion(replace(asked, weight=1.0))
+def in_company(asked: Asked, worth: Mapping[int, float], gains: Gains = GAINS) -> list[int]:
+    """As the product orders what was fused."""
+    first = foremost(worth) if asked.weight else []
+    portraits = asked.portraits.of(first, asked.shard.both(asked.portraits.missing(first)))
+    return judged(worth, portraits, asked.words, asked.weight, gains)
 
 
-def by_fusion_of_scores(asked: Asked) -> list[int]:
+def by_all(asked: Asked) -> list[int]:
+    return in_company(asked, added_up(asked))
+
+
+def by_company_in_meaning(asked: Asked) -> list[int]:
+    return in_company(asked, added_up(asked), GAINS._replace(words=0.0))
+
+
+def by_company_in_words(asked: Asked) -> list[int]:
+    return in_company(asked, added_up(asked), GAINS._replace(meaning=0.0))
+
+
+def by_all_evenly(asked: Asked) -> list[int]:
+    return by_all(replace(asked, weight=1.0))
+
+
+def by_all_without_places(asked: Asked) -> list[int]:
     found = asked.found
     worth = added_up(asked)
     for ranking, counts in ((found.dense, 1.0), (found.words, asked.weight)):
@@ -97,7 +117,7 @@ def by_fusion_of_scores(asked: Asked) -> list[int]:
         for id, score in ranking.items():
             if id in worth:
                 worth[id] -= shares[score]
-    return ordered(worth)
+    return in_company(asked, worth)
 
 
 def by_ranks(asked: Asked) -> list[int]:
@@ -134,25 +154,9 @@ def by_scaled_scores(asked: Asked) -> list[int]:
 
 def by_feedback(asked: Asked) -> list[int]:
     """Asks again with a vector that is moved a little towards the best three (Rocchio, 1971)."""
-    near = list(asked.shard.vectors(by_fusion(asked)[:3]).values())
+    near = list(asked.shard.vectors(by_all(asked)[:3]).values())
     moved = [value + 0.1 * statistics.fmean(others) for value, *others in zip(asked.vector, *near, strict=True)]
-    return by_fusion(replace(asked, vector=moved, found=ranked(asked.shard, moved, asked.words)))
-
-
-def by_company(asked: Asked) -> list[int]:
-    """Of the best thirty each takes a fifth of its score from the three that are most like it (Diaz: Regularizing ad hoc
-    retrieval scores, 2005)."""
-    worth = added_up(asked)
-    order = ordered(worth)
-    head = sorted(order[:30])
-    scores = numpy.array([worth[id] for id in head])
-    brought = asked.shard.vectors(head)
-    vectors = numpy.array([brought[id] for id in head])
-    likeness = vectors @ vectors.T
-    numpy.fill_diagonal(likeness, -2.0)
-    company = numpy.argsort(-likeness, axis=1)[:, : min(3, len(head) - 1)]
-    new = 0.8 * scores + 0.2 * scores[company].mean(axis=1)
-    return ordered(dict(zip(head, new.tolist(), strict=True))) + order[30:]
+    return by_all(replace(asked, vector=moved, found=ranked(asked.shard, moved, asked.words)))
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,7 @@ class Way:
     script, whose words do not match, is freed of its language."""
 
     name: str
-    order: Order = by_fusion
+    order: Order = by_all
     weights: Weights = WEIGHTS
     freed: bool = True
 
@@ -173,10 +177,12 @@ WAYS = (
     Way("DBSF as the engine's", by_listed_scores, freed=False),
     Way("convex, 0.5", by_scaled_scores, freed=False),
     Way("Groundhook"),
-    Way("words always in full", by_even_fusion, freed=False),
-    Way("places not counted", by_fusion_of_scores),
+    Way("without company", by_fusion),
+    Way("company by meaning alone", by_company_in_meaning),
+    Way("company by words alone", by_company_in_words),
+    Way("words always in full", by_all_evenly, freed=False),
+    Way("places not counted", by_all_without_places),
     Way("and asked again, nearer to the best", by_feedback),
-    Way("and scores of company", by_company),
     Way("without runs of letters", weights=WEIGHTS._replace(run=0.0)),
     Way("without single characters", weights=WEIGHTS._replace(character=0.0)),
     Way("question words in full", weights=WEIGHTS._replace(filling=1.0)),
@@ -189,7 +195,7 @@ class Stand:
     """A collection in the engine, analysed with some weights."""
 
     def __init__(self, collection: Collection, vectors: Vectors, weights: Weights, folder: Path) -> None:
-        self._vectors = vectors
+        self._vectors, self._portraits = vectors, Portraits()
         self.ids = list(collection.documents)
         texts = list(collection.documents.values())
         self.language = language_of(" ".join(texts[:20]))
@@ -222,7 +228,7 @@ class Stand:
     def _asked(self, vector: Sequence[float], words: Sparse) -> Asked:
         found = ranked(self.shard, vector, words)
         weight = weight_of_words(words, self.shard.tokens(best(found.words))) if found.words else 0.0
-        return Asked(self.shard, vector, words, found, weight)
+        return Asked(self.shard, vector, words, found, weight, self._portraits)
 
 
 async def measured(collection: Collection, vectors: Vectors, folder: Path) -> dict[str, tuple[float, float]]:

@@ -30,11 +30,19 @@ from handlers.kb.store import POOL
 _LEAST = 5  # passages that have company
 _LEADERS = 30  # of them those from whom a passage gains
 _TOPICS, _SPACE = 5, 20  # topics, and in how many dimensions they are looked for
-_BY_MEANING, _BY_WORDS = 0.3, 2.0  # what is gained: of what the near are worth, and by how much of the question is in the topics
 _BUCKETS, _KINDS = 15, 2  # bits of a word's index that tell it apart, after those that say what kind of token it is
 _DIGITS = 9  # of a passage's worth: beyond them, equal ones differ
 _TINY = 1e-9
 
+
+class Gains(NamedTuple):
+    """What counts in a passage's gain: of what those near it are worth, and of how far the question goes in its direction."""
+
+    meaning: float = 0.3
+    words: float = 2.0
+
+
+GAINS = Gains()
 Numbers = npt.NDArray[np.floating[Any]]
 Name = Hashable
 
@@ -77,7 +85,9 @@ def foremost(worth: Mapping[int, float]) -> list[int]:
     return ordered(worth)[:POOL]
 
 
-def judged(worth: Mapping[int, float], portraits: Sequence[Portrait | None], question: Sparse, weight: float) -> list[int]:
+def judged(
+    worth: Mapping[int, float], portraits: Sequence[Portrait | None], question: Sparse, weight: float, gains: Gains = GAINS
+) -> list[int]:
     """The passages in the order of what they are worth in their company: what each is worth alone, and what it gains, times
     `weight`, that of words. `portraits` are those of the foremost, behind whom the others stay."""
     order = ordered(worth)
@@ -86,7 +96,7 @@ def judged(worth: Mapping[int, float], portraits: Sequence[Portrait | None], que
         return order
     alone, faces = np.array([worth[id] for id, _ in seen]), [each for _, each in seen]
     enough = weight * len(seen) / POOL  # few of them tell little
-    together = alone + enough * (_BY_MEANING * _by_meaning(alone, faces) + _BY_WORDS * _by_words(faces, question))
+    together = alone + enough * (gains.meaning * _by_meaning(alone, faces) + gains.words * _by_words(faces, question))
     ranking = np.argsort(-together.round(_DIGITS), kind="stable").tolist()
     first = dict.fromkeys(seen[at][0] for at in ranking)
     return [*first, *(id for id in order if id not in first)]
