@@ -234,14 +234,15 @@ class Collection:
         weight = fusion.weight_of_words(words, self._shard.tokens(fusion.best(ranked.words))) if ranked.words else 0.0
         fits = bool(weight) or words_can_match(question.text, self._manifest.scripts)
         fused = fusion.fuse(ranked.dense, ranked.words, limit=pool, weight=weight)
+        together = question.company and bool(weight)
         # Passages are judged by all of their company, near enough or not.
-        first, least = (pool, -1.0) if weight else (question.limit, question.least_cosine)
+        first, least = (pool, -1.0) if together else (question.limit, question.least_cosine)
         cosines = fused.listed(first, least)
         worth = fused.added_up(cosines)
         measured = self._shard.cosines(vector, fused.contenders(worth, first, least))
         cosines |= measured
         worth |= fused.added_up(measured)
-        order = self._in_company(worth, words, weight) if weight else fusion.ordered(worth)
+        order = self._in_company(worth, words, weight) if together else fusion.ordered(worth)
         enough = [id for id in order if cosines[id] >= question.least_cosine]
         return Answer(
             hits=self._hits({id: cosines[id] for id in enough[: question.limit]}, vectors=question.vectors),

@@ -159,6 +159,7 @@ class KBHandler:
                     tenant=part.tenant,
                     filter=part.among,
                     vectors=bool(request.diversity),
+                    company=scope.settings.kb.company,
                 )
                 answer = await self._answer(request, spec, made, question, embedder)
                 if not answer.exists:

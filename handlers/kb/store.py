@@ -119,7 +119,8 @@ class Hit(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Question:
     """What is searched for: a vector as in `Passage`, the question's words, at most `limit` passages of at least
-    `least_cosine`, of one tenant (None: the collection has none), that fulfil `filter`. `vectors`: the hits bring theirs."""
+    `least_cosine`, of one tenant (None: the collection has none), that fulfil `filter`. `vectors`: the hits bring theirs.
+    `company`: the foremost are judged by the company they keep."""
 
     vector: bytes
     text: str
@@ -128,6 +129,7 @@ class Question:
     tenant: str | None = None
     filter: Filter | None = None
     vectors: bool = False
+    company: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

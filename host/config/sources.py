@@ -80,6 +80,9 @@ class KBSettings(Switched):
         default=200, ge=0, le=100_000, description="Of a longer chunk, so much that answers is the content; 0: chunks as they are"
     )
     diversity: float = Field(default=0.0, ge=0, le=1, description="How much passages that repeat others fall behind")
+    company: bool = Field(
+        default=True, description="The foremost passages are compared with each other: a better order, for about a millisecond"
+    )
     max_results: int = Field(default=10, ge=1, le=1000)
     timeout_ms: int = Field(default=8000, ge=1)
 

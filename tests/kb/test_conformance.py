@@ -148,6 +148,8 @@ async def test_of_two_passages_that_are_as_near_the_one_comes_first_that_the_bes
     for _ in range(2):  # also when their vectors are remembered
         found = contents(await ask(store, "pear", limit=40))
         assert found.index("pear 1") < found.index("pear 0")
+    alone = contents(await ask(store, "pear", limit=40, company=False))
+    assert alone.index("pear 0") < alone.index("pear 1")
 
 
 async def test_what_words_did_is_said(store: VectorStore) -> None:
