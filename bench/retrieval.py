@@ -322,6 +322,10 @@ def arguments(name: str) -> tuple[Path, Sequence[str], Path, bool]:
     parser.add_argument("--json", action="store_true", dest="as_json")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/groundhook-bench")
     given = parser.parse_args()
+    if next(collections(given.data, given.only), None) is None:
+        parser.error(
+            f"there is no collection to measure in {given.data}: corpus.jsonl, queries.jsonl and qrels/test.tsv in a folder each"
+        )
     return given.data, given.only, given.cache, given.as_json
 
 
