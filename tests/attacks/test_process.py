@@ -8,6 +8,7 @@ import resource
 import psutil
 import pytest
 
+from hooks.lane import LANES
 from host.app import open_host
 from tests.attacks.conftest import Arena
 from tests.conftest import MakeApp
@@ -35,5 +36,5 @@ async def test_a_worker_process_holds_no_file_of_the_host_and_writes_no_dump(are
     await arena.neighbour()
     for worker in psutil.Process().children():
         assert worker.open_files() == []
-        assert len(worker.net_connections("all")) == 1  # the channel to the host
+        assert len(worker.net_connections("all")) == 1 + 2 * LANES  # the channel to the host, and both ends of its own lanes
         assert resource.prlimit(worker.pid, resource.RLIMIT_CORE) == (0, 0)
