@@ -13,6 +13,8 @@ import socket
 import struct
 from contextlib import suppress
 
+from host.errors import HookCrashed
+
 LANES = 8  # for each worker; runs beyond are answered through its reading thread
 WANTED_BYTES = 128 * 1024
 
@@ -56,14 +58,17 @@ class Lane:
 
     def send(self, text: str) -> bool:
         """Answer; False when it must go the long way: it is too long, or nobody reads. An empty lane takes a frame whole, and it
-        is empty, since one answer at most is under way."""
+        is empty, since one answer at most is under way; else HookCrashed is raised."""
         answer = text.encode("utf-16-le", "surrogatepass")
         if _LENGTH.size + len(answer) > self._longest:
             return False
+        frame = _LENGTH.pack(len(answer)) + answer
         try:
-            self._writing.send(_LENGTH.pack(len(answer)) + answer)
+            sent = self._writing.send(frame)
         except OSError:
             return False
+        if sent < len(frame):
+            raise HookCrashed("an answer to a host call could not be handed over whole")
         return True
 
     # ---- the worker's side

@@ -26,6 +26,7 @@ from host.workers import Child, Link, start_child
 
 MODULE = "hooks.worker"
 SETTLING_SECONDS = 5.0  # work that a hook left behind has come to its end, or to the end of its CPU time
+MOST_LEAVING = 2  # isolates of a worker that are freed while nobody waits
 LEAVING_SECONDS = 2.0  # a worker that has not freed an isolate by then is stuck
 COMPILING_SECONDS = 30.0  # for one file; its size is bounded
 COMPILER_SECONDS = 10.0  # the compiler's process is kept that long after its last use
@@ -99,14 +100,16 @@ class Worker:
         self.seats: dict[int, WorkerSeat] = {}
         self.leaving: dict[int, WorkerSeat] = {}  # nobody hears them any more, but their isolate is there yet
         self.last_resident = 0  # bytes, when the process was looked at last
-        self.lanes = [Lane.made() for _ in range(LANES)]
-        self._free = list(range(LANES))
+        self.lanes: list[Lane] = []
+        self._free: list[int] = []
         self._child: Child | None = None
         self._process: psutil.Process | None = None
 
     async def start(self, prelude: Prelude, environment: Mapping[str, str] | None) -> None:
-        inherited = [descriptor for lane in self.lanes for descriptor in lane.descriptors]
         try:
+            if not self.alone:  # a process for one run, or for the compiler, is not there for speed
+                self._make_lanes()
+            inherited = [descriptor for lane in self.lanes for descriptor in lane.descriptors]
             self._child = await start_child(
                 self.name,
                 MODULE,
@@ -127,6 +130,11 @@ class Worker:
     def child(self) -> Child:
         assert self._child is not None
         return self._child
+
+    def _make_lanes(self) -> None:
+        for number in range(LANES):
+            self.lanes.append(Lane.made())
+            self._free.append(number)
 
     def close_lanes(self) -> None:
         for lane in self.lanes:
@@ -150,13 +158,14 @@ class Worker:
         return seat
 
     async def dismiss(self, run: int) -> None:
-        """Stop and free an isolate. Waits until a hook that runs has stopped; what is at rest is freed when nobody waits."""
+        """Stop and free an isolate. Waits until a hook that runs has stopped; what is at rest is freed when nobody waits, as long
+        as the worker keeps up."""
         seat = self.seats.pop(run, None)
         if seat is not None:
             self.leaving[run] = seat
             seat.left_at = time.monotonic()
             self.post("close", run)
-            if not seat.at_rest:
+            if not seat.at_rest or len(self.leaving) > MOST_LEAVING:
                 with anyio.CancelScope(shield=True):
                     await seat.gone.wait()
         if self.alone and not self.seats:
@@ -285,7 +294,8 @@ class Pool:
     async def _grow(self) -> None:
         async with self._starting:
             if not self._closing and sum(not worker.alone for worker in self._workers) < self._size:
-                await self._start(alone=False)
+                with suppress(HookCrashed):  # who finds no worker at all asks for one, and hears why there is none
+                    await self._start(alone=False)
 
     async def _start(self, *, alone: bool) -> Worker:
         worker = Worker(f"hook worker {next(self._names)}", alone=alone)

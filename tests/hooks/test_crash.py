@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -163,6 +164,27 @@ async def test_nothing_is_left_when_the_engine_is_left(cache: Path, tmp_path: Pa
             await anyio.sleep(0.1)
             tasks.cancel_scope.cancel()
     assert (handles(), isolate_count()) == before
+
+
+async def test_an_engine_that_ran_out_of_files_goes_on_when_there_are_some_again(cache: Path, tmp_path: Path) -> None:
+    async with open_engine(workers=2, cache=cache) as engine:
+        hooks = Hooks(engine, tmp_path)
+        await hooks.value("1")
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (psutil.Process().num_fds() + 1, hard))
+        try:
+            for child in children():
+                child.kill()
+            with anyio.fail_after(20), pytest.raises(HookCrashed, match="no process for hooks can be started"):
+                await run_again_and_again(hooks)  # until the workers are buried
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert await hooks.value("3") == 3
+
+
+async def run_again_and_again(hooks: Hooks) -> None:
+    while True:
+        await hooks.value("2")
 
 
 async def attempt(hooks: Hooks, source: str) -> None:
