@@ -199,9 +199,8 @@ async def open_host(
 
     `now` fixes the clock (a moment, or what returns one), for hooks as well. `seed` fixes chance, for tests only: the random
     numbers of hooks, and the fence around sources, which documents must not know. `environment` replaces the process's variables.
-    `plugins` add rerankers, as those found under the entry point group `groundhook.plugins` do. `sources` take the place of the
-    built-in ones, `connectors` of those that the app declares. `tools` are offered to models. Raises ConfigError when the folder
-    holds no app.
+    `plugins` add rerankers, as those of the entry point group `groundhook.plugins` do. `sources` take the place of the built-in
+    ones, `connectors` of those that the app declares. `tools` are offered to models. Raises ConfigError where there is no app.
     """
     _refuse_the_other_rerankers()
     app = load_app(Path(path), process_environment() if environment is None else environment)
@@ -213,6 +212,7 @@ async def open_host(
             open_engine(workers=settings.hook_workers, cache=app.state / "hooks", environment=child_environment())
         )
         embedders = _embedders(app)
+        extractive = await stack.enter_async_context(embed.closing(embedders.get("builtin")(EmbeddingSpec())))
         kb = await stack.enter_async_context(open_kb(app.state, app.collections, embedders, settings.kb_storage, settings.qdrant))
         database = await stack.enter_async_context(_database(app))
         clock = _clock(now)
@@ -230,7 +230,7 @@ async def open_host(
             markdown=markdown_of,
             memory=memory,
             web_clients=web_clients,
-            connectors=Connectors(app, embedders.get("builtin")(EmbeddingSpec()), connectors or {}),
+            connectors=Connectors(app, extractive, connectors or {}),
             hooks=engine,
             toolbox=Toolbox(tools),
             servers=servers,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -271,3 +272,18 @@ async def test_every_step_of_the_trace_ends_and_belongs_to_one_that_exists(make_
     assert all(node.status == "completed" for node in nodes.values())
     assert all(node.parent in nodes for node in nodes.values() if node.parent)
     assert {"turn", "plan", "search", "merge", "rerank", "model"} <= {node.type for node in nodes.values()}
+
+
+async def test_a_host_that_is_closed_after_an_extractive_answer_leaves_no_thread_of_its_embedder(make_app: MakeApp) -> None:
+    def questions() -> set[threading.Thread]:
+        return {thread for thread in threading.enumerate() if thread.name.startswith("question")}
+
+    before = questions()
+    app = app_with(make_app, ASSISTANT.replace('"script"', '"extractive"'))
+    found = kb(canned_item("k1", content="Pears are ripe in autumn."))
+    async with open_host(app, environment={}, sources={"kb": found, "web": web(), "db": CannedSource({})}) as host:
+        async with host.stream("a", "When are pears ripe?") as events:
+            answered = [event async for event in events]
+        assert of(answered, "stream_end")
+        assert questions() - before
+    assert not questions() - before
