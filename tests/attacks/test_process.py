@@ -36,5 +36,8 @@ async def test_a_worker_process_holds_no_file_of_the_host_and_writes_no_dump(are
     await arena.neighbour()
     for worker in psutil.Process().children():
         assert worker.open_files() == []
-        assert len(worker.net_connections("all")) == 1 + 2 * LANES  # the channel to the host, and both ends of its own lanes
+        channels = len(
+            worker.net_connections("all")
+        )  # the one to the host, and both ends of lanes, which the compiler has none of
+        assert channels in (1, 1 + 2 * LANES)
         assert resource.prlimit(worker.pid, resource.RLIMIT_CORE) == (0, 0)
