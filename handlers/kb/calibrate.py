@@ -32,6 +32,7 @@ AT_BALANCE, AT_RELATED = 0.27, 0.87  # similarities of the balanced threshold an
 PERCENTILES = (1, 5, 50, 95, 99)
 _LEAST = 10  # questions
 _PASSAGES = 200  # that off-topic questions are compared with
+_A_QUESTION = '{"question": "…", "document": "guide.md"}, or "documents" with a list of them'
 _SENTENCE, _REST = range(20, 301), 80  # characters of a sentence that asks, and at least of what it asks for
 
 
@@ -48,13 +49,16 @@ class Calibration:
     """`related` and `unrelated` are cosines at PERCENTILES: of a question and its passage, and of an off-topic question and the
     nearest passage. At the cosine `balanced` as large a share of the related is lost as of the unrelated passes
     (`lost`, `passed`, 0-1). `in_use` is what the embedder makes of `balanced` and of the middle of the related, and should be
-    AT_BALANCE and AT_RELATED. `curve` is the one through these; None where the two kinds do not lie apart."""
+    AT_BALANCE and AT_RELATED. `curve` is the one through these; None where the two kinds do not lie apart. There were so many
+    `questions` with what answers them, `made` or given, and so many `off_topic`, `off_topic_built_in` or given."""
 
     collection: str
     provider: str
     model: str
     questions: int
     made: bool
+    off_topic: int
+    off_topic_built_in: bool
     related: tuple[float, ...]
     unrelated: tuple[float, ...]
     balanced: float
@@ -82,20 +86,22 @@ def curve_through(balanced: float, related: float) -> Curve | None:
 
 def read_questions(lines: Iterable[str], name: str) -> list[Asked]:
     """JSON lines {question, document} or {question, documents: […]}, {question} alone where it is off-topic; other keys are left
-    alone. Raises UsageError."""
+    alone. Raises UsageError, also where there is none."""
     asked = []
+    hint = f"such as {_A_QUESTION}"
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             said = json.loads(line)
             documents = [said["document"]] if "document" in said else said.get("documents", [])
-            if not isinstance(said["question"], str) or not all(isinstance(id, str) for id in documents):
+            if not isinstance(documents, list) or not all(isinstance(each, str) for each in (said["question"], *documents)):
                 raise TypeError
         except (ValueError, KeyError, TypeError, AttributeError) as exc:
-            hint = '{"question": "…", "document": "guide.md"}, or "documents" with a list of them'
-            raise UsageError(f"{name}:{number} is no question with the document that answers it", hint=f"such as {hint}") from exc
+            raise UsageError(f"{name}:{number} is no question with the document that answers it", hint=hint) from exc
         asked.append(Asked(said["question"], tuple(documents)))
+    if not asked:
+        raise UsageError(f"{name} is empty: it has no questions", hint=f"a line for each, {hint}")
     return asked
 
 
@@ -109,23 +115,32 @@ async def calibrate(
     most: int = 100,
     done: Done | None = None,
 ) -> Calibration:
-    """Measure with `asked`, or with at most so many questions that are made. Raises UsageError where there are too few,
-    UnknownName for a document that is not there, StorageError, and what the embedder raises."""
+    """Measure with `asked`, or without it with at most so many questions that are made. Off-topic ones are those of `asked`, or
+    where it has none, those built in. Raises UsageError where there are too few, UnknownName for a document that is not there,
+    StorageError, and what the embedder raises."""
     chance = random.Random(1)
     usage = await store.usage(collection, tenant)
+    if not usage.documents:
+        raise _empty(collection, tenant)
     listed = [stored.document for stored in usage.documents]
     wanted = sorted({id for one in asked or () for id in one.documents})
+    if asked is not None and not wanted:
+        raise UsageError(
+            f"all questions ({len(asked)}) are off-topic, and {_LEAST} that name the document which answers them are needed",
+            hint=f"such as {_A_QUESTION}; without --questions they are made from the documents",
+        )
     for id in wanted:
         if id not in listed:
             raise UnknownName("document", id, listed)
     rest = sorted(set(listed) - set(wanted))
     ids = [*wanted, *chance.sample(rest, min(most, len(rest)))]
     documents = {id: whole for id in ids if (whole := await store.whole(collection, tenant, id)) is not None}
-    pairs = _given(documents, asked or ()) if wanted else _made(documents, most, chance)
+    pairs = _made(documents, most, chance) if asked is None else _given(documents, asked)
     if len(pairs) < _LEAST:
         said = f"{len(pairs)} question{'' if len(pairs) == 1 else 's'} can be asked of collection {collection!r}"
         raise UsageError(f"{said}, and {_LEAST} are needed", hint="add documents, or give more with --questions")
-    off_topic = [one.question for one in asked or () if not one.documents] or OFF_TOPIC.get(usage.language, OFF_TOPIC["english"])
+    strange = [one.question for one in asked or () if not one.documents]
+    off_topic = strange or OFF_TOPIC.get(usage.language, OFF_TOPIC["english"])
     passages = [passage for whole in documents.values() for passage in whole.passages]
     some = _vectors(chance.sample(passages, min(_PASSAGES, len(passages))))
     related, unrelated = [], []
@@ -137,7 +152,14 @@ async def calibrate(
         related.append(float((own @ question).max()))
     for text in off_topic:
         unrelated.append(float((some @ await _embedded(embedder, text)).max()))
-    return _measured(collection, embedder, np.array(related), np.array(unrelated), made=not wanted)
+    cosines = np.array(related), np.array(unrelated)
+    return _measured(collection, embedder, *cosines, made=asked is None, built_in=not strange)
+
+
+def _empty(collection: str, tenant: str) -> UsageError:
+    whose, option = (f" for tenant {tenant!r}", f" --tenant {tenant}") if tenant else ("", "")
+    hint = f"fill it with `groundhook kb add {collection} PATH…{option}`"
+    return UsageError(f"collection {collection!r} is empty{whose}: there is nothing to measure on", hint=hint)
 
 
 async def _embedded(embedder: Embedder, question: str) -> Cosines:
@@ -154,7 +176,9 @@ class _Pair:
     rest: str | None = None
 
 
-def _measured(collection: str, embedder: Embedder, related: Cosines, unrelated: Cosines, *, made: bool) -> Calibration:
+def _measured(
+    collection: str, embedder: Embedder, related: Cosines, unrelated: Cosines, *, made: bool, built_in: bool
+) -> Calibration:
     balanced, middle = balance(related, unrelated), float(np.median(related))
     return Calibration(
         collection=collection,
@@ -162,6 +186,8 @@ def _measured(collection: str, embedder: Embedder, related: Cosines, unrelated: 
         model=embedder.model,
         questions=len(related),
         made=made,
+        off_topic=len(unrelated),
+        off_topic_built_in=built_in,
         related=tuple(round(float(value), 4) for value in np.percentile(related, PERCENTILES)),
         unrelated=tuple(round(float(value), 4) for value in np.percentile(unrelated, PERCENTILES)),
         balanced=round(balanced, 3),

@@ -45,7 +45,7 @@ class Added(Protocol):
 
 @click.group("kb")
 def command() -> None:
-    """Documents of knowledge bases: add, list, remove; collections: rebuild, export, import."""
+    """Documents of knowledge bases: add, list, remove; collections: rebuild, export, import, calibrate."""
 
 
 for other in (kb_move.rebuild, kb_move.export, kb_move.import_, kb_calibrate.calibrate):

@@ -36,6 +36,12 @@ class Calibrated(Protocol):
     @property
     def questions(self) -> int: ...
     @property
+    def made(self) -> bool: ...
+    @property
+    def off_topic(self) -> int: ...
+    @property
+    def off_topic_built_in(self) -> bool: ...
+    @property
     def related(self) -> tuple[float, ...]: ...
     @property
     def unrelated(self) -> tuple[float, ...]: ...
@@ -60,7 +66,7 @@ class Calibrated(Protocol):
     metavar="FILE",
     help="JSON lines {question, document}: questions, and what answers them; without `document`: off-topic ones.",
 )
-@click.option("--most", type=click.IntRange(10, 10_000), default=100, show_default=True, help="Questions that are made without.")
+@click.option("--most", type=click.IntRange(10, 10_000), default=100, show_default=True, help="Questions made without FILE.")
 @click.option("--tenant", default="", metavar="T", help="Tenant whose documents are asked about.")
 @options.common
 def calibrate(collection: str, file: Path | None, most: int, tenant: str, app: Path, as_json: bool, debug: bool) -> int:
@@ -79,7 +85,7 @@ def calibrate(collection: str, file: Path | None, most: int, tenant: str, app: P
                 found = await host.kb.calibrate(collection, asked, most=most, tenant=tenant, progress=told)
         if report.json:
             report.line(asdict(found))
-        _show(report, found)
+        _show(report, found, str(file))
         if found.curve is None:
             message = f"{found.provider}:{found.model} does not tell what belongs together from what does not on these documents"
             report.failed(Failed(code="calibrate", message=message, hint="ask questions of your own with --questions"))
@@ -96,7 +102,10 @@ def _lines(file: Path) -> list[str]:
         raise UsageError(f"{str(file)!r} cannot be read: {exc}") from exc
 
 
-def _show(report: Report, found: Calibrated) -> None:
+def _show(report: Report, found: Calibrated, file: str) -> None:
+    own = "made from the documents" if found.made else f"of {file}"
+    strange = "built in" if found.off_topic_built_in else f"of {file}"
+    report.show(f"Measured with {found.questions} questions {own}, and {found.off_topic} off-topic {strange}.")
     marks = ("1 %", "5 %", "50 %", "95 %", "99 %")
     rows = [
         (name, *(f"{cosine:.3f}" for cosine in cosines))
@@ -105,7 +114,7 @@ def _show(report: Report, found: Calibrated) -> None:
             ("an off-topic one and the nearest passage", found.unrelated),
         )
     ]
-    report.show(table((f"{found.questions} questions: cosine of", *marks), rows, numbers=marks))
+    report.show(table(("cosine of", *marks), rows, numbers=marks))
     kept = f"A cosine of {found.balanced:.3f} loses {found.lost:.0%} of the first and lets {found.passed:.0%} of the second pass"
     report.show(f"{kept}.\nThe curve in use gives it {found.in_use[0]:.2f}, and the middle of the first {found.in_use[1]:.2f}.")
     if found.curve is None:

@@ -19,7 +19,7 @@ import click
 COMMANDS = {
     "chat": ("host.cli.chat", "Ask an assistant, and watch it search, answer and cite."),
     "search": ("host.cli.search", "Search the web, knowledge bases or databases."),
-    "kb": ("host.cli.kb", "Documents of knowledge bases: add, list, remove, rebuild, export, import."),
+    "kb": ("host.cli.kb", "Documents of knowledge bases: add, list, remove, rebuild, export, import, calibrate."),
     "db": ("host.cli.db", "Databases: load the models' sample rows, compare tables with models."),
     "mcp": ("host.cli.mcp", "MCP servers: list them and their tools, call a tool."),
     "check": ("host.cli.check", "Find mistakes in configuration, hooks and references."),

@@ -72,6 +72,7 @@ def test_the_curve_that_is_told_makes_similarities_mean_what_they_should(
     [found] = groundhook("kb", "calibrate", "notes", "--json").lines
     told = groundhook("kb", "calibrate", "notes")
     curve = found["curve"]
+    assert told.out.startswith("Measured with 12 questions made from the documents, and 20 off-topic built in.\n")
     assert f"embedders:\n  service:\n    curve: {{middle: {curve['middle']:g}, scale: {curve['scale']:g}}}" in told.out
     configure(orchard, service, **curve)
     [again] = groundhook("kb", "calibrate", "notes", "--json").lines
@@ -87,7 +88,19 @@ def test_questions_of_ones_own_are_measured(groundhook: Groundhook, orchard: Pat
     (orchard / "asked.jsonl").write_text("\n".join(map(json.dumps, [*asked, *strange])), encoding="utf-8")
     [found] = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl", "--json").lines
     assert (found["questions"], found["made"]) == (12, False)
+    assert (found["off_topic"], found["off_topic_built_in"]) == (1, False)
     assert found["unrelated"][0] == found["unrelated"][-1]  # of one question
+    told = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl")
+    assert told.out.startswith("Measured with 12 questions of asked.jsonl, and 1 off-topic of asked.jsonl.\n")
+
+
+def test_without_off_topic_questions_of_ones_own_the_built_in_are_measured(groundhook: Groundhook, orchard: Path) -> None:
+    declare(orchard, provider="hash")
+    groundhook("kb", "add", "notes", "docs")
+    asked = [{"question": f"When is the {thing} tree pruned?", "document": f"{thing}.md"} for thing in THINGS]
+    (orchard / "asked.jsonl").write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")
+    told = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl")
+    assert told.out.startswith("Measured with 12 questions of asked.jsonl, and 20 off-topic built in.\n")
 
 
 @pytest.mark.parametrize(
@@ -96,6 +109,9 @@ def test_questions_of_ones_own_are_measured(groundhook: Groundhook, orchard: Pat
         ('{"question": "When?", "document": "pare.md"}', "no document 'pare.md' (did you mean 'pear.md'"),
         ('{"question": 7}', "asked.jsonl:1 is no question with the document that answers it"),
         ("[]", "asked.jsonl:1 is no question"),
+        ('{"question": "When?", "documents": "pear.md"}', "asked.jsonl:1 is no question"),
+        ("", "asked.jsonl is empty: it has no questions (a line for each, such as"),
+        ('{"question": "Who won?"}\n' * 12, "all questions (12) are off-topic, and 10 that name the document which"),
         ('{"question": "When?", "document": "pear.md"}', "1 question can be asked of collection 'notes', and 10 are needed"),
     ],
 )
@@ -108,8 +124,12 @@ def test_questions_that_cannot_be_used_are_said(groundhook: Groundhook, orchard:
     assert said in ran.err
 
 
-def test_an_empty_collection_has_nothing_to_measure(groundhook: Groundhook, orchard: Path) -> None:
+def test_an_empty_collection_says_so_and_how_to_fill_it(groundhook: Groundhook, orchard: Path) -> None:
     declare(orchard, provider="hash")
     ran = groundhook("kb", "calibrate", "notes")
     assert ran.code == 1
-    assert "0 questions can be asked of collection 'notes', and 10 are needed (add documents" in ran.err
+    assert "'notes' is empty: there is nothing to measure on (fill it with `groundhook kb add notes PATH…`" in ran.err
+
+
+def test_the_help_of_kb_names_it(groundhook: Groundhook) -> None:
+    assert "export, import, calibrate" in " ".join(groundhook("kb", "--help").out.split())
