@@ -39,6 +39,19 @@ def pdf(*parts: Flowable, columns: int = 1, title: str = "") -> Document:
     return read(buffer.getvalue(), "rules.pdf")
 
 
+def drawn(*pages: Sequence[tuple[int, int, int, str]], bold: bool = False) -> Document:
+    """Pages of (left, height, size, words); `bold` for what is larger than 12 points."""
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer, invariant=1)
+    for page in pages:
+        for left, height, size, words in page:
+            canvas.setFont("Helvetica-Bold" if bold and size > 12 else "Helvetica", size)
+            canvas.drawString(left, height, words)
+        canvas.showPage()
+    canvas.save()
+    return read(buffer.getvalue(), "drawn.pdf")
+
+
 def said(document: Document, kind: str) -> list[str]:
     return [document.text[block.start : block.end] for block in document.blocks if block.kind == kind]
 
@@ -123,6 +136,89 @@ def test_what_stands_on_every_page_is_read_once_and_page_numbers_never() -> None
     assert [block.page for block in document.blocks if "Rule" in document.text[block.start : block.end]] == [1, 2, 3, 4]
 
 
+def test_lines_of_one_form_that_differ_in_a_number_are_all_kept() -> None:
+    bills = [
+        [(60, 780, 18, f"Invoice {4711 + n}"), (60, 740, 11, LINES[:100]), (60, 120, 12, "Total"), (450, 120, 12, f"{n}7.15 EUR")]
+        for n in range(3)
+    ]
+    lessons = [[(60, 780, 20, f"Lesson {n}"), *[(60, 740 - 15 * row, 11, LINES[:100]) for row in range(6)]] for n in range(1, 7)]
+    clauses = [[(60, 780, 11, f"§ {n}"), (60, 760, 11, LINES[:100])] for n in range(1, 7)]
+    for pages in (bills, lessons, clauses):
+        document = drawn(*pages, bold=True)
+        assert [words for page in pages for *_, words in page if words not in document.text] == []
+    assert [name for _, name, _ in headings(drawn(*lessons, bold=True))] == [f"Lesson {n}" for n in range(1, 7)]
+
+
+def test_titles_of_slides_are_kept_whatever_numbers_they_are() -> None:
+    for first in (1, 2021):
+        document = drawn(*[[(60, 520, 40, str(first + n)), (60, 300, 24, "We moved to another town")] for n in range(3)])
+        assert [line for line in document.text.split() if line.isdigit()] == [str(first + n) for n in range(3)]
+
+
+def test_a_page_that_has_nothing_but_a_line_keeps_it() -> None:
+    rooms = [f"Room {n}{n} costs {n}00 euro" for n in range(1, 5)]
+    assert said(drawn(*[[(60, 520, 24, words)] for words in rooms]), "paragraph") == rooms
+    assert said(drawn(*[[(60, 520, 24, "The same")]] * 4), "paragraph") == ["The same"] * 4
+    assert said(drawn([(60, 520, 24, "Page 1")]), "paragraph") == ["Page 1"]
+
+
+def test_the_first_and_last_rows_of_a_table_are_kept_however_far_apart_they_are() -> None:
+    pages = [
+        [
+            (left, 800 - 18 * row, 10, words)
+            for row, cells in enumerate(
+                [
+                    ("Article", "Stock", "Price"),
+                    *[(f"A-{40 * page + n}", f"{n}", f"{n + page}.50") for n in range(39)],
+                    ("Sum", "-", "-"),
+                ]
+            )
+            for left, words in zip((60, 250, 400), cells, strict=True)
+        ]
+        for page in range(6)
+    ]
+    document = drawn(*pages)
+    assert document.text.count("| Article | Stock | Price |") == document.text.count("| Sum | - | - |") == 6
+    assert [n for page in range(6) for n in range(39) if f"| A-{40 * page + n} | {n} |" not in document.text] == []
+
+
+def test_a_head_is_one_from_three_pages_on_and_only_where_most_have_it() -> None:
+    def times(words: str, *, on: int, of: int, size: int = 10) -> int:
+        head = (60, 800, size, words)
+        pages = [[*([head] if page < on else []), (60, 700, 10, f"Rule {page}. {LINES[:80]}")] for page in range(of)]
+        return drawn(*pages).text.count(words)
+
+    assert times("Handbook", on=3, of=3) == times("Handbook", on=3, of=5) == 1
+    assert times("Handbook", on=2, of=2) == times("Handbook", on=2, of=3) == 2
+    assert times("Handbook", on=3, of=6) == 3
+    assert times("Handbook", on=4, of=4, size=14) == 4  # what stands in the type of headings is one
+
+
+def test_page_numbers_are_left_out_where_they_rise_with_the_pages() -> None:
+    def kept(*feet: str) -> int:
+        pages = [[(60, 700, 10, f"Rule {at}. {LINES[:80]}"), (300, 30, 10, foot)] for at, foot in enumerate(feet)]
+        return sum(block.strip() in feet for block in drawn(*pages).text.split("\n"))
+
+    for pattern in ("{}", "- {} -", "Page {} of 12", "Seite {}", "{} / 12"):
+        assert kept(*[pattern.format(number) for number in range(7, 11)]) == 0
+    assert kept("7", "9", "11", "13") == kept("7 / 9", "8 / 7", "9 / 3", "10 / 4") == 4
+    assert kept("Lesson 1", "Lesson 2", "Lesson 3") == kept("2021", "2022", "2023") == 3
+    assert kept("7", "8") == kept("Page 7", "Page 8") == 2
+    assert kept("Page 1", "Page 2") == kept("Page 1") == 0
+
+
+def test_a_head_of_two_rows_is_read_once() -> None:
+    document = drawn(
+        *[[(60, 810, 8, "Acme"), (60, 800, 8, "Internal"), (60, 700, 10, f"Rule {n}. {LINES[:80]}")] for n in range(4)]
+    )
+    assert document.text.count("Acme") == document.text.count("Internal") == 1
+    assert document.text.count("Rule") == 4
+
+
+def test_a_line_of_a_million_letters_is_read() -> None:
+    assert drawn([(10, 700, 1, "a" * 1_000_000)]).text.count("a") == 1_000_000
+
+
 def test_a_table_that_fills_its_pages_keeps_the_numbers_of_its_last_rows() -> None:
     rows = [[f"Hose {chr(65 + number // 26)}{chr(65 + number % 26)}", str(number)] for number in range(200)]
     document = pdf(Table(rows))
@@ -139,6 +235,29 @@ def test_a_file_is_called_what_it_calls_itself_else_what_stands_largest_on_its_f
     assert pdf(*parts, title="Rules").title == "Rules"
     assert pdf(*parts, title="Microsoft Word - rules_final2.docx").title == "Handbook"
     assert pdf(text(LINES), title="untitled").title == "rules"
+
+
+def test_the_first_of_several_chapters_is_not_the_title_of_all() -> None:
+    chapters = [part for n in range(1, 4) for part in (text(f"Chapter {n}", "Heading1"), text(LINES), PageBreak())]
+    for title in ("", "(anonymous)", "(untitled)"):
+        document = pdf(*chapters, title=title)
+        assert document.title == "rules"
+        assert headings(document) == [(1, f"Chapter {n}", n) for n in range(1, 4)]
+    assert pdf(text("Handbook", "Title"), text("Chapter 1", "Heading2"), text(LINES), title="(anonymous)").title == "Handbook"
+
+
+def test_headings_of_one_size_are_of_one_level_in_whatever_type() -> None:
+    document = drawn(*[[(60, 700, 12 + page % 2, f"Part {page}"), (60, 650, 9, LINES[:80])] for page in range(3)], bold=True)
+    assert [level for level, *_ in headings(document)] == [2, 1, 2]
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer)
+    for number, font in enumerate(("Helvetica-Bold", "Helvetica")):
+        canvas.setFont(font, 14)
+        canvas.drawString(60, 700 - 100 * number, f"Part {number}")
+        canvas.setFont("Helvetica", 9)
+        canvas.drawString(60, 650 - 100 * number, LINES[:80])
+    canvas.save()
+    assert [level for level, *_ in headings(read(buffer.getvalue(), "two.pdf"))] == [1, 1]
 
 
 @given(

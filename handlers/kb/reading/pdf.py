@@ -3,8 +3,8 @@ and tables as Markdown has them.
 
 A file says where each line stands and in which type, and nothing of headings, paragraphs and tables. A line in larger type than
 most of the text, or in bold type alone, is a heading; more room than usual between two lines ends a paragraph; pieces that stand
-side by side, line after line, are a table. What stands at the same place above or below the text of several pages belongs to
-none of them.
+side by side, line after line, are a table. A first or last line that most pages have, letter for letter and at the same place, is
+read once, and a page's number never; whatever else may be a running head is kept, since text that is lost is worse.
 """
 
 from __future__ import annotations
@@ -27,18 +27,24 @@ LONGEST_HEADING = 120  # characters
 LINE = 30  # characters of a line of text
 ROOM = 1.3  # times the usual distance of two lines: a paragraph ends
 HEADING_ROOM = 1.4  # times its size: the next line is a heading of its own
-AGAIN = 3  # pages that have a line at the same place: it belongs to none of them; in short files two
-SHORT = 5  # pages
-RUNNING_ROOM = 1.6  # times its size: a second line above or below the text is none of it
-_GENERATED = re.compile(r"(?i)^(?:microsoft \w+ - .*|untitled.*|.*\.(?:docx?|odt|tex|dvi|indd|pptx?|xlsx?|pdf|rtf|qxd))$")
+AGAIN = 3  # pages at least that have the same line at the same place, and more than half of all: it is read once
+EDGE = 2  # rows at most above and below the text
+TABLE_ROOM = 3.0  # times its size: a row of several pieces that is nearer to another such row is one of a table
+_GENERATED = re.compile(
+    r"(?i)^(?:microsoft \w+ - .*|untitled.*|\((?:anonymous|untitled|unspecified)\)"
+    r"|.*\.(?:docx?|odt|tex|dvi|indd|pptx?|xlsx?|pdf|rtf|qxd))$"
+)
 _LEADERS = re.compile(r"(?:\. ?){4}")  # of a table of contents
-_PARTED = re.compile(r"([^\W\d_]+)-\n([^\W\d_]+)")
+_PARTED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)-\n([^\W\d_]+)")  # from a word's beginning only, or a long one takes its square
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _JOINING = frozenset({"and", "or", "to", "und", "oder", "bis", "et", "ou", "y", "o", "e"})  # "two- and threefold"
-_PAGE_NUMBER = re.compile(r"(?i)(?:page|seite|p[aá]gina)\s*\d{1,4}(?:\s*(?:of|/|von|de|di)\s*\d{1,4})?|[-–]\s*\d{1,4}\s*[-–]")
-_DIGITS = re.compile(r"\d+")
+# Whole lines: "Page 3 of 12", "- 3 -", "3 / 12", "3". A number of four digits on its own may be a year.
+_PAGE_NUMBER = re.compile(
+    r"(?i)(?:(?:page|seite|p[aá]gina)\s*\d{1,4}|[-–—]\s*\d{1,3}\s*[-–—]|\d{1,3})(?:\s*(?:of|/|von|de|di|sur)\s*\d{1,4})?"
+)
+_NUMBER = re.compile(r"\d+")
 
-_Running = tuple[str, int]  # a line's text with # for its numbers, and its height
+_Same = tuple[str, int]  # a line's text, where it is a page's number with how far that is from the page, and its height
 
 
 @dataclass(frozen=True)
@@ -54,15 +60,15 @@ def pdf(data: bytes, name: str) -> Document:
         found = read_pdf(data)
     except IngestError as exc:
         raise IngestError(f"{name!r} was not added: {exc.message}", hint=exc.hint) from exc
-    pages = _without_running(found)
-    body = _body([line for page in pages for line in page])
+    body = _body([line for page in found.lines for line in page])
+    pages = _without_running(found, body)
     parts = [(number, part) for number, page in enumerate(pages, 1) for part in _parts(rows_of(page), body)]
-    styles = sorted({part.style for _, part in parts if part.kind == "heading"}, reverse=True)
+    sizes = sorted({part.style[0] for _, part in parts if part.kind == "heading"}, reverse=True)
     words = {word.casefold() for _, part in parts for word in _WORD.findall(part.text)}
     text, blocks = "", list[Block]()
     for number, part in parts:
         start, said = len(text), well_formed(_mended(part.text, words))
-        level = min(6, styles.index(part.style) + 1) if part.kind == "heading" else 0
+        level = min(6, sizes.index(part.style[0]) + 1) if part.kind == "heading" else 0
         text += f"{'#' * level} {said}" if level else said
         blocks.append(Block(part.kind, start, len(text), level=level, name=said if level else "", page=number))
         text += "\n\n"
@@ -84,51 +90,66 @@ def _mended(text: str, words: Collection[str]) -> str:
 
 
 def _title(given: str, blocks: Sequence[Block]) -> str:
-    """The one that the file gives itself, unless a program did; else the highest heading of the first page."""
+    """The one that the file gives itself, unless a program did; else the highest heading of the first page where it is the only
+    one of its level: the first of several chapters is not what the others are parts of."""
     if given and not _GENERATED.match(given):
         return given
-    headings = [block for block in blocks if block.page == 1 and block.level]
-    return min(headings, key=lambda block: block.level).name if headings else ""
+    first = min((block for block in blocks if block.page == 1 and block.level), key=lambda block: block.level, default=None)
+    return first.name if first and [block.level for block in blocks].count(first.level) == 1 else ""
 
 
-def _without_running(found: Pdf) -> list[list[Line]]:
-    """The pages without their running heads and feet and their numbers; what is not a number stays where it stands first."""
-    seen: Counter[_Running] = Counter()
-    for lines in found.lines:
-        seen.update({_running(line) for row in _outermost(lines) for line in row})
-    least = AGAIN if len(found.lines) >= SHORT else 2
-    told: set[_Running] = set()
+def _without_running(found: Pdf, body: tuple[float, bool]) -> list[list[Line]]:
+    """The pages without their numbers, and with a running head or foot only where it stands first."""
+    seen: Counter[_Same] = Counter()
+    for page, lines in enumerate(found.lines, 1):
+        seen.update({_same(line, page) for end in _ends(lines) for row in end[:EDGE] for line in row})
+    least = max(AGAIN, len(found.lines) // 2 + 1)
+    told: set[_Same] = set()
     pages = []
-    for lines in found.lines:
-        again: set[_Running] = set()
-        for row in _outermost(lines):
-            # The last row of a table has a number at the same place too, and other things beside it.
-            if all(seen[_running(line)] >= least or _PAGE_NUMBER.fullmatch(line.text) for line in row):
-                again.update(map(_running, row))
-        pages.append([line for line in lines if _running(line) not in again or not _known(_running(line), told)])
-        told |= again
+    for page, lines in enumerate(found.lines, 1):
+        running: list[Line] = []
+        for end in _ends(lines):
+            for at, row in enumerate(end[:EDGE]):
+                again = all(seen[_same(line, page)] >= least or _says_page(line, page) for line in row)
+                if not again or any(_in_heading_type(line, body) for line in row) or _in_table(row, end[at + 1 : at + 2]):
+                    break
+                running += row
+        left_out = {line for line in running if _PAGE_NUMBER.fullmatch(line.text) or _same(line, page) in told}
+        told.update(_same(line, page) for line in running)
+        pages.append([line for line in lines if line not in left_out] or list(lines))
     return pages
 
 
-def _running(line: Line) -> _Running:
-    return _DIGITS.sub("#", line.text), round(line.base)
+def _same(line: Line, page: int) -> _Same:
+    text = line.text
+    if _PAGE_NUMBER.fullmatch(text):
+        text = _NUMBER.sub(lambda number: f"{int(number.group()) - page:+d}", text, count=1)
+    return text, round(line.base)
 
 
-def _known(line: _Running, told: Collection[_Running]) -> bool:
-    return "#" in line[0] or line in told
+def _says_page(line: Line, page: int) -> bool:
+    """Whether a line names its page in so many words, which needs no other pages to be understood."""
+    named = line.text[0].isalpha() and _PAGE_NUMBER.fullmatch(line.text)
+    return bool(named) and int(_NUMBER.findall(line.text)[0]) == page
 
 
-def _outermost(lines: Sequence[Line]) -> list[list[Line]]:
-    """The lines that stand highest and lowest on a page, by their height, and the next ones where there is room between them and
-    the others."""
+def _ends(lines: Sequence[Line]) -> tuple[list[list[Line]], list[list[Line]]]:
+    """What stands at one height, from the top of a page downwards and from its bottom upwards."""
     rows: dict[int, list[Line]] = {}
     for line in lines:
         rows.setdefault(round(line.base), []).append(line)
-    outer = set()
-    for inward in (sorted(rows), sorted(rows, reverse=True)):
-        apart = len(inward) > 2 and abs(inward[2] - inward[1]) > RUNNING_ROOM * rows[inward[1]][0].size
-        outer.update(inward[: 2 if apart else 1])
-    return [rows[height] for height in sorted(outer)]
+    down = [rows[height] for height in sorted(rows, reverse=True)]
+    return down, down[::-1]
+
+
+def _in_heading_type(line: Line, body: tuple[float, bool]) -> bool:
+    size, bold = Row((line,)).style
+    return size >= LARGER * body[0] or (bold and not body[1] and size >= body[0])
+
+
+def _in_table(row: Sequence[Line], following: Sequence[Sequence[Line]]) -> bool:
+    near = following and abs(following[0][0].base - row[0].base) < TABLE_ROOM * row[0].size
+    return bool(near) and len(row) > 1 and len(following[0]) > 1
 
 
 def _body(lines: Sequence[Line]) -> tuple[float, bool]:
@@ -168,11 +189,11 @@ def _parts(rows: Sequence[Row], body: tuple[float, bool]) -> Iterator[_Part]:
 
 def _is_heading(row: Row, body: tuple[float, bool], following: Row | None) -> bool:
     """Larger type alone makes a heading; bold type does above a line of text, but not above the short lines of a table."""
-    size, bold = row.style
     if len(row.cells) > 1 or len(row.text) > LONGEST_HEADING or row.text[-1] in ".,;:" or _LEADERS.search(row.text):
         return False
+    larger = row.style[0] >= LARGER * body[0]
     above_text = following is not None and not following.cells[0].bold and len(following.text) >= LINE
-    stands_out = size >= LARGER * body[0] or (bold and not body[1] and size >= body[0] and above_text)
+    stands_out = larger or (above_text and _in_heading_type(row.cells[0], body))
     return stands_out and sum(letter.isalpha() for letter in row.text) > 1
 
 
