@@ -66,13 +66,15 @@ def read_pdf(data: bytes) -> Pdf:
 
 @dataclass
 class _Setting:
-    """A line under way: (letters, size, bold) of its parts. `end` is about where the last part ends."""
+    """A line under way: (letters, size, bold) of its parts. `end` is about where the last part ends; `letter` where it begins if
+    it is a single letter."""
 
     text: str = ""
     parts: list[tuple[int, float, bool]] = field(default_factory=list)
     left: float = 0.0
     base: float = 0.0
     end: float = 0.0
+    letter: float = math.nan
 
     def line(self) -> Line:
         size = max(self.parts, key=lambda part: part[0])[1]
@@ -87,20 +89,30 @@ def _page(page: PageObject) -> tuple[str, tuple[Line, ...]]:
         for number, part in enumerate(_plain(text).split("\n")):
             if number:
                 lines.append(_Setting())
+            if not part:
+                continue
             letters = len(part.strip())
+            up = inner[2] * outer[0] + inner[3] * outer[2], inner[2] * outer[1] + inner[3] * outer[3]
+            high = round(size * math.hypot(*up), 1)
+            left = inner[4] * outer[0] + inner[5] * outer[2] + outer[4]
+            base = inner[4] * outer[1] + inner[5] * outer[3] + outer[5]
+            if len(lines) > 1 and not lines[-1].parts and _spells_on(lines[-2], left, base, high):
+                lines.pop()
             if letters:
-                up = inner[2] * outer[0] + inner[3] * outer[2], inner[2] * outer[1] + inner[3] * outer[3]
-                high = round(size * math.hypot(*up), 1)
-                left = inner[4] * outer[0] + inner[5] * outer[2] + outer[4]
-                base = inner[4] * outer[1] + inner[5] * outer[3] + outer[5]
                 if not lines[-1].parts or left > lines[-1].end + CELLS_APART * high:
                     lines.append(_Setting(left=left, base=base))
                 lines[-1].parts.append((letters, high, _is_bold(font)))
                 lines[-1].end = left + WIDEST * high * sum(1.0 if letter >= "\u2e80" else 0.5 for letter in part.strip())
             lines[-1].text += part
+            lines[-1].letter = left if len(part) == 1 else math.nan
 
     text = page.extract_text(visitor_text=seen)
     return _plain(text).strip(), tuple(line.line() for line in lines if line.parts)
+
+
+def _spells_on(line: _Setting, left: float, base: float, high: float) -> bool:
+    """Whether a letter goes on with a line that is drawn letter by letter: hardly one is wider than its size."""
+    return 0 < left - line.letter <= high and abs(base - line.base) < high / 10
 
 
 def _plain(text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 from reportlab.lib.styles import getSampleStyleSheet
+from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import BaseDocTemplate, Flowable, Frame, PageBreak, PageTemplate, Paragraph, Table
 
@@ -235,6 +236,16 @@ def test_a_file_is_called_what_it_calls_itself_else_what_stands_largest_on_its_f
     assert pdf(*parts, title="Rules").title == "Rules"
     assert pdf(*parts, title="Microsoft Word - rules_final2.docx").title == "Handbook"
     assert pdf(text(LINES), title="untitled").title == "rules"
+
+
+def test_a_line_that_is_drawn_letter_by_letter_is_one_and_cells_of_one_letter_are_cells() -> None:
+    words = "Each Willow of mine is drawn by itself."
+    places = [60 + round(stringWidth(words[:at], "Helvetica", 12)) for at in range(len(words))]
+    spelled = [(left, 600, 12, letter) for left, letter in zip(places, words, strict=True)]
+    cells = [(60 + 30 * column, 500 - 15 * row, 12, "abc"[column]) for row in range(2) for column in range(3)]
+    document = drawn([*spelled, *cells])
+    assert said(document, "paragraph") == [words]
+    assert said(document, "table") == ["| a | b | c |\n| --- | --- | --- |\n| a | b | c |"]
 
 
 def test_the_first_of_several_chapters_is_not_the_title_of_all() -> None:
