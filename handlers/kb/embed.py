@@ -29,7 +29,6 @@ from host.registry import Registry
 from host.types.specs import EmbeddingSpec
 
 EmbedderFactory = Callable[[EmbeddingSpec], Embedder]
-_BATCH = 4  # texts in one call: how long a cancelled add still computes
 
 
 @runtime_checkable
@@ -145,17 +144,18 @@ class BuiltinEmbedder:
         return await asyncio.wrap_future(self._threads.submit(self._embed_query, text))
 
     async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
-        done: dict[int, list[list[float]]] = {}
-        starts = iter(range(0, len(texts), _BATCH))
+        """A text in a call: several are no faster, and a cancelled add still computes what was begun."""
+        done: dict[int, list[float]] = {}
+        indices = iter(range(len(texts)))
 
         async def work() -> None:
-            for start in starts:
-                done[start] = await anyio.to_thread.run_sync(self._embed_documents, texts[start : start + _BATCH])
+            for index in indices:
+                done[index] = await anyio.to_thread.run_sync(self._embed_document, texts[index])
 
         async with anyio.create_task_group() as tasks:
             for _ in range(os.cpu_count() or 1):
                 tasks.start_soon(work)
-        return [vector for start in sorted(done) for vector in done[start]]
+        return [done[index] for index in range(len(texts))]
 
     def similarity(self, cosine: float, /) -> float:
         return 1 / (1 + math.exp((self.MIDDLE - cosine) / self.SCALE))
@@ -175,11 +175,10 @@ class BuiltinEmbedder:
         vector: list[float] = model.query(_readable(text, model.token_count, most_bytes=4_000, windows=1)).tolist()
         return vector
 
-    def _embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+    def _embed_document(self, text: str) -> list[float]:
         model = _E5.model()
-        readable = [_readable(text, model.token_count, most_bytes=8_000, windows=4) for text in texts]
-        vectors: list[list[float]] = model.passage(readable).tolist()
-        return vectors
+        vector: list[float] = model.passage(_readable(text, model.token_count, most_bytes=8_000, windows=4)).tolist()
+        return vector
 
 
 _FRAME = 4  # tokens of the prefix and of the ends, counted with every text

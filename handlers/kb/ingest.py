@@ -19,7 +19,7 @@ import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from handlers.kb.declared import tenant_of
-from handlers.kb.making import Cut, Loaded, Making, address, cut_up, portions, prepared
+from handlers.kb.making import Cut, Loaded, Making, address, cut_up, prepared
 from handlers.kb.pruning import Pruning
 from handlers.kb.reading.columns import Columns
 from handlers.kb.report import AddReport, Meter, Progress, Tally
@@ -114,7 +114,7 @@ class _Add:
                         cuts.append(cut)
                     else:
                         self._failed(loaded.item, cut)
-                for portion in portions(cuts):
+                for portion in self.making.portions(cuts):
                     made = await self.making.made(portion, self._embedded)
                     await ready.send([(cut.loaded.item, document) for cut, document in zip(portion, made, strict=True)])
 

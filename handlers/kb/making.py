@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TypeVar
 
 import anyio.to_thread
@@ -31,8 +34,9 @@ Made = TypeVar("Made")
 
 _FORMAT = b"3"  # raised when reading or cutting changes, so that documents are made anew
 _READ_BY = {".pdf": ".pdf 4"}  # the same for one kind of file: what its reader is
-_TOGETHER = 16  # texts embedded between two words to whoever watches
-_AT_LEAST = 32  # chunks embedded before documents are stored: ten seconds of the bundled model
+# Texts embedded between two words to whoever watches: fewer where a text takes long, so that they are about a second apart.
+_FEWEST, _FIRST, _MOST = max(2, os.cpu_count() or 1), max(4, os.cpu_count() or 1), 16
+_SHORT_S, _LONG_S = 0.5, 1.5
 _SHOWN = ("title", "url")  # what front matter may say beside declared fields
 
 
@@ -79,6 +83,7 @@ class Making:
         self._embedder = embedder
         self._tenant = tenant
         self._count = embedder.count_tokens if isinstance(embedder, CountsTokens) else estimated_tokens
+        self._together = _FIRST
         types = json.dumps(spec.types, sort_keys=True)
         self._made_by = (_FORMAT, spec.chunk.model_dump_json().encode(), types.encode(), spec.rows.model_dump_json().encode())
 
@@ -115,19 +120,45 @@ class Making:
         """The documents with their vectors; `done` hears of each what share of it is embedded."""
         parts = [part for owner, cut in enumerate(cuts) for part in _parts(owner, cut)]
         finished = [0] * len(cuts)
-        if in_context(self._embedder):
-            batches = [[part for part in parts if part.owner == owner] for owner, cut in enumerate(cuts) if cut.parts]
-        else:
-            ordered = sorted(parts, key=lambda part: len(part.text))
-            batches = [ordered[start : start + _TOGETHER] for start in range(0, len(ordered), _TOGETHER)]
-        for together in batches:
+        for together in self._batches(parts):
+            began = time.monotonic()
             vectors = await self._embedder.embed_documents([part.text for part in together])
+            self._took(len(together), time.monotonic() - began)
             for part, vector in zip(together, vectors, strict=True):
                 part.vector = packed(vector)
                 finished[part.owner] += 1
             for owner in dict.fromkeys(part.owner for part in together):
                 done(cuts[owner], finished[owner] / len(cuts[owner].parts))
         return [_incoming(cut, [part for part in parts if part.owner == owner]) for owner, cut in enumerate(cuts)]
+
+    def portions(self, cuts: Sequence[Cut]) -> Iterator[list[Cut]]:
+        """Documents in the groups that are embedded and stored together, two batches or more of texts: an add that is stopped
+        has lost one group of each core, and of that only what no cache holds."""
+        portion: list[Cut] = []
+        for cut in cuts:
+            portion.append(cut)
+            if sum(len(each.parts) for each in portion) >= 2 * self._together:
+                yield portion
+                portion = []
+        if portion:
+            yield portion
+
+    def _batches(self, parts: Sequence[_Part]) -> Iterator[list[_Part]]:
+        """What is embedded in one call: the parts of a document where they know each other, else parts of about one length."""
+        if in_context(self._embedder):
+            yield from (list(own) for _, own in groupby(parts, key=lambda part: part.owner))
+            return
+        waiting = sorted(parts, key=lambda part: len(part.text))
+        while waiting:
+            together = waiting[: self._together]
+            del waiting[: self._together]
+            yield together
+
+    def _took(self, texts: int, seconds: float) -> None:
+        if seconds > _LONG_S:
+            self._together = max(_FEWEST, min(self._together, texts) // 2)
+        elif seconds < _SHORT_S and texts >= self._together:
+            self._together = min(_MOST, self._together * 2)
 
     def _fingerprint(self, kind: bytes, data: bytes) -> str:
         digest = hashlib.blake2b(digest_size=16)
@@ -158,19 +189,6 @@ async def prepared(making: Making, items: Sequence[Item]) -> list[Loaded | Inges
 async def cut_up(making: Making, loaded: Sequence[Loaded]) -> list[Cut | IngestError]:
     """Documents in parts, cut in a thread; or why not."""
     return await anyio.to_thread.run_sync(lambda: [_caught(making.cut, each) for each in loaded])
-
-
-def portions(cuts: Sequence[Cut]) -> Iterator[list[Cut]]:
-    """Documents in the groups that are embedded and stored together: an add that is stopped has lost one group of each core, and
-    of that only what no cache holds."""
-    portion: list[Cut] = []
-    for cut in cuts:
-        portion.append(cut)
-        if sum(len(each.parts) for each in portion) >= _AT_LEAST:
-            yield portion
-            portion = []
-    if portion:
-        yield portion
 
 
 def address(item: Item) -> str:

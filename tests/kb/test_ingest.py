@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from handlers.kb.base import KnowledgeBase
 from handlers.kb.report import MOST_ROWS, AddReport
 from host.errors import UnknownName, UsageError
 from host.types.fields import FieldType
-from host.types.specs import FieldSpec, RowSpec
-from tests.kb.conftest import Opens, Writes, search, spec
+from host.types.specs import EmbeddingSpec, FieldSpec, RowSpec
+from tests.kb.conftest import Counting, Opens, Writes, search, spec
 
 
 async def documents(kb: KnowledgeBase, collection: str = "docs") -> list[str]:
@@ -255,3 +260,30 @@ async def test_a_field_that_is_declared_otherwise_makes_documents_anew(opens: Op
         [item] = (await search(kb, "pear")).items
     assert counts(report) == ({"unchanged": 1} if type == "integer" else {"replaced": 1})
     assert item.data == {"year": 2020 if type == "integer" else "2020"}
+
+
+# ------------------------------------------------------------------------------------------------ while it runs
+
+
+class Stalling(Counting):
+    """Embeds so many texts and then no more."""
+
+    MOST = 3 * max(4, os.cpu_count() or 1)
+
+    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+        if self.embedded >= self.MOST:
+            await anyio.sleep_forever()
+        return await super().embed_documents(texts)
+
+
+async def test_the_first_of_many_small_documents_are_told_and_stored_long_before_the_last(opens: Opens, write: Writes) -> None:
+    folder = write({f"{number}.md": f"pear {number}" for number in range(20 * Stalling.MOST)})
+    stalling = spec("docs", embedding=EmbeddingSpec(provider="stalling", dimensions=64))
+    told: list[int] = []
+    async with opens(stalling, embedders={"stalling": Stalling}) as kb, anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(kb.add, "docs", [folder], progress=lambda done, total, _: told.append(done)))
+        with anyio.fail_after(20):
+            while not await documents(kb):
+                await anyio.lowlevel.checkpoint()
+        assert max(told) > 0
+        tasks.cancel_scope.cancel()
