@@ -39,6 +39,7 @@ ONLY_FOR = {
     "fetch": ("web", "--fetch"),
 }
 _PLACES = {"kb": ("collections", "collection", "--collection"), "db": ("models", "model", "--model")}
+_DECLARED = {"kb": ("kb", ".kb.yao"), "db": ("models", ".mod.yao")}
 SHOWN_TOKENS = 60  # of the passage that answers, on a terminal
 
 
@@ -115,7 +116,7 @@ def command(
 
 def _where(host: Host, type: str, named: Sequence[str], assistant: str | None) -> dict[str, Any]:
     """Where to search, by ids: what was named, by the end of an id too, or the only collection or model that there is, unless
-    settings say it. Raises UsageError where there are several, UnknownName."""
+    settings say it. Raises UsageError where there are several or none, UnknownName."""
     key, noun, option = _PLACES[type]
     settings = host.settings(assistant)
     if type == "kb":
@@ -126,8 +127,14 @@ def _where(host: Host, type: str, named: Sequence[str], assistant: str | None) -
     usable = {id for id in known if not assistant or not id.startswith("agents.") or id.startswith(own) or id in listed}
     if named:
         return {key: [_id(noun, name, own, known, usable) for name in named]}
-    if listed or not usable:
+    if listed:
         return {}
+    if not usable:
+        folder, end = _DECLARED[type]
+        path = (assistant or "ID").replace(".", "/")
+        places = f"{folder}/NAME{end} for all assistants, or assistants/{path}/{folder}/NAME{end} for one"
+        whose = f"the assistant {assistant!r}" if assistant else "the app"
+        raise UsageError(f"{whose} has no {noun}s to search", hint=f"declare one in {places}")
     owned = {id for id in usable if id.startswith(own)}
     if len(owned or usable) == 1:
         return {key: [*(owned or usable)]}

@@ -144,6 +144,16 @@ def test_search_says_which_collections_and_models_there_are(groundhook: Groundho
     assert (db.code, db.err) == (1, "error: there are 2 models (say which to search with --model: order, product)\n")
 
 
+def test_search_in_an_app_without_collections_or_models_says_where_they_are_declared(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "models/product.mod.yao").unlink()
+    kb, db, own = (groundhook("search", *said) for said in (("kb", "x"), ("db", "x"), ("kb", "x", "--assistant", "shop")))
+    assert [ran.code for ran in (kb, db, own)] == [1, 1, 1]
+    assert "the app has no collections to search (declare one in kb/NAME.kb.yao for all assistants, or assistants/ID/" in kb.err
+    assert "the app has no models to search (declare one in models/NAME.mod.yao for all assistants, or assistants/ID/" in db.err
+    assert "the assistant 'shop' has no collections to search (declare one in kb/NAME.kb.yao" in own.err
+    assert "or assistants/shop/kb/NAME.kb.yao for one" in own.err
+
+
 def test_check_tells_a_broken_file_and_what_is_wrong_beside_it_at_once(groundhook: Groundhook, shop: Path) -> None:
     (shop / "assistants/shop/package.yao").write_text(
         '{"nme": "Shop", "db": {"models": ["prodct"]}, "uses": [], "kb": {"collections": 1}}\n', encoding="utf-8"
