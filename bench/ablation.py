@@ -67,7 +67,7 @@ def ranked(shard: Shard, vector: Sequence[float], words: Sparse) -> Measured:
 
 def added_up(asked: Asked) -> dict[int, float]:
     found = asked.found
-    return fuse(found.dense, found.words, limit=POOL, weight=asked.weight).added_up(found.cosines)
+    return fuse(found.dense, found.words, limit=POOL, weight=asked.weight).worths(found.cosines)
 
 
 def ordered(scores: Mapping[int, float]) -> list[int]:

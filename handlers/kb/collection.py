@@ -237,11 +237,11 @@ class Collection:
         together = question.company and bool(weight)
         # Passages are judged by all of their company, near enough or not.
         first, least = (pool, -1.0) if together else (question.limit, question.least_cosine)
-        cosines = fused.listed(first, least)
-        worth = fused.added_up(cosines)
-        measured = self._shard.cosines(vector, fused.contenders(worth, first, least))
+        cosines = fused.needed_by_vectors(first, least)
+        worth = fused.worths(cosines)
+        measured = self._shard.cosines(vector, fused.needed_by_words(worth, first, least))
         cosines |= measured
-        worth |= fused.added_up(measured)
+        worth |= fused.worths(measured)
         order = self._in_company(worth, words, weight) if together else fusion.ordered(worth)
         enough = [id for id in order if cosines[id] >= question.least_cosine]
         return Answer(

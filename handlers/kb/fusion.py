@@ -28,62 +28,87 @@ _STEP = 1e-6  # least distance between the scores of two neighbours
 
 @dataclass(frozen=True)
 class Fused:
-    """Two rankings of passages, and what counts: a cosine is multiplied with `near`, a score by words with `same`, and who stands
-    in a ranking is worth the place's share of `by_vector` or `by_words` more. `matches` are the passages whose words tell,
-    `least` is the score of the others."""
+    """What passages are worth to a question, from their ranking by vectors and their ranking by words; made by `fuse`.
 
-    dense: Mapping[int, float]
-    matches: Mapping[int, float]
-    least: float
-    near: float
-    same: float
-    by_vector: Mapping[float, float]
-    by_words: Mapping[float, float]
+        worth = per_cosine x cosine + per_score x score by words + bonus of the place by vectors + bonus of the place by words
+
+    >>> fused = fuse({1: 0.9, 2: 0.8, 4: 0.7}, {2: 6.0, 3: 4.0}, limit=64)  # per_cosine is 10, per_score 1/3
+    >>> fused.worths({1: 0.9, 2: 0.8, 3: 0.6})
+    {1: 10.0, 2: 11.5, 3: 7.83}  # rounded
+
+    Passage 2 is the second by vectors and the first by words: 10 x 0.8 + 6/3 + 1/2 + 1. Passage 3 was found by words alone, and
+    its cosine measured since: 10 x 0.6 + 4/3 + 1/2.
+
+    `cosines` and `scores` are the two rankings, best first, by passage: those found by vectors, and those whose words tell them
+    apart; the words of every other passage count as `score_of_others`. The bonuses are by cosine and by score, so that equal ones
+    share a place.
+    """
+
+    cosines: Mapping[int, float]
+    scores: Mapping[int, float]
+    score_of_others: float
+    per_cosine: float
+    per_score: float
+    bonus_of_cosine: Mapping[float, float]
+    bonus_of_score: Mapping[float, float]
 
     def worth(self, id: int, cosine: float) -> float:
-        match, listed = self.matches.get(id), self.dense.get(id)
-        told = self.least if match is None else match
-        places = self.by_vector.get(listed, 0.0) + self.by_words.get(match, 0.0)  # type: ignore[arg-type]  # None is in neither
-        return self.near * cosine + self.same * told + places
+        """Of a passage, found by vectors or not, whose cosine is known."""
+        score, bonus = self.scores.get(id), 0.0
+        if id in self.cosines:
+            bonus = self.bonus_of_cosine.get(self.cosines[id], 0.0)
+        if score is None:
+            score = self.score_of_others
+        else:
+            bonus += self.bonus_of_score.get(score, 0.0)
+        return self.per_cosine * cosine + self.per_score * score + bonus
 
-    def listed(self, first: int, least_cosine: float) -> dict[int, float]:
-        """The cosines of those in `dense`, which is given best first, that may be among the `first` with at least
-        `least_cosine`: all that match words; the others keep their order, so that no more than that are needed of them."""
-        found = {id: self.dense[id] for id in self.dense.keys() & self.matches.keys()}
+    def worths(self, cosines: Mapping[int, float]) -> dict[int, float]:
+        """Of the passages with a cosine that stand in a ranking."""
+        return {id: self.worth(id, cosine) for id, cosine in cosines.items() if id in self.cosines or id in self.scores}
+
+    def needed_by_vectors(self, first: int, least_cosine: float) -> dict[int, float]:
+        """The cosines of all passages found by vectors that may be among the `first` with at least `least_cosine`: every one
+        that words found too; the others stay in the order of their cosines, so that of them the `first` will do."""
+        needed = {id: self.cosines[id] for id in self.cosines.keys() & self.scores.keys()}
         alone, last = 0, math.inf
-        for id, cosine in self.dense.items():
+        for id, cosine in self.cosines.items():
             if cosine < least_cosine or (alone >= first and cosine < last):
                 break
-            if id not in self.matches:
-                found[id] = last = cosine
+            if id not in self.scores:
+                needed[id] = last = cosine
                 alone += 1
-        return found
+        return needed
 
-    def contenders(self, worth: Mapping[int, float], first: int, least_cosine: float) -> list[int]:
-        """Those that only words found and whose cosine matters to who the `first` are with at least `least_cosine`: even with the
-        least cosine of `dense`, which was cut and did not find them nearer, they are among them. `matches` are best first;
-        `worth` is that of the listed."""
-        known = [each for id, each in worth.items() if self.dense[id] >= least_cosine]
+    def needed_by_words(self, worths: Mapping[int, float], first: int, least_cosine: float) -> list[int]:
+        """The passages found by words alone that may be among the `first` with at least `least_cosine`, so that their cosines
+        have to be measured. `worths` are those of `needed_by_vectors`. A passage that the search by vectors did not find is
+        no nearer than the farthest that it did: with that cosine it would have to be among the first."""
+        known = [worth for id, worth in worths.items() if self.cosines[id] >= least_cosine]
         bar = min(heapq.nlargest(first, known)) if len(known) >= first else -math.inf
-        farthest = min(self.dense.values(), default=0.0)
-        alone = (id for id in self.matches if id not in self.dense)
+        farthest = min(self.cosines.values(), default=0.0)
+        alone = (id for id in self.scores if id not in self.cosines)
         return list(takewhile(lambda id: self.worth(id, farthest) >= bar, alone))
-
-    def added_up(self, cosines: Mapping[int, float]) -> dict[int, float]:
-        """What the passages with a cosine are worth."""
-        return {id: self.worth(id, cosine) for id, cosine in cosines.items() if id in self.dense or id in self.matches}
 
 
 def fuse(dense: Mapping[int, float], words: Mapping[int, float], *, limit: int, weight: float = 1.0) -> Fused:
-    """Each ranking was cut at `limit`; `weight` is that of words against vectors. Without words that tell passages apart, what is
-    worth most is what `dense` has first."""
+    """`dense` has cosines and `words` scores by passage, best first, each cut at `limit`; `weight` is that of words against
+    vectors. Without words that tell passages apart, what is worth most is what `dense` has first."""
     # In a ranking that was cut, those with the least score are there by chance: others as good were left out.
     least = min(words.values()) if len(words) >= limit else 0.0
-    matches = {id: score for id, score in words.items() if score > least}
-    others = len(dense.keys() - matches.keys())
-    near, same = standing_out(list(dense.values())), weight * standing_out([*matches.values(), *[least] * others])
-    by_vector = places(dense.values(), 1.0) if near else {}
-    return Fused(dense, matches, least, near or 1.0, same, by_vector, places(matches.values(), weight) if same else {})
+    scores = {id: score for id, score in words.items() if score > least}
+    others = len(dense.keys() - scores.keys())
+    per_cosine = standing_out(list(dense.values()))
+    per_score = weight * standing_out([*scores.values(), *[least] * others])
+    return Fused(
+        cosines=dense,
+        scores=scores,
+        score_of_others=least,
+        per_cosine=per_cosine or 1.0,
+        per_score=per_score,
+        bonus_of_cosine=places(dense.values(), 1.0) if per_cosine else {},
+        bonus_of_score=places(scores.values(), weight) if per_score else {},
+    )
 
 
 def ordered(worth: Mapping[int, float]) -> list[int]:

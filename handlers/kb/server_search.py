@@ -70,7 +70,7 @@ async def search(link: ServerLink, known: Known, question: Question, without: di
     dense, by_words, cosines = (
         {number[place]: score for place, score in leg.items()} for leg in (ranked.dense, ranked.words, ranked.cosines)
     )
-    worth = fusion.fuse(dense, by_words, limit=pool, weight=ranked.weight).added_up(cosines)
+    worth = fusion.fuse(dense, by_words, limit=pool, weight=ranked.weight).worths(cosines)
     names = [numbered[id].point for id in company.foremost(worth)] if question.company and ranked.weight else []
     stored = await _both(link, known, known.portraits.missing(names))
     portraits = known.portraits.of(names, stored)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from handlers.kb.fusion import fuse as worth_of
 def fuse(
     dense: dict[int, float], words: dict[int, float], cosines: dict[int, float], *, limit: int, weight: float = 1.0
 ) -> list[int]:
-    return ordered(worth_of(dense, words, limit=limit, weight=weight).added_up(cosines))
+    return ordered(worth_of(dense, words, limit=limit, weight=weight).worths(cosines))
 
 
 SCORES = st.dictionaries(st.integers(0, 30), st.floats(0.1, 9.0), max_size=20)
@@ -94,13 +95,13 @@ def test_the_first_are_the_same_whether_all_cosines_are_known_or_those_that_matt
     farthest = min(dense.values(), default=1.0)
     cosines = {id: farthest * shares.get(id, 0.5) for id in words} | dense
     fused = worth_of(dense, words, limit=10, weight=weight)
-    listed = fused.listed(first, least_cosine)
-    contenders = fused.contenders(fused.added_up(listed), first, least_cosine)
+    listed = fused.needed_by_vectors(first, least_cosine)
+    contenders = fused.needed_by_words(fused.worths(listed), first, least_cosine)
     assert listed.items() <= dense.items()
     assert not dense.keys() & contenders
 
     def shown(known: dict[int, float]) -> list[int]:
-        return [id for id in ordered(fused.added_up(known)) if known[id] >= least_cosine][:first]
+        return [id for id in ordered(fused.worths(known)) if known[id] >= least_cosine][:first]
 
     assert shown(listed | {id: cosines[id] for id in contenders}) == shown(cosines)
 
@@ -154,6 +155,12 @@ def test_the_best_of_a_ranking_is_worth_more_than_it_stands_out() -> None:
     cosines = {1: 0.81, 2: 0.80, 3: 0.79}
     words = {3: 5.0, 2: 4.9, 1: 4.8}  # as far apart as the cosines are
     assert fuse(cosines, words, cosines, limit=64) in ([1, 3, 2], [3, 1, 2])
+
+
+def test_what_a_passage_is_worth_adds_up_what_stands_out_and_its_places() -> None:
+    fused = worth_of({1: 0.9, 2: 0.8, 4: 0.7}, {2: 6.0, 3: 4.0}, limit=64)
+    by_hand = {1: 10 * 0.9 + 1, 2: 10 * 0.8 + 6 / 3 + 1 / 2 + 1, 3: 10 * 0.6 + 4 / 3 + 1 / 2}
+    assert fused.worths({1: 0.9, 2: 0.8, 3: 0.6, 5: 0.5}) == pytest.approx(by_hand)
 
 
 def test_equal_ones_share_a_place() -> None:
