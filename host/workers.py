@@ -175,21 +175,25 @@ async def start_child(
     `environment` replaces this process's; the open `descriptors` are there under their numbers. Raises OSError when no process
     can be started."""
     ours, theirs = socket.socketpair()
-    with theirs:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            module,
-            str(theirs.fileno()),
-            *arguments,
-            pass_fds=(theirs.fileno(), *descriptors),
-            stdin=asyncio.subprocess.DEVNULL,
-            env=environment,
-            # A terminal's Ctrl-C reaches whole process groups; the children end when we close their links, in order.
-            start_new_session=True,
-        )
-    link = Link(name, incoming)
-    await asyncio.get_running_loop().create_connection(lambda: link, sock=ours)
+    try:
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                module,
+                str(theirs.fileno()),
+                *arguments,
+                pass_fds=(theirs.fileno(), *descriptors),
+                stdin=asyncio.subprocess.DEVNULL,
+                env=environment,
+                # A terminal's Ctrl-C reaches whole process groups; the children end when we close their links, in order.
+                start_new_session=True,
+            )
+        link = Link(name, incoming)
+        await asyncio.get_running_loop().create_connection(lambda: link, sock=ours)
+    except BaseException:
+        ours.close()
+        raise
     return Child(process, link)
 
 
