@@ -101,7 +101,7 @@ class Worker:
         self.leaving: dict[int, WorkerSeat] = {}  # nobody hears them any more, but their isolate is there yet
         self.last_resident = 0  # bytes, when the process was looked at last
         self.lanes: list[Lane] = []
-        self._free: list[int] = []
+        self._free_lanes: list[int] = []
         self._child: Child | None = None
         self._process: psutil.Process | None = None
 
@@ -134,7 +134,7 @@ class Worker:
     def _make_lanes(self) -> None:
         for number in range(LANES):
             self.lanes.append(Lane.made())
-            self._free.append(number)
+            self._free_lanes.append(number)
 
     def close_lanes(self) -> None:
         for lane in self.lanes:
@@ -152,7 +152,7 @@ class Worker:
 
     def carry(self, run: int, order: Order) -> WorkerSeat:
         beside = (*self.seats.values(), *self.leaving.values())
-        seat = self.seats[run] = WorkerSeat(self, run, order, self._free.pop() if self._free else None)
+        seat = self.seats[run] = WorkerSeat(self, run, order, self._free_lanes.pop() if self._free_lanes else None)
         for each in (seat, *beside) if beside else ():
             each.shared = True
         return seat
@@ -211,7 +211,7 @@ class Worker:
             seat = self.leaving.pop(body)
             seat.gone.set()
             if seat.lane is not None:
-                self._free.append(seat.lane)
+                self._free_lanes.append(seat.lane)
             return
         found = self.seats.get(body[0])  # none: the run was left while this was under way
         if found is not None:

