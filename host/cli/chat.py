@@ -28,7 +28,7 @@ from host.types.events import Event, Failed
 )
 @options.asker
 @options.clock
-@click.option("--trace", is_flag=True, help="Show the steps of the turn and their times at the end.")
+@click.option("--trace", is_flag=True, help="Show the steps of the turn, their times, and its warnings at the end.")
 def command(
     assistant: str,
     message: str,

@@ -71,7 +71,7 @@ def console(file: IO[str]) -> Console:
 
 
 class Terminal:
-    """Shows one turn. `trace` adds the tree of its steps at the end."""
+    """Shows one turn. `trace` adds the tree of its steps, and its warnings once more, at the end."""
 
     def __init__(self, out: Console, err: Console, *, trace: bool = False) -> None:
         self._out = out
@@ -90,6 +90,7 @@ class Terminal:
         self._messages: Messages = {}
         self._speaking = ""  # the message whose line is not ended
         self._nodes: dict[str, TraceNode] = {}
+        self._warnings: list[Styled] = []
 
     def show(self, event: Event) -> None:
         match event:
@@ -122,7 +123,7 @@ class Terminal:
             case Trace():
                 self._nodes[event.node.id] = event.node
             case Warned():
-                self._complain("warning", event, "yellow")
+                self._warnings.append(self._complain("warning", event, "yellow"))
             case Failed():
                 self._complain("error", event, "red")
             case StreamEnd():
@@ -239,7 +240,7 @@ class Terminal:
             self._print(Styled(visible(data)), soft_wrap=True)
         if self._trace and self._nodes:
             self._enter("trace")
-            self._print(trace_tree(self._nodes.values()))
+            self._print(trace_tree(self._nodes.values(), self._warnings))
 
     def _cited(self, citation: Cited) -> None:
         place = place_of(citation)
@@ -251,10 +252,12 @@ class Terminal:
 
     # ---- lines
 
-    def _complain(self, kind: str, event: Warned | Failed, style: str) -> None:
+    def _complain(self, kind: str, event: Warned | Failed, style: str) -> Styled:
         if self._section == "answer" or self._speaking:
             self._enter(None)
-        self._err.print(complaint(kind, event, style), soft_wrap=True)
+        said = complaint(kind, event, style)
+        self._err.print(said, soft_wrap=True)
+        return said
 
     def _line(self, text: Styled, *, whole: bool = False) -> None:
         """A line of its own; on a terminal what does not fit is left out, unless `whole`: what to do about a failure is read."""

@@ -15,13 +15,16 @@ LONGEST_TITLE = 60
 MOST_ITEMS = 20  # of those that stay, and of those that were dropped
 
 
-def trace_tree(nodes: Iterable[TraceNode]) -> Tree:
-    """The steps in the order in which they began; below a merge its items, best first, and then those that were dropped."""
+def trace_tree(nodes: Iterable[TraceNode], warnings: Iterable[Styled] = ()) -> Tree:
+    """The steps in the order in which they began; below a merge its items, best first, and then those that were dropped. The
+    warnings of the turn come last: searches that overlap leave no step that one surely belongs to."""
     trees: dict[str, Tree] = {"": Tree(Styled("Trace", "bold"))}
     for node in nodes:
         tree = trees[node.id] = trees.get(node.parent, trees[""]).add(_node_line(node))
         for line in _item_lines(node):
             tree.add(line)
+    for warning in warnings:
+        trees[""].add(warning)
     return trees[""]
 
 

@@ -57,6 +57,13 @@ def test_trace_adds_the_steps_as_a_tree(groundhook: Groundhook) -> None:
     assert re.search(r"#ref:\w+ Red pen  \d\.\d\d × 0\.60 auto × 1\.00 reranked = \d\.\d\d", tree)
 
 
+def test_the_trace_names_every_warning_of_the_turn(groundhook: Groundhook) -> None:
+    ran = groundhook("chat", "shop", "products of zanzibar cheaper than 10", "--trace")
+    warning = next(line for line in ran.err.splitlines() if line.startswith("warning: "))
+    assert "'zanzibar'" in warning
+    assert f"── {warning}\n" in ran.out.partition("\nTrace\n")[2]
+
+
 def test_a_long_question_is_shown_by_its_beginning(groundhook: Groundhook) -> None:
     ran = groundhook("chat", "shop", "products cheaper than 10 " + "and so on " * 2000)
     line = next(line for line in ran.out.splitlines() if "Searching" in line)
