@@ -1,8 +1,9 @@
 """One spelling for every key, so that layers fold onto the same one.
 
-Aliases (`topK`, `top_n`) and camelCase become the field's own name; `web: true` becomes `web: {enabled: true}`; a section
-with one list may be the list alone; one name where a list of names is due becomes a list. Keys that the model does not have
-are left out and reported. Pure; values are not judged here (`host.config.validate` does).
+Aliases (`topK`, `top_n`) and camelCase become the field's own name; `web: true` becomes `web: {enabled: true}`, and `search:
+false` the same for each of its sources; a section with one list may be the list alone; one name where a list of names is due
+becomes a list. Keys that the model does not have are left out and reported. Pure; values are not judged here
+(`host.config.validate` does).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pydantic import BaseModel
 from host.config.environment import Unset
 from host.config.places import Path
 from host.config.schema import Listed
-from host.config.sources import Switched
+from host.config.sources import Sources, Switched
 from host.errors import suggestion
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -109,6 +110,8 @@ class _Walk:
         if issubclass(model, Switched) and isinstance(raw, bool):
             self.trail[(*path, "enabled")] = written
             return {"enabled": raw}
+        if issubclass(model, Sources) and isinstance(raw, bool):
+            return self._sources(model, raw, path, written)
         if issubclass(model, Listed) and isinstance(raw, (list, tuple, str)):
             name, info = next(iter(model.model_fields.items()))
             return {name: self.value(info.annotation, raw, (*path, name), written)}
@@ -120,9 +123,21 @@ class _Walk:
             made["enabled"] = True
         return made
 
+    def _sources(self, model: type[Sources], raw: bool, path: Path, written: Path) -> dict[str, Any]:
+        names = [name for name, info in model.model_fields.items() if _is_switched(info.annotation)]
+        if raw:  # all of them would ask sources that nobody has set up
+            hint = f'name it, as in {{"{names[0]}": true}}; known: {", ".join(names)}'
+            self.strays.append(Stray(written, "true does not say what to search", hint))
+            return {}
+        return {name: self.value(model.model_fields[name].annotation, raw, (*path, name), written) for name in names}
+
 
 def _is_model(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _is_switched(kind: Any) -> bool:
+    return _is_model(kind) and issubclass(kind, Switched)
 
 
 def _without_none(annotation: Any) -> Any:

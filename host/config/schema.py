@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, Field
 
-from host.config.sources import DBSettings, DeclaredHost, KBSettings, WebSettings
+from host.config.sources import DBSettings, DeclaredHost, KBSettings, Sources, WebSettings
 from host.types.base import Value
 from host.types.markers import usable_format
 from host.types.search import RerankOptions
@@ -70,7 +70,7 @@ class SearchOptions(Value):
     skip_threshold: int = Field(default=5, ge=1, description="Results of the user's own data that make auto search needless")
 
 
-class SearchSettings(Value):
+class SearchSettings(Sources):
     web: WebSettings = WebSettings()
     kb: KBSettings = KBSettings()
     db: DBSettings = DBSettings()

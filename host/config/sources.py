@@ -16,6 +16,10 @@ class Switched(Value):
     enabled: bool = Field(default=False, description="Search this source automatically")
 
 
+class Sources(Value):
+    """A section of sources, which `false` switches off together: `search: false` is `{web: false, kb: false, db: false}`."""
+
+
 def _declarable(text: str) -> str:
     parse_declared(text)
     return text

@@ -81,6 +81,18 @@ def test_config_explain_names_layer_and_place(groundhook: Groundhook) -> None:
     assert (limit["layer"], limit["place"]) == ("defaults", "")
 
 
+def test_a_search_that_is_switched_off_in_one_word_is_good_and_explained_for_each_source(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    (shop / "agent/search.yao").write_text('{"web": true}', encoding="utf-8")
+    (shop / "assistants/shop/package.yao").write_text('{"name": "Shop", "search": false}', encoding="utf-8")
+    assert groundhook("check", "shop").code == 0
+    told = {line["key"]: line for line in groundhook("config", "explain", "shop", "--json").lines}
+    for source in ("web", "kb", "db"):
+        enabled = told[f"search.{source}.enabled"]
+        assert (enabled["value"], enabled["layer"], enabled["place"]) == (False, "assistant", "assistants/shop/package.yao:1:28")
+
+
 def test_config_explain_shows_what_holds_for_the_whole_app_and_no_secrets(groundhook: Groundhook, shop: Path) -> None:
     with (shop / "agent/agent.yml").open("a", encoding="utf-8") as file:
         file.write("\ndatabase: {url: 'postgresql://reader:s3cret@replica/shop', timeout_ms: 900}\nqdrant: {api_key: s3cret}\n")

@@ -56,6 +56,14 @@ def test_a_source_is_switched_on_by_true_and_by_an_object_in_a_package(
     assert said(SearchSettings, {"kb": written}, switch_on=False) == {"kb": in_search_file}
 
 
+def test_one_word_switches_all_sources_off_and_none_switches_them_all_on() -> None:
+    off = {"enabled": False}
+    assert said(PackageFile, {"search": False}) == {"search": {"web": off, "kb": off, "db": off}}
+    assert errors(PackageFile, '{"search": true}') == [
+        "x.yao:1:2: 'search': true does not say what to search (name it, as in {\"web\": true}; known: web, kb, db)"
+    ]
+
+
 def test_a_list_alone_is_the_list_of_its_section_and_a_name_alone_a_list_of_one() -> None:
     raw = {"kb": ["docs"], "db": "order", "mcp": {"servers": "files"}, "search": {"kb": {"collections": "faq"}}}
 

@@ -149,6 +149,21 @@ async def test_the_request_decides_whether_to_search(make_app: MakeApp, asked: b
     assert {event.search_type for event in of(events, "search_start")} == expected
 
 
+@pytest.mark.parametrize(("asked", "expected"), [(True, {"kb"}), (False, set()), (None, set())])
+@pytest.mark.parametrize("hook", [False, True])
+async def test_an_assistant_that_says_no_search_is_not_searched_for_unless_the_request_wants_it(
+    make_app: MakeApp, asked: bool | None, expected: set[str], hook: bool
+) -> None:
+    package = '{"name": "A", "connector": "script", "search": false, "kb": {"collections": ["docs"]}}'
+    handled = "function Create(ctx) { ctx.search.Web('q'); return null; }" if hook else "function Create() {}"
+    app = app_with(make_app, package, index_ts=handled)
+    (app / "agent").mkdir()
+    (app / "agent/search.yao").write_text('{"web": true, "kb": true}', encoding="utf-8")
+    started = of(await run(app, search=asked), "search_start")
+    assert {event.search_type for event in started if event.source == "auto"} == expected
+    assert {event.search_type for event in started if event.source == "hook"} == ({"web"} if hook else set())
+
+
 async def test_data_parts_come_first_and_make_automatic_search_needless(make_app: MakeApp) -> None:
     parts = [
         {"type": "text", "text": "question"},
