@@ -26,6 +26,7 @@ from host.workers import Child, Link, start_child
 
 MODULE = "hooks.worker"
 SETTLING_SECONDS = 5.0  # work that a hook left behind has come to its end, or to the end of its CPU time
+MOST_ALONE = 8  # processes with one run each, for each worker that there may be; a run beyond waits until one has ended
 MOST_LEAVING = 2  # isolates of a worker that are freed while nobody waits
 LEAVING_SECONDS = 2.0  # a worker that has not freed an isolate by then is stuck
 COMPILING_SECONDS = 30.0  # for one file; its size is bounded
@@ -91,7 +92,7 @@ class WorkerSeat:
 class Worker:
     """One process and the runs it carries."""
 
-    def __init__(self, child_name: str, *, alone: bool) -> None:
+    def __init__(self, child_name: str, *, alone: bool, place: anyio.Semaphore | None = None) -> None:
         self.name = child_name
         self.alone = alone
         self.ready = False
@@ -102,6 +103,7 @@ class Worker:
         self.last_resident = 0  # bytes, when the process was looked at last
         self.lanes: list[Lane] = []
         self._free_lanes: list[int] = []
+        self._place = place  # among the processes with one run each
         self._child: Child | None = None
         self._process: psutil.Process | None = None
 
@@ -119,7 +121,7 @@ class Worker:
                 descriptors=inherited,
             )
         except OSError as exc:
-            self.close_lanes()
+            self.give_back()
             raise HookCrashed(f"no process for hooks can be started: {exc.strerror}") from exc
         for lane in self.lanes:
             lane.close_reading()
@@ -136,9 +138,11 @@ class Worker:
             self.lanes.append(Lane.made())
             self._free_lanes.append(number)
 
-    def close_lanes(self) -> None:
+    def give_back(self) -> None:
         for lane in self.lanes:
             lane.close()
+        if self._place is not None:
+            self._place.release()
 
     def post(self, operation: str, body: Any) -> None:
         self.child.link.post(operation, body)
@@ -219,7 +223,7 @@ class Worker:
 
 
 class Pool:
-    """Gives seats in at most `size` worker processes, and one beside them for a run that must be alone."""
+    """Gives seats in at most `size` worker processes, and in one beside them to a run that must be alone."""
 
     def __init__(self, size: int, prelude: Prelude, tasks: TaskGroup, environment: Mapping[str, str] | None) -> None:
         self._size = size
@@ -230,12 +234,17 @@ class Pool:
         self._runs = itertools.count(1)
         self._names = itertools.count(1)
         self._starting = anyio.Lock()
+        self._alone = anyio.Semaphore(size * MOST_ALONE)
         self._compiler: Worker | None = None
         self._compiling = self._compiled = 0
         self._closing = False
 
     async def take(self, order: Order, /, *, alone: bool = False) -> Seat:
-        worker = await self._start(alone=True) if alone else await self._least_loaded()
+        if alone:  # all runs of a worker that took too much memory ask for that at the same time
+            await self._alone.acquire()
+            worker = await self._start(alone=True, place=self._alone)
+        else:
+            worker = await self._least_loaded()
         return worker.carry(next(self._runs), order)
 
     @asynccontextmanager
@@ -297,8 +306,8 @@ class Pool:
                 with suppress(HookCrashed):  # who finds no worker at all asks for one, and hears why there is none
                     await self._start(alone=False)
 
-    async def _start(self, *, alone: bool) -> Worker:
-        worker = Worker(f"hook worker {next(self._names)}", alone=alone)
+    async def _start(self, *, alone: bool, place: anyio.Semaphore | None = None) -> Worker:
+        worker = Worker(f"hook worker {next(self._names)}", alone=alone, place=place)
         with anyio.CancelScope(shield=True):  # a process that was started must be tended
             await worker.start(self._prelude, self._environment)
         self._workers.append(worker)
@@ -318,7 +327,7 @@ class Pool:
             code = await worker.child.process.wait()
             self._workers.remove(worker)
             worker.tell_of_death(code)
-            worker.close_lanes()
+            worker.give_back()
         if worker.ready and not worker.alone and not self._closing:
             await self._grow()
 

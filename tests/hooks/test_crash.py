@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from hooks.engine import isolate_count
+from hooks.pool import MOST_ALONE
 from hooks.runner import open_engine
 from host.errors import HookCrashed, HookLimit, HostError
 from host.types.search import SearchRequest, SearchResult
@@ -32,17 +33,22 @@ async def test_a_script_that_makes_v8_abort_costs_its_own_turn(in_workers: Hooks
     assert await in_workers.value("'unharmed'") == "unharmed"
 
 
-class Held:
-    """Searches that wait until they are let go."""
+FILLING = "function Create() { const a = []; while (true) a.push(new Uint8Array(1 << 24).fill(1)); }"
 
-    def __init__(self) -> None:
+
+class Held:
+    """Searches that wait until they are let go; `began` when there are so many."""
+
+    def __init__(self, expected: int = 1) -> None:
         self.began = anyio.Event()
         self.gate = anyio.Event()
         self.count = 0
+        self.expected = expected
 
     async def __call__(self, request: SearchRequest) -> SearchResult:
         self.count += 1
-        self.began.set()
+        if self.count == self.expected:
+            self.began.set()
         await self.gate.wait()
         return SearchResult(type=request.type, query=request.query)
 
@@ -128,11 +134,39 @@ async def test_a_run_that_fills_memory_beside_others_is_found_out(cache: Path, t
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(innocent)
             await held.began.wait()
-            filling = "function Create() { const a = []; while (true) a.push(new Uint8Array(1 << 24).fill(1)); }"
             with pytest.raises(HookLimit):
-                await hooks.create(filling, None, None, memory_mb=128)
+                await hooks.create(FILLING, None, None, memory_mb=128)
             held.gate.set()
     assert values == ["q"]
+
+
+async def test_of_the_runs_that_start_again_alone_only_so_many_have_a_process_at_a_time(cache: Path, tmp_path: Path) -> None:
+    runs, values, processes = MOST_ALONE + 6, list[object](), list[int]()
+    before, after, others = Held(runs), Held(MOST_ALONE), set(children())
+
+    async def answer(request: SearchRequest) -> SearchResult:
+        found = await (before if request.query == "q" else after)(request)
+        processes.append(len(set(children()) - others))
+        return found
+
+    async with open_engine(workers=1, cache=cache) as engine:
+        hooks = Hooks(engine, tmp_path)
+
+        async def innocent() -> None:
+            values.append(await hooks.value("[ctx.search.Web('q').query, ctx.search.KB('p').query]", Services(answer=answer)))
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(runs):
+                    tasks.start_soon(innocent)
+                await before.began.wait()
+                with pytest.raises(HookLimit):
+                    await hooks.create(FILLING, None, None, memory_mb=128)
+                before.gate.set()
+                await after.began.wait()
+                after.gate.set()
+    assert values == [["q", "p"]] * runs
+    assert max(processes) <= MOST_ALONE + 2  # the worker of all others, and the compiler
 
 
 async def test_a_worker_that_is_killed_from_outside_is_replaced(cache: Path, tmp_path: Path) -> None:
