@@ -195,7 +195,9 @@ def load_app(root: Path, environment: Environment) -> App:
         root=root,
         environment=environment,
         packages=Catalogue("assistant", packages),
-        collections=Catalogue("collection", _specs("kb", CollectionSpec, found, root, environment)),
+        collections=Catalogue(
+            "collection", {each.id: partial(_collection, each, root, environment) for each in _everywhere("kb", found, root)}
+        ),
         models=Catalogue("model", _specs("models", ModelSpec, found, root, environment), SYSTEM_MODELS),
         connectors=Catalogue(
             "connector", {_OFFLINE.id: lambda: _OFFLINE, **_specs("connectors", ConnectorSpec, (), root, environment)}
@@ -259,6 +261,17 @@ def _specs(
 
 def _spec(model: type[Spec], found: tree.Found, environment: Environment) -> Spec:
     return read_value(model, read_document(found.path, found.shown), environment, id=found.id)
+
+
+def _collection(found: tree.Found, root: Path, environment: Environment) -> CollectionSpec:
+    """A folder with a spaCy pipeline may be written as seen from the collection's file, or else from the app's folder."""
+    spec = _spec(CollectionSpec, found, environment)
+    done, _, name = spec.entities.extractor.partition(":")
+    folders = [folder / name for folder in (found.path.parent, root)] if done == "spacy" and name else []
+    folder = next((folder for folder in folders if folder.is_dir()), None)
+    if folder is None:
+        return spec
+    return spec.model_copy(update={"entities": spec.entities.model_copy(update={"extractor": f"{done}:{folder.resolve()}"})})
 
 
 def _collecting(errors: list[ConfigError], read: Callable[[], T], otherwise: T) -> T:

@@ -11,7 +11,7 @@ import pytest
 import spacy
 from thinc.api import fix_random_seed
 
-from tests.cli.conftest import Groundhook, Ran
+from tests.cli.conftest import Groundhook, Ran, run_in
 
 PUMPS = "The long rain pump moves forty litres a minute. Its seal is made by Umbra and fits the dry season pump as well."
 LETTER = "In spring zandrel met an old friend. Later zandrel wrote to korvath about it, and korvath wrote back."
@@ -42,7 +42,10 @@ def kinds(ran: Ran) -> dict[str, str]:
     return {node["name"]: node["type"] for node in line["graph_nodes"]}
 
 
-def test_names_that_are_written_down_are_entities_of_the_declared_kinds(groundhook: Groundhook, shop: Path) -> None:
+@pytest.mark.parametrize("place", [("parts", ""), ("parts", "parts"), ("kb/parts", "parts")])
+def test_names_that_are_written_down_are_entities_of_the_declared_kinds(
+    groundhook: Groundhook, shop: Path, tmp_path: Path, place: tuple[str, str]
+) -> None:
     pipeline = spacy.blank("en")
     ruler: Any = pipeline.add_pipe("entity_ruler")
     ruler.add_patterns(
@@ -52,9 +55,11 @@ def test_names_that_are_written_down_are_entities_of_the_declared_kinds(groundho
             {"label": "DATE", "pattern": "forty litres a minute"},
         ]
     )
-    pipeline.to_disk(shop / "parts")
-    declare(shop, f"spacy:{shop / 'parts'}", "Product", "organisation")
-    assert groundhook("kb", "add", "notes", "notes").code == 0
+    folder, written = place
+    pipeline.to_disk(shop / folder)
+    declare(shop, f"spacy:{written or shop / folder}", "Product", "organisation")
+    added = run_in(tmp_path, "kb", "add", "notes", str(shop / "notes"), "--app", str(shop))
+    assert (added.code, added.err) == (0, "")
     named = kinds(groundhook("search", "kb", "which seal fits the rain pump?", "--assistant", "shop", "--json"))
     assert named == {
         "Pumps": "term",

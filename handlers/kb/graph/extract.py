@@ -167,18 +167,20 @@ class _Spacy:
 
 
 def not_installed(extractor: str) -> ConfigError | None:
-    """What a spaCy extractor lacks, without loading anything; None where all is there."""
+    """What a spaCy extractor lacks, without loading anything; None where all is there. A folder is an absolute path: what a
+    shorter one means, `host.packages` knows."""
     name = extractor.partition(":")[2] or _SPACY_MODEL
     where, otherwise = f"entities.extractor {SPACY}:{name}", f'or set entities.extractor to "{BUILTIN}"'
     if find_spec("spacy") is None:
         return ConfigError(f"{where} needs spaCy, which is not installed", hint=f"pip install 'groundhook[spacy]', {otherwise}")
     try:
-        there = Path(name).is_dir() or bool(metadata.distribution(name))
+        there = (Path(name).is_absolute() and Path(name).is_dir()) or bool(metadata.distribution(name))
     except (metadata.PackageNotFoundError, ValueError):
         there = False
     if there:
         return None
-    hint = f"python -m spacy download {name}, or name a pipeline that is installed or a folder with one, {otherwise}"
+    folder = "a folder with one (from the collection's file or the app's folder)"
+    hint = f"python -m spacy download {name}, or name a pipeline that is installed or {folder}, {otherwise}"
     return ConfigError(f"{where}: there is no such spaCy pipeline", hint=hint)
 
 
