@@ -132,12 +132,20 @@ def creation(made: Made) -> dict[str, Any]:
                 size=made.dimensions, distance=models.Distance.COSINE, on_disk=True if made.on_disk else None
             )
         },
-        "sparse_vectors_config": {points.WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+        "sparse_vectors_config": {
+            points.WORDS: models.SparseVectorParams(
+                modifier=models.Modifier.IDF, index=models.SparseIndexParams(full_scan_threshold=_SCANNED)
+            )
+        },
         "shard_number": made.shards,
         "replication_factor": made.replicas,
         "quantization_config": _QUANTISATION[made.quantisation],
     }
 
+
+# Where a filter lets so few passages of a segment pass, their words are compared one by one: `handlers.kb.edge`, whose engine is
+# the same, says what that is worth.
+_SCANNED = 20_000
 
 _QUANTISATION: Mapping[str, models.QuantizationConfig | None] = {
     "none": None,

@@ -274,7 +274,7 @@ async def test_how_a_collection_lies_on_the_cluster_is_asked_for(server: Qdrant)
     assert (body["shard_number"], body["replication_factor"]) == (6, 2)
     assert body["vectors"]["dense"] == {"size": 2, "distance": "Cosine", "on_disk": True}
     assert body["quantization_config"] == {"scalar": {"type": "int8", "always_ram": True}}
-    assert body["sparse_vectors"] == {"bm25": {"modifier": "idf"}}
+    assert body["sparse_vectors"] == {"bm25": {"modifier": "idf", "index": {"full_scan_threshold": 20_000}}}
     asked = [request.json for request in server.asked if "/index?" in request.path]
     indexes = {body["field_name"]: body["field_schema"] for body in asked}
     assert indexes["tenant"] == {"type": "keyword", "is_tenant": True}

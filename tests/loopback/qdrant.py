@@ -135,7 +135,10 @@ class Qdrant(Loopback):
         if name in self._shards or name in self.aliases:
             raise Failed(409, f"Wrong input: Collection `{name}` already exists!")
         vectors = {key: engine.EdgeVectorParams(one["size"], engine.Distance.Cosine) for key, one in body["vectors"].items()}
-        sparse = {key: engine.EdgeSparseVectorParams(modifier=engine.Modifier.Idf) for key in body["sparse_vectors"]}
+        sparse = {
+            key: engine.EdgeSparseVectorParams((one.get("index") or {}).get("full_scan_threshold"), modifier=engine.Modifier.Idf)
+            for key, one in body["sparse_vectors"].items()
+        }
         path = self._folder / name
         path.mkdir()
         self._shards[name] = engine.EdgeShard.create(str(path), engine.EdgeConfig(vectors=vectors, sparse_vectors=sparse))
