@@ -1,15 +1,12 @@
 """Documents to be made into what a store keeps: read, cut, embedded. Knows no store.
 
-Texts are embedded sorted by length, over all documents that are made together: a model pads what it computes at once to the
-longest.
+Texts are embedded sorted by length, over all documents that are made together (`handlers.kb.pace`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -19,6 +16,7 @@ import anyio.to_thread
 
 from handlers.kb.chunk import Chunk, chunks
 from handlers.kb.embed import CountsTokens, estimated_tokens, in_context
+from handlers.kb.pace import Pace
 from handlers.kb.payload import fields_of
 from handlers.kb.points import HEADINGS
 from handlers.kb.reading.document import Document
@@ -34,9 +32,6 @@ Made = TypeVar("Made")
 
 _FORMAT = b"3"  # raised when reading or cutting changes, so that documents are made anew
 _READ_BY = {".pdf": ".pdf 4"}  # the same for one kind of file: what its reader is
-# Texts embedded between two words to whoever watches: fewer where a text takes long, so that they are about a second apart.
-_FEWEST, _FIRST, _MOST = max(2, os.cpu_count() or 1), max(4, os.cpu_count() or 1), 16
-_SHORT_S, _LONG_S = 0.5, 1.5
 _SHOWN = ("title", "url")  # what front matter may say beside declared fields
 
 
@@ -83,7 +78,7 @@ class Making:
         self._embedder = embedder
         self._tenant = tenant
         self._count = embedder.count_tokens if isinstance(embedder, CountsTokens) else estimated_tokens
-        self._together = _FIRST
+        self._pace = Pace(embedder)
         types = json.dumps(spec.types, sort_keys=True)
         self._made_by = (_FORMAT, spec.chunk.model_dump_json().encode(), types.encode(), spec.rows.model_dump_json().encode())
 
@@ -121,9 +116,7 @@ class Making:
         parts = [part for owner, cut in enumerate(cuts) for part in _parts(owner, cut)]
         finished = [0] * len(cuts)
         for together in self._batches(parts):
-            began = time.monotonic()
-            vectors = await self._embedder.embed_documents([part.text for part in together])
-            self._took(len(together), time.monotonic() - began)
+            vectors = await self._pace.embed([part.text for part in together])
             for part, vector in zip(together, vectors, strict=True):
                 part.vector = packed(vector)
                 finished[part.owner] += 1
@@ -137,7 +130,7 @@ class Making:
         portion: list[Cut] = []
         for cut in cuts:
             portion.append(cut)
-            if sum(len(each.parts) for each in portion) >= 2 * self._together:
+            if sum(len(each.parts) for each in portion) >= 2 * self._pace.together:
                 yield portion
                 portion = []
         if portion:
@@ -147,18 +140,8 @@ class Making:
         """What is embedded in one call: the parts of a document where they know each other, else parts of about one length."""
         if in_context(self._embedder):
             yield from (list(own) for _, own in groupby(parts, key=lambda part: part.owner))
-            return
-        waiting = sorted(parts, key=lambda part: len(part.text))
-        while waiting:
-            together = waiting[: self._together]
-            del waiting[: self._together]
-            yield together
-
-    def _took(self, texts: int, seconds: float) -> None:
-        if seconds > _LONG_S:
-            self._together = max(_FEWEST, min(self._together, texts) // 2)
-        elif seconds < _SHORT_S and texts >= self._together:
-            self._together = min(_MOST, self._together * 2)
+        else:
+            yield from self._pace.batches(parts, lambda part: len(part.text))
 
     def _fingerprint(self, kind: bytes, data: bytes) -> str:
         digest = hashlib.blake2b(digest_size=16)

@@ -22,6 +22,7 @@ from typing import IO, Any
 import anyio.to_thread
 
 from handlers.kb.embed import in_context
+from handlers.kb.pace import Pace
 from handlers.kb.store import Incoming, Made, Passage, Stored, VectorStore, agree, packed
 from host.errors import ConfigError, StorageError, UsageError
 from host.ports import Embedder
@@ -29,7 +30,6 @@ from host.ports import Embedder
 Moved = Callable[[int, int, str], None]  # passages done, passages in all (0: not known), document under way
 
 _VERSION = 1
-_TOGETHER = 16  # texts embedded between two words to whoever watches
 _BUILDING = "~new"  # what a collection that is being made anew is called, after its id
 _PASSAGE = tuple(field.name for field in fields(Passage) if field.name != "vector")
 
@@ -61,7 +61,7 @@ class Transfer:
         if not there.documents:  # an add that was refused has left it: the next one makes it as it is declared then
             await self._store.remove(id, None, None)
             return Transferred(collection=id)
-        again = None if _same_vectors(was, made) else embedder
+        again = None if _same_vectors(was, made) else _Anew(embedder)
         await self._start(building, made)
         done = Transferred(collection=id)
         while True:
@@ -103,14 +103,14 @@ class Transfer:
         if not embed:
             _refuse_other_vectors(id, was, made)
         there = {(one.tenant, one.document): one for one in (await self._store.usage(id, None, made=made)).documents}
-        done = Transferred(collection=id)
+        done, anew = Transferred(collection=id), _Anew(embedder) if embed else None
         while "end" not in (head := await lines.next()):
             document = await lines.document(head)
             known = there.get((document.tenant, document.document))
             if known is not None and known.fingerprint == document.fingerprint:
                 done = replace(done, unchanged=done.unchanged + 1)
             else:
-                done = await self._put(id, made, document, embedder if embed else None, done)
+                done = await self._put(id, made, document, anew, done, _further(told, done.passages, 0, document.document))
             if told is not None:
                 told(done.passages, 0, document.document)
         if head["end"] != done.documents + done.unchanged:
@@ -127,7 +127,7 @@ class Transfer:
             await self._store.remove(building, None, None)
 
     async def _catch_up(
-        self, id: str, building: str, made: Made, embedder: Embedder | None, told: Moved | None, done: Transferred
+        self, id: str, building: str, made: Made, anew: _Anew | None, told: Moved | None, done: Transferred
     ) -> Transferred:
         """Bring `building` to what `id` holds now."""
         wanted = {_key(one): one for one in (await self._store.usage(id, None)).documents}
@@ -139,27 +139,49 @@ class Transfer:
         for key, stored in wanted.items():
             if key in has or (document := await self._store.whole(id, stored.tenant, stored.document)) is None:
                 continue
-            done = await self._put(building, made, document, embedder, done)
+            done = await self._put(building, made, document, anew, done, _further(told, ready, total, stored.document))
             ready += stored.chunks
             if told is not None:
                 told(ready, max(total, ready), stored.document)
         return done
 
-    async def _put(self, id: str, made: Made, document: Incoming, embedder: Embedder | None, done: Transferred) -> Transferred:
-        if embedder is not None:
-            document = await _embedded(document, embedder)
+    async def _put(
+        self, id: str, made: Made, document: Incoming, anew: _Anew | None, done: Transferred, further: Callable[[int], None]
+    ) -> Transferred:
+        if anew is not None:
+            document = await anew.embedded(document, further)
         await self._store.put(id, made, document, reserve_bytes=self._reserve_bytes)
         return _with(done, document)
 
 
-async def _embedded(document: Incoming, embedder: Embedder) -> Incoming:
-    passages: list[Passage] = []
-    at_once = max(1, len(document.passages)) if in_context(embedder) else _TOGETHER
-    for start in range(0, len(document.passages), at_once):
-        together = document.passages[start : start + at_once]
-        vectors = await embedder.embed_documents([passage.text for passage in together])
-        passages += [replace(passage, vector=packed(vector)) for passage, vector in zip(together, vectors, strict=True)]
-    return replace(document, passages=tuple(passages))
+class _Anew:
+    """Gives documents new vectors, at the pace of their embedder."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._whole = in_context(embedder)
+        self._pace = Pace(embedder)
+
+    async def embedded(self, document: Incoming, further: Callable[[int], None]) -> Incoming:
+        """`further` hears how many passages are done, as long as others are not."""
+        passages = list(document.passages)
+        numbers = range(len(passages))
+        batches = (
+            [numbers] if self._whole and passages else self._pace.batches(numbers, lambda number: len(passages[number].text))
+        )
+        ready = 0
+        for together in batches:
+            vectors = await self._pace.embed([passages[number].text for number in together])
+            for number, vector in zip(together, vectors, strict=True):
+                passages[number] = replace(passages[number], vector=packed(vector))
+            ready += len(together)
+            if ready < len(passages):
+                further(ready)
+        return replace(document, passages=tuple(passages))
+
+
+def _further(told: Moved | None, done: int, total: int, document: str) -> Callable[[int], None]:
+    """Says how far a document is, of which so many passages are ready."""
+    return lambda ready: told(done + ready, max(total, done + ready) if total else 0, document) if told is not None else None
 
 
 def _same_vectors(one: Made, other: Made) -> bool:

@@ -15,7 +15,7 @@ import pytest
 from handlers.kb.base import KnowledgeBase, open_kb
 from host.config.schema import KBStorageSettings, QdrantSettings
 from host.errors import ConfigError, StorageError, UsageError
-from host.types.specs import AnalyserSpec, EmbeddingSpec
+from host.types.specs import AnalyserSpec, ChunkSpec, EmbeddingSpec
 from tests.kb.conftest import Counting, Opens, Writes, providers, search, spec
 from tests.loopback.qdrant import qdrant
 
@@ -229,6 +229,42 @@ async def test_a_file_of_other_vectors_is_refused_unless_it_is_to_be_embedded(op
             await kb.load("small", io.StringIO(text))
         assert (await kb.load("small", io.StringIO(text), embed=True)).documents == 6
         assert (await search(kb, "number 4", "small")).items[0].document_id == "4.txt"
+
+
+class Calls(Counting):
+    """Remembers how many texts each call was given."""
+
+    def __init__(self) -> None:
+        super().__init__(SMALL)
+        self.calls: list[int] = []
+
+    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+        self.calls.append(len(texts))
+        return await super().embed_documents(texts)
+
+
+async def test_new_vectors_are_made_at_the_pace_of_an_add_and_a_long_document_is_told_of_in_between(
+    opens: Opens, write: Writes
+) -> None:
+    embedder, chunk = Calls(), ChunkSpec(size=32, overlap=0)
+    anew = EmbeddingSpec(provider="calls")
+    book = " ".join(f"The pear number {n} is a fruit of its own, and nobody eats it." for n in range(150))
+    async with (
+        opens(spec("docs", chunk=chunk)) as old,
+        opens(spec("docs", chunk=chunk, embedding=anew), embedders={"calls": lambda _spec: embedder}) as new,
+    ):
+        await old.add("docs", [write({"book.txt": book})])
+        text, seen = await exported(old), list[tuple[int, int]]()
+        await new.rebuild("docs", progress=lambda ready, total, _name: seen.append((ready, total)))
+        rebuilt, embedder.calls = embedder.calls, []
+        await new.remove("docs", None)
+        await new.load("docs", io.StringIO(text), embed=True)
+        loaded, embedder.calls = embedder.calls, []
+        await new.remove("docs", None)
+        await new.add("docs", [write({"book.txt": book})])
+    assert rebuilt == loaded == embedder.calls
+    assert len(set(rebuilt)) > 1  # more at a time, since each took no time
+    assert seen == [(sum(rebuilt[: n + 1]), sum(rebuilt)) for n in range(len(rebuilt))]
 
 
 @pytest.mark.parametrize(
