@@ -102,7 +102,7 @@ class Isolate:
         self._waiting = self._ended = self._freed = False
         self._task = 0
         self._clock: int | None = None
-        self._call_began = self._not_working = 0.0
+        self._call_began = self._not_working = self._waited = 0.0
         self._callback: Any = mr_callback_func(self._from_v8)  # V8 keeps only a pointer to it
         self._context = self._dll.mr_init_context(self._callback)
         with _open_lock:
@@ -133,7 +133,7 @@ class Isolate:
             if self._freed:
                 return 0.0
             if self._clock is not None:
-                return time.clock_gettime(self._clock)
+                return time.clock_gettime(self._clock) - self._waited
             return (self._call_began if self._waiting else time.monotonic()) - self._not_working
 
     def limit_heap(self, size: int) -> None:
@@ -228,7 +228,9 @@ class Isolate:
                 return
             self._waiting = True
         self._on_call(text)
+        looking = time.thread_time()  # whoever waits may stay awake for a while
         answer = self._waiter.wait()
+        self._waited += time.thread_time() - looking
         self._not_working += time.monotonic() - self._call_began
         if answer is not None:
             with self._gate:

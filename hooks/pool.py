@@ -21,6 +21,7 @@ from hooks.lane import LANES, Lane
 from hooks.run import Prelude
 from hooks.script import Transpile
 from hooks.seats import Called, Done, Lost, Mailbox, Order, Role, Seat, SeatEvent
+from hooks.vigil import Vigil
 from host.errors import HookCrashed, WorkerDied
 from host.workers import Child, Link, start_child
 
@@ -43,12 +44,12 @@ class WorkerSeat:
         self._run = run
         self.lane = lane
         self._order: Order | None = order  # until it has gone out, together with the first code
-        self._mailbox = Mailbox()
+        self._mailbox = Mailbox(worker.vigil)
         self.allowed = order.memory_mb * MEGABYTE
         self.baseline = worker.last_resident
         self.working = False  # in JavaScript, as opposed to waiting for the host
         self.shared = False  # the process has carried other runs during this one
-        self._in_call = False
+        self._in_call = self._answered = False
         self._settled_at = 0.0
         self.left_at = 0.0
         self.gone = anyio.Event()  # the isolate is freed, or its process has ended
@@ -73,15 +74,15 @@ class WorkerSeat:
             self._worker.post("open", [self._run, order.setup, order.heap_mb, order.cpu_ms, self.lane, code])
 
     def reply(self, text: str, /) -> None:
-        self.working, self._in_call = True, False
+        self.working, self._in_call, self._answered = True, False, True
         if self.lane is None or not self._worker.lanes[self.lane].send(text):
             self._worker.post("reply", [self._run, text])
 
     async def event(self) -> SeatEvent:
-        return await self._mailbox.get()
+        return await self._mailbox.get(soon=self._answered)
 
     def put(self, event: SeatEvent) -> None:
-        self.working, self._in_call = False, isinstance(event, Called)
+        self.working, self._in_call, self._answered = False, isinstance(event, Called), False
         self._settled_at = time.monotonic() + SETTLING_SECONDS
         self._mailbox.put(event)
 
@@ -92,8 +93,9 @@ class WorkerSeat:
 class Worker:
     """One process and the runs it carries."""
 
-    def __init__(self, child_name: str, *, alone: bool, place: anyio.Semaphore | None = None) -> None:
+    def __init__(self, child_name: str, vigil: Vigil, *, alone: bool, place: anyio.Semaphore | None = None) -> None:
         self.name = child_name
+        self.vigil = vigil
         self.alone = alone
         self.ready = False
         self.killed_for = ""
@@ -231,6 +233,7 @@ class Pool:
         self._prelude = prelude
         self._tasks = tasks
         self._workers: list[Worker] = []
+        self._vigil = Vigil(lambda: sum(len(worker.seats) for worker in self._workers) == 1)
         self._runs = itertools.count(1)
         self._names = itertools.count(1)
         self._starting = anyio.Lock()
@@ -307,7 +310,7 @@ class Pool:
                     await self._start(alone=False)
 
     async def _start(self, *, alone: bool, place: anyio.Semaphore | None = None) -> Worker:
-        worker = Worker(f"hook worker {next(self._names)}", alone=alone, place=place)
+        worker = Worker(f"hook worker {next(self._names)}", self._vigil, alone=alone, place=place)
         with anyio.CancelScope(shield=True):  # a process that was started must be tended
             await worker.start(self._prelude, self._environment)
         self._workers.append(worker)

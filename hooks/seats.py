@@ -11,6 +11,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from hooks.vigil import Vigil
+
 
 @dataclass(frozen=True)
 class Called:
@@ -76,9 +78,11 @@ class Seats(Protocol):
 
 
 class Mailbox:
-    """Events of one seat, put by callbacks of the loop and read by the session's task."""
+    """Events of one seat, put by callbacks of the loop and read by the session's task. `vigil`: whether that stays awake for one
+    that follows an answer; the loop turns meanwhile, and serves whatever else there is."""
 
-    def __init__(self) -> None:
+    def __init__(self, vigil: Vigil | None = None) -> None:
+        self._vigil = vigil
         self._events: deque[SeatEvent] = deque()
         self._wanted: asyncio.Future[None] | None = None
 
@@ -87,7 +91,11 @@ class Mailbox:
         if self._wanted is not None and not self._wanted.done():
             self._wanted.set_result(None)
 
-    async def get(self) -> SeatEvent:
+    async def get(self, *, soon: bool = False) -> SeatEvent:
+        for _ in self._vigil.looks() if soon and self._vigil is not None else ():
+            if self._events:
+                break
+            await asyncio.sleep(0)
         while not self._events:
             self._wanted = asyncio.get_running_loop().create_future()
             await self._wanted

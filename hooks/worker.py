@@ -29,6 +29,7 @@ from hooks.compiler import Compiler
 from hooks.engine import Outcome
 from hooks.lane import Lane
 from hooks.run import Prelude, Run
+from hooks.vigil import Vigil
 from host.errors import HookCrashed, HostError
 from host.workers import ANSWER, HEADER, POST, REFUSAL, describe, pack, unpack
 
@@ -43,6 +44,9 @@ class Worker:
         self._on_lane: dict[int, Lane] = {}
         self._compiler: Compiler | None = None
         self._keeper = Keeper()
+        vigil = Vigil(lambda: len(self._runs) == 1 and not self._keeper.at_work)
+        for lane in lanes:
+            lane.vigil = vigil
         self._look_at: float | None = None  # when a clock has to be looked at next
 
     def serve(self) -> None:
@@ -168,7 +172,12 @@ class Keeper:
         self._making = False
         self._made: Run | None = None
         self._jobs: deque[Callable[[], None]] = deque()
+        self._resting = True
         threading.Thread(target=self._work, daemon=True).start()
+
+    @property
+    def at_work(self) -> bool:
+        return self._wanted is not None or not self._resting
 
     def make(self, prelude: Prelude) -> None:
         """Make an isolate soon, if there is none."""
@@ -193,7 +202,9 @@ class Keeper:
     def _work(self) -> None:
         while True:
             with self._changed:
+                self._resting = True
                 self._changed.wait_for(lambda: self._wanted is not None or self._jobs)
+                self._resting = False
                 prelude, self._wanted = self._wanted, None
                 self._making = prelude is not None
                 job = None if self._making else self._jobs.popleft()

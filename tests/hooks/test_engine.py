@@ -159,6 +159,38 @@ def test_the_cpu_clock_stands_still_in_a_call() -> None:
         isolate.close()
 
 
+class Awake:
+    """Waits without sleeping."""
+
+    def __init__(self) -> None:
+        self.woken = False
+
+    def wait(self) -> None:
+        while not self.woken:
+            pass
+
+    def wake(self) -> None:
+        self.woken = True
+
+
+def test_waiting_without_sleep_is_no_work_of_the_script() -> None:
+    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+    done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+    isolate = Isolate(ECHO, asked.put)
+    try:
+        isolate.wait_on(Awake())
+        first = isolate.cpu_seconds()
+        isolate.evaluate("ask('x')", done.put)
+        asked.get(timeout=10)
+        with pytest.raises(queue.Empty):
+            done.get(timeout=0.1)
+        isolate.reply("")
+        assert done.get(timeout=10).kind == "value"
+        assert isolate.cpu_seconds() - first < 0.02
+    finally:
+        isolate.close()
+
+
 def test_a_bridge_that_makes_no_buffer_is_refused_and_leaves_nothing() -> None:
     before = isolate_count()
     for bridge in ("1", "throw new Error('broken')", "}"):

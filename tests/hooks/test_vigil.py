@@ -1,0 +1,77 @@
+"""Staying awake: as long as it pays, and seldom where it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from itertools import pairwise
+from pathlib import Path
+
+import anyio
+import pytest
+
+from hooks.runner import open_engine
+from hooks.vigil import MOMENT_SECONDS, MOST_LEFT_OUT, Vigil
+from tests.hooks.conftest import Hooks
+
+
+@pytest.fixture
+async def hooks(cache: Path, tmp_path: Path) -> AsyncIterator[Hooks]:
+    async with open_engine(workers=1, cache=cache) as engine:
+        yield Hooks(engine, tmp_path)
+
+
+def found_at_once(vigil: Vigil) -> bool:
+    """Whether it looks at all; what is waited for is there."""
+    return any(True for _ in vigil.looks())
+
+
+def in_vain(vigil: Vigil) -> bool:
+    return sum(1 for _ in vigil.looks()) > 0
+
+
+def test_it_looks_every_time_while_there_is_something_to_find() -> None:
+    vigil = Vigil(lambda: True)
+    assert all(found_at_once(vigil) for _ in range(1000))
+
+
+def test_a_moment_ends_and_the_more_were_in_vain_the_fewer_there_are() -> None:
+    vigil = Vigil(lambda: True)
+    began = time.monotonic()
+    waits = 10_000
+    looked = [number for number in range(waits) if in_vain(vigil)]
+    assert looked[:4] == [0, 2, 6, 14]
+    assert {after - before for before, after in pairwise(looked[8:])} == {MOST_LEFT_OUT + 1}
+    assert len(looked) < waits / MOST_LEFT_OUT + 10
+    assert time.monotonic() - began > len(looked) * MOMENT_SECONDS
+
+
+def test_finds_make_it_look_every_time_again() -> None:
+    vigil = Vigil(lambda: True)
+    for _ in range(1000):
+        in_vain(vigil)
+    found = [found_at_once(vigil) for _ in range(1000)]
+    assert not all(found[:MOST_LEFT_OUT])
+    assert all(found[3 * MOST_LEFT_OUT :])
+
+
+def test_it_never_looks_where_others_could_use_the_core() -> None:
+    vigil = Vigil(lambda: False)
+    assert not any(found_at_once(vigil) for _ in range(100))
+
+
+async def test_the_loop_goes_on_while_a_hook_asks_again_and_again(hooks: Hooks) -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(others)
+        assert await hooks.value("Array.from({length: 200}, (_, n) => ctx.search.Web(String(n)).query).length") == 200
+        tasks.cancel_scope.cancel()
+    assert turns > 200
