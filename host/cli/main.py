@@ -12,7 +12,6 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -29,6 +28,7 @@ COMMANDS = {
     "test": ("host.cli.test", "Run the tests that assistants carry, offline."),
     "config": ("host.cli.config", "Explain which layer set which value."),
 }
+FAILED = 1
 WRONG_USAGE = 2
 INTERRUPTED = 130
 
@@ -66,11 +66,28 @@ def groundhook() -> None:
 
 
 def main() -> None:
-    """Run the command line of this process and end the process. An output that was closed (`>&-`) goes nowhere."""
-    nowhere = Path(os.devnull)
-    sys.stdout = sys.stdout or nowhere.open("w", encoding="utf-8")
-    sys.stderr = sys.stderr or nowhere.open("w", encoding="utf-8")
-    sys.exit(run(sys.argv[1:]))
+    """Run the command line of this process and end the process. Nothing is begun when what it says could not be written."""
+    closed = sys.stdout is None
+    _open_what_is_closed()
+    sys.exit(_tell_closed() if closed else run(sys.argv[1:]))
+
+
+def _open_what_is_closed() -> None:
+    """Standard streams that were closed (`<&-`, `2>&-`) are empty and lead nowhere. Each keeps its number: else the next file
+    that is opened would have it, and get what is written to the stream."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8"))
+
+
+def _tell_closed() -> int:
+    from host.cli.report import Report
+    from host.types.events import Failed
+
+    hint = "where it is not wanted: > /dev/null"
+    Report(json=False).failed(Failed(code="output", message="standard output cannot be written: it is closed", hint=hint))
+    return FAILED
 
 
 def run(arguments: Sequence[str]) -> int:

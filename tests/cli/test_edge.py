@@ -79,10 +79,25 @@ def test_a_full_disk_behind_the_output_is_said_once() -> None:
     assert (ended.returncode, ended.stderr) == (1, "error: standard output cannot be written: No space left on device\n")
 
 
-def test_a_command_whose_output_is_closed_does_its_work() -> None:
-    shell = ["sh", "-c", 'exec "$@" >&-', "sh", *GROUNDHOOK, "config", "explain", "docs"]
-    ended = subprocess.run(shell, stderr=subprocess.PIPE, text=True)
-    assert (ended.returncode, ended.stderr) == (0, "")
+def closed(streams: str, *arguments: str, stdout: int | None = None) -> tuple[int, str, str]:
+    shell = ["sh", "-c", f'exec "$@" {streams}', "sh", *GROUNDHOOK, *arguments]
+    ended = subprocess.run(shell, stdout=stdout, stderr=subprocess.PIPE, text=True)
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+@pytest.mark.parametrize("command", [("check",), ("new", "assistant", "hello"), ("--help",)])
+def test_a_command_whose_output_is_closed_says_so_and_does_nothing(command: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "assistants").mkdir()
+    code, _, err = closed(">&-", *command, *(["--app", str(tmp_path)] if command != ("--help",) else []))
+    assert (code, err) == (1, "error: standard output cannot be written: it is closed (where it is not wanted: > /dev/null)\n")
+    assert not list((tmp_path / "assistants").iterdir())
+
+
+def test_a_command_without_input_and_standard_error_goes_on() -> None:
+    code, out, err = closed("<&- 2>&-", "config", "explain", "docs", stdout=subprocess.PIPE)
+    assert (code, err) == (0, "")
+    assert "connector" in out
+    assert closed("<&- >&- 2>&-", "config", "explain", "docs")[0] == 1
 
 
 def test_bytes_that_are_no_text_are_wrong_usage() -> None:
