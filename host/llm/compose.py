@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from textwrap import indent
 
 from host.llm.passages import Quote
 from host.types.search import Item
@@ -36,7 +38,7 @@ def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool
         mine = [quote for quote in quotes if _title(references[quote.item]) == title]
         first = {quote.item: at for at, quote in reversed(list(enumerate(mine)))}
         for quote in _joined(sorted(mine, key=lambda quote: (first[quote.item], quote.place))):
-            lines.append(f"- {_passage(quote)} {references[quote.item].citation_id}".rstrip())
+            lines.append(f"- {_passage(quote)}{references[quote.item].citation_id}".rstrip())
         parts.append("\n".join(lines))
     return "\n\n".join(parts) if parts else NOTHING
 
@@ -46,7 +48,8 @@ def _joined(quotes: Sequence[Quote]) -> list[Quote]:
     joined: list[Quote] = []
     for quote in quotes:
         before = joined[-1] if joined else None
-        if before and before.item == quote.item and before.end + 1 == quote.place and not (before.entries or quote.entries):
+        follows = before is not None and before.item == quote.item and before.end + 1 == quote.place
+        if before and follows and not (before.entries or quote.entries or before.code or quote.code):
             joined[-1] = replace(quote, place=before.place, text=f"{before.text} {quote.text}")
         else:
             joined.append(quote)
@@ -54,7 +57,12 @@ def _joined(quotes: Sequence[Quote]) -> list[Quote]:
 
 
 def _passage(quote: Quote) -> str:
-    return "\n  - ".join([quote.text, *quote.entries])
+    """With what parts it from its marker."""
+    if not quote.code:
+        return "\n  - ".join([quote.text, *quote.entries]) + " "
+    code = "\n\n".join(quote.entries or [quote.text])
+    fence = max(["```", *(f"{run}`" for run in re.findall("`{3,}", code))], key=len)
+    return indent("\n".join([*([quote.text] if quote.entries else []), fence, code, fence, ""]), "  ").lstrip() + "  "
 
 
 def record(item: Item) -> str:

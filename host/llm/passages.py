@@ -39,7 +39,7 @@ class Candidate:
 @dataclass(frozen=True)
 class Quote:
     """A passage of the answer: consecutive sentences of one item. `entries` are those of the list or the rows of the
-    table that it announces, or of which it consists."""
+    table that it announces, or of which it consists. `code`: these are code, or the text is where there are none."""
 
     item: int
     place: int
@@ -47,6 +47,7 @@ class Quote:
     text: str
     score: float
     entries: tuple[str, ...] = ()
+    code: bool = False
 
     @property
     def whole(self) -> str:
@@ -93,8 +94,10 @@ def passage(at: int, scores: Mapping[int, float], part: Part, found: Sequence[Ca
 
 def _quote(first: int, last: int, rows: Sequence[int], score: float, found: Sequence[Candidate]) -> Quote:
     text = " ".join(candidate.text for candidate in found[first : last + 1])
-    end = found[rows[-1] if rows else last].place
-    return Quote(found[first].item, found[first].place, end, text, score, _lines(rows, found))
+    end = found[rows[-1] if rows else last]
+    return Quote(
+        found[first].item, found[first].place, end.place, text, score, _lines(rows, found), code=end.sentence.kind == "code"
+    )
 
 
 def _lines(places: Sequence[int], found: Sequence[Candidate]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Sentences of a retrieved text: Markdown, a web snippet or plain prose in any script → passages that can be quoted.
 
 Words are never changed and never reordered; only marks of layout go (heading signs, list bullets, table bars, link
-targets, code fences with what they hold). Nothing here judges a sentence.
+targets, code fences with what they hold). Indented code keeps its lines. Nothing here judges a sentence.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from textwrap import dedent
 from typing import Literal
 
 from host.sentences import spans
@@ -41,7 +42,8 @@ _CODE_SPAN = re.compile(r"(`+)(?:(?!`).)+?\1")
 @dataclass(frozen=True)
 class Sentence:
     """A passage as it can be quoted. `block` counts paragraphs, entries, rows and code from 0, `heading` is the heading
-    above, `columns` are a row's names of columns. Of `kind` "code" are indented lines; fenced code is never a passage."""
+    above, `columns` are a row's names of columns. Of `kind` "code" are indented lines, as they stand but for what all are
+    indented by; fenced code is never a passage."""
 
     text: str
     block: int
@@ -78,6 +80,8 @@ class _Block:
 
     @property
     def text(self) -> str:
+        if self.kind == "code":
+            return dedent("\n".join(self.lines)).strip("\n")
         return _without_marks(" ".join(self.lines))
 
 
@@ -93,6 +97,13 @@ def _blocks(content: str) -> Iterator[_Block]:
             continue
         opened = _FENCE.match(line)
         line = _QUOTE.sub("", line)
+        if block is not None and block.kind == "code":
+            if not line.strip() or _INDENTED.match(line):
+                block.lines.append(line.expandtabs(4).rstrip())
+                continue
+            last = block.kind
+            yield block
+            block = None
         title = _title(line)
         entry = _ENTRY.match(line)
         row = line.lstrip().startswith("|")
@@ -114,9 +125,9 @@ def _blocks(content: str) -> Iterator[_Block]:
         elif entry and not blank:
             block = _Block("entry", heading, [entry["text"]])
         elif not blank:
-            indented = _INDENTED.match(line) is not None and last != "entry"
-            block = block or _Block("code" if indented else "prose", heading)
-            block.lines.append(line)
+            code = _INDENTED.match(line) is not None and last != "entry"
+            block = block or _Block("code" if code else "prose", heading)
+            block.lines.append(line.expandtabs(4).rstrip() if block.kind == "code" else line)
         columns = columns if row else ""
     if block is not None:
         yield block

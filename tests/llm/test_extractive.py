@@ -194,6 +194,21 @@ async def test_what_only_points_elsewhere_is_not_quoted() -> None:
     assert quotes(await answer("Which limits of memory are there?", [source]))[0][0] == "Half a gigabyte of memory is the most."
 
 
+async def test_code_that_is_quoted_keeps_its_lines_and_its_marker_stands_outside_of_it() -> None:
+    code = "    for city in cities:\n\t    print(city)   # | a |\n\n    - done    with   columns"
+    said = f"The capitals are printed like this:\n\n{code}\nTrains run on rails.\n\nShips sail."
+    text = await answer("How are the capitals printed?", [item("a1b2", said)])
+    shown = "  ```\n  for city in cities:\n      print(city)   # | a |\n\n  - done    with   columns\n  ```\n  #ref:a1b2"
+    assert f"- The capitals are printed like this:\n{shown}" in text
+    assert "Trains" not in text.partition(shown)[0]
+
+
+async def test_code_that_holds_a_fence_is_quoted_in_a_longer_one() -> None:
+    said = "The capitals are printed like this:\n\n    ```` text\n    Berlin\n    ````\n"
+    text = await answer("How are the capitals printed?", [item("a1b2", said)])
+    assert "  `````\n  ```` text\n  Berlin\n  ````\n  `````\n  #ref:a1b2" in text
+
+
 async def test_code_that_is_left_out_parts_an_announcement_from_what_stands_behind_it() -> None:
     source = item("a1b2", "The capital is set like this:\n\n```\ncapital = 1\n```\n\n- Trains run.\n- Ships sail.")
     assert "Trains" not in await answer("How is the capital set?", [source])
