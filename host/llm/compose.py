@@ -38,7 +38,7 @@ def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool
         mine = [quote for quote in quotes if _title(references[quote.item]) == title]
         first = {quote.item: at for at, quote in reversed(list(enumerate(mine)))}
         for quote in _joined(sorted(mine, key=lambda quote: (first[quote.item], quote.place))):
-            lines.append(f"- {_passage(quote)}{references[quote.item].citation_id}".rstrip())
+            lines.append(f"{_passage(quote)}{references[quote.item].citation_id}".rstrip())
         parts.append("\n".join(lines))
     return "\n\n".join(parts) if parts else NOTHING
 
@@ -57,12 +57,14 @@ def _joined(quotes: Sequence[Quote]) -> list[Quote]:
 
 
 def _passage(quote: Quote) -> str:
-    """With what parts it from its marker."""
+    """An entry of a list, with what parts it from its marker. Code has lines of its own, its fences too: what stands behind a
+    bullet opens no block, as `host.citations` reads it."""
     if not quote.code:
-        return "\n  - ".join([quote.text, *quote.entries]) + " "
+        return "- " + "\n  - ".join([quote.text, *quote.entries]) + " "
     code = "\n\n".join(quote.entries or [quote.text])
     fence = max(["```", *(f"{run}`" for run in re.findall("`{3,}", code))], key=len)
-    return indent("\n".join([*([quote.text] if quote.entries else []), fence, code, fence, ""]), "  ").lstrip() + "  "
+    block = "\n".join([fence, code, fence, ""])
+    return f"- {quote.text}\n{indent(block, '  ')}  " if quote.entries else block
 
 
 def record(item: Item) -> str:

@@ -158,7 +158,7 @@ def _alike(at: int, found: Sequence[Candidate]) -> list[int]:
     def follows(one: int, other: int) -> bool:
         before, after = found[one], found[other]
         near = before.item == after.item and after.sentence.block - before.sentence.block in (0, 1)
-        return near and before.sentence.kind == after.sentence.kind
+        return near and (before.sentence.kind, before.sentence.columns) == (after.sentence.kind, after.sentence.columns)
 
     while first > 0 and follows(first - 1, first):
         first -= 1

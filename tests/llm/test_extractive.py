@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from host.llm.connectors import build
@@ -275,6 +275,7 @@ WORDS = st.lists(st.sampled_from([*SCRAPS.split(), *LAYOUT]), max_size=60)
 
 
 @given(st.lists(WORDS.map(" ".join), max_size=6), WORDS.map(" ".join))
+@example(["| Berlin capital \n| name | capital |\n|---|---|\n| Berlin | yes |\n Berlin Berlin"], "Berlin")
 async def test_every_quotation_is_from_the_item_it_cites_and_every_marker_was_offered(contents: list[str], question: str) -> None:
     references = [item(f"k{n}x{n}", content, score=n / 10) for n, content in enumerate(contents)]
     by_marker = {reference.citation_id: reference for reference in references}

@@ -289,6 +289,17 @@ async def test_every_step_of_the_trace_ends_and_belongs_to_one_that_exists(make_
     assert {"turn", "plan", "search", "merge", "rerank", "model"} <= {node.type for node in nodes.values()}
 
 
+@pytest.mark.parametrize("above", ["The capital is printed like this:\n\n", "", "Trains run.\n\n"])
+async def test_code_that_is_quoted_where_there_is_no_model_is_cited_as_every_quotation(make_app: MakeApp, above: str) -> None:
+    found = canned_item("k1", content=f"{above}    capital = find('the capital')\n    print('the capital', capital)\n")
+    package = '{"search": {"kb": true}, "kb": {"collections": ["docs"]}}'
+    events = await run(app_with(make_app, package), "How is the capital printed?", sources={"kb": kb(found)})
+    assert [citation.verdict for citation in end(events).citations] == ["ok"]
+    lines = [line.strip() for line in end(events).content.splitlines()]
+    code = lines.index("```")
+    assert lines[code : code + 4] == ["```", "capital = find('the capital')", "print('the capital', capital)", "```"]
+
+
 async def test_a_host_that_is_closed_after_an_extractive_answer_leaves_no_thread_of_its_embedder(make_app: MakeApp) -> None:
     def questions() -> set[threading.Thread]:
         return {thread for thread in threading.enumerate() if thread.name.startswith("question")}
