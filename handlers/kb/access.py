@@ -41,26 +41,28 @@ def filter_of(spec: CollectionSpec, request: SearchRequest) -> Filter | None:
 
 def facets_of(spec: CollectionSpec, request: SearchRequest) -> Sequence[str]:
     """The fields whose values are to be counted. Raises UsageError for one that is not declared as facetable."""
+    if not request.facets:
+        return ()
     facetable = [name for name, field in spec.fields.items() if field.facetable]
-    for name in request.facets or ():
+    for name in request.facets:
         if name not in facetable:
             hint = suggestion(name, facetable)
             raise UsageError(f"collection {spec.id!r} has no facetable field {name!r}", hint=hint)
-    return request.facets or ()
+    return request.facets
 
 
 def _lets_in(permission: PermissionSpec, identity: Identity) -> bool:
     names = {"anyone": True, "user": identity.user_id, "team": identity.team_id, "tenant": identity.tenant_id}
     if not names[permission.named]:
         return False
+    if not permission.model_fields_set & _LISTS:
+        return True
     listed = (
         (permission.users, [identity.user_id]),
         (permission.teams, [identity.team_id]),
         (permission.tenants, [identity.tenant_id]),
         (permission.scopes, identity.scope.split()),
     )
-    if not permission.model_fields_set & _LISTS:
-        return True
     return any(name and name in allowed for allowed, names in listed for name in names)
 
 

@@ -12,6 +12,8 @@ weighted with the best similarity .936, .950; by how far a similarity stands out
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import chain
+from operator import attrgetter
 
 from handlers.kb import fusion
 from host.types.search import Item
@@ -23,9 +25,9 @@ def merged(found: Iterable[tuple[Hashable, Sequence[Item]]]) -> tuple[Item, ...]
     alike: dict[Hashable, list[Item]] = {}
     for made_with, items in found:
         alike.setdefault(made_with, []).extend(items)
-    lists = [sorted(items, key=lambda item: -item.score) for items in alike.values()]
+    lists = [sorted(items, key=attrgetter("score"), reverse=True) for items in alike.values()]
     if len(lists) < 2:
-        return tuple(item for items in lists for item in items)
+        return tuple(chain.from_iterable(lists))
     order = [
         item
         for rank in range(max(map(len, lists)))

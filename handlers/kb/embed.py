@@ -71,7 +71,8 @@ def in_context(embedder: Embedder) -> bool:
 
 def estimated_tokens(text: str) -> int:
     """About how many tokens a text is for a multilingual model: one for four bytes of UTF-8, rounded up."""
-    return -(-len(text.encode(errors="replace")) // 4)
+    size = len(text) if text.isascii() else len(text.encode(errors="replace"))
+    return -(-size // 4)
 
 
 def register(embedders: Registry[EmbedderFactory]) -> None:

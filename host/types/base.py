@@ -49,14 +49,22 @@ class Value(BaseModel):
         if deep or self.__pydantic_extra__ is not None or self.__pydantic_private__ is not None:
             return super().model_copy(update=update, deep=deep)
         changes, said = update or {}, self.__pydantic_fields_set__
-        copied = self.__class__.__new__(self.__class__)
-        _set(copied, "__dict__", {**self.__dict__, **changes})
-        _set(copied, "__pydantic_fields_set__", said if said.issuperset(changes) else said.union(changes))
-        _set(copied, "__pydantic_extra__", None)
-        _set(copied, "__pydantic_private__", None)
-        return copied
+        fields = {**self.__dict__, **changes}
+        return unvalidated(self.__class__, fields, said if said.issuperset(changes) else said.union(changes))
 
 
+def unvalidated(model: type[Model], fields: dict[str, Any], said: set[str]) -> Model:
+    """A value of what has the right types for certain, in a third of the time that validating it takes. `fields` are all of the
+    model's, in their order, of which those of `said` are more than defaults."""
+    made = _new(model)
+    _set(made, "__dict__", fields)
+    _set(made, "__pydantic_fields_set__", said)
+    _set(made, "__pydantic_extra__", None)
+    _set(made, "__pydantic_private__", None)
+    return made
+
+
+_new = object.__new__
 _set = object.__setattr__  # a frozen model refuses its own
 
 

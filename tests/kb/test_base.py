@@ -13,8 +13,8 @@ from handlers.kb.base import KnowledgeBase
 from handlers.kb.embed import EmbedderFactory
 from host.config.schema import KBStorageSettings
 from host.errors import ConfigError, NotPermitted, SourceNotConfigured, StorageError, UnknownName, UsageError
-from host.types.search import SearchRequest
-from host.types.specs import AnalyserSpec, ChunkSpec, CollectionSpec, EmbeddingSpec
+from host.types.search import Extent, Item, SearchRequest
+from host.types.specs import AnalyserSpec, ChunkSpec, CollectionSpec, EmbeddingSpec, FieldSpec
 from tests.kb.conftest import Counting, Opens, Warnings, Writes, scope, search, spec
 from tests.kb.test_read import pdf
 
@@ -32,6 +32,24 @@ async def test_a_passage_says_where_it_comes_from(opens: Opens, write: Writes) -
     assert (item.collection, item.document_id) == ("docs", "guide.md")
     assert item.url == (folder / "guide.md").as_uri()
     assert item.key.startswith("kb:docs/guide.md#")
+
+
+async def test_what_is_found_is_what_validating_it_would_have_made(opens: Opens, write: Writes) -> None:
+    long = "Pears are picked in September, before they are ripe. " * 40
+    folder = write({"guide.md": f"---\nyear: 2024\n---\n{GUIDE}", "pears.md": long, "paper.pdf": pdf("about the plum " * 5)})
+    async with opens(spec("docs", chunk=ChunkSpec(size=400, overlap=0), fields={"year": FieldSpec(type="integer")})) as kb:
+        await kb.add("docs", [folder])
+        items = (await search(kb, "when are pears picked with an installer")).items
+    assert {item.document_id for item in items} == {"guide.md", "pears.md", "paper.pdf"}
+    for item in items:
+        assert item.extent is not None
+        extent = Extent.model_validate(item.extent.model_dump(exclude_unset=True), strict=True)
+        said = {name: getattr(item, name) for name in item.model_fields_set}
+        validated = Item.model_validate({**said, "extent": extent}, strict=True)
+        assert item == validated
+        assert repr(item) == repr(validated)
+        assert item.model_dump_json(exclude_unset=True) == validated.model_dump_json(exclude_unset=True)
+        assert {"key", "content", "score", "extent"} <= item.model_fields_set < set(Item.model_fields)
 
 
 async def test_a_passage_of_a_pdf_opens_at_its_page(opens: Opens, write: Writes) -> None:
