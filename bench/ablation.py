@@ -26,7 +26,7 @@ import qdrant_edge as engine
 from bench.retrieval import Bare, Collection, Ranked, Ready, Vectors, arguments, collections, embedded, say, scores, versions
 from handlers.kb.across import Across
 from handlers.kb.analyse import WEIGHTS, Analyser, Sparse, Weights
-from handlers.kb.company import GAINS, Gains, Portraits, foremost, judged
+from handlers.kb.company import GAINS, Gains, Portraits, judged
 from handlers.kb.edge import NewPoint, Rankings, Shard
 from handlers.kb.embedders.cached import VectorCache
 from handlers.kb.fusion import best, fuse, places, standing_out, weight_of_words
@@ -88,9 +88,10 @@ def by_fusion(asked: Asked) -> list[int]:
 
 def in_company(asked: Asked, worth: Mapping[int, float], gains: Gains = GAINS) -> list[int]:
     """As the product orders what was fused."""
-    first = foremost(worth) if asked.weight else []
+    order = ordered(worth)
+    first = order[:POOL] if asked.weight else []
     portraits = asked.portraits.of(first, asked.shard.both(asked.portraits.missing(first)))
-    return judged(worth, portraits, asked.words, asked.weight, gains)
+    return judged(order, worth, portraits, asked.words, asked.weight, gains)
 
 
 def by_all(asked: Asked) -> list[int]:

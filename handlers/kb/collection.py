@@ -242,7 +242,8 @@ class Collection:
         measured = self._shard.cosines(vector, fused.needed_by_words(worth, first, least))
         cosines |= measured
         worth |= fused.worths(measured)
-        order = self._in_company(worth, words, weight) if together else fusion.ordered(worth)
+        order = fusion.ordered(worth)
+        order = self._in_company(order, worth, words, weight) if together else order
         enough = [id for id in order if cosines[id] >= question.least_cosine]
         return Answer(
             hits=self._hits({id: cosines[id] for id in enough[: question.limit]}, vectors=question.vectors),
@@ -316,13 +317,12 @@ class Collection:
                 payload={"generation": generation, **points.payload(document, ordinal)},
             )
 
-    def _in_company(self, worth: Mapping[int, float], question: Sparse, weight: float) -> list[int]:
+    def _in_company(self, order: Sequence[int], worth: Mapping[int, float], question: Sparse, weight: float) -> list[int]:
         from handlers.kb import company  # numpy takes 100 ms, which adding need not wait for
 
         self._portraits = self._portraits or company.Portraits()
-        first = company.foremost(worth)
-        portraits = self._portraits.of(first, self._shard.both(self._portraits.missing(first)))
-        return company.judged(worth, portraits, question, weight)
+        portraits = self._portraits.of(order[:POOL], self._shard.both(self._portraits.missing(order[:POOL])))
+        return company.judged(order, worth, portraits, question, weight)
 
     def _hits(self, cosines: Mapping[int, float], *, vectors: bool = False) -> tuple[Hit, ...]:
         """The passages of these points, in this order."""

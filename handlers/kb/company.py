@@ -16,20 +16,22 @@ only share a language with the question have nothing to say of each other. `benc
 
 from __future__ import annotations
 
+import threading
+from array import array
 from collections.abc import Hashable, Mapping, Sequence
-from itertools import islice
+from itertools import accumulate, islice
+from struct import pack
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from handlers.kb.analyse import Sparse, is_run
-from handlers.kb.fusion import ordered
 from handlers.kb.store import POOL
 
 _LEAST = 5  # passages that have company
 _LEADERS = 30  # of them those from whom a passage gains
-_TOPICS, _SPACE = 5, 20  # topics, and in how many dimensions they are looked for
+_TOPICS, _SPACE, _MORE = 5, 20, 3  # topics, and in how many dimensions they are looked for
 _BUCKETS, _KINDS = 15, 2  # bits of a word's index that tell it apart, after those that say what kind of token it is
 _DIGITS = 9  # of a passage's worth: beyond them, equal ones differ
 _TINY = 1e-9
@@ -48,15 +50,22 @@ Name = Hashable
 
 
 class Portrait(NamedTuple):
-    """What a passage is compared by: its embedding, of length 1, and its words, each with its weight."""
+    """What a passage is compared by: its embedding, of length 1, and its words' buckets and weights, as float32, uint16 and
+    float32: eighty pieces of memory are put together faster than eighty arrays."""
 
-    vector: npt.NDArray[np.float32]
-    words: npt.NDArray[np.uint16]
-    weights: npt.NDArray[np.float32]
+    vector: bytes
+    words: bytes
+    weights: bytes
 
 
-def portrait(vector: Sequence[float], words: Sparse) -> Portrait:
-    return Portrait(np.array(vector, np.float32), *_words(words))
+def portraits(stored: Sequence[tuple[Sequence[float], Sparse]]) -> list[Portrait]:
+    """Of passages whose two vectors these are."""
+    buckets, floats, ends = _words([each for _, each in stored])
+    words, weights = buckets.tobytes(), floats.tobytes()
+    return [
+        Portrait(_floats(vector), words[2 * start : 2 * end], weights[4 * start : 4 * end])
+        for (vector, _), start, end in zip(stored, [0, *ends], ends, strict=False)
+    ]
 
 
 class Portraits:
@@ -75,90 +84,135 @@ class Portraits:
 
     def of(self, names: Sequence[Name], stored: Mapping[Any, tuple[Sequence[float], Sparse]]) -> list[Portrait | None]:
         """Portraits of these passages. `stored` are both vectors of those that were missing; None: it has not even these."""
-        for name, (vector, words) in stored.items():
-            self._kept[name] = portrait(vector, words)
-        return [self._kept.get(name) for name in names]
-
-
-def foremost(worth: Mapping[int, float]) -> list[int]:
-    """The passages that are looked at together, best first; equal ones by id."""
-    return ordered(worth)[:POOL]
+        if stored:
+            self._kept |= zip(stored, portraits([*stored.values()]), strict=True)
+        return [*map(self._kept.get, names)]
 
 
 def judged(
-    worth: Mapping[int, float], portraits: Sequence[Portrait | None], question: Sparse, weight: float, gains: Gains = GAINS
+    order: Sequence[int],
+    worth: Mapping[int, float],
+    portraits: Sequence[Portrait | None],
+    question: Sparse,
+    weight: float,
+    gains: Gains = GAINS,
 ) -> list[int]:
-    """The passages in the order of what they are worth in their company: what each is worth alone, and what it gains, times
-    `weight`, that of words. `portraits` are those of the foremost, behind whom the others stay."""
-    order = ordered(worth)
-    seen = [(id, each) for id, each in zip(order, portraits, strict=False) if each is not None]
+    """Passages in the order of what they are worth in their company: what each is worth alone, of which `order` is made, and what
+    it gains, times `weight`, that of words. `portraits` are those of the foremost, behind whom the others stay."""
+    seen = [id for id, each in zip(order, portraits, strict=False) if each is not None]
     if len(seen) < _LEAST:
-        return order
-    alone, faces = np.array([worth[id] for id, _ in seen]), [each for _, each in seen]
+        return [*order]
+    faces = [each for each in portraits if each is not None]
+    alone = np.array([worth[id] for id in seen])
     enough = weight * len(seen) / POOL  # few of them tell little
     together = alone + enough * (gains.meaning * _by_meaning(alone, faces) + gains.words * _by_words(faces, question))
     ranking = np.argsort(-together.round(_DIGITS), kind="stable").tolist()
-    first = dict.fromkeys(seen[at][0] for at in ranking)
-    return [*first, *(id for id in order if id not in first)]
+    gone = [id for id, each in zip(order, portraits, strict=False) if each is None]
+    return [*(seen[at] for at in ranking), *gone, *order[len(portraits) :]]
 
 
 def _by_meaning(worth: Numbers, portraits: Sequence[Portrait]) -> Numbers:
-    vectors = np.array([each.vector for each in portraits])
+    vectors = np.frombuffer(b"".join([each.vector for each in portraits]), np.float32).reshape(len(portraits), -1)
     nearness = vectors @ vectors.T
-    nearness = np.maximum(nearness - nearness.mean(), 0) ** 2
-    np.fill_diagonal(nearness, 0)
+    nearness -= nearness.sum() / nearness.size
+    np.maximum(nearness, 0, out=nearness)
+    nearness *= nearness
+    nearness.ravel()[:: len(portraits) + 1] = 0  # to itself
     leading = np.maximum(worth - worth[min(_LEADERS, len(worth) - 1)], 0)
-    gained: Numbers = nearness @ leading / (nearness.sum(axis=1) + _TINY)
-    return gained
+    gained, near = nearness.dot(np.array([leading, np.ones_like(leading)], np.float32).T).T
+    share: Numbers = gained / (near + _TINY)
+    return share
 
 
 def _by_words(portraits: Sequence[Portrait], question: Sparse) -> Numbers:
     table, asked = _table(portraits, question)
-    alike = table @ table.T
+    alike = table.T @ table
     lengths = np.sqrt(np.maximum(alike.diagonal(), _TINY))
-    values, topics = _topics(alike / lengths / lengths[:, np.newaxis])
-    roots = np.sqrt(values)
-    places = topics * roots  # of the passages among the topics
-    place = topics.T @ (table @ asked / lengths) / roots  # of the question
-    gained: Numbers = places @ place / (np.sqrt((places**2).sum(axis=1)) + _TINY)
+    alike /= lengths
+    alike /= lengths[:, np.newaxis]
+    values, topics = _topics(alike)
+    # Among the topics, each as long as the root of its value, a passage's place times that of the question, and its length.
+    towards, length = topics @ ((asked @ table / lengths) @ topics), np.sqrt(topics**2 @ values)
+    gained: Numbers = towards / (length + _TINY)
     return gained
 
 
 def _table(portraits: Sequence[Portrait], question: Sparse) -> tuple[Numbers, Numbers]:
-    """A row for each passage, a column for each word that two have at least, and what the question has of them; words weigh more
-    the fewer of the passages have them."""
-    words = np.concatenate([each.words for each in portraits])
-    held = np.bincount(words, minlength=1 << _BUCKETS)
-    shared = np.flatnonzero(held > 1)
-    having = held[shared]
-    rare = np.zeros(1 << _BUCKETS, np.float32)
-    rare[shared] = np.log1p((len(portraits) - having + 0.5) / (having + 0.5))
-    column = np.full(1 << _BUCKETS, len(shared), np.uint16)  # the last, which stays empty, of all other words
-    column[shared] = np.arange(len(shared))
-    table = np.zeros((len(portraits), len(shared) + 1), np.float32)
-    rows = np.repeat(np.arange(len(portraits)), [len(each.words) for each in portraits])
-    table[rows, column[words]] = np.concatenate([each.weights for each in portraits]) * rare[words]
+    """A row for each word that two have at least, a column for each passage, and what the question has of the words, which weigh
+    more the fewer of the passages have them. The table holds until the next is made in this thread."""
+    pieces = [each.words for each in portraits]
+    words = np.frombuffer(b"".join(pieces), np.uint16).astype(np.intp)
+    weights = np.frombuffer(b"".join([each.weights for each in portraits]), np.float32)
+    wanted = {_bucket(index): weight for index, weight in zip(*question, strict=True) if not is_run(index)}
+    buckets, places, everywhere = [*wanted], _SCRATCH.places, np.arange(len(words))
+    # A word is known by one of the places where it stands: nothing here is as long as there are buckets.
+    places[buckets] = len(words)
+    places[words] = everywhere
+    place = places[words]
+    held = np.bincount(place, minlength=len(words) + 1)
+    shared = (held > 1).nonzero()[0]
+    rows = np.full(len(words) + 1, len(shared))  # the last, which stays empty, is that of all other words
+    rows[shared] = everywhere[: len(shared)]
+    rare = np.zeros(len(shared) + 1, np.float32)
+    rare[:-1] = np.log((len(portraits) + 1) / (held[shared] + 0.5))
+    table = _SCRATCH.blank(len(shared) + 1, len(portraits))
+    row = rows[place]
+    column = np.repeat(np.arange(len(pieces)), np.array([*map(len, pieces)]) // 2)
+    table.ravel()[row * len(pieces) + column] = weights * rare[row]
     asked = np.zeros(len(shared) + 1, np.float32)
-    wanted, weights = _words(question)
-    asked[column[wanted]] = weights * rare[wanted]
+    row = rows[places[buckets]]
+    asked[row] = rare[row] * [*wanted.values()]
     return table, asked
+
+
+class _Scratch(threading.local):
+    """Memory that is used again and again: to get as much anew, page by page, takes the system longer than all that is done with
+    it. Of each thread its own."""
+
+    def __init__(self) -> None:
+        self.places = np.zeros(1 << _BUCKETS, np.intp)
+        self._table = np.zeros(1 << 17, np.float32)
+
+    def blank(self, rows: int, columns: int) -> npt.NDArray[np.float32]:
+        """A table of zeros."""
+        if self._table.size < rows * columns:
+            self._table = np.zeros(rows * columns, np.float32)
+        table = self._table[: rows * columns]
+        table.fill(0)
+        return table.reshape(rows, columns)
+
+
+_SCRATCH = _Scratch()
 
 
 def _topics(alike: Numbers) -> tuple[Numbers, Numbers]:
     """The greatest eigenvalues of a matrix, and their vectors in columns, from the space that the columns of its eighth power
     are in but for very little: a quarter of the time that all of them take."""
-    power = alike.astype(np.float64)
-    for _ in range(3):
-        power = power @ power
-    space = np.linalg.qr(power[:, :_SPACE])[0]
+    alike = alike.astype(np.float64)
+    squared = alike @ alike
+    power = squared[:, :_SPACE]
+    for _ in range(_MORE):
+        power = squared @ power
+    space = np.linalg.qr(power)[0]
     values, turned = np.linalg.eigh(space.T @ alike @ space)
     return np.maximum(values[-_TOPICS:], _TINY), space @ turned[:, -_TOPICS:]
 
 
-def _words(words: Sparse) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.float32]]:
-    """Buckets and weights of whole words: beside them, the runs of their letters say nothing new."""
-    indices, weights = np.array(words.indices, np.uint32), np.array(words.values, np.float32)
-    runs = is_run(indices)
-    if runs.any():
-        indices, weights = indices[~runs], weights[~runs]
-    return (indices >> _KINDS & (1 << _BUCKETS) - 1).astype(np.uint16), weights
+def _words(several: Sequence[Sparse]) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.float32], list[int]]:
+    """Buckets and weights of the whole words of all, one after the other, and where those of each end: beside them, the runs of
+    their letters say nothing new."""
+    indices = np.frombuffer(b"".join([array("I", each.indices) for each in several]), np.uint32)
+    weights = np.frombuffer(b"".join([_floats(each.values) for each in several]), np.float32)
+    whole = ~is_run(indices)
+    upto = np.append(0, whole.cumsum())  # whole words among so many
+    ends = upto[[*accumulate(len(each.indices) for each in several)]]
+    return _bucket(indices[whole]).astype(np.uint16), weights[whole], ends.tolist()
+
+
+def _floats(values: Sequence[float]) -> bytes:
+    """As float32: what makes an array of Python's numbers takes three times as long."""
+    return pack(f"{len(values)}f", *values)
+
+
+def _bucket(index: Any) -> Any:
+    return index >> _KINDS & (1 << _BUCKETS) - 1

@@ -71,13 +71,13 @@ async def search(link: ServerLink, known: Known, question: Question, without: di
         {number[place]: score for place, score in leg.items()} for leg in (ranked.dense, ranked.words, ranked.cosines)
     )
     worth = fusion.fuse(dense, by_words, limit=pool, weight=ranked.weight).worths(cosines)
-    names = [numbered[id].point for id in company.foremost(worth)] if question.company and ranked.weight else []
+    order = fusion.ordered(worth)
+    names = [numbered[id].point for id in order[:POOL]] if question.company and ranked.weight else []
     stored = await _both(link, known, known.portraits.missing(names))
     portraits = known.portraits.of(names, stored)
     # In a thread: numpy's threads wait for each other, on a busy machine for many milliseconds.
-    order = (
-        await to_thread.run_sync(company.judged, worth, portraits, words, ranked.weight) if portraits else fusion.ordered(worth)
-    )
+    if portraits:
+        order = await to_thread.run_sync(company.judged, order, worth, portraits, words, ranked.weight)
     fits = bool(ranked.weight) or words_can_match(question.text, known.scripts)
     enough = [id for id in order if cosines[id] >= question.least_cosine]
     best = {numbered[id]: cosines[id] for id in enough[: question.limit]}

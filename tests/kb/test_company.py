@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.kb.analyse import Analyser, Sparse
-from handlers.kb.company import Portraits, foremost, judged, portrait
+from handlers.kb.company import Portraits, judged, portraits
 from handlers.kb.fusion import ordered
 from handlers.kb.store import POOL
 
@@ -26,7 +26,8 @@ def stored(*passages: tuple[int, float, str]) -> dict[int, tuple[list[float], Sp
 
 
 def in_company(worth: dict[int, float], stored: dict[int, tuple[list[float], Sparse]], question: str, weight: float) -> list[int]:
-    return judged(worth, Portraits().of(foremost(worth), stored), ANALYSER.question(question), weight)
+    order = ordered(worth)
+    return judged(order, worth, Portraits().of(order[:POOL], stored), ANALYSER.question(question), weight)
 
 
 def any_passages(ids: dict[int, float]) -> dict[int, tuple[list[float], Sparse]]:
@@ -70,14 +71,22 @@ def test_of_two_that_are_as_good_the_one_that_says_what_many_say_that_match_come
 
 
 def test_portraits_that_were_not_looked_at_for_longest_are_forgotten() -> None:
-    portraits = Portraits(most=2)
-    assert portraits.missing(["a", "b", "c"]) == ["a", "b", "c"]
+    kept = Portraits(most=2)
+    assert kept.missing(["a", "b", "c"]) == ["a", "b", "c"]
     both = turned(0.0), ANALYSER.document("tide")
-    assert None not in portraits.of(["a", "b", "c"], dict.fromkeys(["a", "b", "c"], both))
-    assert portraits.missing(["a", "b", "c"]) == ["a"]
+    assert None not in kept.of(["a", "b", "c"], dict.fromkeys(["a", "b", "c"], both))
+    assert kept.missing(["a", "b", "c"]) == ["a"]
 
 
 def test_a_portrait_has_whole_words_and_no_runs_of_letters() -> None:
     hebrew = Analyser("hebrew", 40)
-    vector = hebrew.document("מים ומלח")
-    assert len(portrait([1.0], vector).words) == 2 < len(vector.indices)
+    texts = ["", "מים ומלח", "...", "tide", "מים", ""]
+    made = portraits([([1.0], hebrew.document(text)) for text in texts])
+    assert [len(each.words) // 2 for each in made] == [len(each.weights) // 4 for each in made] == [0, 2, 0, 1, 1, 0]
+    assert made[4].words in made[1].words
+
+
+def test_passages_without_words_are_judged_by_their_meaning() -> None:
+    worth = {id: 1.0 - id / 9 for id in range(9)}
+    for question in ("tide", ""):
+        assert in_company(worth, stored(*((id, 0.1, "...") for id in worth)), question, 1.0) == list(range(9))
