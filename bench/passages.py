@@ -89,8 +89,8 @@ async def from_set(folder: Path, most: int) -> list[Case]:
 def _case(question: str, texts: Sequence[str], right: int, answer: str) -> Case:
     """With the other texts that have most of the question's words."""
     analyser = Analyser(language_of(texts[right]))
-    asked = analyser.question(question).indices
-    has = [analyser.shared(text, asked) for text in texts]
+    asked = frozenset(analyser.question(question).indices)
+    has = [analyser.indices(text) & asked for text in texts]
     seen = Counter(word for words in has for word in words)
     worth = [sum(1 / seen[word] for word in words) for words in has]
     others = sorted((at for at in range(len(texts)) if at != right), key=lambda at: -worth[at])

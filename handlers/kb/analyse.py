@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -97,9 +97,9 @@ class Analyser:
         indices = sorted(set(self._cutter.indices(text)))
         return Sparse(indices, [self._cutter.weight(index, self._weights) for index in indices])
 
-    def shared(self, text: str, wanted: Container[int]) -> frozenset[int]:
-        """Those of the tokens `wanted` that a text has."""
-        return frozenset(filter(wanted.__contains__, self._cutter.indices(text)))
+    def indices(self, text: str) -> frozenset[int]:
+        """The tokens that a text has."""
+        return frozenset(self._cutter.indices(text))
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of a text, in its order; a run of letters beside a word begins with `#`, a character beside pairs with

@@ -16,7 +16,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -32,6 +32,7 @@ OF_BEST = 1.0  # of what the best unit of a run has by itself, beside what the r
 LEAD = 0.3  # of the weight of all words of the question that were found anywhere: what the beginning of a chunk is worth
 LEAST_SHARE = 0.25  # of the same: a run with less does not tell
 SPARE = 1.25  # times as much as a part may have: a chunk with no more is not worth cutting
+REMEMBERED = 256  # chunks of which all is kept that does not depend on the question: the same ones answer many
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
@@ -78,14 +79,21 @@ def parts(contents: Sequence[str], question: str, language: str, most: int) -> l
     analyser = Analyser(language)
     asked = analyser.question(question)
     wanted = dict(zip(asked.indices, asked.values, strict=True))
-    words = [[analyser.shared(content[unit.start : unit.end], wanted) for unit in units(content)] for content in contents]
+    words = [[wanted.keys() & unit for unit in _said(content, language)] for content in contents]
     seen = Counter(word for chunk in words for unit in chunk for word in unit)
     number = sum(map(len, words))
     worth = {word: wanted[word] * math.log(1 + (number - count + 0.5) / (count + 0.5)) for word, count in seen.items()}
     return [_part(content, own, worth, most) for content, own in zip(contents, words, strict=True)]
 
 
-def _part(content: str, words: Sequence[frozenset[int]], worth: Mapping[int, float], most: int) -> Part | None:
+@lru_cache(maxsize=REMEMBERED)
+def _said(content: str, language: str) -> tuple[frozenset[int], ...]:
+    """The tokens of each unit of a chunk."""
+    analyser = Analyser(language)
+    return tuple([analyser.indices(content[unit.start : unit.end]) for unit in units(content)])
+
+
+def _part(content: str, words: Sequence[Set[int]], worth: Mapping[int, float], most: int) -> Part | None:
     if estimated_tokens(content) <= SPARE * most or not any(words):
         return None
     all = units(content)
@@ -98,14 +106,14 @@ def _part(content: str, words: Sequence[frozenset[int]], worth: Mapping[int, flo
         middle = -abs(2 * inside[best] - run[0] - run[1]) if inside else 0
         return round(had + (0.0 if run[0] else LEAD * every), 6), middle
 
-    first, last = max(_runs(content, all, most), key=value)
+    first, last = max(_runs(content, most), key=value)
     had = {word for unit in words[first : last + 1] for word in unit}
     if (first, last) == (0, len(all) - 1) or math.fsum(worth[word] for word in had) <= LEAST_SHARE * every:
         return None
     return Part(all[first].start, all[last].end, first + 1, last + 1, len(all), _header(content, all, first))
 
 
-def _value(words: Sequence[frozenset[int]], worth: Mapping[int, float]) -> tuple[float, int]:
+def _value(words: Sequence[Set[int]], worth: Mapping[int, float]) -> tuple[float, int]:
     """What units have of the question's words, and which of them has most."""
     if not words:
         return 0.0, 0
@@ -119,9 +127,12 @@ def _value(words: Sequence[frozenset[int]], worth: Mapping[int, float]) -> tuple
 # ------------------------------------------------------------------------------------------------ runs
 
 
-def _runs(content: str, all: Sequence[Unit], most: int) -> Iterator[tuple[int, int]]:
+@lru_cache(maxsize=REMEMBERED)
+def _runs(content: str, most: int) -> tuple[tuple[int, int], ...]:
     """The first and the last unit of each run that fits and to which nothing can be added; at least one whole segment."""
+    all = units(content)
     segments = _segments(content, all, most)
+    runs: list[tuple[int, int]] = []
     reached, end = -1, 0
     for begin, (first, _) in enumerate(segments):
         room = most - estimated_tokens(_header(content, all, first))
@@ -131,8 +142,9 @@ def _runs(content: str, all: Sequence[Unit], most: int) -> Iterator[tuple[int, i
         while end + 1 < len(segments) and _tokens(content, all, first, segments[end + 1][1]) <= room:
             end += 1
         if end > reached:
-            yield first, segments[end][1]
+            runs.append((first, segments[end][1]))
         reached = max(reached, end)
+    return tuple(runs)
 
 
 def _segments(content: str, all: Sequence[Unit], most: int) -> list[tuple[int, int]]:
@@ -173,7 +185,7 @@ def _header(content: str, all: Sequence[Unit], first: int) -> str:
 # ------------------------------------------------------------------------------------------------ units
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=REMEMBERED)
 def units(content: str) -> tuple[Unit, ...]:
     """The units of a chunk, in its order. Between them are blanks alone."""
     found: list[Unit] = []
@@ -267,6 +279,8 @@ def _blocks(content: str) -> Iterator[tuple[Kind, int, int]]:
 
 def _kind(line: str, before: Kind | None, *, parted: bool) -> Kind:
     """Of a line outside of fenced code that is not empty. `parted`: an empty one stands before it."""
+    if line[0].isalpha():  # as most are
+        return "entry" if before == "entry" and not parted else "text"
     if _HEADING.match(line):
         return "heading"
     if line.lstrip().startswith("|"):
