@@ -32,10 +32,11 @@ from host.types.specs import CollectionSpec, EmbeddingSpec
 
 if TYPE_CHECKING:
     from handlers.kb.calibrate import Asked, Calibration
+    from handlers.kb.filling import Moved
     from handlers.kb.graph.extract import Extraction
     from handlers.kb.report import AddReport, Progress
     from handlers.kb.server import ServerStore
-    from handlers.kb.transfer import Moved, Transfer, Transferred
+    from handlers.kb.transfer import Transfer, Transferred
 
 
 @dataclass(frozen=True, kw_only=True)

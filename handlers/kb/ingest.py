@@ -7,7 +7,6 @@ adding again goes on from there. Only a few documents are in memory at a time.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,12 +19,13 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from handlers.kb.declared import tenant_of
 from handlers.kb.making import Cut, Loaded, Making, address, cut_up, prepared
+from handlers.kb.pace import CORES, together
 from handlers.kb.pruning import Pruning
 from handlers.kb.reading.columns import Columns
 from handlers.kb.report import AddReport, Meter, Progress, Tally
 from handlers.kb.sources import Item, Seen, Supply, found
 from handlers.kb.store import Incoming, Made, Outcome, Stored, VectorStore, agree
-from host.errors import HostError, IngestError
+from host.errors import IngestError
 from host.ports import Embedder
 from host.types.specs import CollectionSpec
 
@@ -99,8 +99,8 @@ class _Add:
     async def run(self) -> None:
         send, receive = anyio.create_memory_object_stream[Ready](0)
         with send:
-            makers = [partial(self._make, send.clone()) for _ in range(os.cpu_count() or 1)]
-        await _together(partial(self._write, receive), *makers)
+            makers = [partial(self._make, send.clone()) for _ in range(CORES)]
+        await together(partial(self._write, receive), *makers)
 
     async def _make(self, ready: MemoryObjectSendStream[Ready]) -> None:
         async with ready:
@@ -168,21 +168,3 @@ class _Add:
     def _failed(self, item: Item, error: IngestError) -> None:
         self.tally.note(item, "failed", error=str(error))
         self.meter.part(item, 1)
-
-
-async def _together(*jobs: Callable[[], Awaitable[None]]) -> None:
-    """Run the jobs at the same time; the first that fails ends the others, and its error is raised as it is."""
-    failed: list[HostError] = []
-    async with anyio.create_task_group() as tasks:
-
-        async def run(job: Callable[[], Awaitable[None]]) -> None:
-            try:
-                await job()
-            except HostError as exc:
-                failed.append(exc)
-                tasks.cancel_scope.cancel()
-
-        for job in jobs:
-            tasks.start_soon(run, job)
-    if failed:
-        raise failed[0]

@@ -1,5 +1,5 @@
-"""How many texts are embedded in one call: fewer where a text takes long, so that whoever watches, or stops it, hears or is heard
-about once a second.
+"""How many texts are embedded in one call: so many that it takes about a second, for whoever watches and whoever stops it. There
+is a call under way for each core.
 
 Texts of about one length go together: a model pads what it computes at once to the longest.
 """
@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TypeVar
 
+import anyio
+
+from host.errors import HostError
 from host.ports import Embedder
 
 Text = TypeVar("Text")
 
-_FEWEST, _FIRST, _MOST = max(2, os.cpu_count() or 1), max(4, os.cpu_count() or 1), 16
+CORES = os.cpu_count() or 1
+_FEWEST, _FIRST, _MOST = max(2, CORES), max(4, CORES), 16
 _SHORT_S, _LONG_S = 0.5, 1.5
 
 
@@ -45,3 +49,21 @@ class Pace:
             self.together = max(_FEWEST, min(self.together, texts) // 2)
         elif seconds < _SHORT_S and texts >= self.together:
             self.together = min(_MOST, self.together * 2)
+
+
+async def together(*jobs: Callable[[], Awaitable[None]]) -> None:
+    """Run the jobs at the same time; the first that fails ends the others, and its error is raised as it is."""
+    failed: list[HostError] = []
+    async with anyio.create_task_group() as tasks:
+
+        async def run(job: Callable[[], Awaitable[None]]) -> None:
+            try:
+                await job()
+            except HostError as exc:
+                failed.append(exc)
+                tasks.cancel_scope.cancel()
+
+        for job in jobs:
+            tasks.start_soon(run, job)
+    if failed:
+        raise failed[0]

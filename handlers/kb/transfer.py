@@ -1,6 +1,6 @@
 """Collections made anew, written to a file, and read from one: from what a store holds, whichever engine is behind it.
 
-The file is JSON lines, so that it can be read anywhere and no more than one document is in memory at a time:
+The file is JSON lines, so that it can be read anywhere and no more than a few documents are in memory at a time:
 
     {"groundhook": "collection", "version": 1, "collection": "docs", "made": {"provider": …, "model": …, "dimensions": …, …}}
     {"document": "a.md", "tenant": "", "title": …, "url": …, "fingerprint": …, "bytes": …, "fields": {…}, "passages": 2}
@@ -15,19 +15,17 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import IO, Any
 
 import anyio.to_thread
 
-from handlers.kb.embed import in_context
-from handlers.kb.pace import Pace
-from handlers.kb.store import Incoming, Made, Passage, Stored, VectorStore, agree, packed
+from handlers.kb.filling import Filling, Moved
+from handlers.kb.store import Incoming, Made, Passage, Stored, VectorStore, agree
 from host.errors import ConfigError, StorageError, UsageError
 from host.ports import Embedder
-
-Moved = Callable[[int, int, str], None]  # passages done, passages in all (0: not known), document under way
 
 _VERSION = 1
 _BUILDING = "~new"  # what a collection that is being made anew is called, after its id
@@ -61,7 +59,7 @@ class Transfer:
         if not there.documents:  # an add that was refused has left it: the next one makes it as it is declared then
             await self._store.remove(id, None, None)
             return Transferred(collection=id)
-        again = None if _same_vectors(was, made) else _Anew(embedder)
+        again = None if _same_vectors(was, made) else embedder
         await self._start(building, made)
         done = Transferred(collection=id)
         while True:
@@ -103,19 +101,27 @@ class Transfer:
         if not embed:
             _refuse_other_vectors(id, was, made)
         there = {(one.tenant, one.document): one for one in (await self._store.usage(id, None, made=made)).documents}
-        done, anew = Transferred(collection=id), _Anew(embedder) if embed else None
-        while "end" not in (head := await lines.next()):
-            document = await lines.document(head)
-            known = there.get((document.tenant, document.document))
-            if known is not None and known.fingerprint == document.fingerprint:
-                done = replace(done, unchanged=done.unchanged + 1)
-            else:
-                done = await self._put(id, made, document, anew, done, _further(told, done.passages, 0, document.document))
-            if told is not None:
-                told(done.passages, 0, document.document)
-        if head["end"] != done.documents + done.unchanged:
+        filling, unchanged = self._filling(id, made, embedder if embed else None, told), 0
+        try:
+            while "end" not in (head := await lines.next()):
+                document = await lines.document(head)
+                known = there.get((document.tenant, document.document))
+                if known is not None and known.fingerprint == document.fingerprint:
+                    unchanged += 1
+                    filling.tell(document.document)
+                else:
+                    await filling.add(document)
+        finally:  # what was read of a file that was cut counts
+            await filling.flush()
+        if head["end"] != filling.documents + unchanged:
             raise StorageError(f"{lines.name!r} says that it has {head['end']} documents and has another number")
-        return done
+        return Transferred(collection=id, documents=filling.documents, passages=filling.passages, unchanged=unchanged)
+
+    def _filling(
+        self, id: str, made: Made, embedder: Embedder | None, told: Moved | None, *, ready: int = 0, total: int = 0
+    ) -> Filling:
+        put = partial(self._store.put, id, made, reserve_bytes=self._reserve_bytes)
+        return Filling(put, embedder, told, ready=ready, total=total)
 
     async def _start(self, building: str, made: Made) -> None:
         """Begin, or go on where an attempt before was stopped."""
@@ -127,7 +133,7 @@ class Transfer:
             await self._store.remove(building, None, None)
 
     async def _catch_up(
-        self, id: str, building: str, made: Made, anew: _Anew | None, told: Moved | None, done: Transferred
+        self, id: str, building: str, made: Made, embedder: Embedder | None, told: Moved | None, done: Transferred
     ) -> Transferred:
         """Bring `building` to what `id` holds now."""
         wanted = {_key(one): one for one in (await self._store.usage(id, None)).documents}
@@ -136,52 +142,12 @@ class Transfer:
             if not any(key[:2] == (tenant, name) for key in wanted):
                 await self._store.remove(building, tenant, [name])
         total, ready = sum(one.chunks for one in wanted.values()), sum(has[key].chunks for key in has.keys() & wanted.keys())
+        filling = self._filling(building, made, embedder, told, ready=ready, total=total)
         for key, stored in wanted.items():
-            if key in has or (document := await self._store.whole(id, stored.tenant, stored.document)) is None:
-                continue
-            done = await self._put(building, made, document, anew, done, _further(told, ready, total, stored.document))
-            ready += stored.chunks
-            if told is not None:
-                told(ready, max(total, ready), stored.document)
-        return done
-
-    async def _put(
-        self, id: str, made: Made, document: Incoming, anew: _Anew | None, done: Transferred, further: Callable[[int], None]
-    ) -> Transferred:
-        if anew is not None:
-            document = await anew.embedded(document, further)
-        await self._store.put(id, made, document, reserve_bytes=self._reserve_bytes)
-        return _with(done, document)
-
-
-class _Anew:
-    """Gives documents new vectors, at the pace of their embedder."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._whole = in_context(embedder)
-        self._pace = Pace(embedder)
-
-    async def embedded(self, document: Incoming, further: Callable[[int], None]) -> Incoming:
-        """`further` hears how many passages are done, as long as others are not."""
-        passages = list(document.passages)
-        numbers = range(len(passages))
-        batches = (
-            [numbers] if self._whole and passages else self._pace.batches(numbers, lambda number: len(passages[number].text))
-        )
-        ready = 0
-        for together in batches:
-            vectors = await self._pace.embed([passages[number].text for number in together])
-            for number, vector in zip(together, vectors, strict=True):
-                passages[number] = replace(passages[number], vector=packed(vector))
-            ready += len(together)
-            if ready < len(passages):
-                further(ready)
-        return replace(document, passages=tuple(passages))
-
-
-def _further(told: Moved | None, done: int, total: int, document: str) -> Callable[[int], None]:
-    """Says how far a document is, of which so many passages are ready."""
-    return lambda ready: told(done + ready, max(total, done + ready) if total else 0, document) if told is not None else None
+            if key not in has and (document := await self._store.whole(id, stored.tenant, stored.document)) is not None:
+                await filling.add(document)
+        await filling.flush()
+        return replace(done, documents=done.documents + filling.documents, passages=done.passages + filling.passages)
 
 
 def _same_vectors(one: Made, other: Made) -> bool:
