@@ -49,7 +49,7 @@ function Create(ctx, messages, options) {
 }
 """
 BRIDGE = """
-const memory = new SharedArrayBuffer(4096), head = new Int32Array(memory, 0, 4), units = new Uint16Array(memory, 16);
+const memory = new SharedArrayBuffer(4096), head = new Int32Array(memory, 0, 8), units = new Uint16Array(memory, 32);
 Object.defineProperty(memory, "native", { set(native) {
   globalThis.ask = (count) => {
     for (let i = 0; i < count; i++) {
@@ -57,6 +57,7 @@ Object.defineProperty(memory, "native", { set(native) {
       for (let j = 0; j < text.length; j++) units[j] = text.charCodeAt(j);
       head[0] = 2;
       head[1] = text.length;
+      head[3]++;
       native();
       JSON.parse(String.fromCharCode.apply(null, units.subarray(0, head[1])));
     }

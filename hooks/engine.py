@@ -4,12 +4,13 @@ Owns isolates and the synchronous bridge between JavaScript and its host. It kno
 and what a call means is its callers' business.
 
 The bridge: the script evaluated first makes a `SharedArrayBuffer` (which no script can detach, unlike an ArrayBuffer) and
-hands it over as its value; this module holds its memory and gives the script a native function. The script writes a
-request into the buffer as UTF-16 and calls the function; the callback below, on V8's own thread, reads it, hands it to
-`on_call`, waits for `reply`, writes the answer into the same buffer and returns. Longer texts cross in pieces.
+hands it over as its value; this module holds its memory, laid out as `hooks.bridge` says, and gives the script a native
+function. The script writes a request into the buffer and calls the function; the callback below, on V8's own thread, reads
+it, hands it to `on_call`, waits for `reply` and returns when the answer is in the buffer. Longer texts cross in pieces.
 
-    header, four 32-bit integers    0: what this is   1: UTF-16 units in this piece   2: units still to come
-    text                            UTF-16, little endian, from byte 16
+Where answers come at once, both sides stay awake: the callback returns without the answer, and the script looks for it in
+the buffer; and the script leaves a request there for `look`. Each looks for a moment only. The script then calls the function
+again, which takes what nobody has taken and waits for what is not there.
 
 While JavaScript is blocked in the callback its values cannot be read: that would wait for V8's thread, which is waiting.
 """
@@ -22,16 +23,14 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from py_mini_racer._dll import init_mini_racer, mr_callback_func
 from py_mini_racer._objects import _MiniRacerTypes as Kind
 
+from hooks.bridge import FETCH, MORE, Bridge, Locked, Waiting
+from hooks.vigil import Vigil
 from host.errors import HookCrashed
-
-HEADER_BYTES = 16
-MORE, CALL, FETCH = 1, 2, 3  # header 0 as JavaScript writes it
-DONE, STOPPED = 0, 1  # header 0 as the host writes it
 
 _NATIVE, _EVALUATED = 1, 2  # callback ids, ours to choose
 
@@ -57,30 +56,6 @@ _FAILURES: dict[int, OutcomeKind] = {
 }
 
 
-class Waiting(Protocol):
-    """How V8's thread waits for an answer; each `wake`, and each answer that comes this way, ends one `wait`."""
-
-    def wait(self) -> bytes | None:
-        """The answer, in UTF-16, little endian; None when woken."""
-        ...
-
-    def wake(self) -> None: ...
-
-
-class _Locked:
-    """Waiting for a thread of this process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._lock.acquire()
-
-    def wait(self) -> None:
-        self._lock.acquire()
-
-    def wake(self) -> None:
-        self._lock.release()
-
-
 class Isolate:
     """One V8 isolate. Close it: one that is left to the garbage collector hangs the interpreter when it ends.
 
@@ -95,14 +70,16 @@ class Isolate:
         self._on_call = on_call
         self._on_raw: Callable[[Any], None] = self._evaluated
         self._on_done: Callable[[Outcome], None] | None = None
-        self._request = bytearray()
-        self._answer, self._sent = b"", 0
-        self._waiter: Waiting = _Locked()
+        self._waiter: Waiting = Locked()
+        self._vigil: Vigil | None = None
         self._gate = threading.Lock()
-        self._waiting = self._ended = self._freed = False
+        self._ended = self._freed = False
+        self._waiting = False  # for an answer: between `take` and `answer` of the bridge
+        self._looking = False  # meanwhile JavaScript looks for the answer
+        self._asleep = False  # or V8's thread waits for it
         self._task = 0
         self._clock: int | None = None
-        self._call_began = self._not_working = self._waited = 0.0
+        self._since = self._waited = 0.0
         self._callback: Any = mr_callback_func(self._from_v8)  # V8 keeps only a pointer to it
         self._context = self._dll.mr_init_context(self._callback)
         with _open_lock:
@@ -132,9 +109,7 @@ class Isolate:
         with self._gate:
             if self._freed:
                 return 0.0
-            if self._clock is not None:
-                return time.clock_gettime(self._clock) - self._waited
-            return (self._call_began if self._waiting else time.monotonic()) - self._not_working
+            return (self._since if self._waiting else self._now()) - self._waited
 
     def limit_heap(self, size: int) -> None:
         """End what is being evaluated once V8's heap holds more than `size` bytes."""
@@ -151,6 +126,24 @@ class Isolate:
         """Wait for answers there, from the next evaluation on."""
         self._waiter = waiter
 
+    def stay_awake(self, vigil: Vigil) -> None:
+        """Let JavaScript look for answers, as often as `vigil` says; from the next evaluation on."""
+        self._vigil = vigil
+
+    def look(self) -> None:
+        """Look for a request and hand it to `on_call`, on this thread. JavaScript expects that until `look_away`."""
+        with self._gate:
+            if not self._freed:
+                self._bridge.look(True)
+        request = self._take(looking=True)
+        if request is not None:
+            self._on_call(request)
+
+    def look_away(self) -> None:
+        with self._gate:
+            if not self._freed:
+                self._bridge.look(False)
+
     def evaluate(self, code: str, done: Callable[[Outcome], None]) -> None:
         """Evaluate and return at once; `done` is called on V8's thread, before the microtasks that the code left behind.
         One evaluation at a time; none after `stop`."""
@@ -162,10 +155,13 @@ class Isolate:
     def reply(self, text: str) -> None:
         """Answer the request that `on_call` was given last."""
         with self._gate:
-            if self._waiting and not self._ended:
-                self._waiting = False
-                self._answer, self._sent = text.encode("utf-16-le", "surrogatepass"), 0
-                self._waiter.wake()
+            if not self._waiting:
+                return
+            number = self._answered(text.encode("utf-16-le", "surrogatepass"))
+        with self._gate:  # a lock in between: whoever sees the number sees the text, too, on any processor
+            if not self._freed and self._bridge.taken == number:
+                self._bridge.announce()
+            self._wake()
 
     def stop(self) -> None:
         """End what is being evaluated, and a host call in flight with it. Code that runs as a microtask goes on until
@@ -177,7 +173,8 @@ class Isolate:
             self._dll.mr_cancel_task(self._context, self._task)
             if self._waiting:
                 self._waiting = False
-                self._waiter.wake()
+                self._bridge.stop()
+                self._wake()
 
     def close(self) -> None:
         """Stop and free. Waits until V8 has stopped, which takes long only inside a builtin that cannot be interrupted."""
@@ -208,43 +205,63 @@ class Isolate:
             done(outcome)
 
     def _native(self) -> None:
-        head = self._head
-        what, units = head[0], head[1]
-        head[0] = STOPPED
         if self._ended:
-            return
-        if what == FETCH:
-            self._write_piece()
-            return
-        self._request += self._memory[HEADER_BYTES : HEADER_BYTES + 2 * units]
-        if what == MORE:
-            head[0] = DONE
-            return
-        text = self._request.decode("utf-16-le", "replace")
-        self._request.clear()
-        self._call_began = time.monotonic()
-        with self._gate:
-            if self._ended:
-                return
-            self._waiting = True
-        self._on_call(text)
-        looking = time.thread_time()  # whoever waits may stay awake for a while
-        answer = self._waiter.wait()
-        self._waited += time.thread_time() - looking
-        self._not_working += time.monotonic() - self._call_began
-        if answer is not None:
-            with self._gate:
-                self._waiting = False
-            self._answer, self._sent = answer, 0
-        if not self._ended:
-            self._write_piece()
+            self._bridge.stop()
+        elif self._bridge.what == FETCH:
+            self._bridge.write_piece()
+        elif self._bridge.what == MORE:
+            self._bridge.keep_piece()
+        else:
+            request = self._take()
+            if request is not None:
+                self._on_call(request)
+            if request is None or not self._looking:
+                self._sleep()
 
-    def _write_piece(self) -> None:
-        start, room = self._sent, len(self._memory) - HEADER_BYTES
-        stop = self._sent = min(start + room, len(self._answer))
-        self._memory[HEADER_BYTES : HEADER_BYTES + stop - start] = self._answer[start:stop]
-        self._head[1], self._head[2] = (stop - start) // 2, (len(self._answer) - stop) // 2
-        self._head[0] = DONE
+    def _sleep(self) -> None:
+        """Until there is an answer, or the run is ended."""
+        with self._gate:
+            if not self._waiting:
+                return
+            if self._looking and self._vigil is not None:
+                self._vigil.ended(found=False)
+            self._looking, self._asleep = False, True
+        answer = self._waiter.wait()
+        with self._gate:
+            self._asleep = False
+            if answer is not None and self._waiting:
+                self._answered(answer)
+                self._bridge.announce()
+
+    # ---- on V8's thread, or on one that looks
+
+    def _take(self, *, looking: bool = False) -> str | None:
+        """The request, if there is one that nobody has taken."""
+        with self._gate:
+            if self._ended or not self._bridge.asks:
+                return None
+            self._since = self._now()
+            self._waiting = True
+            awake = self._vigil is not None and not self._bridge.looked and self._vigil.begins()
+            self._looking = looking or awake
+            return self._bridge.take()
+
+    def _answered(self, data: bytes) -> int:
+        """Write the answer. The number of its request."""
+        self._waiting = False
+        self._waited += self._now() - self._since
+        self._bridge.answer(data)
+        if self._looking and self._vigil is not None:
+            self._vigil.ended(found=True)
+        return self._bridge.taken
+
+    def _wake(self) -> None:
+        if self._asleep:
+            self._asleep = False
+            self._waiter.wake()
+
+    def _now(self) -> float:
+        return time.monotonic() if self._clock is None else time.clock_gettime(self._clock)
 
     # ---- setting up
 
@@ -255,7 +272,7 @@ class Isolate:
         self._on_raw, raw = self._evaluated, found[0]
         if raw.contents.type != Kind.shared_array_buffer:
             raise HookCrashed(f"the JavaScript engine did not start: {_outcome(raw).text or 'the bridge made no buffer'}")
-        self._memory, self._head = _memory_of(raw)  # `raw` is not freed: it keeps the memory alive
+        self._bridge = Bridge(_memory_of(raw))  # `raw` is not freed: it keeps the memory alive
         name = self._string("native")
         for handle in (self._dll.mr_set_object_item(self._context, raw, name, native), name, native):
             self._dll.mr_free_value(self._context, handle)
@@ -272,7 +289,7 @@ class Isolate:
             found.append(raw)
             ready.release()
 
-        self._on_raw, self._not_working = first, time.monotonic()
+        self._on_raw = first
         self._evaluate(code)
         return found, ready
 
@@ -313,11 +330,10 @@ def _outcome(raw: Any) -> Outcome:
     return Outcome("value")
 
 
-def _memory_of(raw: Any) -> tuple[memoryview, memoryview]:
-    """The bytes of a SharedArrayBuffer, and its header as integers."""
+def _memory_of(raw: Any) -> memoryview:
+    """The bytes of a SharedArrayBuffer."""
     value = raw.contents
-    whole = memoryview((ctypes.c_ubyte * value.len).from_address(value.value.value_ptr)).cast("B")
-    return whole, whole[:HEADER_BYTES].cast("i")
+    return memoryview((ctypes.c_ubyte * value.len).from_address(value.value.value_ptr)).cast("B")
 
 
 _open: set[Isolate] = set()

@@ -7,7 +7,8 @@ limit is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import anyio.to_thread
@@ -17,30 +18,44 @@ from hooks.engine import Outcome
 from hooks.run import Prelude, Run
 from hooks.script import Transpile
 from hooks.seats import Called, Done, Mailbox, Order, Seat, SeatEvent
+from hooks.vigil import Vigil
 from host.errors import HookCrashed
 
 
 class InProcessSeat:
-    """An isolate in this process; its events reach the loop that made it."""
+    """An isolate in this process; its events reach the loop that made it. `for_calls` and `for_answers` say whether the loop and
+    JavaScript stay awake for each other's."""
 
-    def __init__(self) -> None:
+    def __init__(self, for_calls: Vigil, for_answers: Vigil, left: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self._mailbox = Mailbox()
+        self._for_calls = for_calls
+        self._for_answers = for_answers
+        self._left = left
+        self._answered = False
         self._timer: asyncio.TimerHandle | None = None
         self._run: Run | None = None
 
     async def start(self, prelude: Prelude, order: Order) -> None:
         self._run = await anyio.to_thread.run_sync(Run, prelude)
-        self._run.begin(order.setup, order.heap_mb, order.cpu_ms, self._tell)
+        self._run.begin(order.setup, order.heap_mb, order.cpu_ms, self._tell, vigil=self._for_answers)
 
     def invoke(self, code: str, /) -> None:
+        self._answered = False
         self._started.invoke(code)
         self._look()
 
     def reply(self, text: str, /) -> None:
+        self._answered = True
         self._started.reply(text)
 
     async def event(self) -> SeatEvent:
+        if self._answered and self._for_calls.begins():
+            try:
+                await self._mailbox.stay_awake(self._for_calls, self._started.look)
+            finally:
+                self._started.look_away()
         return await self._mailbox.get()
 
     async def leave(self) -> None:
@@ -48,6 +63,7 @@ class InProcessSeat:
             self._timer.cancel()
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._started.close)
+        self._left()
 
     @property
     def _started(self) -> Run:
@@ -56,7 +72,10 @@ class InProcessSeat:
 
     def _tell(self, kind: str, first: str, second: str) -> None:
         event = Called(first) if kind == "call" else Done(first, second)
-        self._loop.call_soon_threadsafe(self._mailbox.put, event)
+        if threading.get_ident() == self._thread:
+            self._mailbox.put(event)
+        else:
+            self._loop.call_soon_threadsafe(self._mailbox.put, event)
 
     def _look(self) -> None:
         if self._timer is not None:
@@ -68,11 +87,18 @@ class InProcessSeat:
 class InProcessSeats:
     def __init__(self, prelude: Prelude) -> None:
         self._prelude = prelude
+        self._taken = 0
+        self._for_calls = Vigil(lambda: self._taken == 1)
+        self._for_answers = Vigil(lambda: self._taken == 1)
 
     async def take(self, order: Order, /, *, alone: bool = False) -> Seat:
-        seat = InProcessSeat()
+        seat = InProcessSeat(self._for_calls, self._for_answers, self._left)
         await seat.start(self._prelude, order)
+        self._taken += 1
         return seat
+
+    def _left(self) -> None:
+        self._taken -= 1
 
     @asynccontextmanager
     async def transpiling(self) -> AsyncIterator[Transpile]:

@@ -89,7 +89,9 @@ class Lane:
 
     def _looked(self) -> bytes:
         """What comes within a moment; empty when nothing does."""
-        for _ in self.vigil.looks() if self.vigil is not None else ():
+        if self.vigil is None or not self.vigil.begins():
+            return b""
+        for _ in self.vigil.looks():
             try:
                 return self._reading.recv(_AT_ONCE, socket.MSG_DONTWAIT)
             except BlockingIOError:

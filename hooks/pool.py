@@ -44,7 +44,7 @@ class WorkerSeat:
         self._run = run
         self.lane = lane
         self._order: Order | None = order  # until it has gone out, together with the first code
-        self._mailbox = Mailbox(worker.vigil)
+        self._mailbox = Mailbox()
         self.allowed = order.memory_mb * MEGABYTE
         self.baseline = worker.last_resident
         self.working = False  # in JavaScript, as opposed to waiting for the host
@@ -79,7 +79,9 @@ class WorkerSeat:
             self._worker.post("reply", [self._run, text])
 
     async def event(self) -> SeatEvent:
-        return await self._mailbox.get(soon=self._answered)
+        if self._answered and self._worker.vigil.begins():
+            await self._mailbox.stay_awake(self._worker.vigil)
+        return await self._mailbox.get()
 
     def put(self, event: SeatEvent) -> None:
         self.working, self._in_call, self._answered = False, isinstance(event, Called), False
@@ -112,7 +114,9 @@ class Worker:
     async def start(self, prelude: Prelude, environment: Mapping[str, str] | None) -> None:
         try:
             if not self.alone:  # a process for one run, or for the compiler, is not there for speed
-                self._make_lanes()
+                for number in range(LANES):
+                    self.lanes.append(Lane.made())
+                    self._free_lanes.append(number)
             inherited = [descriptor for lane in self.lanes for descriptor in lane.descriptors]
             self._child = await start_child(
                 self.name,
@@ -134,11 +138,6 @@ class Worker:
     def child(self) -> Child:
         assert self._child is not None
         return self._child
-
-    def _make_lanes(self) -> None:
-        for number in range(LANES):
-            self.lanes.append(Lane.made())
-            self._free_lanes.append(number)
 
     def give_back(self) -> None:
         for lane in self.lanes:

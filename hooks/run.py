@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from hooks.engine import Isolate, Outcome, Waiting
+from hooks.bridge import Waiting
+from hooks.engine import Isolate, Outcome
+from hooks.vigil import Vigil
 
 UNITS = 32_768  # of the bridge's buffer: 64 KB
 SCRIPTS = {"!platform\n": "platform.js", "!objects\n": "objects.js"}  # what few runs need is asked for, as is the prelude's rest
@@ -51,11 +53,16 @@ class Run:
         self._seldom = prelude.seldom
         self._isolate = Isolate(prelude.script, self._called)
 
-    def begin(self, setup: str, heap_mb: int, cpu_ms: int, tell: Tell, lane: Waiting | None = None) -> None:
-        """`setup` is the prelude's JSON {context, limits}. `tell` is called from V8's thread or from `watch`, must not wait, and
-        hears one "done" for each `invoke`. Answers may come on `lane` as well as by `reply`."""
+    def begin(
+        self, setup: str, heap_mb: int, cpu_ms: int, tell: Tell, *, lane: Waiting | None = None, vigil: Vigil | None = None
+    ) -> None:
+        """`setup` is the prelude's JSON {context, limits}. `tell` is called from V8's thread, from `watch` or from `look`, must
+        not wait, and hears one "done" for each `invoke`. Answers may come on `lane` as well as by `reply`; JavaScript looks
+        for them as often as `vigil` says."""
         if lane is not None:
             self._isolate.wait_on(lane)
+        if vigil is not None:
+            self._isolate.stay_awake(vigil)
         self._tell = tell
         self._cpu_seconds = cpu_ms / 1000
         self._setup = f"__groundhook.begin({json.dumps(setup)});"
@@ -71,6 +78,13 @@ class Run:
 
     def reply(self, text: str) -> None:
         self._isolate.reply(text)
+
+    def look(self) -> None:
+        """Look for a call; to be repeated at once until `look_away`."""
+        self._isolate.look()
+
+    def look_away(self) -> None:
+        self._isolate.look_away()
 
     def watch(self) -> float | None:
         """End the run if it has used up its CPU time; else the seconds until that could be so. None: nothing to watch."""

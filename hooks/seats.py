@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -78,11 +79,9 @@ class Seats(Protocol):
 
 
 class Mailbox:
-    """Events of one seat, put by callbacks of the loop and read by the session's task. `vigil`: whether that stays awake for one
-    that follows an answer; the loop turns meanwhile, and serves whatever else there is."""
+    """Events of one seat, put by callbacks of the loop and read by the session's task."""
 
-    def __init__(self, vigil: Vigil | None = None) -> None:
-        self._vigil = vigil
+    def __init__(self) -> None:
         self._events: deque[SeatEvent] = deque()
         self._wanted: asyncio.Future[None] | None = None
 
@@ -91,11 +90,17 @@ class Mailbox:
         if self._wanted is not None and not self._wanted.done():
             self._wanted.set_result(None)
 
-    async def get(self, *, soon: bool = False) -> SeatEvent:
-        for _ in self._vigil.looks() if soon and self._vigil is not None else ():
+    async def stay_awake(self, vigil: Vigil, look: Callable[[], None] | None = None) -> None:
+        """For an event that may come at once, such as the next call after an answer. The loop turns meanwhile, and serves
+        whatever else there is; `look` is called at every turn."""
+        for _ in vigil.looks():
+            await asyncio.sleep(0)
+            if look is not None:
+                look()
             if self._events:
                 break
-            await asyncio.sleep(0)
+
+    async def get(self) -> SeatEvent:
         while not self._events:
             self._wanted = asyncio.get_running_loop().create_future()
             await self._wanted

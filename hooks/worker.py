@@ -107,7 +107,7 @@ class Worker:
             return
         if lane is not None:
             self._on_lane[run] = self._lanes[lane]
-        made.begin(setup, heap_mb, cpu_ms, tell, self._on_lane.get(run))
+        made.begin(setup, heap_mb, cpu_ms, tell, lane=self._on_lane.get(run))
         self._invoke(run, code)
 
     def _invoke(self, run: int, code: str) -> None:

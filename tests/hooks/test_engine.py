@@ -16,15 +16,16 @@ from host.errors import HookCrashed
 
 ROOT = Path(__file__).parents[2]
 ECHO = """(() => {
-  const memory = new SharedArrayBuffer(16 + 2 * 8);
+  const memory = new SharedArrayBuffer(32 + 2 * 8);
   let native;
   Object.defineProperty(memory, "native", { set(made) { native = made; } });
-  const head = new Int32Array(memory, 0, 4), units = new Uint16Array(memory, 16, 8);
+  const head = new Int32Array(memory, 0, 8), units = new Uint16Array(memory, 32, 8);
   globalThis.ask = (text) => {
     for (let at = 0; at < text.length; at += 8) {
       const piece = text.slice(at, at + 8);
       for (let i = 0; i < piece.length; i++) units[i] = piece.charCodeAt(i);
       head[0] = at + 8 < text.length ? 1 : 2; head[1] = piece.length;
+      if (head[0] === 2) head[3]++;
       native();
       if (head[0] !== 0) return "stopped";
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import AsyncIterator
 from itertools import pairwise
@@ -13,22 +14,23 @@ import pytest
 
 from hooks.runner import open_engine
 from hooks.vigil import MOMENT_SECONDS, MOST_LEFT_OUT, Vigil
-from tests.hooks.conftest import Hooks
+from host.types.search import SearchRequest, SearchResult
+from tests.hooks.conftest import Hooks, Services
 
 
-@pytest.fixture
-async def hooks(cache: Path, tmp_path: Path) -> AsyncIterator[Hooks]:
-    async with open_engine(workers=1, cache=cache) as engine:
+@pytest.fixture(params=[1, 0], ids=["worker", "in-process"])
+async def hooks(request: pytest.FixtureRequest, cache: Path, tmp_path: Path) -> AsyncIterator[Hooks]:
+    async with open_engine(workers=request.param, cache=cache) as engine:
         yield Hooks(engine, tmp_path)
 
 
 def found_at_once(vigil: Vigil) -> bool:
     """Whether it looks at all; what is waited for is there."""
-    return any(True for _ in vigil.looks())
+    return vigil.begins() and any(True for _ in vigil.looks())
 
 
 def in_vain(vigil: Vigil) -> bool:
-    return sum(1 for _ in vigil.looks()) > 0
+    return vigil.begins() and sum(1 for _ in vigil.looks()) > 0
 
 
 def test_it_looks_every_time_while_there_is_something_to_find() -> None:
@@ -61,6 +63,27 @@ def test_it_never_looks_where_others_could_use_the_core() -> None:
     assert not any(found_at_once(vigil) for _ in range(100))
 
 
+async def test_answers_that_come_at_once_or_late_reach_the_call_they_are_for(hooks: Hooks) -> None:
+    """From before the script looks for the answer until long after it has ceased to."""
+    chance = random.Random(7)
+
+    async def answer(request: SearchRequest) -> SearchResult:
+        for _ in range(chance.choice([0, 0, 0, 1, 10, 20, 30, 40, 50, 200])):
+            await asyncio.sleep(0)
+        return SearchResult(type=request.type, query=request.query * chance.choice([1, 1, 10, 10_000]))
+
+    script = """(() => {
+      const wrong = [];
+      for (let n = 0; n < 1000; n++) {
+        const { query } = ctx.search.Web(String(n));
+        if (!query.startsWith(String(n)) || query.length % String(n).length) wrong.push(n);
+      }
+      return wrong;
+    })()"""
+    with anyio.fail_after(30):
+        assert await hooks.value(script, Services(answer=answer), result_kb=16_384) == []
+
+
 async def test_the_loop_goes_on_while_a_hook_asks_again_and_again(hooks: Hooks) -> None:
     turns = 0
 
@@ -75,3 +98,21 @@ async def test_the_loop_goes_on_while_a_hook_asks_again_and_again(hooks: Hooks) 
         assert await hooks.value("Array.from({length: 200}, (_, n) => ctx.search.Web(String(n)).query).length") == 200
         tasks.cancel_scope.cancel()
     assert turns > 200
+
+
+@pytest.mark.parametrize("asked", range(1, 6))
+async def test_a_run_that_is_left_while_both_sides_are_awake_ends_at_once(hooks: Hooks, asked: int) -> None:
+    with anyio.fail_after(5):
+        for _ in range(20):
+            left = asked
+            with anyio.CancelScope() as scope:
+
+                async def answer(request: SearchRequest, scope: anyio.CancelScope = scope) -> SearchResult:
+                    nonlocal left
+                    left -= 1
+                    if left == 0:
+                        scope.cancel()  # takes effect at the next wait, which comes after the answer has been sent
+                    return SearchResult(type=request.type, query=request.query)
+
+                await hooks.value("(() => { for (;;) ctx.search.Web('a'); })()", Services(answer=answer))
+            assert scope.cancelled_caught
