@@ -29,6 +29,7 @@ from py_mini_racer._dll import init_mini_racer, mr_callback_func
 from py_mini_racer._objects import _MiniRacerTypes as Kind
 
 from hooks.bridge import FETCH, MORE, Bridge, Locked, Waiting
+from hooks.foreign import ThreadState
 from hooks.vigil import Vigil
 from host.errors import HookCrashed
 
@@ -72,6 +73,7 @@ class Isolate:
         self._on_done: Callable[[Outcome], None] | None = None
         self._waiter: Waiting = Locked()
         self._vigil: Vigil | None = None
+        self._thread = ThreadState()
         self._gate = threading.Lock()
         self._ended = self._freed = False
         self._waiting = False  # for an answer: between `take` and `answer` of the bridge
@@ -203,8 +205,11 @@ class Isolate:
         done, self._on_done = self._on_done, None
         if done is not None:
             done(outcome)
+        self._thread.drop()
 
     def _native(self) -> None:
+        if self._on_done is not None:  # else what calls was left behind as a microtask, and no end of it is told
+            self._thread.keep()
         if self._ended:
             self._bridge.stop()
         elif self._bridge.what == FETCH:

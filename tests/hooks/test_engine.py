@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import queue
 import subprocess
 import sys
@@ -190,6 +191,52 @@ def test_waiting_without_sleep_is_no_work_of_the_script() -> None:
         assert isolate.cpu_seconds() - first < 0.02
     finally:
         isolate.close()
+
+
+ENDINGS = {
+    "in the end": ("ask('x')", ""),
+    "in a call": ("ask('x'); ask('never answered')", "never answered"),
+    "in a loop": ("ask('x'); ask('now'); for (;;);", "now"),
+    "in microtasks without end": ("const again = () => Promise.resolve().then(again); again(); ask('x'); ask('now')", "now"),
+    "in a call of a microtask": (
+        "Promise.resolve().then(() => { ask('x'); ask('never answered'); }); ask('x')",
+        "never answered",
+    ),
+}
+
+
+def thread_states() -> int:
+    """How many threads this interpreter keeps a state for."""
+    python = ctypes.pythonapi
+    for function in (python.PyInterpreterState_Main, python.PyInterpreterState_ThreadHead, python.PyThreadState_Next):
+        function.restype = ctypes.c_void_p
+    state, count = python.PyInterpreterState_ThreadHead(ctypes.c_void_p(python.PyInterpreterState_Main())), 0
+    while state:
+        state, count = python.PyThreadState_Next(ctypes.c_void_p(state)), count + 1
+    return count
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_python_keeps_nothing_of_a_thread_of_v8s_that_has_ended(ending: str) -> None:
+    code, last = ENDINGS[ending]
+    asked: queue.SimpleQueue[str] = queue.SimpleQueue()
+    done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+
+    def on_call(text: str) -> None:
+        asked.put(text)
+        if text != "never answered":
+            isolate.reply("")
+
+    before = thread_states()
+    isolate = Isolate(ECHO, on_call)
+    isolate.evaluate(code, done.put)
+    if last:
+        while asked.get(timeout=10) != last:
+            pass
+    else:
+        done.get(timeout=10)
+    isolate.close()
+    assert thread_states() == before
 
 
 def test_a_bridge_that_makes_no_buffer_is_refused_and_leaves_nothing() -> None:
