@@ -244,11 +244,11 @@ class Collection:
         worth |= fused.worths(measured)
         order = fusion.ordered(worth)
         order = self._in_company(order, worth, words, weight) if together else order
-        enough = [id for id in order if cosines[id] >= question.least_cosine]
+        enough = islice((id for id in order if cosines[id] >= question.least_cosine), question.limit)
         return Answer(
-            hits=self._hits({id: cosines[id] for id in enough[: question.limit]}, vectors=question.vectors),
+            hits=self._hits({id: cosines[id] for id in enough}, vectors=question.vectors),
             candidates=len(ranked.dense) + len(measured),
-            below=sum(cosine < question.least_cosine for cosine in (*ranked.dense.values(), *measured.values())),
+            below=sum(map(float(question.least_cosine).__gt__, chain(ranked.dense.values(), measured.values()))),
             lexical="used" if weight else "no match" if fits else "other script",
             language=self.made.language,
         )

@@ -45,26 +45,30 @@ class Gains(NamedTuple):
 
 
 GAINS = Gains()
+_WORD = np.dtype([("bucket", np.uint32), ("weight", np.float32)])
 Numbers = npt.NDArray[np.floating[Any]]
 Name = Hashable
 
 
 class Portrait(NamedTuple):
-    """What a passage is compared by: its embedding, of length 1, and its words' buckets and weights, as float32, uint16 and
-    float32: eighty pieces of memory are put together faster than eighty arrays."""
+    """What a passage is compared by: its embedding, of length 1, as float32, and its words, each a `_WORD`: eighty pieces of
+    memory are put together faster than eighty arrays."""
 
     vector: bytes
     words: bytes
-    weights: bytes
 
 
 def portraits(stored: Sequence[tuple[Sequence[float], Sparse]]) -> list[Portrait]:
     """Of passages whose two vectors these are."""
-    buckets, floats, ends = _words([each for _, each in stored])
-    words, weights = buckets.tobytes(), floats.tobytes()
+    indices = np.frombuffer(b"".join([array("I", words.indices) for _, words in stored]), np.uint32)
+    weights = np.frombuffer(b"".join([_floats(words.values) for _, words in stored]), np.float32)
+    whole = ~is_run(indices)  # beside words, the runs of their letters say nothing new
+    words = np.empty(np.count_nonzero(whole), _WORD)
+    words["bucket"], words["weight"] = _bucket(indices[whole]), weights[whole]
+    upto = np.append(0, whole.cumsum() * _WORD.itemsize)  # bytes of the whole words among so many
+    ends, pieces = upto[[*accumulate(len(words.indices) for _, words in stored)]].tolist(), words.tobytes()
     return [
-        Portrait(_floats(vector), words[2 * start : 2 * end], weights[4 * start : 4 * end])
-        for (vector, _), start, end in zip(stored, [0, *ends], ends, strict=False)
+        Portrait(_floats(vector), pieces[start:end]) for (vector, _), start, end in zip(stored, [0, *ends], ends, strict=False)
     ]
 
 
@@ -99,33 +103,33 @@ def judged(
 ) -> list[int]:
     """Passages in the order of what they are worth in their company: what each is worth alone, of which `order` is made, and what
     it gains, times `weight`, that of words. `portraits` are those of the foremost, behind whom the others stay."""
-    seen = [id for id, each in zip(order, portraits, strict=False) if each is not None]
-    if len(seen) < _LEAST:
+    there = [(id, each) for id, each in zip(order, portraits, strict=False) if each is not None]
+    if len(there) < _LEAST:
         return [*order]
-    faces = [each for each in portraits if each is not None]
-    alone = np.array([worth[id] for id in seen])
+    seen, faces = zip(*there, strict=True)
+    vectors, words = zip(*faces, strict=True)
+    alone = np.array([*map(worth.__getitem__, seen)])
     enough = weight * len(seen) / POOL  # few of them tell little
-    together = alone + enough * (gains.meaning * _by_meaning(alone, faces) + gains.words * _by_words(faces, question))
-    ranking = np.argsort(-together.round(_DIGITS), kind="stable").tolist()
-    gone = [id for id, each in zip(order, portraits, strict=False) if each is None]
-    return [*(seen[at] for at in ranking), *gone, *order[len(portraits) :]]
+    together = alone + enough * (gains.meaning * _by_meaning(alone, vectors) + gains.words * _by_words(words, question))
+    now = dict(zip(seen, together.round(_DIGITS).tolist(), strict=True))
+    first = sorted(seen, key=now.__getitem__, reverse=True)
+    return first + [id for id in order if id not in now]
 
 
-def _by_meaning(worth: Numbers, portraits: Sequence[Portrait]) -> Numbers:
-    vectors = np.frombuffer(b"".join([each.vector for each in portraits]), np.float32).reshape(len(portraits), -1)
+def _by_meaning(worth: Numbers, pieces: Sequence[bytes]) -> Numbers:
+    vectors = np.frombuffer(b"".join(pieces), np.float32).reshape(len(pieces), -1)
     nearness = vectors @ vectors.T
     nearness -= nearness.sum() / nearness.size
     np.maximum(nearness, 0, out=nearness)
     nearness *= nearness
-    nearness.ravel()[:: len(portraits) + 1] = 0  # to itself
+    nearness.ravel()[:: len(pieces) + 1] = 0  # to itself
     leading = np.maximum(worth - worth[min(_LEADERS, len(worth) - 1)], 0)
-    gained, near = nearness.dot(np.array([leading, np.ones_like(leading)], np.float32).T).T
-    share: Numbers = gained / (near + _TINY)
-    return share
+    gained: Numbers = nearness @ leading.astype(np.float32) / (nearness.sum(axis=0) + _TINY)
+    return gained
 
 
-def _by_words(portraits: Sequence[Portrait], question: Sparse) -> Numbers:
-    table, asked = _table(portraits, question)
+def _by_words(pieces: Sequence[bytes], question: Sparse) -> Numbers:
+    table, asked = _table(pieces, question)
     alike = table.T @ table
     lengths = np.sqrt(np.maximum(alike.diagonal(), _TINY))
     alike /= lengths
@@ -137,12 +141,11 @@ def _by_words(portraits: Sequence[Portrait], question: Sparse) -> Numbers:
     return gained
 
 
-def _table(portraits: Sequence[Portrait], question: Sparse) -> tuple[Numbers, Numbers]:
+def _table(pieces: Sequence[bytes], question: Sparse) -> tuple[Numbers, Numbers]:
     """A row for each word that two have at least, a column for each passage, and what the question has of the words, which weigh
     more the fewer of the passages have them. The table holds until the next is made in this thread."""
-    pieces = [each.words for each in portraits]
-    words = np.frombuffer(b"".join(pieces), np.uint16).astype(np.intp)
-    weights = np.frombuffer(b"".join([each.weights for each in portraits]), np.float32)
+    held_by_each = np.frombuffer(b"".join(pieces), _WORD)
+    words, weights = held_by_each["bucket"].astype(np.intp), held_by_each["weight"]
     wanted = {_bucket(index): weight for index, weight in zip(*question, strict=True) if not is_run(index)}
     buckets, places, everywhere = [*wanted], _SCRATCH.places, np.arange(len(words))
     # A word is known by one of the places where it stands: nothing here is as long as there are buckets.
@@ -154,10 +157,10 @@ def _table(portraits: Sequence[Portrait], question: Sparse) -> tuple[Numbers, Nu
     rows = np.full(len(words) + 1, len(shared))  # the last, which stays empty, is that of all other words
     rows[shared] = everywhere[: len(shared)]
     rare = np.zeros(len(shared) + 1, np.float32)
-    rare[:-1] = np.log((len(portraits) + 1) / (held[shared] + 0.5))
-    table = _SCRATCH.blank(len(shared) + 1, len(portraits))
+    rare[:-1] = np.log((len(pieces) + 1) / (held[shared] + 0.5))
+    table = _SCRATCH.blank(len(shared) + 1, len(pieces))
     row = rows[place]
-    column = np.repeat(np.arange(len(pieces)), np.array([*map(len, pieces)]) // 2)
+    column = np.repeat(np.arange(len(pieces)), np.array([*map(len, pieces)]) // _WORD.itemsize)
     table.ravel()[row * len(pieces) + column] = weights * rare[row]
     asked = np.zeros(len(shared) + 1, np.float32)
     row = rows[places[buckets]]
@@ -196,17 +199,6 @@ def _topics(alike: Numbers) -> tuple[Numbers, Numbers]:
     space = np.linalg.qr(power)[0]
     values, turned = np.linalg.eigh(space.T @ alike @ space)
     return np.maximum(values[-_TOPICS:], _TINY), space @ turned[:, -_TOPICS:]
-
-
-def _words(several: Sequence[Sparse]) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.float32], list[int]]:
-    """Buckets and weights of the whole words of all, one after the other, and where those of each end: beside them, the runs of
-    their letters say nothing new."""
-    indices = np.frombuffer(b"".join([array("I", each.indices) for each in several]), np.uint32)
-    weights = np.frombuffer(b"".join([_floats(each.values) for each in several]), np.float32)
-    whole = ~is_run(indices)
-    upto = np.append(0, whole.cumsum())  # whole words among so many
-    ends = upto[[*accumulate(len(each.indices) for each in several)]]
-    return _bucket(indices[whole]).astype(np.uint16), weights[whole], ends.tolist()
 
 
 def _floats(values: Sequence[float]) -> bytes:

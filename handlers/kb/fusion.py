@@ -13,11 +13,9 @@ language than the documents, or in other words than theirs, shares names and com
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from handlers.kb.analyse import Sparse, is_code
 
@@ -52,20 +50,20 @@ class Fused:
     bonus_of_cosine: Mapping[float, float]
     bonus_of_score: Mapping[float, float]
 
-    def worth(self, id: int, cosine: float) -> float:
-        """Of a passage, found by vectors or not, whose cosine is known."""
-        score, bonus = self.scores.get(id), 0.0
-        if id in self.cosines:
-            bonus = self.bonus_of_cosine.get(self.cosines[id], 0.0)
-        if score is None:
-            score = self.score_of_others
-        else:
-            bonus += self.bonus_of_score.get(score, 0.0)
-        return self.per_cosine * cosine + self.per_score * score + bonus
-
     def worths(self, cosines: Mapping[int, float]) -> dict[int, float]:
         """Of the passages with a cosine that stand in a ranking."""
-        return {id: self.worth(id, cosine) for id, cosine in cosines.items() if id in self.cosines or id in self.scores}
+        listed, scores, worth = self.cosines, self.scores, {}
+        for id, cosine in cosines.items():  # hundreds in a search: not a call for each
+            score, near = scores.get(id), listed.get(id)
+            if score is None and near is None:
+                continue
+            bonus = 0.0 if near is None else self.bonus_of_cosine.get(near, 0.0)
+            if score is None:
+                score = self.score_of_others
+            else:
+                bonus += self.bonus_of_score.get(score, 0.0)
+            worth[id] = self.per_cosine * cosine + self.per_score * score + bonus
+        return worth
 
     def needed_by_vectors(self, first: int, least_cosine: float) -> dict[int, float]:
         """The cosines of all passages found by vectors that may be among the `first` with at least `least_cosine`: every one
@@ -84,11 +82,16 @@ class Fused:
         """The passages found by words alone that may be among the `first` with at least `least_cosine`, so that their cosines
         have to be measured. `worths` are those of `needed_by_vectors`. A passage that the search by vectors did not find is
         no nearer than the farthest that it did: with that cosine it would have to be among the first."""
-        known = [worth for id, worth in worths.items() if self.cosines[id] >= least_cosine]
-        bar = min(heapq.nlargest(first, known)) if len(known) >= first else -math.inf
-        farthest = min(self.cosines.values(), default=0.0)
-        alone = (id for id in self.scores if id not in self.cosines)
-        return list(takewhile(lambda id: self.worth(id, farthest) >= bar, alone))
+        known = sorted([worth for id, worth in worths.items() if self.cosines[id] >= least_cosine])
+        bar = known[-first] if len(known) >= first else -math.inf
+        farthest = self.per_cosine * min(self.cosines.values(), default=0.0)
+        found = []
+        for id, score in self.scores.items():
+            if id not in self.cosines:
+                if farthest + self.per_score * score + self.bonus_of_score.get(score, 0.0) < bar:
+                    break
+                found.append(id)
+        return found
 
 
 def fuse(dense: Mapping[int, float], words: Mapping[int, float], *, limit: int, weight: float = 1.0) -> Fused:
@@ -97,7 +100,7 @@ def fuse(dense: Mapping[int, float], words: Mapping[int, float], *, limit: int, 
     # In a ranking that was cut, those with the least score are there by chance: others as good were left out.
     least = min(words.values()) if len(words) >= limit else 0.0
     scores = {id: score for id, score in words.items() if score > least}
-    others = len(dense.keys() - scores.keys())
+    others = len(dense) - sum(map(scores.__contains__, dense))
     per_cosine = standing_out(list(dense.values()))
     per_score = weight * standing_out([*scores.values(), *[least] * others])
     return Fused(
@@ -127,12 +130,12 @@ def standing_out(scores: Sequence[float]) -> float:
 def places(scores: Iterable[float], best: float = 1.0) -> dict[float, float]:
     """Score → `best` divided by its place in a ranking; equal ones share the better place."""
     falling = sorted(scores, reverse=True)
-    return dict(zip(reversed(falling), map(best.__truediv__, range(len(falling), 0, -1)), strict=True))
+    return dict(zip(reversed(falling), [best / place for place in range(len(falling), 0, -1)], strict=True))
 
 
 def best(words: Mapping[int, float]) -> list[int]:
     """The passages that match best by words, as many as `weight_of_words` looks at."""
-    least = min(heapq.nlargest(LOOKED_AT, words.values()), default=0.0)
+    least = min(sorted(words.values())[-LOOKED_AT:], default=0.0)
     return ordered({id: score for id, score in words.items() if score >= least})[:LOOKED_AT]
 
 

@@ -7,6 +7,7 @@ stored as 0 and 1, and given back by their declared type.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from handlers.kb.store import Hit, Incoming, Passage, Stored
@@ -18,6 +19,7 @@ HEADINGS = " › "  # between the headings that a passage stands under
 FIRST = "first"  # of the payload: the first passage of its document
 _PRIOR_LENGTH, _PRIOR_PASSAGES = 700, 32  # the mean length before a collection has one of its own
 _AS_THEY_ARE = ("passage", "content", "heading", "page", "start", "end")
+_AS_IT_IS = itemgetter(*_AS_THEY_ARE)
 
 
 def payload(document: Incoming, ordinal: int) -> dict[str, Any]:
@@ -59,22 +61,11 @@ def hit(
     vector: bytes = b"",
 ) -> Hit:
     """`types` are those of the payload fields."""
-    return Hit(
-        document=document,
-        title=title,
-        url=url,
-        ordinal=ordinal,
-        cosine=cosine,
-        vector=vector,
-        fields=shown_fields(fields, types) if (fields := payload.get("fields")) else {},
-        passage=payload["passage"],
-        content=payload["content"],
-        heading=payload["heading"],
-        page=payload["page"],
-        start=payload["start"],
-        end=payload["end"],
-        gap=payload.get("gap", ""),
-    )
+    passage, content, heading, page, start, end = _AS_IT_IS(payload)
+    fields = payload.get("fields")
+    shown = shown_fields(fields, types) if fields else {}
+    gap = payload.get("gap", "")
+    return Hit(document, title, url, passage, content, heading, page, ordinal, cosine, start, end, shown, vector, gap)
 
 
 def path_of(field: str) -> str:
