@@ -27,7 +27,7 @@ from host.workers import Child, Link, start_child
 
 MODULE = "hooks.worker"
 SETTLING_SECONDS = 5.0  # work that a hook left behind has come to its end, or to the end of its CPU time
-MOST_ALONE = 8  # processes with one run each, for each worker that there may be; a run beyond waits until one has ended
+MOST_ALONE = 8  # processes with one run each, for each worker that there may be; a run beyond waits until a hook of one has ended
 MOST_LEAVING = 2  # isolates of a worker that are freed while nobody waits
 LEAVING_SECONDS = 2.0  # a worker that has not freed an isolate by then is stuck
 COMPILING_SECONDS = 30.0  # for one file; its size is bounded
@@ -86,6 +86,8 @@ class WorkerSeat:
     def put(self, event: SeatEvent) -> None:
         self.working, self._in_call, self._answered = False, isinstance(event, Called), False
         self._settled_at = time.monotonic() + SETTLING_SECONDS
+        if isinstance(event, Done):
+            self._worker.give_place()  # while the model answers, others run their hooks
         self._mailbox.put(event)
 
     async def leave(self) -> None:
@@ -107,7 +109,7 @@ class Worker:
         self.last_resident = 0  # bytes, when the process was looked at last
         self.lanes: list[Lane] = []
         self._free_lanes: list[int] = []
-        self._place = place  # among the processes with one run each
+        self._place = place  # among the processes with one run each; given back with the end of its first hook
         self._child: Child | None = None
         self._process: psutil.Process | None = None
 
@@ -142,8 +144,12 @@ class Worker:
     def give_back(self) -> None:
         for lane in self.lanes:
             lane.close()
-        if self._place is not None:
-            self._place.release()
+        self.give_place()
+
+    def give_place(self) -> None:
+        place, self._place = self._place, None
+        if place is not None:
+            place.release()
 
     def post(self, operation: str, body: Any) -> None:
         self.child.link.post(operation, body)

@@ -145,9 +145,9 @@ async def test_of_the_runs_that_start_again_alone_only_so_many_have_a_process_at
     before, after, others = Held(runs), Held(MOST_ALONE), set(children())
 
     async def answer(request: SearchRequest) -> SearchResult:
-        found = await (before if request.query == "q" else after)(request)
-        processes.append(len(set(children()) - others))
-        return found
+        if request.query == "p" and not after.gate.is_set():
+            processes.append(len(set(children()) - others))
+        return await (before if request.query == "q" else after)(request)
 
     async with open_engine(workers=1, cache=cache) as engine:
         hooks = Hooks(engine, tmp_path)
@@ -167,6 +167,31 @@ async def test_of_the_runs_that_start_again_alone_only_so_many_have_a_process_at
                 after.gate.set()
     assert values == [["q", "p"]] * runs
     assert max(processes) <= MOST_ALONE + 2  # the worker of all others, and the compiler
+
+
+async def test_runs_that_start_again_alone_do_not_wait_for_each_others_models(cache: Path, tmp_path: Path) -> None:
+    runs, created, all_created = MOST_ALONE + 6, list[object](), anyio.Event()
+    before = Held(runs)
+    async with open_engine(workers=1, cache=cache) as engine:
+        hooks = Hooks(engine, tmp_path)
+
+        async def innocent() -> None:
+            hook = "function Create(ctx) { return { metadata: { asked: ctx.search.Web('q').query } }; }"
+            async with engine.open(hooks.turn(hook, Services(answer=before))) as session:
+                created.append(await session.create([], {}))
+                if len(created) == runs:
+                    all_created.set()
+                await all_created.wait()  # as if every model were still answering
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(runs):
+                    tasks.start_soon(innocent)
+                await before.began.wait()
+                with pytest.raises(HookLimit):
+                    await hooks.create(FILLING, None, None, memory_mb=128)
+                before.gate.set()
+    assert len(created) == runs
 
 
 async def test_a_worker_that_is_killed_from_outside_is_replaced(cache: Path, tmp_path: Path) -> None:
