@@ -52,8 +52,7 @@ def facets_of(spec: CollectionSpec, request: SearchRequest) -> Sequence[str]:
 
 
 def _lets_in(permission: PermissionSpec, identity: Identity) -> bool:
-    names = {"anyone": True, "user": identity.user_id, "team": identity.team_id, "tenant": identity.tenant_id}
-    if not names[permission.named]:
+    if permission.named != "anyone" and not getattr(identity, f"{permission.named}_id"):
         return False
     if not permission.model_fields_set & _LISTS:
         return True

@@ -12,8 +12,6 @@ weighted with the best similarity .936, .950; by how far a similarity stands out
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from itertools import chain
-from operator import attrgetter
 
 from handlers.kb import fusion
 from host.types.search import Item
@@ -22,12 +20,15 @@ from host.types.search import Item
 def merged(found: Iterable[tuple[Hashable, Sequence[Item]]]) -> tuple[Item, ...]:
     """The items of all lists, best first, with scores that fall in this order. Each list comes with what its scores were made
     with, and its scores fall."""
+    given = list(found)
+    if len(given) == 1:  # as a rule
+        return tuple(given[0][1])
     alike: dict[Hashable, list[Item]] = {}
-    for made_with, items in found:
+    for made_with, items in given:
         alike.setdefault(made_with, []).extend(items)
-    lists = [sorted(items, key=attrgetter("score"), reverse=True) for items in alike.values()]
+    lists = [sorted(items, key=lambda item: -item.score) for items in alike.values()]
     if len(lists) < 2:
-        return tuple(chain.from_iterable(lists))
+        return tuple(item for items in lists for item in items)
     order = [
         item
         for rank in range(max(map(len, lists)))

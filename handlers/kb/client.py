@@ -12,7 +12,6 @@ import json
 import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -157,8 +156,10 @@ class KBClient:
 
     async def _twice(self, operation: str, body: Any) -> Any:
         for _ in range(2):
-            with suppress(WorkerDied):
+            try:
                 return await (await self._linked()).call(operation, body)
+            except WorkerDied:
+                continue
         # The engine maps its files into memory: writing to them on a full disk ends the process.
         free = shutil.disk_usage(self._folder).free >> 20
         raise StorageError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import anyio
@@ -59,11 +59,12 @@ class _Outcome:
 
 
 class _Declared(NamedTuple):
-    """A collection with its embedder, and what a store compares with what it was made with."""
+    """A collection with its embedder, what a store compares with what it was made with, and a threshold's `least_cosine`."""
 
     spec: CollectionSpec
     embedder: Embedder
     made: Made
+    least_cosine: Callable[[float], float]
 
 
 class _Part(NamedTuple):
@@ -136,13 +137,14 @@ class KBHandler:
         if declared is None or declared.spec is not spec:
             embedder = self._embedder(spec)
             made = made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
-            declared = self._declared[id] = _Declared(spec, embedder, made)
+            least = lru_cache(maxsize=64)(partial(least_cosine, embedder.similarity))
+            declared = self._declared[id] = _Declared(spec, embedder, made, least)
         return _Part(declared, tenant, among, facets)
 
     async def _vectors(self, query: str, asked: Sequence[_Declared], outcome: _Outcome) -> dict[EmbeddingSpec, bytes]:
         """The question's vector for each embedding that the collections use."""
         vectors: dict[EmbeddingSpec, bytes] = {}
-        for spec, embedder, _ in asked:
+        for spec, embedder, _, _ in asked:
             if spec.embedding in vectors:
                 continue
             try:
@@ -153,7 +155,7 @@ class KBHandler:
         return vectors
 
     async def _search_one(self, request: SearchRequest, scope: Scope, part: _Part, vector: bytes, outcome: _Outcome) -> None:
-        spec, embedder, made = part.declared
+        spec, embedder, made, least_cosine_of = part.declared
         threshold = next(value for value in (request.threshold, spec.threshold, scope.settings.kb.threshold) if value is not None)
         try:
             with span("vector_search", spec.id, threshold=threshold) as node:
@@ -161,7 +163,7 @@ class KBHandler:
                     vector=vector,
                     text=request.query,
                     limit=request.limit or scope.settings.kb.max_results,
-                    least_cosine=least_cosine(embedder.similarity, threshold),
+                    least_cosine=least_cosine_of(threshold),
                     tenant=part.tenant,
                     filter=part.among,
                     vectors=bool(request.diversity),
@@ -171,7 +173,7 @@ class KBHandler:
                 if not answer.exists:
                     raise SourceNotConfigured(f"collection {spec.id!r} is empty", hint=_how_to_add(spec))
                 if request.graph and spec.graph:
-                    least = least_cosine(embedder.similarity, threshold * OF_REACHED)
+                    least = least_cosine_of(threshold * OF_REACHED)
                     answer = await self._walked(request, spec, made, question, answer, least, outcome)
                 items = _items(spec, answer, embedder)
                 if request.neighbours:
@@ -320,11 +322,8 @@ def _cut_down(item: Item, part: passage.Part) -> Item:
     repeated = len(item.content) - (item.extent.end - item.extent.start)  # the header of a table that goes on
     begin = item.extent.start - repeated
     start = max(item.extent.start, begin + part.start)
-    extent = Extent(
-        start=start,
-        end=max(start, begin + part.end),
-        sentences=Sentences(first=part.first, last=part.last, of=part.of),
-    )
+    sentences = Sentences(first=part.first, last=part.last, of=part.of)
+    extent = Extent(start=start, end=max(start, begin + part.end), sentences=sentences)
     return item.model_copy(update={"content": part.text(item.content), "extent": extent})
 
 

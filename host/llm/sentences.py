@@ -36,7 +36,7 @@ _TAG = re.compile(
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]]+)\](?:\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])")
 _SPACE = re.compile(r"\s+")
-_CODE_SPAN = re.compile(r"(`+)(?:(?!`).)+?\1")
+_CODE_SPAN = re.compile(r"(``*+)[^`\n]++\1")
 
 
 @dataclass(frozen=True)
