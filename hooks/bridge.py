@@ -1,6 +1,6 @@
 """The memory that JavaScript and its host share, seen from the host: requests one way, answers the other.
 
-    header, eight 32-bit integers, the last one spare
+    header, eight 32-bit integers
         0  what this is: from JavaScript 1 a piece of a request, more follow; 2 its last piece; 3 the answer's next piece, please
                          from the host 0 done; 1 the run was ended
         1  UTF-16 units in this piece
@@ -9,6 +9,7 @@
         4  number of the last answer, written by the host when its first piece is there, or the run was ended
         5  1 while the host looks for requests: JavaScript need not call it at once
         6  1 when JavaScript has looked for the answer in vain
+        7  1 when JavaScript will call the host, or its end be told: no request will be found by looking
     text    UTF-16, little endian, from byte 32
 
 Owns what is written where, and how V8's thread waits; when, and on which thread, is the engine's business.
@@ -23,7 +24,7 @@ HEADER_BYTES = 32
 MORE, CALL, FETCH = 1, 2, 3
 DONE, STOPPED = 0, 1
 
-_WHAT, _UNITS, _LEFT, _ASKED, _ANSWERED, _LOOKING, _LOOKED = range(7)
+_WHAT, _UNITS, _LEFT, _ASKED, _ANSWERED, _LOOKING, _LOOKED, _CALLING = range(8)
 
 
 class Waiting(Protocol):
@@ -74,6 +75,11 @@ class Bridge:
         """Whether JavaScript has looked for the answer, and will not do so again."""
         return bool(self._head[_LOOKED])
 
+    @property
+    def calling(self) -> bool:
+        """Whether JavaScript leaves no request to be found."""
+        return bool(self._head[_CALLING])
+
     def keep_piece(self) -> None:
         self._request += self._memory[HEADER_BYTES : HEADER_BYTES + 2 * self._head[_UNITS]]
         self._head[_WHAT] = DONE
@@ -89,6 +95,7 @@ class Bridge:
     def answer(self, data: bytes) -> None:
         """Write the first piece of it; `announce` is still to come."""
         self._answer, self._sent = data, 0
+        self._head[_CALLING] = 0
         self.write_piece()
 
     def write_piece(self) -> None:

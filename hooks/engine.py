@@ -132,19 +132,21 @@ class Isolate:
         """Let JavaScript look for answers, as often as `vigil` says; from the next evaluation on."""
         self._vigil = vigil
 
-    def look(self) -> None:
-        """Look for a request and hand it to `on_call`, on this thread. JavaScript expects that until `look_away`."""
+    def expect_looks(self, expected: bool) -> None:
+        """Whether JavaScript may leave its next request to `look`."""
         with self._gate:
             if not self._freed:
-                self._bridge.look(True)
+                self._bridge.look(expected)
+
+    def look(self) -> bool:
+        """Look for a request and hand it to `on_call`, on this thread. False when there is no use in looking again, and this
+        thread had better sleep: V8's wants to speak, for which it needs Python's global lock."""
         request = self._take(looking=True)
         if request is not None:
             self._on_call(request)
-
-    def look_away(self) -> None:
+            return False
         with self._gate:
-            if not self._freed:
-                self._bridge.look(False)
+            return not (self._ended or self._bridge.calling)
 
     def evaluate(self, code: str, done: Callable[[Outcome], None]) -> None:
         """Evaluate and return at once; `done` is called on V8's thread, before the microtasks that the code left behind.

@@ -33,7 +33,7 @@ class InProcessSeat:
         self._for_calls = for_calls
         self._for_answers = for_answers
         self._left = left
-        self._answered = False
+        self._stays_awake = False  # for the next call
         self._timer: asyncio.TimerHandle | None = None
         self._run: Run | None = None
 
@@ -42,20 +42,22 @@ class InProcessSeat:
         self._run.begin(order.setup, order.heap_mb, order.cpu_ms, self._tell, vigil=self._for_answers)
 
     def invoke(self, code: str, /) -> None:
-        self._answered = False
         self._started.invoke(code)
         self._look()
 
     def reply(self, text: str, /) -> None:
-        self._answered = True
+        self._stays_awake = self._for_calls.begins()
+        if self._stays_awake:
+            self._started.expect_looks(True)
         self._started.reply(text)
 
     async def event(self) -> SeatEvent:
-        if self._answered and self._for_calls.begins():
+        if self._stays_awake:
+            self._stays_awake = False
             try:
                 await self._mailbox.stay_awake(self._for_calls, self._started.look)
             finally:
-                self._started.look_away()
+                self._started.expect_looks(False)
         return await self._mailbox.get()
 
     async def leave(self) -> None:

@@ -47,6 +47,10 @@
   // else writes what is read otherwise. Looking for the answer takes about 0.15 ms at most: each look asks for the time,
   // which takes the same before and after V8 has optimized this.
   let asked = 0;
+  const tell = (() => {
+    write(head, 7, 1);
+    native();
+  });
   const cross = ((what, count) => {
     head[0] = what;
     head[1] = count;
@@ -54,14 +58,14 @@
       asked = (asked + 1) | 0;
       head[6] = 0;
       write(head, 3, asked);
-      if (read(head, 5) === 0) native();
+      if (read(head, 5) === 0) tell();
       for (let looks = 2500; looks > 0 && read(head, 4) !== asked; looks--) now();
       if (read(head, 4) !== asked) {
         head[6] = 1;
-        native();
+        tell();
       }
     } else {
-      native();
+      tell();
     }
     if (read(head, 0) !== 0) throw new Error("this run was ended by the host");
   });
@@ -226,7 +230,10 @@
   let settled;
 
   // After "~", once the microtasks have run, and again as long as the answer is "~": what came of the promise, or the next timer.
-  const later = () => settled ?? seldom().later();
+  const later = () => {
+    write(head, 7, 1);
+    return settled ?? seldom().later();
+  };
 
   const invoke = ((name, args, program) => {
     try {
@@ -245,6 +252,8 @@
       return "~";
     } catch (error) {
       return "!" + seldom().describe(error);
+    } finally {
+      write(head, 7, 1);
     }
   });
 

@@ -79,12 +79,12 @@ class Run:
     def reply(self, text: str) -> None:
         self._isolate.reply(text)
 
-    def look(self) -> None:
-        """Look for a call; to be repeated at once until `look_away`."""
-        self._isolate.look()
+    def expect_looks(self, expected: bool) -> None:
+        self._isolate.expect_looks(expected)
 
-    def look_away(self) -> None:
-        self._isolate.look_away()
+    def look(self) -> bool:
+        """Look for a call, which `expect_looks` has announced. Whether to look again."""
+        return self._isolate.look()
 
     def watch(self) -> float | None:
         """End the run if it has used up its CPU time; else the seconds until that could be so. None: nothing to watch."""

@@ -90,14 +90,12 @@ class Mailbox:
         if self._wanted is not None and not self._wanted.done():
             self._wanted.set_result(None)
 
-    async def stay_awake(self, vigil: Vigil, look: Callable[[], None] | None = None) -> None:
+    async def stay_awake(self, vigil: Vigil, look: Callable[[], bool] | None = None) -> None:
         """For an event that may come at once, such as the next call after an answer. The loop turns meanwhile, and serves
-        whatever else there is; `look` is called at every turn."""
+        whatever else there is. `look` is called at every turn, and says whether to go on."""
         for _ in vigil.looks():
             await asyncio.sleep(0)
-            if look is not None:
-                look()
-            if self._events:
+            if self._events or (look is not None and not look()):
                 break
 
     async def get(self) -> SeatEvent:
