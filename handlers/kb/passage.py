@@ -16,10 +16,10 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Literal, NamedTuple
 
 from handlers.kb.analyse import Analyser
@@ -79,8 +79,9 @@ def parts(contents: Sequence[str], question: str, language: str, most: int) -> l
     analyser = Analyser(language)
     asked = analyser.question(question)
     wanted = dict(zip(asked.indices, asked.values, strict=True))
-    words = [[wanted.keys() & unit for unit in _said(content, language)] for content in contents]
-    seen = Counter(word for chunk in words for unit in chunk for word in unit)
+    among = frozenset(wanted)
+    words = [[among & unit for unit in _said(content, language)] for content in contents]
+    seen = Counter(chain.from_iterable(chain.from_iterable(words)))
     number = sum(map(len, words))
     worth = {word: wanted[word] * math.log(1 + (number - count + 0.5) / (count + 0.5)) for word, count in seen.items()}
     return [_part(content, own, worth, most) for content, own in zip(contents, words, strict=True)]
@@ -93,35 +94,30 @@ def _said(content: str, language: str) -> tuple[frozenset[int], ...]:
     return tuple([analyser.indices(content[unit.start : unit.end]) for unit in units(content)])
 
 
-def _part(content: str, words: Sequence[Set[int]], worth: Mapping[int, float], most: int) -> Part | None:
+def _part(content: str, words: Sequence[frozenset[int]], worth: Mapping[int, float], most: int) -> Part | None:
     if estimated_tokens(content) <= SPARE * most or not any(words):
         return None
     all = units(content)
     every = math.fsum(worth.values())
     having = [at for at, unit in enumerate(words) if unit]
+    alone = {at: math.fsum(map(worth.__getitem__, words[at])) for at in having}
 
     def value(run: tuple[int, int]) -> tuple[float, int]:
+        """What the units of a run have of the question's words, and how near to its middle the one is that has most."""
+        lead = 0.0 if run[0] else LEAD * every
         inside = having[bisect_left(having, run[0]) : bisect_right(having, run[1])]
-        had, best = _value([words[at] for at in inside], worth)
-        middle = -abs(2 * inside[best] - run[0] - run[1]) if inside else 0
-        return round(had + (0.0 if run[0] else LEAD * every), 6), middle
+        if not inside:
+            return round(lead, 6), 0
+        counts = Counter(chain.from_iterable([words[at] for at in inside]))
+        saturated = [worth[word] * count * (SATURATION + 1) / (count + SATURATION) for word, count in counts.items()]
+        best = max(inside, key=alone.__getitem__)
+        return round(math.fsum(saturated) + OF_BEST * alone[best] + lead, 6), -abs(2 * best - run[0] - run[1])
 
     first, last = max(_runs(content, most), key=value)
     had = {word for unit in words[first : last + 1] for word in unit}
     if (first, last) == (0, len(all) - 1) or math.fsum(worth[word] for word in had) <= LEAST_SHARE * every:
         return None
     return Part(all[first].start, all[last].end, first + 1, last + 1, len(all), _header(content, all, first))
-
-
-def _value(words: Sequence[Set[int]], worth: Mapping[int, float]) -> tuple[float, int]:
-    """What units have of the question's words, and which of them has most."""
-    if not words:
-        return 0.0, 0
-    counts = Counter(word for unit in words for word in unit)
-    every = math.fsum(worth[word] * count * (SATURATION + 1) / (count + SATURATION) for word, count in counts.items())
-    alone = [math.fsum(worth[word] for word in unit) for unit in words]
-    best = max(alone)
-    return every + OF_BEST * best, alone.index(best)
 
 
 # ------------------------------------------------------------------------------------------------ runs
