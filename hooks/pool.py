@@ -1,232 +1,27 @@
-"""Hook worker processes, seen from the host: started when needed, watched, replaced when they die.
+"""Hook worker processes, seen from the host: started when needed, replaced when they die.
 
-Owns which worker carries which run, the watch over their memory, and who is to blame when one dies. It passes code and
-requests on without reading them.
+Owns which worker carries which run.
 """
 
 from __future__ import annotations
 
 import itertools
-import signal
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any
 
 import anyio
-import psutil
 from anyio.abc import TaskGroup
 
-from hooks.lane import LANES, Lane
+from hooks.child import Worker
 from hooks.run import Prelude
 from hooks.script import Transpile
-from hooks.seats import Called, Done, Lost, Mailbox, Order, Role, Seat, SeatEvent
+from hooks.seats import Order, Seat
 from hooks.vigil import Vigil
 from host.errors import HookCrashed, WorkerDied
-from host.workers import Child, Link, start_child
 
-MODULE = "hooks.worker"
-SETTLING_SECONDS = 5.0  # work that a hook left behind has come to its end, or to the end of its CPU time
 MOST_ALONE = 8  # processes with one run each, for each worker that there may be; a run beyond waits until a hook of one has ended
-MOST_LEAVING = 2  # isolates of a worker that are freed while nobody waits
-LEAVING_SECONDS = 2.0  # a worker that has not freed an isolate by then is stuck
 COMPILING_SECONDS = 30.0  # for one file; its size is bounded
 COMPILER_SECONDS = 10.0  # the compiler's process is kept that long after its last use
-BUSY_LOOK_SECONDS, IDLE_LOOK_SECONDS = 0.02, 0.25
-MEGABYTE = 1024 * 1024
-
-
-class WorkerSeat:
-    """An isolate in a worker."""
-
-    def __init__(self, worker: Worker, run: int, order: Order, lane: int | None) -> None:
-        self._worker = worker
-        self._run = run
-        self.lane = lane
-        self._order: Order | None = order  # until it has gone out, together with the first code
-        self._mailbox = Mailbox()
-        self.allowed = order.memory_mb * MEGABYTE
-        self.baseline = worker.last_resident
-        self.working = False  # in JavaScript, as opposed to waiting for the host
-        self.shared = False  # the process has carried other runs during this one
-        self._in_call = self._answered = False
-        self._settled_at = 0.0
-        self.left_at = 0.0
-        self.gone = anyio.Event()  # the isolate is freed, or its process has ended
-
-    @property
-    def at_rest(self) -> bool:
-        """Whether nothing is waited for: no hook runs."""
-        return not (self.working or self._in_call)
-
-    @property
-    def may_work(self) -> bool:
-        """Whether JavaScript of this run may be under way: a hook that has ended may have left something behind."""
-        return self.working or not (self._in_call or time.monotonic() > self._settled_at)
-
-    def invoke(self, code: str, /) -> None:
-        self.working = True
-        self._worker.busy.set()
-        order, self._order = self._order, None
-        if order is None:
-            self._worker.post("invoke", [self._run, code])
-        else:
-            self._worker.post("open", [self._run, order.setup, order.heap_mb, order.cpu_ms, self.lane, code])
-
-    def reply(self, text: str, /) -> None:
-        self.working, self._in_call, self._answered = True, False, True
-        if self.lane is None or not self._worker.lanes[self.lane].send(text):
-            self._worker.post("reply", [self._run, text])
-
-    async def event(self) -> SeatEvent:
-        if self._answered and self._worker.vigil.begins():
-            await self._mailbox.stay_awake(self._worker.vigil)
-        return await self._mailbox.get()
-
-    def put(self, event: SeatEvent) -> None:
-        self.working, self._in_call, self._answered = False, isinstance(event, Called), False
-        self._settled_at = time.monotonic() + SETTLING_SECONDS
-        if isinstance(event, Done):
-            self._worker.give_place()  # while the model answers, others run their hooks
-        self._mailbox.put(event)
-
-    async def leave(self) -> None:
-        await self._worker.dismiss(self._run)
-
-
-class Worker:
-    """One process and the runs it carries."""
-
-    def __init__(self, child_name: str, vigil: Vigil, *, alone: bool, place: anyio.Semaphore | None = None) -> None:
-        self.name = child_name
-        self.vigil = vigil
-        self.alone = alone
-        self.ready = False
-        self.killed_for = ""
-        self.busy = anyio.Event()
-        self.seats: dict[int, WorkerSeat] = {}
-        self.leaving: dict[int, WorkerSeat] = {}  # nobody hears them any more, but their isolate is there yet
-        self.last_resident = 0  # bytes, when the process was looked at last
-        self.lanes: list[Lane] = []
-        self._free_lanes: list[int] = []
-        self._place = place  # among the processes with one run each; given back with the end of its first hook
-        self._child: Child | None = None
-        self._process: psutil.Process | None = None
-
-    async def start(self, prelude: Prelude, environment: Mapping[str, str] | None) -> None:
-        try:
-            if not self.alone:  # a process for one run, or for the compiler, is not there for speed
-                for number in range(LANES):
-                    self.lanes.append(Lane.made())
-                    self._free_lanes.append(number)
-            inherited = [descriptor for lane in self.lanes for descriptor in lane.descriptors]
-            self._child = await start_child(
-                self.name,
-                MODULE,
-                [str(descriptor) for descriptor in inherited],
-                incoming=self._incoming,
-                environment=environment,
-                descriptors=inherited,
-            )
-        except OSError as exc:
-            self.give_back()
-            raise HookCrashed(f"no process for hooks can be started: {exc.strerror}") from exc
-        for lane in self.lanes:
-            lane.close_reading()
-        self._process = psutil.Process(self._child.pid)
-        self.post("prelude", [prelude.script, prelude.seldom])
-
-    @property
-    def child(self) -> Child:
-        assert self._child is not None
-        return self._child
-
-    def give_back(self) -> None:
-        for lane in self.lanes:
-            lane.close()
-        self.give_place()
-
-    def give_place(self) -> None:
-        place, self._place = self._place, None
-        if place is not None:
-            place.release()
-
-    def post(self, operation: str, body: Any) -> None:
-        self.child.link.post(operation, body)
-
-    def resident(self) -> int:
-        """Bytes of memory the process occupies."""
-        with suppress(psutil.NoSuchProcess):
-            if self._process is not None:
-                self.last_resident = int(self._process.memory_info().rss)
-        return self.last_resident
-
-    def carry(self, run: int, order: Order) -> WorkerSeat:
-        beside = (*self.seats.values(), *self.leaving.values())
-        seat = self.seats[run] = WorkerSeat(self, run, order, self._free_lanes.pop() if self._free_lanes else None)
-        for each in (seat, *beside) if beside else ():
-            each.shared = True
-        return seat
-
-    async def dismiss(self, run: int) -> None:
-        """Stop and free an isolate. Waits until a hook that runs has stopped; what is at rest is freed when nobody waits, as long
-        as the worker keeps up."""
-        seat = self.seats.pop(run, None)
-        if seat is not None:
-            self.leaving[run] = seat
-            seat.left_at = time.monotonic()
-            self.post("close", run)
-            if not seat.at_rest or len(self.leaving) > MOST_LEAVING:
-                with anyio.CancelScope(shield=True):
-                    await seat.gone.wait()
-        if self.alone and not self.seats:
-            self.child.kill()
-
-    def look_at_leaving(self) -> None:
-        """Kill the process when an isolate could not be freed: V8 is stuck in it."""
-        if any(time.monotonic() - seat.left_at > LEAVING_SECONDS for seat in self.leaving.values()):
-            self.child.kill()
-
-    def look_at_memory(self) -> None:
-        """Kill the process when it has grown by more than one of its runs may make it grow."""
-        now = self.resident()
-        if self.ready and any(now - seat.baseline > seat.allowed for seat in (*self.seats.values(), *self.leaving.values())):
-            self.killed_for = "memory_mb"
-            self.child.kill()
-
-    def tell_of_death(self, code: int | None) -> None:
-        """Every run learns that the process is gone, and what part it had in that."""
-        seats = list(self.seats.values())
-        self.seats.clear()
-        suspects = [seat for seat in seats if seat.may_work or self.killed_for]
-        reason = "it took too much memory" if self.killed_for else _ending(code)
-        killed_from_outside = code == -signal.SIGKILL and not self.killed_for  # V8 ends itself by other signals
-        only_one = len(suspects) == 1 and not self.leaving and not killed_from_outside
-        if self.killed_for:  # the process may have grown under a run that has ended since
-            only_one = only_one and not suspects[0].shared
-        guilty = self.alone or not self.ready or only_one
-        for seat in seats:
-            role: Role = "bystander" if seat not in suspects else "culprit" if guilty else "suspect"
-            seat.put(Lost(role, reason, self.killed_for, self.ready))
-        for seat in self.leaving.values():
-            seat.gone.set()
-
-    def _incoming(self, _link: Link, _id: int | None, operation: str, body: Any) -> None:
-        if operation == "ready":
-            self.ready = True
-            now = self.resident()
-            for seat in self.seats.values():
-                seat.baseline = now
-            return
-        if operation == "closed":
-            seat = self.leaving.pop(body)
-            seat.gone.set()
-            if seat.lane is not None:
-                self._free_lanes.append(seat.lane)
-            return
-        found = self.seats.get(body[0])  # none: the run was left while this was under way
-        if found is not None:
-            found.put(Called(body[1]) if operation == "call" else Done(body[1], body[2]))
 
 
 class Pool:
@@ -328,7 +123,7 @@ class Pool:
         """Watch a worker to its end, bury it, and replace it."""
         with anyio.CancelScope(shield=True):  # whoever ends the pool kills the processes; burying them must still happen
             async with anyio.create_task_group() as watching:
-                watching.start_soon(_watch_memory, worker)
+                watching.start_soon(worker.watch)
                 await worker.child.link.closed.wait()
                 watching.cancel_scope.cancel()
             worker.child.kill()
@@ -338,18 +133,3 @@ class Pool:
             worker.give_back()
         if worker.ready and not worker.alone and not self._closing:
             await self._grow()
-
-
-async def _watch_memory(worker: Worker) -> None:
-    while True:
-        await worker.busy.wait()
-        working = bool(worker.leaving) or any(seat.may_work for seat in worker.seats.values())
-        await anyio.sleep(BUSY_LOOK_SECONDS if working else IDLE_LOOK_SECONDS)
-        worker.look_at_memory()
-        worker.look_at_leaving()
-        if not worker.seats and not worker.leaving:
-            worker.busy = anyio.Event()
-
-
-def _ending(code: int | None) -> str:
-    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
