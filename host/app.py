@@ -31,7 +31,7 @@ from host.citations import Book
 from host.config.environment import child_environment, process_environment
 from host.config.problems import Problem
 from host.config.schema import Settings
-from host.config.settings import Explained, explain, explain_app, resolve
+from host.config.settings import Explained, explain, explain_app
 from host.errors import ConfigError, HostError, StorageError, UsageError, unwrapped
 from host.garbage import spared
 from host.llm.connectors import build
@@ -180,7 +180,7 @@ class Host:
         """An assistant's settings, or the app's. Raises UnknownName, ConfigError."""
         if assistant is not None:
             return self.app.settings_for(self.app.package(assistant)).settings
-        return resolve(self.app.layers).settings
+        return self.app.common.settings
 
 
 @asynccontextmanager

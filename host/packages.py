@@ -97,6 +97,11 @@ class App:
         )
 
     @cached_property
+    def common(self) -> Resolved:
+        """What holds where no package says otherwise, folded once. Raises ConfigError."""
+        return resolve(self.layers)
+
+    @cached_property
     def settings(self) -> AppSettings:
         """What holds for the whole app. Raises ConfigError, also for a variable that is not set."""
         if self.agent_file is None:
