@@ -108,7 +108,9 @@ def _part(content: str, words: Sequence[frozenset[int]], worth: Mapping[int, flo
         inside = having[bisect_left(having, run[0]) : bisect_right(having, run[1])]
         if not inside:
             return round(lead, 6), 0
-        counts = Counter(chain.from_iterable([words[at] for at in inside]))
+        counts: dict[int, int] = {}  # of very few, for which a Counter takes longer
+        for word in chain.from_iterable([words[at] for at in inside]):
+            counts[word] = counts.get(word, 0) + 1
         saturated = [worth[word] * count * (SATURATION + 1) / (count + SATURATION) for word, count in counts.items()]
         best = max(inside, key=alone.__getitem__)
         return round(math.fsum(saturated) + OF_BEST * alone[best] + lead, 6), -abs(2 * best - run[0] - run[1])
