@@ -124,13 +124,14 @@ class Isolate:
         with self._gate:
             return not self._freed and bool(self._dll.mr_hard_memory_limit_reached(self._context))
 
-    def wait_on(self, waiter: Waiting) -> None:
-        """Wait for answers there, from the next evaluation on."""
-        self._waiter = waiter
+    def wait_on(self, waiter: Waiting | None, vigil: Vigil | None = None) -> None:
+        """From the next evaluation on, wait for answers there, and let JavaScript look for them as often as `vigil` says."""
+        self._waiter, self._vigil = waiter or self._waiter, vigil
 
-    def stay_awake(self, vigil: Vigil) -> None:
-        """Let JavaScript look for answers, as often as `vigil` says; from the next evaluation on."""
-        self._vigil = vigil
+    @property
+    def awake(self) -> bool:
+        """Whether JavaScript looks for the answer: it can leave the next request to `look`."""
+        return self._waiting and self._looking
 
     def expect_looks(self, expected: bool) -> None:
         """Whether JavaScript may leave its next request to `look`."""
@@ -161,7 +162,8 @@ class Isolate:
         with self._gate:
             if not self._waiting:
                 return
-            number = self._answered(text.encode("utf-16-le", "surrogatepass"))
+            self._answered(text.encode("utf-16-le", "surrogatepass"))
+            number = self._bridge.taken
         with self._gate:  # a lock in between: whoever sees the number sees the text, too, on any processor
             if not self._freed and self._bridge.taken == number:
                 self._bridge.announce()
@@ -219,6 +221,8 @@ class Isolate:
         elif self._bridge.what == MORE:
             self._bridge.keep_piece()
         else:
+            if self._bridge.looked and self._vigil is not None:
+                self._vigil.ended(found=False)
             request = self._take()
             if request is not None:
                 self._on_call(request)
@@ -230,8 +234,6 @@ class Isolate:
         with self._gate:
             if not self._waiting:
                 return
-            if self._looking and self._vigil is not None:
-                self._vigil.ended(found=False)
             self._looking, self._asleep = False, True
         answer = self._waiter.wait()
         with self._gate:
@@ -249,18 +251,15 @@ class Isolate:
                 return None
             self._since = self._now()
             self._waiting = True
-            awake = self._vigil is not None and not self._bridge.looked and self._vigil.begins()
-            self._looking = looking or awake
+            self._looking = looking or (self._vigil is not None and not self._bridge.looked and self._vigil.begins())
             return self._bridge.take()
 
-    def _answered(self, data: bytes) -> int:
-        """Write the answer. The number of its request."""
+    def _answered(self, data: bytes) -> None:
         self._waiting = False
         self._waited += self._now() - self._since
         self._bridge.answer(data)
         if self._looking and self._vigil is not None:
             self._vigil.ended(found=True)
-        return self._bridge.taken
 
     def _wake(self) -> None:
         if self._asleep:

@@ -23,15 +23,14 @@ from host.errors import HookCrashed
 
 
 class InProcessSeat:
-    """An isolate in this process; its events reach the loop that made it. `for_calls` and `for_answers` say whether the loop and
-    JavaScript stay awake for each other's."""
+    """An isolate in this process; its events reach the loop that made it. `vigil` says whether the loop and JavaScript stay
+    awake for each other: it pays when both find what they look for."""
 
-    def __init__(self, for_calls: Vigil, for_answers: Vigil, left: Callable[[], None]) -> None:
+    def __init__(self, vigil: Vigil, left: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._mailbox = Mailbox()
-        self._for_calls = for_calls
-        self._for_answers = for_answers
+        self._vigil = vigil
         self._left = left
         self._stays_awake = False  # for the next call
         self._timer: asyncio.TimerHandle | None = None
@@ -39,14 +38,15 @@ class InProcessSeat:
 
     async def start(self, prelude: Prelude, order: Order) -> None:
         self._run = await anyio.to_thread.run_sync(Run, prelude)
-        self._run.begin(order.setup, order.heap_mb, order.cpu_ms, self._tell, vigil=self._for_answers)
+        self._run.begin(order.setup, order.heap_mb, order.cpu_ms, self._tell, vigil=self._vigil)
 
     def invoke(self, code: str, /) -> None:
         self._started.invoke(code)
         self._look()
 
     def reply(self, text: str, /) -> None:
-        self._stays_awake = self._for_calls.begins()
+        # While JavaScript sleeps there is no use: its thread could not wake up as long as this one holds the global lock to look.
+        self._stays_awake = self._started.awake and self._vigil.begins()
         if self._stays_awake:
             self._started.expect_looks(True)
         self._started.reply(text)
@@ -55,7 +55,7 @@ class InProcessSeat:
         if self._stays_awake:
             self._stays_awake = False
             try:
-                await self._mailbox.stay_awake(self._for_calls, self._started.look)
+                await self._mailbox.stay_awake(self._vigil, self._started.look)
             finally:
                 self._started.expect_looks(False)
         return await self._mailbox.get()
@@ -90,11 +90,10 @@ class InProcessSeats:
     def __init__(self, prelude: Prelude) -> None:
         self._prelude = prelude
         self._taken = 0
-        self._for_calls = Vigil(lambda: self._taken == 1)
-        self._for_answers = Vigil(lambda: self._taken == 1)
+        self._vigil = Vigil(lambda: self._taken == 1)
 
     async def take(self, order: Order, /, *, alone: bool = False) -> Seat:
-        seat = InProcessSeat(self._for_calls, self._for_answers, self._left)
+        seat = InProcessSeat(self._vigil, self._left)
         await seat.start(self._prelude, order)
         self._taken += 1
         return seat

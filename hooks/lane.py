@@ -93,9 +93,11 @@ class Lane:
             return b""
         for _ in self.vigil.looks():
             try:
-                return self._reading.recv(_AT_ONCE, socket.MSG_DONTWAIT)
+                found = self._reading.recv(_AT_ONCE, socket.MSG_DONTWAIT)
             except BlockingIOError:
-                pass
+                continue
+            self.vigil.ended(found=True)
+            return found
         return b""
 
     def wake(self) -> None:

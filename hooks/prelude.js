@@ -44,7 +44,7 @@
   const units = bare(Uint16Array, 32, table.units);
 
   // What the header means stands in bridge.py. What the host may write meanwhile is read with `read`: V8 may take it that nobody
-  // else writes what is read otherwise. Looking for the answer takes about 0.15 ms at most: each look asks for the time,
+  // else writes what is read otherwise. Looking for the answer takes about 0.2 ms at most: each look asks for the time,
   // which takes the same before and after V8 has optimized this.
   let asked = 0;
   const tell = (() => {
@@ -59,7 +59,7 @@
       head[6] = 0;
       write(head, 3, asked);
       if (read(head, 5) === 0) tell();
-      for (let looks = 2500; looks > 0 && read(head, 4) !== asked; looks--) now();
+      for (let looks = 3000; looks > 0 && read(head, 4) !== asked; looks--) now();
       if (read(head, 4) !== asked) {
         head[6] = 1;
         tell();

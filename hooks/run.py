@@ -59,10 +59,7 @@ class Run:
         """`setup` is the prelude's JSON {context, limits}. `tell` is called from V8's thread, from `watch` or from `look`, must
         not wait, and hears one "done" for each `invoke`. Answers may come on `lane` as well as by `reply`; JavaScript looks
         for them as often as `vigil` says."""
-        if lane is not None:
-            self._isolate.wait_on(lane)
-        if vigil is not None:
-            self._isolate.stay_awake(vigil)
+        self._isolate.wait_on(lane, vigil)
         self._tell = tell
         self._cpu_seconds = cpu_ms / 1000
         self._setup = f"__groundhook.begin({json.dumps(setup)});"
@@ -78,6 +75,11 @@ class Run:
 
     def reply(self, text: str) -> None:
         self._isolate.reply(text)
+
+    @property
+    def awake(self) -> bool:
+        """Whether JavaScript looks for the answer, and can leave its next call to `look`."""
+        return self._isolate.awake
 
     def expect_looks(self, expected: bool) -> None:
         self._isolate.expect_looks(expected)

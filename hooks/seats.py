@@ -95,7 +95,11 @@ class Mailbox:
         whatever else there is. `look` is called at every turn, and says whether to go on."""
         for _ in vigil.looks():
             await asyncio.sleep(0)
-            if self._events or (look is not None and not look()):
+            if look is not None:
+                if not look():
+                    break  # the engine says later whether it was of use
+            elif self._events:
+                vigil.ended(found=True)
                 break
 
     async def get(self) -> SeatEvent:

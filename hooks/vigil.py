@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 
 MOMENT_SECONDS = 0.00015
-MOST_LEFT_OUT = 127  # waits; one moment in vain among that many costs each of them 1.2 us
+MOST_LEFT_OUT = 255  # waits; one moment in vain among that many costs each of them 0.6 us
 
 
 class Vigil:
@@ -22,7 +22,7 @@ class Vigil:
         self._leave_out = self._left = 0
 
     def begins(self) -> bool:
-        """Whether to look now; if so, `looks` or `ended` must follow."""
+        """Whether to look now."""
         if self._left:
             self._left -= 1
             return False
@@ -33,13 +33,10 @@ class Vigil:
         self._leave_out = self._left = self._leave_out // 2 if found else min(2 * self._leave_out + 1, MOST_LEFT_OUT)
 
     def looks(self) -> Iterator[None]:
-        """One for each look to take after `begins`, without sleeping between them. Whoever has found something leaves off."""
-        found = True
+        """One for each look to take after `begins`, without sleeping between them. Whoever has found something says so, and
+        leaves off."""
         until = time.monotonic() + MOMENT_SECONDS
-        try:
+        yield
+        while time.monotonic() < until:
             yield
-            while time.monotonic() < until:
-                yield
-            found = False
-        finally:
-            self.ended(found=found)
+        self.ended(found=False)

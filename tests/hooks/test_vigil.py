@@ -26,7 +26,11 @@ async def hooks(request: pytest.FixtureRequest, cache: Path, tmp_path: Path) -> 
 
 def found_at_once(vigil: Vigil) -> bool:
     """Whether it looks at all; what is waited for is there."""
-    return vigil.begins() and any(True for _ in vigil.looks())
+    if not vigil.begins():
+        return False
+    next(vigil.looks())
+    vigil.ended(found=True)
+    return True
 
 
 def in_vain(vigil: Vigil) -> bool:
@@ -53,7 +57,7 @@ def test_finds_make_it_look_every_time_again() -> None:
     vigil = Vigil(lambda: True)
     for _ in range(1000):
         in_vain(vigil)
-    found = [found_at_once(vigil) for _ in range(1000)]
+    found = [found_at_once(vigil) for _ in range(4 * MOST_LEFT_OUT)]
     assert not all(found[:MOST_LEFT_OUT])
     assert all(found[3 * MOST_LEFT_OUT :])
 
