@@ -136,7 +136,8 @@ async def one_run(engine: HookEngine, script: HookScript) -> float:
 
 
 async def call_us(engine: HookEngine, script: HookScript) -> float:
-    """Microseconds of a host call that answers at once, from the time of a hook that makes many and of one that makes none."""
+    """Microseconds of a host call that answers at once, from the time of a hook that makes many and of one that makes none. One
+    follows the other, so where cores are free neither side goes to sleep in between; the bare bridge sleeps in every call."""
     taken = []
     for count in (0, CALLS):
         async with engine.open(HookTurn(script=script, context={}, services=Services())) as session:

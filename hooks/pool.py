@@ -33,7 +33,7 @@ class Pool:
         self._prelude = prelude
         self._tasks = tasks
         self._workers: list[Worker] = []
-        self._vigil = Vigil(lambda: sum(len(worker.seats) for worker in self._workers) == 1)
+        self._vigil = Vigil(lambda: sum(len(worker.seats) + len(worker.leaving) for worker in self._workers) == 1)
         self._runs = itertools.count(1)
         self._names = itertools.count(1)
         self._starting = anyio.Lock()
