@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,6 +69,14 @@ def test_of_two_that_are_as_good_the_one_that_says_what_many_say_that_match_come
     others = [(id, 0.0, f"wool silk{id % 7} linen{id % 5}") for id in range(12, 70)]
     order = in_company(worth, stored(lonely, *many, *others), "tide", 1.0)
     assert order[:12] == [*range(1, 12), 0]
+
+
+def test_judging_in_several_threads_at_once_is_as_one_after_the_other() -> None:
+    worths = [{id: (id * step) % 97 / 20 for id in range(60 + step)} for step in range(1, 13)]
+    alone = [in_company(worth, any_passages(worth), "tide water", 1.0) for worth in worths]
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(5):
+            assert [*threads.map(lambda worth: in_company(worth, any_passages(worth), "tide water", 1.0), worths)] == alone
 
 
 def test_portraits_that_were_not_looked_at_for_longest_are_forgotten() -> None:
