@@ -7,13 +7,14 @@ system for the memory of a stack, which makes up more than half of what a host c
 from __future__ import annotations
 
 import ctypes
+import threading
 
 _python = ctypes.pythonapi
 
 
 class ThreadState:
-    """Both functions are to be called on the thread itself, from within callbacks. What is kept when the thread ends is lost:
-    17 KB."""
+    """Both functions are to be called on the thread itself, from within callbacks; another one drops nothing. What is kept when
+    the thread ends is lost: 17 KB."""
 
     def __init__(self) -> None:
         self.kept = False
@@ -21,9 +22,10 @@ class ThreadState:
     def keep(self) -> None:
         if not self.kept:
             self.kept = True
+            self._owner = threading.get_ident()
             self._before = _python.PyGILState_Ensure()
 
     def drop(self) -> None:
-        if self.kept:
+        if self.kept and threading.get_ident() == self._owner:
             self.kept = False
             _python.PyGILState_Release(self._before)
