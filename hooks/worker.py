@@ -98,8 +98,7 @@ class Worker:
     def _open(self, run: int, setup: str, heap_mb: int, cpu_ms: int, lane: int | None, code: str) -> None:
         def tell(kind: str, first: str, second: str) -> None:
             self._send(POST, 0, kind, [run, first] if kind == "call" else [run, first, second])
-            if kind == "done":  # not at a call, which may be answered at once
-                self._keeper.make(self._prelude)  # while the host is busy with what it was told
+            self._keeper.make(self._prelude)  # while the host is busy with what it was told
 
         try:
             made = self._runs[run] = self._keeper.take() or Run(self._prelude)
