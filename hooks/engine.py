@@ -165,9 +165,9 @@ class Isolate:
             self._answered(text.encode("utf-16-le", "surrogatepass"))
             number = self._bridge.taken
         with self._gate:  # a lock in between: whoever sees the number sees the text, too, on any processor
-            if not self._freed and self._bridge.taken == number:
+            if not self._freed and self._bridge.taken == number:  # else V8's thread has called since, and gone on with the text
                 self._bridge.announce()
-            self._wake()
+                self._wake()
 
     def stop(self) -> None:
         """End what is being evaluated, and a host call in flight with it. Code that runs as a microtask goes on until

@@ -233,11 +233,14 @@ def main() -> None:
 
 
 def _silence_v8() -> None:
-    """V8 writes its last words to file descriptor 2; the host says it better. Python keeps the real one."""
-    sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="replace")
+    """V8 writes its last words to file descriptor 2; the host says it better. Python keeps the real one, unless the host has
+    closed it."""
+    with suppress(OSError):
+        sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="replace")
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    os.close(nowhere)
+    if nowhere != 2:
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
 
 
 if __name__ == "__main__":

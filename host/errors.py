@@ -292,6 +292,8 @@ def unwrapped() -> Iterator[None]:
         found = list(leaves(group))
         if len(found) > 1 and not all(isinstance(error, HostError) for error in found):
             raise
+        if isinstance(found[0], (SystemExit, KeyboardInterrupt)):
+            raise  # asyncio's loop, which has heard of it, would not close in order if it met it again as the end of its task
         raise found[0] from found[0].__cause__
 
 

@@ -100,6 +100,34 @@ def test_a_command_without_input_and_standard_error_goes_on() -> None:
     assert closed("<&- >&- 2>&-", "config", "explain", "docs")[0] == 1
 
 
+@pytest.mark.parametrize("streams", ["2>&-", "<&- 2>&-"])
+def test_a_hook_runs_where_standard_error_is_closed(streams: str, tmp_path: Path) -> None:
+    at = ("--app", str(tmp_path))
+    assert closed("", "new", "assistant", "hello", *at)[0] == 0
+    code, out, _ = closed(streams, "chat", "hello", "who is there?", "--json", *at, stdout=subprocess.PIPE)
+    assert (code, "hook_crashed" in out) == (0, False)
+
+
+EMBEDDED = """
+import asyncio, sys
+from pathlib import Path
+from hooks.runner import open_engine
+from host.ports import HookScript
+
+async def main(folder):
+    (folder / "index.ts").write_text("function Create(ctx) { return { metadata: {} }; }")
+    async with open_engine(workers=1, cache=folder) as engine:
+        await engine.check(HookScript(entry=folder / "index.ts", root=folder, shown="x"))
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+def test_a_hook_runs_in_a_program_that_has_closed_its_standard_error(tmp_path: Path) -> None:
+    program = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", EMBEDDED, str(tmp_path)]
+    assert subprocess.run(program, cwd=Path(__file__).parents[2]).returncode == 0
+
+
 def test_bytes_that_are_no_text_are_wrong_usage() -> None:
     ended = subprocess.run([*GROUNDHOOK, "chat", "docs", b"\xff hello"], capture_output=True, text=True)
     assert ended.returncode == 2

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import time
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import anyio
 import pytest
 
+from hooks.engine import Isolate
 from hooks.runner import open_engine
 from hooks.vigil import MOMENT_SECONDS, MOST_LEFT_OUT, Vigil
 from host.types.search import SearchRequest, SearchResult
@@ -86,6 +90,30 @@ async def test_answers_that_come_at_once_or_late_reach_the_call_they_are_for(hoo
     })()"""
     with anyio.fail_after(30):
         assert await hooks.value(script, Services(answer=answer), result_kb=16_384) == []
+
+
+async def test_a_tracer_that_stops_the_host_in_the_middle_of_an_answer_mixes_up_nothing(cache: Path, tmp_path: Path) -> None:
+    """Between writing the answer and saying so: JavaScript goes to fetch it, and comes back with its next call."""
+    stopped = 0
+
+    def between(frame: FrameType, _event: str, _: object) -> Any:
+        nonlocal stopped
+        isolate, number = frame.f_locals["self"], frame.f_locals.get("number")
+        if number is not None and not isolate._gate.locked():
+            until = time.monotonic() + 0.2
+            while not (isolate._asleep and isolate._bridge.taken > number) and time.monotonic() < until:
+                time.sleep(0)
+            stopped += isolate._bridge.taken > number
+        return between
+
+    async with open_engine(workers=0, cache=cache) as engine:
+        sys.settrace(lambda frame, event, _: between(frame, event, _) if frame.f_code is Isolate.reply.__code__ else None)
+        try:
+            asked = "Array.from({length: 12}, (_, n) => ctx.search.Web(`q${n}`).query)"
+            assert await Hooks(engine, tmp_path).value(asked) == [f"q{n}" for n in range(12)]
+        finally:
+            sys.settrace(None)
+    assert stopped > 0
 
 
 async def test_the_loop_goes_on_while_a_hook_asks_again_and_again(hooks: Hooks) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -248,3 +251,28 @@ async def test_a_state_folder_that_cannot_be_made_is_said_with_its_path(make_app
     with pytest.raises(StorageError, match=r"the state folder '.*' cannot be made"):
         async with open_host(app, environment={}):
             pass
+
+
+LEAVES = """
+import sys
+import anyio, anyio.to_thread
+from host.app import open_host
+
+async def leave():
+    sys.exit(3)
+
+async def main(app):
+    async with open_host(app):
+        await anyio.to_thread.run_sync(int)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(leave)
+            await anyio.sleep(60)
+
+anyio.run(main, sys.argv[1])
+"""
+
+
+def test_a_program_that_leaves_from_one_of_its_tasks_ends(tmp_path: Path) -> None:
+    (tmp_path / "assistants").mkdir()
+    ended = subprocess.run([sys.executable, "-c", LEAVES, str(tmp_path)], cwd=Path(__file__).parents[2], timeout=30)
+    assert ended.returncode == 3
