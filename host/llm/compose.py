@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import indent
 
-from host.llm.passages import Quote
+from host.llm.passages import Quote, near
 from host.types.search import Item
 
 MOST_ROWS = 8
@@ -44,13 +44,18 @@ def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool
 
 
 def _joined(quotes: Sequence[Quote]) -> list[Quote]:
-    """Passages that follow each other in one item as one."""
+    """Passages that follow each other in one item as one, unless something stood between them that is not quoted."""
     joined: list[Quote] = []
     for quote in quotes:
         before = joined[-1] if joined else None
         follows = before is not None and before.item == quote.item and before.end + 1 == quote.place
-        if before and follows and not (before.entries or quote.entries or before.code or quote.code):
-            joined[-1] = replace(quote, place=before.place, text=f"{before.text} {quote.text}")
+        if (
+            before
+            and follows
+            and near(before.closes, quote.opens)
+            and not (before.entries or quote.entries or before.code or quote.code)
+        ):
+            joined[-1] = replace(quote, place=before.place, opens=before.opens, text=f"{before.text} {quote.text}")
         else:
             joined.append(quote)
     return joined

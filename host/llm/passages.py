@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from host.llm.questions import Part
@@ -38,12 +38,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Quote:
-    """A passage of the answer: consecutive sentences of one item. `entries` are those of the list or the rows of the
-    table that it announces, or of which it consists. `code`: these are code, or the text is where there are none."""
+    """A passage of the answer: consecutive sentences of one item, from `opens` to `closes`. `entries` are those of the list
+    or the rows of the table that it announces, or of which it consists. `code`: these are code, or the text is where there
+    are none."""
 
     item: int
     place: int
     end: int
+    opens: Sentence
+    closes: Sentence
     text: str
     score: float
     entries: tuple[str, ...] = ()
@@ -83,9 +86,7 @@ def passage(at: int, scores: Mapping[int, float], part: Part, found: Sequence[Ca
         if above is not None and not (sentence.columns and fragment(found[above].text)):
             return _quote(above, above, rows, scores[at], found)
         if sentence.columns:
-            return Quote(
-                found[at].item, found[rows[0]].place, found[rows[-1]].place, sentence.columns, scores[at], _lines(rows, found)
-            )
+            return replace(_quote(rows[0], rows[0], rows, scores[at], found), text=sentence.columns)
         return _quote(at, at, [], scores[at], found)
     first, last = _grown(at, scores, found, [quote.whole for quote in chosen])
     rows = announced(last, found) if last == at or part.value else []
@@ -94,9 +95,17 @@ def passage(at: int, scores: Mapping[int, float], part: Part, found: Sequence[Ca
 
 def _quote(first: int, last: int, rows: Sequence[int], score: float, found: Sequence[Candidate]) -> Quote:
     text = " ".join(candidate.text for candidate in found[first : last + 1])
-    end = found[rows[-1] if rows else last]
+    start, end = found[first], found[rows[-1] if rows else last]
     return Quote(
-        found[first].item, found[first].place, end.place, text, score, _lines(rows, found), code=end.sentence.kind == "code"
+        start.item,
+        start.place,
+        end.place,
+        start.sentence,
+        end.sentence,
+        text,
+        score,
+        _lines(rows, found),
+        code=end.sentence.kind == "code",
     )
 
 
@@ -132,10 +141,15 @@ def _grown(at: int, scores: Mapping[int, float], found: Sequence[Candidate], sai
     return first, last
 
 
+def near(one: Sentence, other: Sentence) -> bool:
+    """Whether nothing stands between two neighbours of a text, such as a heading or what is never quoted."""
+    return one.heading == other.heading and abs(one.block - other.block) <= 1
+
+
 def _beside(one: Candidate, other: Candidate) -> bool:
     """Whether two sentences read as one text: neighbours under one heading, in paragraphs or in entries."""
     a, b = one.sentence, other.sentence
-    if one.item != other.item or abs(one.place - other.place) != 1 or a.heading != b.heading or abs(a.block - b.block) > 1:
+    if one.item != other.item or abs(one.place - other.place) != 1 or not near(a, b):
         return False
     if "row" in (a.kind, b.kind) or "code" in (a.kind, b.kind) or points_elsewhere(b.text):
         return False
@@ -143,12 +157,13 @@ def _beside(one: Candidate, other: Candidate) -> bool:
 
 
 def announced(at: int, found: Sequence[Candidate]) -> list[int]:
-    """The entries, rows or lines of code that follow a sentence which ends in a colon, all of one kind."""
-    if found[at].sentence.kind != "prose" or not found[at].text.endswith((":", "：")) or at + 1 == len(found):
+    """The entries, rows or code that follow a sentence which ends in a colon, all of one kind; an entry announces code alone."""
+    if found[at].sentence.kind not in ("prose", "entry") or not found[at].text.endswith((":", "：")) or at + 1 == len(found):
         return []
     candidate, first = found[at], found[at + 1]
-    near = first.item == candidate.item and first.sentence.block - candidate.sentence.block in (0, 1)
-    return _alike(at + 1, found)[:MOST_ROWS] if near and first.sentence.kind != "prose" else []
+    next_to = first.item == candidate.item and first.sentence.block - candidate.sentence.block in (0, 1)
+    listed = first.sentence.kind == "code" or (first.sentence.kind != "prose" and candidate.sentence.kind == "prose")
+    return _alike(at + 1, found)[:MOST_ROWS] if next_to and listed else []
 
 
 def _alike(at: int, found: Sequence[Candidate]) -> list[int]:
@@ -157,8 +172,8 @@ def _alike(at: int, found: Sequence[Candidate]) -> list[int]:
 
     def follows(one: int, other: int) -> bool:
         before, after = found[one], found[other]
-        near = before.item == after.item and after.sentence.block - before.sentence.block in (0, 1)
-        return near and (before.sentence.kind, before.sentence.columns) == (after.sentence.kind, after.sentence.columns)
+        next_to = before.item == after.item and after.sentence.block - before.sentence.block in (0, 1)
+        return next_to and (before.sentence.kind, before.sentence.columns) == (after.sentence.kind, after.sentence.columns)
 
     while first > 0 and follows(first - 1, first):
         first -= 1

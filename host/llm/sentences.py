@@ -1,7 +1,7 @@
 """Sentences of a retrieved text: Markdown, a web snippet or plain prose in any script → passages that can be quoted.
 
 Words are never changed and never reordered; only marks of layout go (heading signs, list bullets, table bars, link
-targets, code fences with what they hold). Indented code keeps its lines. Nothing here judges a sentence.
+targets, code fences). Code keeps its lines. Nothing here judges a sentence.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _CODE_SPAN = re.compile(r"(``*+)[^`\n]++\1")
 @dataclass(frozen=True)
 class Sentence:
     """A passage as it can be quoted. `block` counts paragraphs, entries, rows and code from 0, `heading` is the heading
-    above, `columns` are a row's names of columns. Of `kind` "code" are indented lines, as they stand but for what all are
-    indented by; fenced code is never a passage."""
+    above, `columns` are a row's names of columns. Of `kind` "code" are indented and fenced lines, as they stand but for
+    what all are indented by; of a fence that is not closed none, since what it holds cannot be told."""
 
     text: str
     block: int
@@ -86,14 +86,18 @@ class _Block:
 
 
 def _blocks(content: str) -> Iterator[_Block]:
-    """Paragraphs, list entries, table rows and code, fenced code without its lines; headings are kept on what stands below."""
+    """Paragraphs, list entries, table rows and code; headings are kept on what stands below."""
     heading, fence, columns = "", "", ""
     block: _Block | None = None
+    fenced: list[str] = []
     last: Kind = "prose"
     for line in _COMMENT.sub(" ", _without_front_matter(content)).splitlines():
         if fence:
             if line.strip().startswith(fence):
                 fence = ""
+                yield _Block("code", heading, fenced)
+            else:
+                fenced.append(line.rstrip())
             continue
         opened = _FENCE.match(line)
         line = _QUOTE.sub("", line)
@@ -116,8 +120,7 @@ def _blocks(content: str) -> Iterator[_Block]:
             yield block
             block = None
         if opened:
-            fence = opened[1]
-            yield _Block("code", heading)
+            fence, fenced = opened[1], []
         elif title:
             heading = title
         elif row and not blank:
@@ -131,6 +134,8 @@ def _blocks(content: str) -> Iterator[_Block]:
         columns = columns if row else ""
     if block is not None:
         yield block
+    elif fence:
+        yield _Block("code", heading)
 
 
 def _title(line: str) -> str:

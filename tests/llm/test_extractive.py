@@ -209,9 +209,30 @@ async def test_code_that_holds_a_fence_is_quoted_in_a_longer_one() -> None:
     assert "  `````\n  ```` text\n  Berlin\n  ````\n  `````\n  #ref:a1b2" in text
 
 
-async def test_code_that_is_left_out_parts_an_announcement_from_what_stands_behind_it() -> None:
+SERVED = "serve --port 8080 \\\n  --host localhost"
+
+
+@pytest.mark.parametrize("lead", ["To start the server run this:", "- To start the server run this:"])
+async def test_what_a_sentence_announces_in_a_fence_is_quoted_between_it_and_what_follows(lead: str) -> None:
+    said = f"# Code\n\n{lead}\n\n```sh\n{SERVED}\n```\n\nThen look at `http://localhost:8080`.\n"
+    text = await answer("How do I start the server on a port?", [item("a1b2", said)])
+    shown = SERVED.replace("\n", "\n  ")
+    assert f"- To start the server run this:\n  ```\n  {shown}\n  ```\n  #ref:a1b2" in text
+    assert "this: Then" not in text
+
+
+@pytest.mark.parametrize("between", ["```\n{ }\n```", "## Elsewhere"])
+async def test_sentences_that_stood_apart_are_quoted_apart(between: str) -> None:
+    said = f"The port of the server is 8080.\n\n{between}\n\nEvery port of the server is open."
+    text = await answer("Which port has the server?", [item("a1b2", said)])
+    assert {quote for quote, _ in quotes(text)} == {"The port of the server is 8080.", "Every port of the server is open."}
+
+
+async def test_fenced_code_is_quoted_and_parts_its_announcement_from_what_stands_behind_it() -> None:
     source = item("a1b2", "The capital is set like this:\n\n```\ncapital = 1\n```\n\n- Trains run.\n- Ships sail.")
-    assert "Trains" not in await answer("How is the capital set?", [source])
+    text = await answer("How is the capital set?", [source])
+    assert "- The capital is set like this:\n  ```\n  capital = 1\n  ```\n  #ref:a1b2" in text
+    assert "Trains" not in text
 
 
 @pytest.mark.parametrize(

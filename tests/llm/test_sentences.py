@@ -88,6 +88,7 @@ Half a gigabyte.
         ("It goes on here.", "Install", "prose"),
         ("Needs Python 3.11 or newer.", "Install", "entry"),
         ("Then run `make`.", "Install", "entry"),
+        ("rm -rf everything. Really.", "Install", "code"),
         ("`a|b` – The first.", "Install", "row"),
         ("limit – Most results", "Install", "row"),
         ("Quoted wisdom.", "Install", "prose"),
@@ -96,7 +97,8 @@ Half a gigabyte.
 
 
 def test_rows_know_the_names_of_their_columns_and_code_stands_apart() -> None:
-    content = "It is:\n\n    a = b\n\n| key | value |\n|---|---|\n| one | 1 |\n\n- entry\n\n      below it\n\n```\nx\n```\nEnd."
+    content = "It is:\n\n    a = b\n\n| key | value |\n|---|---|\n| one | 1 |\n\n"
+    content += "- entry\n\n      below it\n\n```\n  xy:\n  \tz\n```\nEnd."
     found = sentences(content)
     assert [(sentence.text, sentence.kind, sentence.columns) for sentence in found] == [
         ("It is:", "prose", ""),
@@ -104,9 +106,13 @@ def test_rows_know_the_names_of_their_columns_and_code_stands_apart() -> None:
         ("one – 1", "row", "key – value"),
         ("entry", "entry", ""),
         ("below it", "prose", ""),
+        ("xy:\n\tz", "code", ""),
         ("End.", "prose", ""),
     ]
-    assert found[-1].block - found[-2].block == 2  # the fenced code between them
+
+
+def test_a_fence_that_is_not_closed_is_left_out_with_what_it_may_hold() -> None:
+    assert [sentence.text for sentence in sentences("Run this:\n\n```\nserve it\n\nEnd of it.")] == ["Run this:"]
 
 
 PROSE = st.text(st.sampled_from(list("abcXYZ .?!,;:0123456789\n'\"()。！שלום؟é—-…")), max_size=1500)
