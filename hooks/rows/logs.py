@@ -25,8 +25,9 @@ def _log(level: str) -> Run:
 
 async def _sleep(call: HostCall, _services: HookServices, arguments: Sequence[Any]) -> str:
     (ms,) = padded(arguments, 1)
-    if isinstance(ms, bool) or not isinstance(ms, (int, float)) or not 0 <= ms <= LONGEST_SLEEP_MS:
-        raise UsageError(f"{call.js}: milliseconds must be a number of 0-{LONGEST_SLEEP_MS}, not {quoted(ms)}")
+    number = isinstance(ms, (int, float)) and not isinstance(ms, bool)
+    if not number or not 0 <= ms <= LONGEST_SLEEP_MS:
+        raise UsageError(f"{call.js}: milliseconds must be a number of 0-{LONGEST_SLEEP_MS}, not {ms if number else quoted(ms)}")
     await anyio.sleep(ms / 1000)
     return ""
 

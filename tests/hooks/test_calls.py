@@ -164,8 +164,9 @@ async def test_a_huge_log_line_is_cut_and_the_hook_goes_on(hooks: Hooks) -> None
 
 async def test_sleep_waits_and_refuses_nonsense(hooks: Hooks) -> None:
     assert await hooks.value("(time.Sleep(1), 'slept')") == "slept"
-    with pytest.raises(HookThrew, match=r"time.Sleep: milliseconds must be a number"):
-        await hooks.value("time.Sleep('long')")
+    for said, quoted in (("'long'", "'long'"), ("600000", "600000"), ("-0.5", "-0.5"), ("true", "a boolean"), ("", "nothing")):
+        with pytest.raises(HookThrew, match=rf"time.Sleep: milliseconds must be a number of 0-60000, not {quoted} "):
+            await hooks.value(f"time.Sleep({said})")
 
 
 @pytest.mark.parametrize(
