@@ -30,7 +30,7 @@ def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool
         parts.append(f"No language model is configured; {these} that the search found:")
         parts.append("\n".join(f"- {record(item)} {item.citation_id}".rstrip() for item in records[:MOST_ROWS]))
         if len(records) > MOST_ROWS:
-            parts.append(f"… and {len(records) - MOST_ROWS} more.")
+            parts.append(f"… and {len(records) - MOST_ROWS} more of the {len(records)} that were handed on for the answer.")
     if quotes:
         parts.append(_opening(direct, after_records=bool(records)))
     for title in dict.fromkeys(_title(references[quote.item]) for quote in quotes):
