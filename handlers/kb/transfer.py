@@ -34,12 +34,13 @@ _PASSAGE = tuple(field.name for field in fields(Passage) if field.name != "vecto
 
 @dataclass(frozen=True, kw_only=True)
 class Transferred:
-    """What became of it: documents and passages written, and documents that were there already as they are."""
+    """What became of it: documents and passages written, and those that were there already as they are."""
 
     collection: str
     documents: int = 0
     passages: int = 0
     unchanged: int = 0
+    unchanged_passages: int = 0
 
 
 class Transfer:
@@ -51,7 +52,7 @@ class Transfer:
 
     async def rebuild(self, id: str, made: Made, embedder: Embedder, told: Moved | None = None) -> Transferred:
         """Make a collection anew with what is declared now, beside the one that is searched meanwhile, and put it in its
-        place. What an attempt before this one made counts. Raises UsageError when nothing to make it from."""
+        place. What an attempt before this one made counts as unchanged. Raises UsageError when nothing to make it from."""
         building = id + _BUILDING
         there = await self._store.usage(id, None)
         if (was := there.made) is None:
@@ -101,13 +102,14 @@ class Transfer:
         if not embed:
             _refuse_other_vectors(id, was, made)
         there = {(one.tenant, one.document): one for one in (await self._store.usage(id, None, made=made)).documents}
-        filling, unchanged = self._filling(id, made, embedder if embed else None, told), 0
+        filling = self._filling(id, made, embedder if embed else None, told)
+        unchanged, passages = 0, 0
         try:
             while "end" not in (head := await lines.next()):
                 document = await lines.document(head)
                 known = there.get((document.tenant, document.document))
                 if known is not None and known.fingerprint == document.fingerprint:
-                    unchanged += 1
+                    unchanged, passages = unchanged + 1, passages + known.chunks
                     filling.tell(document.document)
                 else:
                     await filling.add(document)
@@ -115,7 +117,13 @@ class Transfer:
             await filling.flush()
         if head["end"] != filling.documents + unchanged:
             raise StorageError(f"{lines.name!r} says that it has {head['end']} documents and has another number")
-        return Transferred(collection=id, documents=filling.documents, passages=filling.passages, unchanged=unchanged)
+        return Transferred(
+            collection=id,
+            documents=filling.documents,
+            passages=filling.passages,
+            unchanged=unchanged,
+            unchanged_passages=passages,
+        )
 
     def _filling(
         self, id: str, made: Made, embedder: Embedder | None, told: Moved | None, *, ready: int = 0, total: int = 0
@@ -141,7 +149,10 @@ class Transfer:
         for tenant, name, _ in has.keys() - wanted.keys():
             if not any(key[:2] == (tenant, name) for key in wanted):
                 await self._store.remove(building, tenant, [name])
-        total, ready = sum(one.chunks for one in wanted.values()), sum(has[key].chunks for key in has.keys() & wanted.keys())
+        kept = has.keys() & wanted.keys()
+        total, ready = sum(one.chunks for one in wanted.values()), sum(has[key].chunks for key in kept)
+        if not done.documents:  # nothing of it is from this attempt
+            done = replace(done, unchanged=len(kept), unchanged_passages=ready)
         filling = self._filling(building, made, embedder, told, ready=ready, total=total)
         for key, stored in wanted.items():
             if key not in has and (document := await self._store.whole(id, stored.tenant, stored.document)) is not None:

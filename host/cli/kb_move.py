@@ -42,7 +42,10 @@ def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
         async with open_host(app) as host:
             with progress(report, f"rebuilding {collection}", chunks, MofNCompleteColumn(), Rate()) as told:
                 done = await host.kb.rebuild(collection, progress=told)
-        _tell(report, asdict(done), f"Rebuilt {collection}: {_counted(done.documents, done.passages)} made anew", began)
+        whole = _counted(done.documents + done.unchanged, done.passages + done.unchanged_passages)
+        stopped = _counted(done.unchanged, done.unchanged_passages)
+        before = f"; {stopped} of them were done before, the rest" if done.unchanged else ""
+        _tell(report, asdict(done), f"Rebuilt {collection}: {whole} made anew{before}", began)
         report.show("Chunks stay as they were cut: after a change of `chunk`, add the documents again to have them cut anew.")
         return 0
 

@@ -39,6 +39,18 @@ def test_a_changed_embedding_is_found_refused_and_rebuilt(groundhook: Groundhook
     assert "notes / pens.md" in groundhook("search", "kb", "fountain pen", "--collection", "notes").out
 
 
+def test_a_rebuild_that_goes_on_tells_of_the_whole_and_of_what_was_done_before(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "kb/notes~new.kb.yao").write_text(OTHER, encoding="utf-8")  # what a rebuild that was stopped leaves
+    assert groundhook("kb", "add", "notes~new", "docs").code == 0
+    (shop / "kb/notes~new.kb.yao").unlink()
+    (shop / "docs/inks.md").write_text("# Inks\n\nInk is blue.\n", encoding="utf-8")
+    assert "Added 2 documents" in groundhook("kb", "add", "notes", "docs").out
+    (shop / "kb/notes.kb.yao").write_text(OTHER, encoding="utf-8")
+    rebuilt = groundhook("kb", "rebuild", "notes").out
+    said = "Rebuilt notes: 2 documents (2 chunks) made anew; 1 document (1 chunk) of them were done before, the rest in "
+    assert rebuilt.startswith(said)
+
+
 def test_a_rebuild_keeps_the_chunks_and_says_so_and_an_add_cuts_anew(groundhook: Groundhook, shop: Path) -> None:
     (shop / "docs/pens.md").write_text("# Pens\n\n" + "A fountain pen is filled with ink. " * 40, encoding="utf-8")
     assert "(1 chunk)" in groundhook("kb", "add", "notes", "docs").out
@@ -61,7 +73,8 @@ def test_an_exported_collection_is_imported(groundhook: Groundhook, shop: Path) 
     assert refused.code == 1
     assert "--embed" in refused.err
     imported = groundhook("kb", "import", "copy", "notes.jsonl.gz", "--embed", "--json")
-    assert imported.lines == [{"collection": "copy", "documents": 1, "passages": 1, "unchanged": 0}]
+    written = {"collection": "copy", "documents": 1, "passages": 1, "unchanged": 0, "unchanged_passages": 0}
+    assert imported.lines == [written]
     streamed = groundhook("kb", "export", "notes", "-")
     assert streamed.out.count("\n") == 4
     assert not list(shop.glob("*.part"))

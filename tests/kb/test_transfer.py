@@ -111,7 +111,8 @@ async def test_a_rebuild_that_was_killed_goes_on_where_it_was(opens: Opens, writ
         assert len((await kb.list())[0].documents) == len(MANY)
         assert len((await search(kb, "pear", limit=20)).items) == 20
     async with opens(spec("docs", embedding=SMALL)) as kb:
-        assert (await kb.rebuild("docs")).documents == len(MANY) - TOGETHER
+        done = await kb.rebuild("docs")
+        assert (done.documents, done.unchanged) == (len(MANY) - TOGETHER, TOGETHER)
         assert len((await search(kb, "pear", limit=20)).items) == 20
 
 
