@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -21,6 +20,7 @@ from host.cli import kb_calibrate, kb_move, options
 from host.cli.edge import FAILED, INTERRUPTED, execute
 from host.cli.progress import progress, shortened
 from host.cli.report import Report
+from host.cli.streams import standard_input
 from host.cli.tables import table
 from host.output.tree import duration
 from host.types.events import Failed, Warned
@@ -68,12 +68,12 @@ def add(collection: str, paths: tuple[Path, ...], app: Path, tenant: str, prune:
     folder or file and is gone from there is removed. The exit code is 1 when something could not be added; the others were.
     """
     report = Report(json=as_json)
-    feed = sys.stdin.buffer if FEED in paths else None
     files = [path for path in paths if path != FEED]
 
     async def work() -> int:
         began = time.monotonic()
         added = None
+        feed = standard_input().buffer if FEED in paths else None
         async with anyio.create_task_group() as tasks:
             await tasks.start(_stops_at_once, tasks.cancel_scope, report)
             async with open_host(app) as host:

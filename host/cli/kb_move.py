@@ -19,6 +19,7 @@ from host.cli import options
 from host.cli.edge import execute
 from host.cli.progress import Rate, progress
 from host.cli.report import Report
+from host.cli.streams import standard_input
 from host.errors import UsageError
 from host.output.tree import duration
 
@@ -139,7 +140,7 @@ def _writing(file: Path) -> Iterator[IO[str]]:
 @contextmanager
 def _reading(file: Path) -> Iterator[IO[str]]:
     if file == STANDARD:
-        yield sys.stdin
+        yield standard_input()
         return
     try:
         with _opened(file, "rt", compressed=file.suffix == ".gz") as lines:

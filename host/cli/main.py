@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import gc
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 
 import click
+
+from host.cli.streams import open_what_is_closed
 
 COMMANDS = {
     "chat": ("host.cli.chat", "Ask an assistant, and watch it search, answer and cite."),
@@ -68,17 +69,8 @@ def groundhook() -> None:
 def main() -> None:
     """Run the command line of this process and end the process. Nothing is begun when what it says could not be written."""
     closed = sys.stdout is None
-    _open_what_is_closed()
+    open_what_is_closed()
     sys.exit(_tell_closed() if closed else run(sys.argv[1:]))
-
-
-def _open_what_is_closed() -> None:
-    """Standard streams that were closed (`<&-`, `2>&-`) are empty and lead nowhere. Each keeps its number: else the next file
-    that is opened would have it, and get what is written to the stream. Processes that are started have them, too."""
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8"))
 
 
 def _tell_closed() -> int:

@@ -128,6 +128,14 @@ def test_a_hook_runs_in_a_program_that_has_closed_its_standard_error(tmp_path: P
     assert subprocess.run(program, cwd=Path(__file__).parents[2]).returncode == 0
 
 
+@pytest.mark.parametrize("command", ["add", "import"])
+def test_input_that_is_closed_is_not_called_empty(command: str, shop: Path) -> None:
+    (shop / "kb").mkdir()
+    (shop / "kb/notes.kb.yao").write_text('{"embedding": {"provider": "hash"}}', encoding="utf-8")
+    code, _, err = closed("<&-", "kb", command, "notes", "-", "--app", str(shop), stdout=subprocess.PIPE)
+    assert (code, err) == (1, "error: standard input cannot be read: it is closed (pipe or redirect something into it: < FILE)\n")
+
+
 def test_bytes_that_are_no_text_are_wrong_usage() -> None:
     ended = subprocess.run([*GROUNDHOOK, "chat", "docs", b"\xff hello"], capture_output=True, text=True)
     assert ended.returncode == 2
