@@ -187,7 +187,7 @@ async def measured(folder: Path, cache: Path) -> None:
                 calls.append(await call_us(engine, calling))
                 bare.append(await bridge_us())
             what = f"host call that answers at once, {where}: p50"
-            figure(what, statistics.median(calls), "us", statistics.median(bare), "the bare bridge, in process")
+            figure(what, statistics.median(calls), "us", statistics.median(bare), "the bare bridge, asleep in every call")
             if workers:
                 await memory(engine, run)
                 figure(
