@@ -13,10 +13,10 @@ _closed: set[str] = set()
 
 def open_what_is_closed() -> None:
     """Standard streams that were closed are empty and lead nowhere. Each keeps its number: else the next file that is opened
-    would have it, and get what is written to the stream."""
+    would have it, and get what is written to the stream. Processes that are started have them, too."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
             setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8"))
             _closed.add(name)
 
