@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -140,6 +142,22 @@ async def test_a_run_that_fills_memory_beside_others_is_found_out(cache: Path, t
     assert values == ["q"]
 
 
+@asynccontextmanager
+async def beside_one_that_fills_memory(
+    hooks: Hooks, innocent: Callable[[], Coroutine[Any, Any, None]], held: Held
+) -> AsyncIterator[None]:
+    """So many innocent runs as are `held` have lost their worker to another run, and start again."""
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(held.expected):
+                tasks.start_soon(innocent)
+            await held.began.wait()
+            with pytest.raises(HookLimit):
+                await hooks.create(FILLING, None, None, memory_mb=128)
+            held.gate.set()
+            yield
+
+
 async def test_of_the_runs_that_start_again_alone_only_so_many_have_a_process_at_a_time(cache: Path, tmp_path: Path) -> None:
     runs, values, processes = MOST_ALONE + 6, list[object](), list[int]()
     before, after, others = Held(runs), Held(MOST_ALONE), set(children())
@@ -155,16 +173,9 @@ async def test_of_the_runs_that_start_again_alone_only_so_many_have_a_process_at
         async def innocent() -> None:
             values.append(await hooks.value("[ctx.search.Web('q').query, ctx.search.KB('p').query]", Services(answer=answer)))
 
-        with anyio.fail_after(60):
-            async with anyio.create_task_group() as tasks:
-                for _ in range(runs):
-                    tasks.start_soon(innocent)
-                await before.began.wait()
-                with pytest.raises(HookLimit):
-                    await hooks.create(FILLING, None, None, memory_mb=128)
-                before.gate.set()
-                await after.began.wait()
-                after.gate.set()
+        async with beside_one_that_fills_memory(hooks, innocent, before):
+            await after.began.wait()
+            after.gate.set()
     assert values == [["q", "p"]] * runs
     assert max(processes) <= MOST_ALONE + 2  # the worker of all others, and the compiler
 
@@ -183,14 +194,8 @@ async def test_runs_that_start_again_alone_do_not_wait_for_each_others_models(ca
                     all_created.set()
                 await all_created.wait()  # as if every model were still answering
 
-        with anyio.fail_after(60):
-            async with anyio.create_task_group() as tasks:
-                for _ in range(runs):
-                    tasks.start_soon(innocent)
-                await before.began.wait()
-                with pytest.raises(HookLimit):
-                    await hooks.create(FILLING, None, None, memory_mb=128)
-                before.gate.set()
+        async with beside_one_that_fills_memory(hooks, innocent, before):
+            pass
     assert len(created) == runs
 
 
