@@ -15,6 +15,7 @@ from host.config.schema import HookLimits
 from host.ports import HookEngine, HookScript, HookTurn
 from host.types.search import Item, SearchRequest, SearchResult
 from host.types.turn import CreateReturn, Message, NextPayload, NextReturn
+from tests.loops import in_a_task_of_its_own
 
 Answer = Callable[[SearchRequest], Awaitable[SearchResult]]
 
@@ -111,13 +112,13 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=[2, 0], ids=["workers", "in-process"])
 async def engine(request: pytest.FixtureRequest, cache: Path) -> AsyncIterator[HookEngine]:
-    async with open_engine(workers=request.param, cache=cache) as engine:
+    async with in_a_task_of_its_own(open_engine(workers=request.param, cache=cache)) as engine:
         yield engine
 
 
 @pytest.fixture(scope="module")
 async def workers(cache: Path) -> AsyncIterator[HookEngine]:
-    async with open_engine(workers=2, cache=cache) as engine:
+    async with in_a_task_of_its_own(open_engine(workers=2, cache=cache)) as engine:
         yield engine
 
 
