@@ -24,14 +24,14 @@ import anyio
 import qdrant_edge as engine
 
 from bench.retrieval import Bare, Collection, Ranked, Ready, Vectors, arguments, collections, embedded, say, scores, versions
-from handlers.kb.across import Across
 from handlers.kb.analyse import WEIGHTS, Analyser, Sparse, Weights
-from handlers.kb.company import GAINS, Gains, Portraits, judged
-from handlers.kb.edge import NewPoint, Rankings, Shard
+from handlers.kb.embedded.edge import NewPoint, Rankings, Shard
 from handlers.kb.embedders.cached import VectorCache
-from handlers.kb.fusion import best, fuse, places, standing_out, weight_of_words
 from handlers.kb.language import language_of, scripts, words_can_match
 from handlers.kb.points import mean_length
+from handlers.kb.ranking.across import Across
+from handlers.kb.ranking.company import GAINS, Gains, Portraits, judged
+from handlers.kb.ranking.fusion import best, fuse, places, standing_out, weight_of_words
 from handlers.kb.store import POOL, Made
 
 TOGETHER = 250  # points put at once

@@ -21,9 +21,9 @@ from pathlib import Path
 import anyio
 
 from bench.graph import HERE, ask_items, questions, write
-from handlers.kb.alike import merged
 from handlers.kb.base import open_kb
 from handlers.kb.embed import EmbedderFactory, register
+from handlers.kb.ranking.alike import merged
 from host.config.schema import KBStorageSettings
 from host.registry import Registry
 from host.types.search import Item

@@ -33,9 +33,9 @@ import qdrant_edge as engine
 from bench.figures import figure
 from handlers.kb.analyse import Analyser
 from handlers.kb.base import KnowledgeBase, open_kb
-from handlers.kb.client import KBClient
 from handlers.kb.embed import EmbedderFactory
-from handlers.kb.folder import Folder, folder_of
+from handlers.kb.embedded.client import KBClient
+from handlers.kb.embedded.folder import Folder, folder_of
 from handlers.kb.store import POOL, Incoming, Made, Passage, packed
 from host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
 from host.config.sources import KBSettings
@@ -233,7 +233,7 @@ async def while_optimising(kb: KnowledgeBase, state: Path, questions: Sequence[A
 
 def optimises(state: Path) -> bool:
     commands = (" ".join(_arguments(process)) for process in psutil.process_iter())
-    return any("handlers.kb.optimise" in command and str(state) in command for command in commands)
+    return any("handlers.kb.embedded.optimise" in command and str(state) in command for command in commands)
 
 
 async def lag(lags: list[float]) -> None:

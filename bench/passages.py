@@ -25,11 +25,11 @@ import anyio
 from bench.answers import DOCUMENTS, ROOT, SETS, Question, questions
 from bench.figures import figure
 from bench.retrieval import load
-from handlers.kb import passage
+from handlers.kb.adding.chunk import chunks
 from handlers.kb.analyse import Analyser
-from handlers.kb.chunk import chunks
 from handlers.kb.embed import BuiltinEmbedder, estimated_tokens
 from handlers.kb.language import language_of
+from handlers.kb.ranking import passage
 from handlers.kb.reading.markdown import from_markdown
 from host.config.sources import KBSettings
 from host.sentences import spans

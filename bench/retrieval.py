@@ -34,9 +34,9 @@ import anyio
 import qdrant_edge as engine
 
 from handlers.kb.base import KnowledgeBase
-from handlers.kb.client import KBClient
 from handlers.kb.declared import made_with
 from handlers.kb.embed import BuiltinEmbedder, EmbedderFactory
+from handlers.kb.embedded.client import KBClient
 from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from handlers.kb.graph.base import Graphs
 from handlers.kb.language import language_of

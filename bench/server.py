@@ -22,8 +22,8 @@ from pathlib import Path
 import anyio
 
 from bench.figures import figure
-from handlers.kb.server import ServerStore
-from handlers.kb.server_link import ServerLink
+from handlers.kb.server.link import ServerLink
+from handlers.kb.server.store import ServerStore
 from handlers.kb.store import Incoming, Made, Passage, Question, packed
 from host.config.schema import QdrantSettings
 from tests.loopback.qdrant import qdrant

@@ -15,9 +15,9 @@ from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 import anyio
 
-from handlers.kb.client import KBClient
 from handlers.kb.declared import made_with, tenant_of
 from handlers.kb.embed import Closes, EmbedderFactory, HashEmbedder
+from handlers.kb.embedded.client import KBClient
 from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from handlers.kb.graph.base import Graphed, Graphs
 from handlers.kb.handler import KBHandler
@@ -31,11 +31,11 @@ from host.types.search import SearchRequest
 from host.types.specs import CollectionSpec, EmbeddingSpec
 
 if TYPE_CHECKING:
+    from handlers.kb.adding.filling import Moved
+    from handlers.kb.adding.report import AddReport, Progress
     from handlers.kb.calibrate import Asked, Calibration
-    from handlers.kb.filling import Moved
     from handlers.kb.graph.extract import Extraction
-    from handlers.kb.report import AddReport, Progress
-    from handlers.kb.server import ServerStore
+    from handlers.kb.server.store import ServerStore
     from handlers.kb.transfer import Transfer, Transferred
 
 
@@ -107,7 +107,7 @@ class KnowledgeBase:
         folders and files and is gone from there is removed, unless nothing of it is left (`prune`: even then, or never).
         `delegates` reach the assistant or the tool that names entities, where the collection has one. Raises UsageError,
         ConfigError and StorageError; what is wrong with a file is in the report."""
-        from handlers.kb.ingest import Ingestion, Wanted
+        from handlers.kb.adding.ingest import Ingestion, Wanted
 
         spec = self._spec(collection)
         embedder = self._embedder(spec)
@@ -312,7 +312,7 @@ def opened_store(state: Path, storage: KBStorageSettings, qdrant: QdrantSettings
     """A store that connects when it is first asked something."""
     if qdrant is None or not qdrant.url:
         return KBClient(state, idle_s=storage.idle_s)
-    from handlers.kb.server import ServerStore  # its client takes a second to import
-    from handlers.kb.server_link import ServerLink
+    from handlers.kb.server.link import ServerLink
+    from handlers.kb.server.store import ServerStore  # its client takes a second to import
 
     return ServerStore(ServerLink(qdrant), qdrant.prefix)

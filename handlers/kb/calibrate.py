@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from handlers.kb.embedders.curve import Curve
 from handlers.kb.off_topic import OFF_TOPIC
-from handlers.kb.passage import units
 from handlers.kb.points import lead
+from handlers.kb.ranking.passage import units
 from handlers.kb.store import Incoming, Passage, VectorStore
 from host.errors import UnknownName, UsageError
 from host.ports import Embedder

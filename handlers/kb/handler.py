@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 import anyio
 
-from handlers.kb import alike, choose, fusion, passage
 from handlers.kb.access import facets_of, filter_of, tenant_seen
-from handlers.kb.across import Across
 from handlers.kb.declared import made_with
 from handlers.kb.embed import least_cosine
 from handlers.kb.graph.base import Graphs
 from handlers.kb.language import known_language
 from handlers.kb.points import HEADINGS
+from handlers.kb.ranking import alike, choose, fusion, passage
+from handlers.kb.ranking.across import Across
 from handlers.kb.store import Answer, Hit, Made, Question, VectorStore, packed
 from host.errors import HostError, SourceNotConfigured, suggestion
 from host.ports import Embedder, Found, Scope

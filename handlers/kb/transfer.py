@@ -22,7 +22,7 @@ from typing import IO, Any
 
 import anyio.to_thread
 
-from handlers.kb.filling import Filling, Moved
+from handlers.kb.adding.filling import Filling, Moved
 from handlers.kb.store import Incoming, Made, Passage, Stored, VectorStore, agree
 from host.errors import ConfigError, StorageError, UsageError
 from host.ports import Embedder

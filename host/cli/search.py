@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from handlers.kb import passage
 from handlers.kb.language import language_of
+from handlers.kb.ranking import passage
 from host.app import Host, open_host
 from host.cli import options
 from host.cli.edge import FAILED, execute

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from handlers.kb.base import KnowledgeBase, open_kb
-from handlers.kb.client import KBClient
 from handlers.kb.embed import EmbedderFactory, HashEmbedder, register
+from handlers.kb.embedded.client import KBClient
 from host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
 from host.ports import Found, Scope
 from host.registry import Registry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.alike import merged
+from handlers.kb.ranking.alike import merged
 from host.types.search import Item
 from host.types.specs import ChunkSpec, EmbeddingSpec
 from tests.kb.conftest import Opens, Writes, search, spec

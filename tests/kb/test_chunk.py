@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.chunk import By, Chunk, chunks
+from handlers.kb.adding.chunk import By, Chunk, chunks
 from handlers.kb.embed import estimated_tokens
 from handlers.kb.reading.document import Block, Document
 from handlers.kb.reading.files import read

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from handlers.kb.collection import BATCH, Collection
-from handlers.kb.manifest import Manifest
+from handlers.kb.embedded.collection import BATCH, Collection
+from handlers.kb.embedded.manifest import Manifest
 from handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed, plain
 from host.errors import ConfigError
 

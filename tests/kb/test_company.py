@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.kb.analyse import Analyser, Sparse
-from handlers.kb.company import Portraits, judged, portraits
-from handlers.kb.fusion import ordered
+from handlers.kb.ranking.company import Portraits, judged, portraits
+from handlers.kb.ranking.fusion import ordered
 from handlers.kb.store import POOL
 
 ANALYSER = Analyser("english", 40)

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from handlers.kb.client import KBClient
-from handlers.kb.server import ServerStore
-from handlers.kb.server_link import ServerLink
+from handlers.kb.embedded.client import KBClient
+from handlers.kb.server.link import ServerLink
+from handlers.kb.server.store import ServerStore
 from handlers.kb.store import Answer, Incoming, Made, Passage, Question, VectorStore, packed, unpacked
 from host.config.schema import QdrantSettings
 from host.errors import ConfigError, NotPermitted, StorageError

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb import choose
 from handlers.kb.base import KnowledgeBase
+from handlers.kb.ranking import choose
 from handlers.kb.store import Hit, packed
 from host.errors import NotPermitted, UsageError
 from host.ports import Found, Scope

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from handlers.kb.collection import Collection
+from handlers.kb.embedded.collection import Collection
 from handlers.kb.store import Incoming, Made, Passage, Question, packed
 from host.errors import UsageError
 from host.types.fields import FieldType, field_value

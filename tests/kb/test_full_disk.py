@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from handlers.kb.client import KBClient
+from handlers.kb.embedded.client import KBClient
 from handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed
 from host.errors import StorageError
 from tests.loops import run

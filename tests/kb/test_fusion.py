@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.kb.analyse import Analyser, Sparse
-from handlers.kb.fusion import best, descending, ordered, places, weight_of_words
-from handlers.kb.fusion import fuse as worth_of
+from handlers.kb.ranking.fusion import best, descending, ordered, places, weight_of_words
+from handlers.kb.ranking.fusion import fuse as worth_of
 
 
 def fuse(

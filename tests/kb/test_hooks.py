@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from handlers.kb.client import KBClient
+from handlers.kb.embedded.client import KBClient
 from host.app import open_host
 from host.types.turn import Identity
 from tests.conftest import MakeApp

@@ -14,8 +14,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from handlers.kb.adding.report import MOST_ROWS, AddReport
 from handlers.kb.base import KnowledgeBase
-from handlers.kb.report import MOST_ROWS, AddReport
 from host.errors import UnknownName, UsageError
 from host.types.fields import FieldType
 from host.types.specs import EmbeddingSpec, FieldSpec, RowSpec

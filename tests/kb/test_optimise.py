@@ -13,12 +13,12 @@ import anyio
 import psutil
 import pytest
 
-from handlers.kb import collection as storage
-from handlers.kb import copying, optimise
-from handlers.kb.client import KBClient
-from handlers.kb.collection import Collection
-from handlers.kb.folder import Folder
-from handlers.kb.optimise import Optimiser
+from handlers.kb.embedded import collection as storage
+from handlers.kb.embedded import copying, optimise
+from handlers.kb.embedded.client import KBClient
+from handlers.kb.embedded.collection import Collection
+from handlers.kb.embedded.folder import Folder
+from handlers.kb.embedded.optimise import Optimiser
 from handlers.kb.store import Incoming, Made, Passage, Question, packed
 
 MADE = Made(provider="test", model="test", dimensions=8, language="english", fields={"tag": "keyword"})
@@ -190,7 +190,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _optimising() -> bool:
-    return any("handlers.kb.optimise" in child.cmdline() for child in psutil.process_iter(["pid"]) if _readable(child))
+    return any("handlers.kb.embedded.optimise" in child.cmdline() for child in psutil.process_iter(["pid"]) if _readable(child))
 
 
 def _readable(process: psutil.Process) -> bool:

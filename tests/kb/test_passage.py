@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.client import KBClient
 from handlers.kb.embed import estimated_tokens
-from handlers.kb.passage import parts, units
+from handlers.kb.embedded.client import KBClient
+from handlers.kb.ranking.passage import parts, units
 from host.app import open_host
 from host.types.events import StreamEnd
 from host.types.search import Extent, Item

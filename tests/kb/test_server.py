@@ -15,9 +15,9 @@ import pytest
 import trustme
 
 from handlers.kb.base import open_kb
-from handlers.kb.server import ServerStore
-from handlers.kb.server_layout import alias
-from handlers.kb.server_link import ServerLink
+from handlers.kb.server.layout import alias
+from handlers.kb.server.link import ServerLink
+from handlers.kb.server.store import ServerStore
 from handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed
 from host.config.schema import KBStorageSettings, QdrantSettings
 from host.errors import ConfigError, StorageError

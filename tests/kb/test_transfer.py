@@ -12,8 +12,8 @@ from typing import Any
 import anyio
 import pytest
 
+from handlers.kb.adding.pace import CORES
 from handlers.kb.base import KnowledgeBase, open_kb
-from handlers.kb.pace import CORES
 from host.config.schema import KBStorageSettings, QdrantSettings
 from host.errors import ConfigError, StorageError, UsageError
 from host.types.specs import AnalyserSpec, ChunkSpec, EmbeddingSpec

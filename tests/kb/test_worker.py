@@ -16,7 +16,7 @@ import anyio.to_thread
 import psutil
 import pytest
 
-from handlers.kb.client import KBClient
+from handlers.kb.embedded.client import KBClient
 from handlers.kb.store import Incoming, Made, Passage, Question, Told, packed
 from host.errors import StorageError
 from tests.kb.conftest import Opens, Writes, scope, search
@@ -222,7 +222,10 @@ async def test_many_that_come_first_share_one_worker(state: Path) -> None:
 
 async def test_a_worker_that_another_version_started_makes_room(state: Path) -> None:
     (state / "kb").mkdir(parents=True)
-    older = "import sys, handlers.kb.store as s; s.SPEAKS = '1'; import handlers.kb.worker as w; sys.exit(w.main(*sys.argv[1:]))"
+    older = (
+        "import sys; from handlers.kb import store; store.SPEAKS = '1'; "
+        "from handlers.kb.embedded.worker import main; sys.exit(main(*sys.argv[1:]))"
+    )
     await anyio.run_process([sys.executable, "-c", older, str(state), "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     old = worker_of(state)
     async with client(state) as kb:

@@ -18,10 +18,10 @@ from qdrant_client import models
 
 from handlers.kb import points
 from handlers.kb.analyse import Analyser
-from handlers.kb.server_filter import of_documents, of_versions
-from handlers.kb.server_layout import passage_id, passage_points, record_point
-from handlers.kb.server_link import ServerLink
-from handlers.kb.server_search import Known
+from handlers.kb.server.filter import of_documents, of_versions
+from handlers.kb.server.layout import passage_id, passage_points, record_point
+from handlers.kb.server.link import ServerLink
+from handlers.kb.server.search import Known
 from handlers.kb.store import Incoming, Outcome
 from host.errors import StorageError
 

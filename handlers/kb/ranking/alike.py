@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
-from handlers.kb import fusion
+from handlers.kb.ranking import fusion
 from host.types.search import Item
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from handlers.kb.folder import folder_of
+from handlers.kb.embedded.folder import folder_of
 from handlers.kb.store import (
     SPEAKS,
     Answer,
@@ -40,7 +40,7 @@ from host.types.filters import Filter, dumped
 from host.workers import Link
 
 _NAME = "the knowledge base's worker"
-_MODULE = "handlers.kb.worker"
+_MODULE = "handlers.kb.embedded.worker"
 _LISTENS, _BUSY = 0, 3  # what the module's exit says
 _PAGE = 1000  # documents that are listed at once
 _PATIENCE_S = 30.0  # how long a worker that holds the folder may take to listen or to end

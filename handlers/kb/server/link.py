@@ -1,7 +1,6 @@
 """The way to a Qdrant server or cluster: its client, its deadline, what is tried again, and its errors in our words.
 
-With `server_filter` and `server` the only place that imports `qdrant_client`. Reads are tried again when the server
-could not be reached, was busy or was restarting; writes never are: whoever asked decides.
+Reads are tried again when the server could not be reached, was busy or was restarting; writes never are: whoever asked decides.
 
 Where gRPC is preferred, its port is asked first whether Qdrant is there. As long as it is not, HTTP is spoken and a warning
 logged: nothing but speed is lost, and a port that is closed does not stop anybody's search.

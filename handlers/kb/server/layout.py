@@ -21,7 +21,7 @@ from qdrant_client import models
 from handlers.kb import points
 from handlers.kb.analyse import Analyser
 from handlers.kb.language import scripts
-from handlers.kb.server_filter import MADE, RECORD
+from handlers.kb.server.filter import MADE, RECORD
 from handlers.kb.store import Incoming, Made, Stored, packed, unpacked
 
 MADE_ID = str(uuid.uuid5(uuid.NAMESPACE_URL, "groundhook:made"))
@@ -143,8 +143,8 @@ def creation(made: Made) -> dict[str, Any]:
     }
 
 
-# Where a filter lets so few passages of a segment pass, their words are compared one by one: `handlers.kb.edge`, whose engine is
-# the same, says what that is worth.
+# Where a filter lets so few passages of a segment pass, their words are compared one by one: `handlers.kb.embedded.edge`, whose
+# engine is the same, says what that is worth.
 _SCANNED = 20_000
 
 _QUANTISATION: Mapping[str, models.QuantizationConfig | None] = {

@@ -15,10 +15,10 @@ import anyio
 from qdrant_client import models
 
 from handlers.kb.points import path_of
-from handlers.kb.server_filter import of_records
-from handlers.kb.server_layout import FIELDS, MADE_ID, alias, creation, indexes, made_of, made_point
-from handlers.kb.server_link import Refused, ServerLink
-from handlers.kb.server_search import Known
+from handlers.kb.server.filter import of_records
+from handlers.kb.server.layout import FIELDS, MADE_ID, alias, creation, indexes, made_of, made_point
+from handlers.kb.server.link import Refused, ServerLink
+from handlers.kb.server.search import Known
 from handlers.kb.store import Incoming, Made, agree, decided
 from host.errors import StorageError
 

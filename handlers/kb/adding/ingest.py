@@ -17,13 +17,13 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from handlers.kb.adding.making import Cut, Loaded, Making, address, cut_up, prepared
+from handlers.kb.adding.pace import CORES, together
+from handlers.kb.adding.pruning import Pruning
+from handlers.kb.adding.report import AddReport, Meter, Progress, Tally
+from handlers.kb.adding.sources import Item, Seen, Supply, found
 from handlers.kb.declared import tenant_of
-from handlers.kb.making import Cut, Loaded, Making, address, cut_up, prepared
-from handlers.kb.pace import CORES, together
-from handlers.kb.pruning import Pruning
 from handlers.kb.reading.columns import Columns
-from handlers.kb.report import AddReport, Meter, Progress, Tally
-from handlers.kb.sources import Item, Seen, Supply, found
 from handlers.kb.store import Incoming, Made, Outcome, Stored, VectorStore, agree
 from host.errors import IngestError
 from host.ports import Embedder

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from handlers.kb.adding.pace import CORES, Pace, together
 from handlers.kb.embed import in_context
-from handlers.kb.pace import CORES, Pace, together
 from handlers.kb.store import Incoming, packed
 from host.ports import Embedder
 

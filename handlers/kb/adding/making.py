@@ -1,6 +1,6 @@
 """Documents to be made into what a store keeps: read, cut, embedded. Knows no store.
 
-Texts are embedded sorted by length, over all documents that are made together (`handlers.kb.pace`).
+Texts are embedded sorted by length, over all documents that are made together (`handlers.kb.adding.pace`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import TypeVar
 
 import anyio.to_thread
 
-from handlers.kb.chunk import Chunk, chunks
+from handlers.kb.adding.chunk import Chunk, chunks
+from handlers.kb.adding.pace import Pace
+from handlers.kb.adding.payload import fields_of
+from handlers.kb.adding.sources import FEED, Item
 from handlers.kb.embed import CountsTokens, estimated_tokens, in_context
-from handlers.kb.pace import Pace
-from handlers.kb.payload import fields_of
 from handlers.kb.points import HEADINGS
 from handlers.kb.reading.document import Document
 from handlers.kb.reading.files import read, told_as
-from handlers.kb.sources import FEED, Item
 from handlers.kb.store import Incoming, Passage, packed
 from host.errors import IngestError
 from host.ports import Embedder

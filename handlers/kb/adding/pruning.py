@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from handlers.kb.report import Tally
-from handlers.kb.sources import FEED, File, Found, Seen
+from handlers.kb.adding.report import Tally
+from handlers.kb.adding.sources import FEED, File, Found, Seen
 from handlers.kb.store import Stored, VectorStore
 from host.types.specs import CollectionSpec
 

@@ -2,8 +2,8 @@
 
 A collection is a Qdrant collection behind an alias, which a rebuild moves. It holds a point for each passage and, without
 vectors, a record for each document. The record is the one point at which a document becomes visible: it names the version
-whose passages count, and is written in one step, see `server_put`. Searches see the old document or the new one, never a part,
-although Qdrant has no transactions: see `server_search`.
+whose passages count, and is written in one step, see `put`. Searches see the old document or the new one, never a part,
+although Qdrant has no transactions: see `search`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from weakref import WeakValueDictionary
 import anyio
 from qdrant_client import models
 
-from handlers.kb import points, server_search
-from handlers.kb.server_collections import Collections
-from handlers.kb.server_filter import of_documents, of_record, of_records
-from handlers.kb.server_layout import kept_of, passage_id, placed, record_id, stored_of
-from handlers.kb.server_link import Refused, ServerLink
-from handlers.kb.server_put import Counted, Writing, steps
-from handlers.kb.server_search import Changed, Known
+from handlers.kb import points
+from handlers.kb.server import search as server_search
+from handlers.kb.server.collections import Collections
+from handlers.kb.server.filter import of_documents, of_record, of_records
+from handlers.kb.server.layout import kept_of, passage_id, placed, record_id, stored_of
+from handlers.kb.server.link import Refused, ServerLink
+from handlers.kb.server.put import Counted, Writing, steps
+from handlers.kb.server.search import Changed, Known
 from handlers.kb.store import (
     Answer,
     Hit,

@@ -1,7 +1,6 @@
-"""One collection on disk: vectors, the list of documents, and what it is made with.
+"""One collection on disk: vectors, the list of documents, and what it is made with; `folder` says where each lies.
 
-Its folder (`folder`) holds what it was made with, the list of documents and the vectors. Synchronous, for the worker process
-alone; `put` gives way between batches, so that searches go on while a large document is stored.
+Synchronous, for the worker process alone; `put` gives way between batches: searches go on while a large document is stored.
 """
 
 from __future__ import annotations
@@ -16,13 +15,14 @@ from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
 
-from handlers.kb import fusion, points
+from handlers.kb import points
 from handlers.kb.analyse import Analyser, Sparse
-from handlers.kb.copying import Copy
-from handlers.kb.edge import ORDINALS, NewPoint, Shard
-from handlers.kb.folder import Contents, Folder, size
+from handlers.kb.embedded.copying import Copy
+from handlers.kb.embedded.edge import ORDINALS, NewPoint, Shard
+from handlers.kb.embedded.folder import Contents, Folder, size
+from handlers.kb.embedded.manifest import Entered, Manifest
 from handlers.kb.language import words_can_match
-from handlers.kb.manifest import Entered, Manifest
+from handlers.kb.ranking import fusion
 from handlers.kb.store import (
     MOST_PASSAGES,
     POOL,
@@ -318,7 +318,7 @@ class Collection:
             )
 
     def _in_company(self, order: Sequence[int], worth: Mapping[int, float], question: Sparse, weight: float) -> list[int]:
-        from handlers.kb import company  # numpy takes 100 ms, which adding need not wait for
+        from handlers.kb.ranking import company  # numpy takes 100 ms, which adding need not wait for
 
         self._portraits = self._portraits or company.Portraits()
         portraits = self._portraits.of(order[:POOL], self._shard.both(self._portraits.missing(order[:POOL])))

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from handlers.kb.edge import Shard
+from handlers.kb.embedded.edge import Shard
 from host.errors import StorageError
 
 
