@@ -10,6 +10,7 @@ import json
 import statistics
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -202,14 +203,19 @@ async def until(condition: Callable[[], bool]) -> None:
 
 def held() -> Held:
     process = psutil.Process()
-    children = process.children(recursive=True)
-    alive = [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
+    zombies, sizes = 0, []
+    for child in process.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # ended since it was listed
+            if child.status() == psutil.STATUS_ZOMBIE:
+                zombies += 1
+            else:
+                sizes.append(child.memory_info().rss)
     return Held(
-        children=len(alive),
-        zombies=len(children) - len(alive),
+        children=len(sizes),
+        zombies=zombies,
         files=process.num_fds(),
         host_mb=process.memory_info().rss >> 20,
-        workers_mb=sum(child.memory_info().rss for child in alive) >> 20,
+        workers_mb=sum(sizes) >> 20,
     )
 
 

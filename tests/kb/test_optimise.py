@@ -177,7 +177,7 @@ async def test_searches_go_on_while_a_worker_optimises(state: Path) -> None:
             times.append(time.perf_counter() - began)
             assert len(answer.hits) == 5
             await anyio.sleep(0.01)
-        while _optimising():
+        while _optimising(state):
             await client.search("docs", plain, Question(vector=packed([1.0] * 8), text="pear", limit=5))
             await anyio.sleep(0.01)
     assert len((await client.search("docs", plain, Question(vector=packed([1.0] * 8), text="x", limit=6000))).hits) == 6000
@@ -189,12 +189,7 @@ def _names(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
-def _optimising() -> bool:
-    return any("handlers.kb.embedded.optimise" in child.cmdline() for child in psutil.process_iter(["pid"]) if _readable(child))
-
-
-def _readable(process: psutil.Process) -> bool:
-    try:
-        return bool(process.cmdline())
-    except psutil.Error:
-        return False
+def _optimising(state: Path) -> bool:
+    """Whether the process beside this state folder's worker is at work."""
+    commands = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
+    return any("handlers.kb.embedded.optimise" in command and str(state) in " ".join(command) for command in commands)

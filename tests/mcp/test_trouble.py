@@ -36,7 +36,12 @@ def end(pid: int) -> None:
 
 
 def children() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
+    alive = []
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # ended since it was listed
+            if child.status() != psutil.STATUS_ZOMBIE:
+                alive.append(child)
+    return alive
 
 
 async def test_a_killed_server_is_there_again_for_the_next_call(opened: Open) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import anyio
 import pytest
@@ -70,6 +72,18 @@ def desk(*script: SourceError | None, gate: anyio.Event | None = None) -> Desk:
 async def until_asked(provider: Scripted, times: int = 1) -> None:
     with anyio.fail_after(5):
         while len(provider.asked) < times:
+            await anyio.lowlevel.checkpoint()
+
+
+async def leave(at: Desk, **asked: Any) -> None:
+    """Ask, go away when the provider has been asked, and see it given up."""
+    times = len(at.provider.asked)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(at.ask, **asked))
+        await until_asked(at.provider, times + 1)
+        tasks.cancel_scope.cancel()
+    with anyio.fail_after(5):
+        while not at.provider.given_up:
             await anyio.lowlevel.checkpoint()
 
 
@@ -175,11 +189,7 @@ async def test_a_first_caller_that_is_cancelled_does_not_fail_the_others() -> No
 
 async def test_work_that_nobody_waits_for_any_more_is_stopped() -> None:
     at = desk(gate=anyio.Event())
-    with anyio.move_on_after(0.02):
-        await at.ask()
-    with anyio.fail_after(5):
-        while not at.provider.given_up:
-            await anyio.lowlevel.checkpoint()
+    await leave(at)
     at.provider.gate = None
     assert await at.ask() == ("2", "asked")
 
@@ -284,11 +294,7 @@ async def test_a_try_that_is_given_up_leaves_the_next_one_free() -> None:
         await at.ask(settings=NO_CACHE)
     at.now[0] += 2
     at.provider.gate = anyio.Event()
-    with anyio.move_on_after(0.02):
-        await at.ask(settings=NO_CACHE)
-    with anyio.fail_after(5):
-        while not at.provider.given_up:
-            await anyio.lowlevel.checkpoint()
+    await leave(at, settings=NO_CACHE)
     at.provider.gate.set()
     assert (await at.ask(settings=NO_CACHE))[1] == "asked"
 

@@ -252,7 +252,9 @@ async def test_a_reader_that_is_killed_or_slow_costs_its_own_page_only() -> None
     assert time.monotonic() - began < 6
     assert "400 km" in (await readers.call("read", page))["passage"]
     await readers.close()
-    assert not [each for each in psutil.Process().children() if "handlers.web.reader" in " ".join(each.cmdline())]
+    assert not [
+        each for each in psutil.Process().children() if "handlers.web.reader" in (each.as_dict(["cmdline"])["cmdline"] or [])
+    ]
 
 
 def test_a_passage_has_the_words_of_the_question_and_comes_with_its_neighbours() -> None:

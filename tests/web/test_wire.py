@@ -91,8 +91,12 @@ async def test_a_connection_that_was_closed_meanwhile_is_opened_anew(server: Loo
 async def test_leaving_a_request_closes_its_connection(server: Loopback) -> None:
     server.on("/search", Hang())
     async with Wired(server.url) as wire:
-        with anyio.move_on_after(0.3):
-            await wire.exchange("GET", "search", timeout=5)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: wire.exchange("GET", "search", timeout=60))
+            with anyio.fail_after(5):
+                while not server.asked:
+                    await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
         assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
 
 

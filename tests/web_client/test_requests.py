@@ -156,8 +156,8 @@ async def test_a_compressed_flood_is_stopped_before_it_fills_the_memory(server: 
 
 async def test_a_body_that_trickles_meets_the_deadline_and_is_hung_up_on(server: Loopback) -> None:
     server.on("/", Trickle(b"x" * 1000, pause=0.01))
-    async with declared(server, timeout_ms=100) as client:
-        with anyio.fail_after(5), pytest.raises(SourceTimeout, match=r"'127.0.0.1' did not answer in full within 100 ms"):
+    async with declared(server, timeout_ms=300) as client:
+        with anyio.fail_after(5), pytest.raises(SourceTimeout, match=r"'127.0.0.1' did not answer in full within 300 ms"):
             await client.request("GET", server.url)
 
         assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
@@ -178,14 +178,10 @@ async def test_the_deadline_holds_while_a_host_or_a_resolver_says_nothing(server
 
 
 async def test_the_deadline_is_for_all_redirects_together(server: Loopback) -> None:
-    server.on("/a", Json({}, 302, location="/b"))
-    server.on("/b", Json({}, 302, location="/c"))
-    server.on("/c", Hang())
-    async with declared(server, timeout_ms=80) as client:
+    server.on("/", Json({}, 302, location="/"))
+    async with declared(server, timeout_ms=80, redirects=1_000_000) as client:
         with anyio.fail_after(5), pytest.raises(SourceTimeout):
-            await client.request("GET", f"{server.url}/a")
-
-    assert [asked.path for asked in server.asked] == ["/a", "/b", "/c"]
+            await client.request("GET", server.url)
 
 
 async def test_a_caller_may_shorten_the_time_and_not_extend_it(server: Loopback) -> None:
