@@ -212,7 +212,6 @@ async def open_host(
             open_engine(workers=settings.hook_workers, cache=app.state / "hooks", environment=child_environment())
         )
         embedders = _embedders(app)
-        extractive = await stack.enter_async_context(embed.closing(embedders.get("builtin")(EmbeddingSpec())))
         kb = await stack.enter_async_context(open_kb(app.state, app.collections, embedders, settings.kb_storage, settings.qdrant))
         database = await stack.enter_async_context(_database(app))
         clock = _clock(now)
@@ -230,7 +229,7 @@ async def open_host(
             markdown=markdown_of,
             memory=memory,
             web_clients=web_clients,
-            connectors=Connectors(app, extractive, connectors or {}),
+            connectors=Connectors(app, kb.embedder(EmbeddingSpec()), connectors or {}),
             hooks=engine,
             toolbox=Toolbox(tools),
             servers=servers,

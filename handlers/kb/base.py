@@ -92,6 +92,16 @@ class KnowledgeBase:
     async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
         return await self._handler.fetch_document(collection, document_id, scope)
 
+    def embedder(self, spec: EmbeddingSpec) -> Embedder:
+        """One for all who say the same; it ends with the knowledge base. Raises ConfigError, UnknownName."""
+        made = self._embedders.get(spec)
+        if made is None:
+            made = self._factories.get(spec.provider)(spec)
+            if self._cache is not None and not isinstance(made, HashEmbedder):  # which is faster than any file
+                made = CachedEmbedder(made, self._cache)
+            self._embedders[spec] = made
+        return made
+
     async def add(
         self,
         collection: str,
@@ -262,14 +272,7 @@ class KnowledgeBase:
         return None
 
     def _embedder(self, spec: CollectionSpec) -> Embedder:
-        """The collection's embedder; one for all collections that say the same. Raises ConfigError, UnknownName."""
-        made = self._embedders.get(spec.embedding)
-        if made is None:
-            made = self._factories.get(spec.embedding.provider)(spec.embedding)
-            if self._cache is not None and not isinstance(made, HashEmbedder):  # which is faster than any file
-                made = CachedEmbedder(made, self._cache)
-            self._embedders[spec.embedding] = made
-        return made
+        return self.embedder(spec.embedding)
 
     async def aclose(self) -> None:
         """Close the connections of embedding services, and end the threads of models."""

@@ -13,9 +13,8 @@ import os
 import re
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from functools import cached_property, lru_cache, partial
 from typing import Any, Protocol, runtime_checkable
 
@@ -43,17 +42,6 @@ class Closes(Protocol):
     """An embedder that holds connections or threads."""
 
     async def aclose(self) -> None: ...
-
-
-@asynccontextmanager
-async def closing(embedder: Embedder) -> AsyncIterator[Embedder]:
-    """Leaving closes what the embedder holds; what is being embedded is waited for at most two seconds."""
-    try:
-        yield embedder
-    finally:
-        if isinstance(embedder, Closes):
-            with anyio.move_on_after(2, shield=True):
-                await embedder.aclose()
 
 
 @runtime_checkable

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -59,6 +61,20 @@ async def test_docs_gives_the_same_ids_in_the_same_order_when_asked_again(host: 
     question = "When is automatic search skipped?"
     first, second = end(await ask(host, "docs", question)), end(await ask(host, "docs", question))
     assert first.citations == second.citations
+    assert first.content == second.content
+
+
+async def test_docs_embeds_a_sentence_once_however_often_it_is_quoted(host: Host, app: Path) -> None:
+    def kept() -> int:
+        with closing(sqlite3.connect(app / ".groundhook/embeddings.sqlite")) as vectors:
+            return int(vectors.execute("select count(*) from vectors").fetchone()[0])
+
+    question = "What becomes of a citation that the model made up?"
+    before = kept()
+    first = end(await ask(host, "docs", question))
+    between = kept()
+    second = end(await ask(host, "docs", question))
+    assert before + 5 < between == kept()
     assert first.content == second.content
 
 
