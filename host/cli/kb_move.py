@@ -19,7 +19,7 @@ from host.cli import options
 from host.cli.edge import execute
 from host.cli.progress import Rate, progress
 from host.cli.report import Report
-from host.cli.streams import standard_input
+from host.cli.streams import as_utf8, standard_input
 from host.errors import UsageError
 from host.output.tree import duration
 
@@ -123,7 +123,7 @@ def chunks(number: int) -> str:
 def _writing(file: Path) -> Iterator[IO[str]]:
     """A file beside the one that is named, which takes its name when it is whole."""
     if file == STANDARD:
-        yield sys.stdout
+        yield as_utf8(sys.stdout)
         sys.stdout.flush()
         return
     unfinished = file.with_name(f"{file.name}.part")

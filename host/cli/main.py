@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import click
 
-from host.cli.streams import open_what_is_closed
+from host.cli.streams import open_what_is_closed, replace_what_has_no_code
 
 COMMANDS = {
     "chat": ("host.cli.chat", "Ask an assistant, and watch it search, answer and cite."),
@@ -70,6 +70,7 @@ def main() -> None:
     """Run the command line of this process and end the process. Nothing is begun when what it says could not be written."""
     closed = sys.stdout is None
     open_what_is_closed()
+    replace_what_has_no_code()
     sys.exit(_tell_closed() if closed else run(sys.argv[1:]))
 
 

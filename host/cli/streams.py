@@ -1,7 +1,8 @@
-"""Standard streams that the caller closed (`<&-`, `2>&-`)."""
+"""Standard streams as they are found: closed by the caller (`<&-`, `2>&-`), or of an encoding that has few characters."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import TextIO
@@ -21,8 +22,22 @@ def open_what_is_closed() -> None:
             _closed.add(name)
 
 
+def replace_what_has_no_code() -> None:
+    """What people read is written with `?` for characters that the locale's encoding does not have."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def as_utf8(stream: TextIO) -> TextIO:
+    """The stream for what programs read: UTF-8, whatever the locale."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(encoding="utf-8", errors="strict")
+    return stream
+
+
 def standard_input() -> TextIO:
-    """For a command that is to read it. Raises UsageError when it was closed."""
+    """For a command that is to read it, as UTF-8. Raises UsageError when it was closed."""
     if "stdin" in _closed:
         raise UsageError("standard input cannot be read: it is closed", hint="pipe or redirect something into it: < FILE")
-    return sys.stdin
+    return as_utf8(sys.stdin)

@@ -153,6 +153,18 @@ def test_output_that_is_not_unicode_still_comes(groundhook: Groundhook) -> None:
     assert ran.out.startswith('> Searching "products')
 
 
+def test_what_an_encoding_does_not_have_is_a_question_mark(groundhook: Groundhook, shop: Path) -> None:
+    script = {"label": "Far", "type": "scripted", "options": {"script": [{"text": "Tea: 茶 and שלום."}]}}
+    (shop / "connectors/cites.conn.yao").write_text(json.dumps(script), encoding="utf-8")
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    ran = groundhook("chat", "shop", "products", "--no-search", environment=ascii_only)
+    assert (ran.code, ran.out, ran.err) == (0, "Tea: ? and ????.\n", "")
+    lines = groundhook("chat", "shop", "products", "--no-search", "--json", environment=ascii_only).lines
+    assert lines[-1]["content"] == "Tea: 茶 and שלום."
+    unknown = groundhook("chat", "תה", "products", environment=ascii_only)
+    assert (unknown.code, unknown.err) == (1, "error: no assistant '??' (known: shop)\n")
+
+
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 def test_a_reader_that_goes_away_ends_the_turn_quietly(shop: Path, flags: list[str]) -> None:
     child = subprocess.Popen(

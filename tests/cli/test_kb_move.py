@@ -19,9 +19,10 @@ def shop(shop: Path) -> Path:
     (shop / "kb").mkdir()
     (shop / "kb/notes.kb.yao").write_text(WORDS, encoding="utf-8")
     (shop / "kb/copy.kb.yao").write_text(OTHER, encoding="utf-8")
+    (shop / "kb/piped.kb.yao").write_text(WORDS, encoding="utf-8")
     (shop / "agent/agent.yml").write_text("connector: cites\nkb_storage:\n  idle_s: 3\n", encoding="utf-8")
     (shop / "docs").mkdir()
-    (shop / "docs/pens.md").write_text("# Pens\n\nA fountain pen is filled with ink.\n", encoding="utf-8")
+    (shop / "docs/pens.md").write_text("# Pens\n\nA fountain pen is filled with ink, not with thé.\n", encoding="utf-8")
     return shop
 
 
@@ -77,4 +78,9 @@ def test_an_exported_collection_is_imported(groundhook: Groundhook, shop: Path) 
     assert imported.lines == [written]
     streamed = groundhook("kb", "export", "notes", "-")
     assert streamed.out.count("\n") == 4
+    elsewhere = {"PYTHONIOENCODING": "latin-1"}
+    assert groundhook("kb", "export", "notes", "-", environment=elsewhere).out == streamed.out
+    piped = groundhook("kb", "import", "piped", "-", "--embed", "--json", environment=elsewhere, stdin=streamed.out)
+    assert (piped.code, piped.lines[0]["passages"]) == (0, 1)
+    assert groundhook("kb", "export", "piped", "-").out.count("thé") == streamed.out.count("thé") > 0
     assert not list(shop.glob("*.part"))
