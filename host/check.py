@@ -114,6 +114,8 @@ class _Check:
             model = self._attempt(self.app.models.named, place.id)
             if model is not None:
                 self._model(owner, model, checked)
+        if kind == "connectors" and not checked.errors:
+            self._connector(checked)
         if kind == "mcps" and not checked.errors:
             self._server(place, checked)
         if kind == "kb" and not checked.errors:
@@ -135,6 +137,18 @@ class _Check:
         if done not in (BUILTIN, SPACY):
             names = References(self.app, Layer(name="assistant", checked=checked), "")
             self.found.extend(names.doer(("entities", "extractor"), "assistant", spec.entities.extractor))
+
+    def _connector(self, checked: Checked) -> None:
+        """What no turn could ask; of a variable that is not set nothing is known."""
+        options = checked.data.get("options", {})
+        if checked.data.get("type") != "openai":
+            return
+        if options.get("model", "") == "":
+            self.found.append(Problem("error", "names no model", checked.place(("options",)), "set options.model"))
+        host = options.get("host")
+        if isinstance(host, str) and host and not host.startswith(("http://", "https://")):
+            at = checked.place(("options", "host"))
+            self.found.append(Problem("error", f"'options.host' begins with neither http:// nor https://: {host!r}", at))
 
     def _server(self, place: tree.Found, checked: Checked) -> None:
         """A program that is not here may be where the app will run: a warning."""
@@ -176,6 +190,12 @@ class _Check:
             for kind, ending in tree.ENDINGS.items():
                 for shown in tree.unread(folder / kind, root, ending):
                     yield Problem("warning", "nothing reads this file", Place(shown), f"names in {kind}/ end with {ending}")
+        for place in self._assistants():
+            for kind in ("prompts", "locales"):
+                for shown in tree.unread(place.path / kind, root, ".yml"):
+                    yield Problem("warning", "nothing reads this file", Place(shown), f"names in {kind}/ end with .yml")
+        for shown, name in tree.lookalikes(root):
+            yield Problem("warning", "nothing reads this file", Place(shown), f"what is read is {name}")
         names = (AGENT_FILE, SEARCH_FILE, PROMPTS_FILE)
         for shown in tree.unread(root / "agent", root, names):
             yield Problem("warning", "nothing reads this file", Place(shown), f"read are {', '.join(names)}")

@@ -223,9 +223,9 @@ def load_package(found: tree.Found, root: Path, environment: Environment) -> Pac
     document = checked.document
     errors = list(checked.errors)
     prompts: Mapping[str, Prompts] = _collecting(errors, lambda: inline_prompts(document, environment), {})
-    own = found.path / "prompts.yml"
+    own = found.path / tree.PROMPTS
     if own.is_file() and "default" not in prompts:
-        plain: Prompts = _collecting(errors, lambda: read_prompts(own, f"{found.shown}/prompts.yml", environment), ())
+        plain: Prompts = _collecting(errors, lambda: read_prompts(own, f"{found.shown}/{tree.PROMPTS}", environment), ())
         prompts = {**prompts, "default": plain}
     raise_all(errors)
     extra = {key: value for key, value in checked.data.items() if key not in Settings.model_fields and key != "prompts"}
@@ -321,5 +321,7 @@ def _doubled(found: tree.Found, said: Mapping[str, Any]) -> Iterable[Problem]:
     if len(entries) > 1:
         message = f"two hooks, {entries[0]!r} and {entries[1]!r}; {entries[0]!r} runs"
         yield Problem("warning", message, Place(f"{found.shown}/{entries[1]}"))
-    if isinstance(said.get("prompts"), (list, str)) and (found.path / "prompts.yml").is_file():
-        yield Problem("warning", f"'prompts' in {tree.PACKAGE} holds instead of this file", Place(f"{found.shown}/prompts.yml"))
+    if isinstance(said.get("prompts"), (list, str)) and (found.path / tree.PROMPTS).is_file():
+        yield Problem(
+            "warning", f"'prompts' in {tree.PACKAGE} holds instead of this file", Place(f"{found.shown}/{tree.PROMPTS}")
+        )

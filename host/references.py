@@ -79,7 +79,7 @@ class References:
         return known[noun]
 
     def _unknown(self, path: Path, noun: str, name: Any) -> Iterator[Problem]:
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or (not name and noun != "connector"):
             return  # nothing said, or a variable that is not set
         known, own = self._known(noun), f"agents.{self.owner}."
         if name not in known and own + name not in known:

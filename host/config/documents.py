@@ -50,14 +50,14 @@ class Document:
         """Line and column of the value (or key) at `path`; of the nearest thing around it, where it does not exist."""
         return self._place(self._index.offset(path, of))
 
-    def at(self, path: Path) -> Any:
-        """The value at `path` as it is written; None where there is none."""
+    def at(self, path: Path, absent: Any = None) -> Any:
+        """The value at `path` as it is written; `absent` where there is none."""
         value = self.data
         for step in path:
             try:
                 value = value[step]
             except (KeyError, IndexError, TypeError):
-                return None
+                return absent
         return value
 
     @cached_property
@@ -91,7 +91,7 @@ def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> Document:
         known = ", ".join(_PARSERS)
         raise ConfigError("not a format that is read here", place=Place(shown), hint=f"known endings: {known}")
     text = _decoded(raw, shown)
-    if not text.strip():
+    if not text.strip() and parser is not parse_yaml:
         raise ConfigError(f"empty, it should hold {_SHOULD_BE[top]}", place=Place(shown, 1, 1))
     try:
         parsed = parser(text)
@@ -100,7 +100,7 @@ def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> Document:
         raise ConfigError(exc.message, place=place, hint=exc.hint) from None
     data: Any = parsed.data
     if data is None and parser is parse_yaml:
-        data = [] if top == "list" else {}  # a file whose every line is a comment says nothing, which is allowed
+        data = [] if top == "list" else {}  # an empty file, and one whose every line is a comment, say nothing: allowed
     document = Document(shown, data, text, parsed)
     if not isinstance(data, _TOPS[top]):
         found = _noun(data)

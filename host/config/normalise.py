@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from host.config.environment import Unset
 from host.config.places import Path
-from host.config.schema import Listed
+from host.config.schema import AppKeys, HookSettings, Listed, SearchSettings, Settings
 from host.config.sources import Sources, Switched
 from host.errors import suggestion
 
@@ -81,7 +81,7 @@ class _Walk:
         for key, value in raw.items():
             name = names.get(key) or names.get(_CAPITAL.sub(r"_\1", key).lower())
             if name is None:
-                self.strays.append(Stray((*written, key), "unknown key", suggestion(key, sorted(model.model_fields))))
+                self.strays.append(Stray((*written, key), "unknown key", _hint(model, key)))
             elif name in made:
                 other = self.trail[(*path, name)][-1]
                 self.strays.append(Stray((*written, key), f"the same key as {other!r}", "keep one of them"))
@@ -130,6 +130,15 @@ class _Walk:
             self.strays.append(Stray(written, "true does not say what to search", hint))
             return {}
         return {name: self.value(model.model_fields[name].annotation, raw, (*path, name), written) for name in names}
+
+
+def _hint(model: type[BaseModel], key: str) -> str:
+    """Where a key belongs that is known elsewhere, or else the nearest key that is known here."""
+    if (key in AppKeys.model_fields and issubclass(model, Settings)) or (key == "workers" and model is HookSettings):
+        return "it holds for the whole app: only agent/agent.yml may say it"
+    if key == "search" and model is SearchSettings:
+        return "its keys stand here without it: web, kb, db, …"
+    return suggestion(key, sorted(model.model_fields))
 
 
 def _is_model(kind: Any) -> bool:

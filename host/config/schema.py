@@ -9,9 +9,10 @@ The first name of a field that has several is the field's own: messages and `hos
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, Field
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
 from host.config.sources import DBSettings, DeclaredHost, KBSettings, Sources, WebSettings
 from host.types.base import Value
@@ -135,13 +136,15 @@ class AvailableModels(Listed):
     models: tuple[str, ...] = Field(default=(), description="Models that the assistant may use")
 
 
-def _listable(entry: str | dict[str, Any]) -> str | dict[str, Any]:
+def _listable(entry: Any) -> Any:
+    if not isinstance(entry, (str, Mapping)):
+        raise ValueError("should be the id of a server, {id: [tools]}, or {server_id, tools, resources}")
     parse_listed(entry)
     return entry
 
 
 class AvailableServers(Listed):
-    servers: tuple[Annotated[str | dict[str, Any], AfterValidator(_listable)], ...] = Field(
+    servers: tuple[Annotated[str | dict[str, Any], BeforeValidator(_listable)], ...] = Field(
         default=(), description='MCP servers: "id", {id: [tools]}, or {server_id, tools, resources}'
     )
 
@@ -256,7 +259,7 @@ class AppKeys(Value):
     kb_storage: KBStorageSettings = KBStorageSettings()
     embedders: dict[str, EmbedderSettings] = Field(default={}, description="Embedding services by name")
     memory: MemorySettings = MemorySettings()
-    state: str = Field(default=".groundhook", description="Folder for shards, SQLite files and compiled hooks")
+    state: str = Field(default=".groundhook", min_length=1, description="Folder for shards, SQLite files and compiled hooks")
     turn_timeout_ms: int = Field(default=120000, ge=1, description="Longest turn")
 
 

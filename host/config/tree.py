@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-PACKAGE = "package.yao"
+PACKAGE, PROMPTS = "package.yao", "prompts.yml"
 HOOKS = ("index.ts", "index.js", "src/index.ts", "src/index.js")
 
 # Folder → what the names in it end with.
@@ -65,6 +65,17 @@ def without_package(root: Path) -> Iterator[str]:
         for path in sorted((root / "assistants").rglob(name)):
             if not packages.intersection(path.parents) and "node_modules" not in path.parts:
                 yield shown(path.parent, root)
+
+
+def lookalikes(root: Path) -> Iterator[tuple[str, str]]:
+    """Files named nearly as what is read, and how that is called: of an assistant, and of a folder that would be one."""
+    packages = {found.path for found in assistants(root)}
+    for path in sorted(path for folder in packages for path in folder.iterdir()):
+        if path.stem == "prompts" and path.suffix in _CONFIGURATION - {".yml"}:
+            yield shown(path, root), PROMPTS
+    for path in sorted((root / "assistants").rglob("package.*")):
+        if path.suffix in _CONFIGURATION and not packages.intersection(path.parents) and "node_modules" not in path.parts:
+            yield shown(path, root), PACKAGE
 
 
 def shown(path: Path, root: Path) -> str:

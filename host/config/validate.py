@@ -76,9 +76,20 @@ def _wrong(document: Document, normal: Normal, path: Path, message: str) -> Conf
     place = document.place(written)
     if message == "field required":
         return ConfigError(f"{dotted(written)!r} is missing", place=place)
-    found = document.at(written)  # as written, so that what a variable holds is never shown
-    shown = f", not {found!r}" if isinstance(found, (str, int, float, bool)) and len(repr(found)) < 60 else ""
-    return ConfigError(f"{dotted(written)!r}: {message}{shown}", place=place)
+    found = document.at(written, ...)  # as written, so that what a variable holds is never shown
+    if found is None:  # which YAML places in the line after
+        place = document.place(written, of="key")
+    return ConfigError(f"{dotted(written)!r}: {message}{_instead(message, found)}", place=place)
+
+
+def _instead(message: str, found: Any) -> str:
+    """What stands there; of a list or an object, and of a key without a value, its kind, if that is what is wrong."""
+    if isinstance(found, (str, int, float, bool)):
+        return f", not {found!r}" if found != "" and len(repr(found)) < 60 else ""
+    if found is None:
+        return ", and nothing is there"
+    kind = "an object" if isinstance(found, dict) else "a list" if isinstance(found, list) else ""
+    return f", not {kind}" if kind and message.startswith("should be ") and kind not in message else ""
 
 
 def _position(error: ConfigError) -> tuple[int, int]:

@@ -181,4 +181,8 @@ def _worded(message: str) -> str:
     message = re.sub(r"be a valid (?:dictionary or instance of \w+|dictionary)", "be an object", message)
     message = re.sub(r"^(?:Tuple|List) should (.*) after validation,", r"should \1,", message)
     message = message.replace("be a valid tuple", "be a list").replace("be a valid string", "be text")
+    message = re.sub(r"be a valid integer(?:, unable to .*|, got a number with .*)?$", "be a whole number", message)
+    message = re.sub(r"be a valid number(?:, unable to .*)?$", "be a number", message)
+    message = re.sub(r"be a valid boolean(?:, unable to .*)?$", "be true or false", message)
+    message = message.replace("String should have at least 1 character", "should not be empty")
     return message[:1].lower() + message[1:]

@@ -79,7 +79,6 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_the_text() -> No
         ("x.yao", b'{"a": "\\ud83d"}', "x.yao:1:7: half of a surrogate pair in a string"),
         ("x.yao", b"[" * 100_000, "x.yao:1:1: nested too deeply"),
         ("x.yao", b"", "x.yao:1:1: empty, it should hold an object"),
-        ("x.yml", b" \n", "x.yml:1:1: empty, it should hold an object"),
         ("x.yao", b"// nothing\n", "x.yao:2:1: the file ends before the document does"),
         ("x.yao", b" [1]", "x.yao:1:2: should hold an object, and holds a list"),
         ("x.yml", b"# c\ntext", "x.yml:2:1: should hold an object, and holds text"),
@@ -128,8 +127,10 @@ def test_yaml_means_what_version_1_2_says_and_dates_stay_text() -> None:
     }  # fmt: skip
 
 
-def test_a_yaml_file_whose_every_line_is_a_comment_says_nothing() -> None:
+def test_a_yaml_file_that_is_empty_or_all_comments_says_nothing() -> None:
     assert parse_document(b"# connector: x\n", "x.yml").data == {}
+    assert parse_document(b" \n", "x.yml").data == {}
+    assert parse_document(b"", "x.yml", top="list").data == []
     assert parse_document(b"# - role\n", "x.yml", top="list").data == []
 
 

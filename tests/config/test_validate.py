@@ -121,9 +121,43 @@ def test_every_problem_of_a_file_is_told_in_the_order_of_the_file() -> None:
         "x.yao:4:44: 'search.kb': should be an object, not 3",
         "x.yao:5:32: 'search.citation.format': must contain {id} exactly once, such as '#ref:{id}' or '[{id}]', not '[]'",
         "x.yao:7:15: 'tags': should be a list, not 1",
-        "x.yao:7:26: 'name': should be text",
-        "x.yao:8:34: 'options.temperature': should be a valid number, unable to parse string as a number, not 'hot'",
+        "x.yao:7:26: 'name': should be text, not a list",
+        "x.yao:8:34: 'options.temperature': should be a number, not 'hot'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("hooks:\n", "x.yml:1:1: 'hooks': should be an object, and nothing is there"),
+        ("hooks: {workers: many}", "x.yml:1:18: 'hooks.workers': should be a whole number, not 'many'"),
+        ("hooks: {workers: 1.5}", "x.yml:1:18: 'hooks.workers': should be a whole number, not 1.5"),
+        ("disable_global_prompts: maybe", "x.yml:1:25: 'disable_global_prompts': should be true or false, not 'maybe'"),
+        ('state: ""', "x.yml:1:8: 'state': should not be empty"),
+        (
+            "mcp: {servers: [a, 5]}",
+            "x.yml:1:20: 'mcp.servers[1]': should be the id of a server, {id: [tools]}, or {server_id, tools, resources}, not 5",
+        ),
+    ],
+)
+def test_what_a_value_should_be_is_said_in_plain_words(text: str, said: str) -> None:
+    assert errors(AgentFile, text, "x.yml") == [said]
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "said"),
+    [
+        (PackageFile, '{"state": "x"}', "unknown key 'state' (it holds for the whole app: only agent/agent.yml may say it)"),
+        (
+            PackageFile,
+            '{"hooks": {"workers": 2}}',
+            "unknown key 'hooks.workers' (it holds for the whole app: only agent/agent.yml may say it)",
+        ),
+        (SearchSettings, '{"search": {}}', "unknown key 'search' (its keys stand here without it: web, kb, db, …)"),
+    ],
+)
+def test_a_key_that_belongs_elsewhere_is_sent_there(model: type[BaseModel], text: str, said: str) -> None:
+    assert [error.partition(": ")[2] for error in errors(model, text)] == [said]
 
 
 def test_a_key_written_in_two_spellings_is_an_error() -> None:

@@ -44,7 +44,7 @@ def test_a_good_app_has_no_findings(make_app: MakeApp) -> None:
             }""",
             "assistants/a/prompts/p.yml": "- content: x\n",
             "assistants/b/package.yao": "{}",
-            "connectors/gpt.conn.yao": '{"type": "openai"}',
+            "connectors/gpt.conn.yao": '{"type": "openai", "options": {"model": "m", "host": "https://models.example"}}',
             "kb/faq.kb.yao": "{}",
             "mcps/files.mcp.yao": '{"command": "x"}',
             "models/customer.mod.yao": '{"table": {"name": "c"}, "columns": [{"name": "id", "type": "ID"}]}',
@@ -145,7 +145,12 @@ def test_files_and_folders_that_only_look_as_if_they_counted_are_named(make_app:
             "agent/agent.yaml": "connector: x\n",
             "assistants/a/package.yao": "{}",
             "assistants/a/kb/docs.yao": "{}",
+            "assistants/a/locales/de.yaml": "x: y",
+            "assistants/a/package.json": "{}",
+            "assistants/a/prompts.yaml": "- content: x",
+            "assistants/a/prompts/short.yaml": "- content: x",
             "assistants/b/index.ts": "",
+            "assistants/c/package.json": "{}",
             "models/order.mod.json": "{}",
         }
     )
@@ -153,8 +158,29 @@ def test_files_and_folders_that_only_look_as_if_they_counted_are_named(make_app:
     assert findings(root) == [
         "models/order.mod.json: warning: nothing reads this file (names in models/ end with .mod.yao)",
         "assistants/a/kb/docs.yao: warning: nothing reads this file (names in kb/ end with .kb.yao)",
+        "assistants/a/prompts/short.yaml: warning: nothing reads this file (names in prompts/ end with .yml)",
+        "assistants/a/locales/de.yaml: warning: nothing reads this file (names in locales/ end with .yml)",
+        "assistants/a/prompts.yaml: warning: nothing reads this file (what is read is prompts.yml)",
+        "assistants/c/package.json: warning: nothing reads this file (what is read is package.yao)",
         "agent/agent.yaml: warning: nothing reads this file (read are agent/agent.yml, agent/search.yao, agent/prompts.yml)",
         "assistants/b: warning: a hook, and no package.yao: this is no assistant",
+    ]
+
+
+def test_a_connector_that_no_turn_could_ask_is_an_error(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "assistants/a/package.yao": '{"connector": ""}',
+            "connectors/bare.conn.yao": '{"type": "openai"}',
+            "connectors/near.conn.yao": '{"type": "openai", "options": {"model": "m", "host": "localhost:8080/v1"}}',
+            "connectors/later.conn.yao": '{"type": "openai", "options": {"model": "$ENV.MODEL", "host": "$ENV.HOST"}}',
+        }
+    )
+
+    assert [finding for finding in findings(root) if "variable" not in finding] == [
+        "assistants/a/package.yao:1:15: error: no connector '' (known: bare, extractive, later, near)",
+        "connectors/bare.conn.yao:1:1: error: names no model (set options.model)",
+        "connectors/near.conn.yao:1:54: error: 'options.host' begins with neither http:// nor https://: 'localhost:8080/v1'",
     ]
 
 
@@ -162,14 +188,14 @@ def test_what_may_be_meant_or_may_be_set_elsewhere_is_a_warning(make_app: MakeAp
     root = make_app(
         {
             "assistants/a/package.yao": '{"search": {"web": true, "web": {"max_results": 3}}, "connector": "$ENV.X"}',
-            "connectors/x.conn.yao": '{"type": "openai", "options": {"key": "$ENV.KEY"}}',
+            "connectors/x.conn.yao": '{"type": "openai", "options": {"model": "m", "key": "$ENV.KEY"}}',
         }
     )
 
     assert findings(root) == [
         "assistants/a/package.yao:1:26: warning: the key 'search.web' is there twice, the first time in line 1; this one holds",
         "assistants/a/package.yao:1:67: warning: 'connector' needs the environment variable 'X', which is not set (set X)",
-        "connectors/x.conn.yao:1:39: warning: 'options.key' needs the environment variable 'KEY', which is not set (set KEY)",
+        "connectors/x.conn.yao:1:53: warning: 'options.key' needs the environment variable 'KEY', which is not set (set KEY)",
     ]
 
 

@@ -169,7 +169,7 @@ def test_prompts_come_from_the_package_or_its_file_and_presets_from_either(make_
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("- content: [x]\n", "assistants/a/prompts.yml:1:12: 'prompts[0].content': should be text"),
+        ("- content: [x]\n", "assistants/a/prompts.yml:1:12: 'prompts[0].content': should be text, not a list"),
         ("- role: system\n", "assistants/a/prompts.yml:1:3: 'prompts[0].content' is missing"),
         ("- hello\n", "assistants/a/prompts.yml:1:3: 'prompts[0]': should be an object, not 'hello'"),
         ("role: system\n", "assistants/a/prompts.yml:1:1: should hold a list, and holds an object"),
