@@ -7,7 +7,7 @@ adding again goes on from there. Only a few documents are in memory at a time.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from handlers.kb.adding.making import Cut, Loaded, Making, address, cut_up, prep
 from handlers.kb.adding.pace import CORES, together
 from handlers.kb.adding.pruning import Pruning
 from handlers.kb.adding.report import AddReport, Meter, Progress, Tally
-from handlers.kb.adding.sources import Item, Seen, Supply, found
+from handlers.kb.adding.sources import MOST_UNREAD, Found, Item, Seen, Supply, found
 from handlers.kb.declared import tenant_of
 from handlers.kb.reading.columns import Columns
 from handlers.kb.store import Incoming, Made, Outcome, Stored, VectorStore, agree
@@ -77,7 +77,7 @@ class Ingestion:
         finally:
             seen.close()
         report = adding.tally.report(spec.id, given, adding.supply.broken)
-        return AddReport(**{**vars(report), "notes": (*report.notes, *notes)})
+        return AddReport(**{**vars(report), "notes": (*report.notes, *notes, *_linked(given))})
 
 
 Ready = list[tuple[Item, Incoming]]
@@ -168,3 +168,10 @@ class _Add:
     def _failed(self, item: Item, error: IngestError) -> None:
         self.tally.note(item, "failed", error=str(error))
         self.meter.part(item, 1)
+
+
+def _linked(given: Found) -> Iterator[str]:
+    """What to say of links to folders."""
+    if given.linked:
+        shown = ", ".join(map(repr, given.linked[:MOST_UNREAD])) + (", …" if len(given.linked) > MOST_UNREAD else "")
+        yield f"links to folders are not followed: {shown} (name those folders themselves to add what is in them)"

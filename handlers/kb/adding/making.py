@@ -17,7 +17,7 @@ import anyio.to_thread
 from handlers.kb.adding.chunk import Chunk, chunks
 from handlers.kb.adding.pace import Pace
 from handlers.kb.adding.payload import fields_of
-from handlers.kb.adding.sources import FEED, Item
+from handlers.kb.adding.sources import FEED, Item, absolute
 from handlers.kb.embed import CountsTokens, estimated_tokens, in_context
 from handlers.kb.points import HEADINGS
 from handlers.kb.reading.document import Document
@@ -176,7 +176,7 @@ async def cut_up(making: Making, loaded: Sequence[Loaded]) -> list[Cut | IngestE
 
 def address(item: Item) -> str:
     """Where a document without an address of its own is found."""
-    return "" if item.file.source == FEED else item.file.path.absolute().as_uri()
+    return "" if item.file.source == FEED else absolute(item.file.path).as_uri()
 
 
 def _caught(step: Callable[[Given], Made], given: Given) -> Made | IngestError:

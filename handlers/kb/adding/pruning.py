@@ -1,7 +1,8 @@
 """Taking out of a collection what is gone from the folders and files that were added again.
 
 A document goes when it came from the folder (or the file of rows, or the feed) that is being added, and is not there any more.
-One whose file is there and cannot be read stays as it was, and so do the rows of a file that could not be read to its end.
+One whose file is there, or whose folder is, and cannot be read stays as it was, and so do the rows of a file that could not be
+read to its end.
 """
 
 from __future__ import annotations
@@ -29,18 +30,20 @@ class Pruning:
         `prune` is as in `Wanted`. What came from a feed goes only when that is asked for."""
         if prune is False:
             return []
-        kept = {file.source for file in given.files if file.index in broken}
+        kept = {file.source for file in given.files if file.error or file.index in broken}
+        closed = tuple(f"{folder}/" for folder in given.closed)
         notes: list[str] = []
         for source in (*map(str, given.folders), *_files_of_rows(given)):
             if source != FEED or prune:
-                notes += await self._one(source, kept, sure=bool(prune))
+                notes += await self._one(source, kept, closed, sure=bool(prune))
         return notes
 
-    async def _one(self, source: str, kept: set[str], *, sure: bool) -> list[str]:
+    async def _one(self, source: str, kept: set[str], closed: tuple[str, ...], *, sure: bool) -> list[str]:
         gone: list[Stored] = []
         there = False
         async for stored in self._store.come_from(self._spec.id, self._tenant, source):
-            if stored.source in kept or self._seen.document(stored.tenant, stored.document):
+            there_still = stored.source in kept or stored.source.startswith(closed)
+            if there_still or self._seen.document(stored.tenant, stored.document):
                 there = True
             else:
                 gone.append(stored)

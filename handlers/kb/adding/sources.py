@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -48,7 +49,7 @@ class File:
     @property
     def source(self) -> str:
         """Where its documents come from."""
-        return FEED if self.document == FEED else str(self.path.absolute())
+        return FEED if self.document == FEED else str(absolute(self.path))
 
 
 @dataclass(frozen=True)
@@ -65,26 +66,36 @@ class Item:
 @dataclass(frozen=True)
 class Found:
     """`skipped` files of the folders are of kinds that cannot be read, `unread` the first of them; `folders` are those that were
-    walked."""
+    walked. Of `closed` ones what is in them could not be told; `linked` are links to folders, which are not followed."""
 
     files: tuple[File, ...]
     folders: tuple[Path, ...]
     skipped: int
     unread: tuple[str, ...] = ()
+    closed: tuple[Path, ...] = ()
+    linked: tuple[str, ...] = ()
 
 
 def found(paths: Sequence[Path], *, feed: bool) -> Found:
     """The files to add, sorted within each path, and the feed where there is one."""
     files: list[File] = []
     folders: list[Path] = []
+    closed: list[Path] = []
+    linked: list[str] = []
     skipped = 0
     unread: list[str] = []
     taken: dict[str, Path] = {}
     for given in paths:
-        if given.is_dir() and _is_text(given):
-            folders.append(given.absolute())
-        for path, document in _named(given):
-            if given.is_dir() and not readable(path.name):
+        in_folder = os.path.isdir(given)  # noqa: PTH112 - Path.is_dir raises where a folder above may not be entered
+        if in_folder and _is_text(given):
+            folders.append(absolute(given))
+        for path, document, reason in _walked(given, linked) if in_folder else _alone(given):
+            if reason:
+                closed.append(absolute(path))
+                shown = well_formed(str(path))
+                error = f"{shown!r} cannot be read: {reason} (documents that came from it stay)"
+                files.append(File(len(files), Path(shown), well_formed(document), error=error))
+            elif in_folder and not readable(path.name):
                 skipped += 1
                 if len(unread) < MOST_UNREAD:
                     unread.append(well_formed(document))
@@ -95,13 +106,13 @@ def found(paths: Sequence[Path], *, feed: bool) -> Found:
             elif document not in taken:
                 taken[document] = path
                 files.append(_sized(len(files), path, document))
-            elif taken[document].resolve() != path.resolve():
+            elif os.path.realpath(taken[document]) != os.path.realpath(path):
                 other = f"{document!r} is the id of {str(taken[document])!r}"
                 error = f"{str(path)!r} was not added: {other} (add the folder that holds both)"
                 files.append(File(len(files), path, document, error=error))
     if feed:
         files.append(File(len(files), Path(FEED_NAME), FEED))
-    return Found(tuple(files), tuple(folders), skipped, tuple(unread))
+    return Found(tuple(files), tuple(folders), skipped, tuple(unread), tuple(closed), tuple(linked))
 
 
 class Seen:
@@ -197,21 +208,50 @@ def _is_text(path: Path) -> bool:
     return bool(well_formed(name) == name)
 
 
+def absolute(path: Path) -> Path:
+    """Where a file is, without `..`: a folder is not another one when it is named from elsewhere."""
+    whole = path.absolute()
+    if ".." not in whole.parts:
+        return whole
+    plain = Path(os.path.normpath(whole))
+    try:
+        return plain if plain.samefile(whole) else whole  # behind a link, `..` leads elsewhere than it reads
+    except OSError:
+        return plain
+
+
 def _sized(index: int, path: Path, document: str) -> File:
     try:
-        return File(index, path, document, path.stat().st_size)
+        known = path.stat()
     except OSError as exc:
         return File(index, path, document, error=f"{str(path)!r} cannot be read: {exc.strerror or exc}")
+    if not stat.S_ISREG(known.st_mode):  # reading a pipe may wait for ever
+        error = f"{str(path)!r} was not added: it is no file, but a pipe or a device (JSON may be piped into `-`)"
+        return File(index, path, document, error=error)
+    return File(index, path, document, known.st_size)
 
 
-def _named(given: Path) -> Iterator[tuple[Path, str]]:
-    """Files of a path with their ids. Hidden files and folders are left out; a file that was named itself never is."""
-    if not given.is_dir():
-        yield given, unicodedata.normalize("NFC", given.name)
-        return
-    for folder, folders, names in os.walk(given):
+def _alone(given: Path) -> Iterator[tuple[Path, str, str]]:
+    """A file that was named itself."""
+    yield given, unicodedata.normalize("NFC", given.name), ""
+
+
+def _walked(given: Path, linked: list[str]) -> Iterator[tuple[Path, str, str]]:
+    """Files of a folder with their ids, and folders that cannot be read with the reason. Hidden files and folders are left out;
+    links to folders are, too, and entered in `linked`."""
+    failed: list[OSError] = []
+    for folder, folders, names in os.walk(given, onerror=failed.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        inner = (Path(folder, name) for name in folders)
+        linked += [_id(given, path) for path in inner if os.path.islink(path)]  # noqa: PTH114 - the same of Path.is_symlink
         for name in sorted(names):
-            path = Path(folder, name)
-            if not name.startswith(".") and path.is_file():
-                yield path, unicodedata.normalize("NFC", path.relative_to(given).as_posix())
+            if not name.startswith("."):
+                path = Path(folder, name)
+                yield path, _id(given, path), ""
+    for error in failed:
+        path = Path(error.filename)
+        yield path, _id(given, path), error.strerror or str(error)
+
+
+def _id(given: Path, path: Path) -> str:
+    return unicodedata.normalize("NFC", path.relative_to(given).as_posix())
