@@ -5,12 +5,15 @@ This is the only place that catches everything. A HostError is one clear line; a
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import anyio
 
@@ -33,11 +36,19 @@ def execute(work: Work, report: Report, *, debug: bool = False) -> int:
     """Run `work` on an event loop of its own → the exit code of the process."""
     logging.basicConfig(level=logging.INFO if debug else logging.CRITICAL + 1, stream=sys.stderr)
     try:
-        code = anyio.run(work)
+        code = anyio.run(_woken_by_signals, work)
         sys.stdout.flush()
     except BaseException as exc:  # noqa: BLE001 - the outermost edge: nothing is above it
         return _told(list(leaves(exc)), report, debug=debug)
     return code
+
+
+async def _woken_by_signals(work: Work) -> int:
+    """Ctrl-C may come in the moment before the loop begins to wait, and would be heard when something else wakes it. While the
+    loop has a handler of its own, be it of a signal that means nothing, every signal wakes it."""
+    with suppress(RuntimeError):  # not on the main thread, which alone is told of signals
+        asyncio.get_running_loop().add_signal_handler(signal.SIGURG, lambda: None)
+    return await work()
 
 
 def _told(errors: list[BaseException], report: Report, *, debug: bool) -> int:

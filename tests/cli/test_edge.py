@@ -147,3 +147,17 @@ def test_an_empty_question_is_wrong_usage(command: tuple[str, str]) -> None:
     ended = subprocess.run([*GROUNDHOOK, *command, " "], capture_output=True, text=True)
     assert ended.returncode == 2
     assert "it is empty" in ended.stderr
+
+
+def test_every_signal_wakes_a_command_that_is_about_to_wait() -> None:
+    code = """
+import signal, sys
+from host.cli.edge import execute
+from host.cli.report import Report
+
+async def work():
+    return 0 if signal.set_wakeup_fd(-1) != -1 else 1
+
+sys.exit(execute(work, Report(json=False)))
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -102,7 +102,8 @@ class Loopback:
         self.tls: ssl.SSLContext | None = None
         self.asked: list[Asked] = []
         self._answers: dict[str, list[Answer]] = {}
-        self._open: set[asyncio.Task[None]] = set()
+        self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._closing = False
 
     @property
     def url(self) -> str:
@@ -117,15 +118,18 @@ class Loopback:
             return Json({"detail": f"nothing is scripted for {asked.path}"}, 404)
         return scripted.pop(0) if len(scripted) > 1 else scripted[0]
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._open.add(task)
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+    def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Known from its first moment on, so that one is closed that comes when the server is about to go."""
+        if self._closing:
+            writer.close()
+        else:
+            self._open[asyncio.create_task(self._serve(reader, writer))] = writer  # noqa: TID251 - `close` ends it
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while await self._exchange(reader, writer):
                 pass
         writer.close()
-        self._open.discard(task)
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One request and its answer → whether the connection serves another."""
@@ -180,12 +184,15 @@ class Loopback:
         return False
 
     async def close(self) -> None:
-        open_ = list(self._open)
-        for task in open_:
+        self._closing = True
+        for task in self._open:
             task.cancel()
-        for task in open_:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        outcomes = await asyncio.gather(*self._open, return_exceptions=True)  # noqa: TID251
+        for writer in self._open.values():
+            writer.transport.abort()  # whatever it has not read yet
+        for outcome in outcomes:
+            if isinstance(outcome, Exception):  # of a test's own script: fails the test
+                raise outcome
 
 
 Server = TypeVar("Server", bound=Loopback)
@@ -205,7 +212,7 @@ def running(server: Server) -> Iterator[Server]:
     stop: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     async def run() -> None:
-        listening = await asyncio.start_server(server.serve, "127.0.0.1", server.port, ssl=server.tls)
+        listening = await asyncio.start_server(server.connected, "127.0.0.1", server.port, ssl=server.tls)
         server.port = listening.sockets[0].getsockname()[1]
         over = asyncio.Event()
         stop.append((asyncio.get_running_loop(), over))

@@ -265,18 +265,17 @@ async def test_what_the_block_raises_comes_out_as_it_was() -> None:
 
 
 CTRL_C = """
-import anyio, sys
+import sys
+from host.cli.edge import execute
+from host.cli.report import Report
 from host.mcp.servers import open_servers
 from tests.mcp.conftest import declared, stdio
 
-async def main():
+async def work():
     async with open_servers(declared(own=stdio(env={"DIARY": sys.argv[1]})), {}) as servers:
         await servers.call_tool("own", "wait", {"seconds": 60})
 
-try:
-    anyio.run(main)
-except KeyboardInterrupt:
-    sys.exit(130)
+sys.exit(execute(work, Report(json=False)))
 """
 
 
@@ -290,5 +289,5 @@ async def test_ctrl_c_in_the_middle_of_a_call_leaves_no_child(diary: Path) -> No
         with anyio.fail_after(20):
             said = b"".join([piece async for piece in process.stderr])
             assert await process.wait() == 130
-    assert (len(servers), said) == (1, b"")
+    assert (len(servers), said) == (1, b"error: interrupted\n")
     assert not servers[0].is_running()
