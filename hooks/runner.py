@@ -24,6 +24,7 @@ from hooks.run import UNITS, Prelude
 from hooks.script import Linker
 from hooks.seats import Seats
 from hooks.session import Session
+from host.errors import Place
 from host.ports import HookScript, HookSession, HookTurn
 from host.types.search import SearchRequest, SearchResult
 
@@ -125,4 +126,4 @@ class _NoServices:
 
     async def log(self, level: str, message: str, /) -> None: ...
 
-    async def warn(self, code: str, message: str, /) -> None: ...
+    async def warn(self, code: str, message: str, place: Place | None = None, /) -> None: ...

@@ -103,7 +103,7 @@ class Session:
         except ValidationError as exc:
             raise faults.wrong_return(self._hook, raw, model, exc, self._program) from exc
         for key in unknown:
-            await self._turn.services.warn("unknown_option", f"{self._file}: what {self._hook} returned has an {key}")
+            await self._turn.services.warn("unknown_option", f"what {self._hook} returned has an {key}")
         return value
 
     async def _done(self, hook: str, arguments: str) -> Done:
@@ -268,7 +268,8 @@ class Session:
         else:  # an error in a callback that nobody waits for
             where, _, described = text.partition("\n")
             error = faults.threw(f"{where} of {self._hook}", described, self._program)
-            await self._turn.services.warn("hook_uncaught", str(error))
+            hint = f" ({error.hint})" if error.hint else ""
+            await self._turn.services.warn("hook_uncaught", f"{error.message}{hint}", error.place)
         return ""
 
     async def _dispatch(self, call: HostCall, text: str) -> str:

@@ -77,7 +77,7 @@ class Host:
         *,
         search: bool | None = None,
         connector: str | Sequence[str] | None = None,
-        identity: Identity | None = None,
+        identity: Identity | Mapping[str, Any] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         """Enter one turn and read its events; leaving the block stops what is still running. `messages` is the conversation
@@ -89,7 +89,7 @@ class Host:
             assistant_id=assistant_id,
             messages=conversation(messages),
             options=_valid(TurnOptions, {**given, **{key: value for key, value in said.items() if value is not None}}),
-            identity=identity or Identity(),
+            identity=_valid(Identity, identity or {}, "identity"),
         )
         return open_turn(self.machinery, self.turns, request)
 
@@ -97,19 +97,20 @@ class Host:
         self,
         request: SearchRequest | Mapping[str, Any],
         *,
-        identity: Identity | None = None,
+        identity: Identity | Mapping[str, Any] | None = None,
         assistant: str | None = None,
         warned: Callable[[Warned], object] | None = None,
     ) -> SearchResult:
         """One search outside a turn, with an assistant's settings and names or the app's. A search that fails is a result
         with `error`; what else should be known goes to `warned`. Raises UsageError for a request that is none, UnknownName for
         the assistant."""
-        asked = request if isinstance(request, SearchRequest) else _valid(SearchRequest, request)
+        asked = _valid(SearchRequest, request)
+        self.turns.refuse_if_closed()
         settings = self.settings(assistant)
         channel = Channel("search")
         warn = _warner(warned)
         caller = Caller(machinery=self.machinery, turn_id=channel.turn_id)
-        asking = Request(assistant_id=assistant or "", messages=(), identity=identity or Identity())
+        asking = Request(assistant_id=assistant or "", messages=(), identity=_valid(Identity, identity or {}, "identity"))
         searcher = Searcher(
             plugins=self.machinery.plugins,
             settings=settings,
@@ -124,14 +125,14 @@ class Host:
     def delegates(
         self,
         *,
-        identity: Identity | None = None,
+        identity: Identity | Mapping[str, Any] | None = None,
         assistant: str | None = None,
         warned: Callable[[Warned], object] | None = None,
     ) -> Delegates:
         """Who does, outside a turn, the steps that are given to an assistant or an MCP tool; their warnings go to `warned`."""
         warn = _warner(warned)
         caller = Caller(machinery=self.machinery, turn_id="")
-        asking = Request(assistant_id=assistant or "", messages=(), identity=identity or Identity())
+        asking = Request(assistant_id=assistant or "", messages=(), identity=_valid(Identity, identity or {}, "identity"))
         return scope_of(caller, asking, self.settings(assistant), call, warn).delegates
 
     def with_app(self, app: App) -> Host:
@@ -269,9 +270,10 @@ def _database(app: App) -> AbstractAsyncContextManager[Database]:
 
 
 def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
-    """Messages from what a caller has: text, mappings or messages. Raises UsageError."""
-    said = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
-    return tuple(_valid(Message, message, f"messages[{index}]") for index, message in enumerate(said))
+    """Messages from what a caller has: text, mappings or messages, or one alone. Raises UsageError."""
+    said: Any = {"role": "user", "content": messages} if isinstance(messages, str) else messages
+    every = said if isinstance(said, (list, tuple)) else [said]
+    return tuple(_valid(Message, message, f"messages[{index}]") for index, message in enumerate(every))
 
 
 def _registered(handlers: Mapping[SearchType, Handler], model: Reranker, plugins: Iterable[Plugin]) -> Plugins:
@@ -326,10 +328,8 @@ def _valid(model: type[Any], raw: Any, path: str = "") -> Any:
 
 
 def _clock(now: datetime | Callable[[], datetime] | None) -> Callable[[], datetime]:
-    if callable(now):
-        return now
-    moment = now.astimezone() if now is not None else None
-    return lambda: moment or datetime.now().astimezone()
+    moment = None if now is None or callable(now) else now.astimezone()
+    return now if callable(now) else lambda: moment or datetime.now().astimezone()
 
 
 def _make_state_folder(folder: Path) -> None:

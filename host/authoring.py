@@ -103,8 +103,7 @@ def _empty(script: HookScript) -> list[Problem]:
     near = _NEARLY.search(code)
     name = (near[1] or near[2]).capitalize() if near else ""
     hint = f"did you mean {name!r}?" if name else "the host calls functions of these names"
-    place = Place(f"{script.shown}/{script.entry.relative_to(script.root).as_posix()}")
-    return [Problem("warning", "the hook defines neither Create nor Next", place, hint)]
+    return [Problem("warning", "the hook defines neither Create nor Next", Place(script.shown_entry), hint)]
 
 
 def _stale(root: Path, text: str) -> list[Problem]:

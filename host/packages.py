@@ -59,6 +59,11 @@ class Package:
     info: Mapping[str, Any]
     warnings: tuple[Problem, ...] = ()
 
+    @property
+    def hook_file(self) -> str:
+        """The hook's file in messages; the package's folder where there is none."""
+        return self.hook.shown_entry if self.hook else self.shown
+
     def prompts_for(self, preset: str, *, place: Place | None = None) -> Prompts:
         """The prompts of a preset; those without a name for "". Raises UnknownName, ConfigError."""
         return self.presets.named(preset, place=place) if preset else self.prompts

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from host.config.schema import HookLimits, HttpSettings, RerankSettings, SearchSettings, UsesSettings
-from host.errors import DelegateError
+from host.errors import DelegateError, Place
 from host.hook_services import HookCalls, HookMemory, HookOutput, HookRecords, HookServers, HookTools, HookTrace, HookWeb
 from host.types.delegation import Answer, Asked, Use
 from host.types.search import FacetCount, GraphNode, Item, RecordQuery, SearchRequest, SearchResult
@@ -291,7 +291,7 @@ class HookServices(Protocol):
 
     async def log(self, level: str, message: str, /) -> None: ...
 
-    async def warn(self, code: str, message: str, /) -> None: ...
+    async def warn(self, code: str, message: str, place: Place | None = None, /) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,6 +306,11 @@ class HookScript:
     shown: str
     paths: tuple[tuple[str, tuple[str, ...]], ...] = ()
     revision: int = 0
+
+    @property
+    def shown_entry(self) -> str:
+        """The entry file as messages name it: `assistants/docs/index.ts`."""
+        return f"{self.shown}/{self.entry.relative_to(self.root).as_posix()}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from host.search.merge import Pool
 from host.search.plan import Plan, plan, refused
 from host.search.searcher import run_all
 from host.trace import span
-from host.types.events import SearchComplete, SearchFound, SearchStart
+from host.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
 from host.types.search import SearchRequest, SearchResult, Source
 from host.types.servers import parse_listed
 from host.types.turn import CreateReturn
@@ -110,7 +110,7 @@ async def _read(run: Run, noun: str, name: str, source: Source, read: Callable[[
         try:
             found, error = await _attempt(run, noun, name, read)
         except anyio.get_cancelled_exc_class():
-            channel.note(SearchComplete(search_id=id, total=0, duration_ms=_since(began), error="stopped"))
+            channel.note(SearchComplete(search_id=id, total=0, duration_ms=_since(began), error=STOPPED))
             raise
         if error is not None:
             node.fail(str(error))

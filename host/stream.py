@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 from pydantic import ValidationError
 
-from host.errors import HookReturnInvalid, HostError, leaves, unwrapped
+from host.errors import HookReturnInvalid, HostError, Place, UsageError, leaves, unwrapped
 from host.output.channel import Channel
 from host.output.findings import failures
 from host.output.outbox import Outbox
@@ -54,6 +54,11 @@ class OpenTurns:
                 self._scopes.discard(scope)
                 if not self._scopes:
                     self._none.set()
+
+    def refuse_if_closed(self) -> None:
+        """Raises UsageError where nothing may begin any more."""
+        if self.closed:
+            raise UsageError("the host is closed", hint="turns and searches belong inside `async with open_host(…)`")
 
     async def close(self) -> None:
         """End every turn: each says why, and how far it came."""
@@ -105,6 +110,7 @@ class _Relay:
 async def open_turn(machinery: Machinery, turns: OpenTurns, request: Request) -> AsyncIterator[AsyncIterator[Event]]:
     """Enter a turn and read its events. Leaving it stops the model, the searches and the hook before the next line.
     Raises UnknownName for an assistant that is not there, and ConfigError for one that cannot be used."""
+    turns.refuse_if_closed()
     channel = Channel(f"t_{secrets.token_hex(6)}")
     relay = _Relay([Run.begin(machinery, request, channel, call)])
     with unwrapped():
@@ -168,9 +174,10 @@ async def _handed_on(run: Run, delegation: Delegation) -> Request:
         options, unknown = read(TurnOptions, said)
     except ValidationError as exc:
         path, message = problems(exc)[0]
-        raise HookReturnInvalid(f"{run.package.shown}: delegate.options.{dotted(path)}: {message}") from None
+        place = Place(run.package.hook_file)
+        raise HookReturnInvalid(f"delegate.options.{dotted(path)}: {message}", place=place) from None
     for key in unknown:
-        await run.channel.send(Warned(code="unknown_key", message=f"delegate.options has an {key}", file=run.package.shown))
+        await run.channel.send(Warned(code="unknown_key", message=f"delegate.options has an {key}", file=run.package.hook_file))
     messages = delegation.messages or run.request.messages
     return replace(run.request, assistant_id=delegation.agent_id, messages=messages, options=options)
 

@@ -8,14 +8,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
 import anyio
 
 from host.content import user_data
-from host.errors import HookError, HostError, unwrapped
+from host.errors import ConfigError, HookError, HookReturnInvalid, HostError, Place, UnknownName, unwrapped
 from host.llm.fallback import Fallback
 from host.output.findings import failures
 from host.ports import Connector, HookSession, ModelCall
@@ -26,7 +26,7 @@ from host.search.merge import Pool
 from host.services.tools import tools_of
 from host.services.turn import TurnServices, hook_options, hook_turn
 from host.types.events import Warned
-from host.types.turn import CreateReturn, Delegation, Message, NextPayload, NextReturn
+from host.types.turn import CreateReturn, Delegation, Message, NextPayload, NextReturn, connector_ids
 
 T = TypeVar("T")
 
@@ -105,11 +105,26 @@ async def _create_and_user_data(run: Run, hooks: _Hooks | None) -> CreateReturn 
 
 
 async def _adopt(run: Run, created: CreateReturn) -> None:
+    _refuse_unknown_names(run, created)
     told = run.unknown
     run.adopt(created)
     for key in run.unknown:
         if key not in told:
-            await run.channel.send(Warned(code="unknown_key", message=f"Create returned an {key}", file=run.package.shown))
+            await run.channel.send(Warned(code="unknown_key", message=f"Create returned an {key}", file=run.package.hook_file))
+
+
+def _refuse_unknown_names(run: Run, created: CreateReturn) -> None:
+    """Raises HookReturnInvalid for a connector, a preset or an assistant that there is not."""
+    try:
+        for id in connector_ids(created.connector) if created.connector is not None else ():
+            with suppress(ConfigError):  # its file is wrong, which whoever asks it says
+                run.machinery.connectors(id)
+        run.package.prompts_for(created.prompt_preset or "")
+        if created.delegate is not None and created.delegate.agent_id not in run.machinery.app.packages:
+            raise UnknownName("assistant", created.delegate.agent_id, run.machinery.app.packages)
+    except UnknownName as exc:
+        place = Place(run.package.hook_file)
+        raise HookReturnInvalid(f"what Create returned leads nowhere: {exc.message}", place=place, hint=exc.hint) from None
 
 
 def _messages(run: Run, created: CreateReturn | None, pooled: Pool) -> list[Message]:

@@ -22,6 +22,7 @@ from host.output.flow import Flow, Isolates, one_line, shortened, visible
 from host.output.messages import Messages, spoken, step
 from host.output.tree import duration, trace_tree
 from host.types.events import (
+    STOPPED,
     CitationSeen,
     Cited,
     Event,
@@ -50,8 +51,8 @@ _PAGE = re.compile(r"#page=(\d+)$")
 UNCUT = 10_000  # width of a console that is no terminal
 
 SOURCES: dict[SearchType, str] = {"web": "web", "kb": "knowledge base", "db": "database"}
-SYMBOLS = {"search": "🔍", "found": "📄", "done": "✅", "failed": "⚠", "tool": "🔧"}
-PLAIN_SYMBOLS = {"search": ">", "found": "-", "done": "ok:", "failed": "!", "tool": "*"}
+SYMBOLS = {"search": "🔍", "found": "📄", "done": "✅", "failed": "⚠", "stopped": "⏹", "tool": "🔧"}
+PLAIN_SYMBOLS = {"search": ">", "found": "-", "done": "ok:", "failed": "!", "stopped": "-", "tool": "*"}
 
 
 class _Console(Console):
@@ -142,6 +143,9 @@ class Terminal:
         source = SOURCES[self._types.get(event.search_id, "web")]
         source += f" by {one_line(event.provider)}" if event.provider else ""
         took = duration(event.duration_ms)
+        if event.error == STOPPED:  # such as one whose answer was not awaited, since another was first
+            self._say("stopped", f"Search stopped ({source}) ({took})", "dim")
+            return
         if event.error:
             self._say("failed", f"Search failed ({source}): {one_line(event.error)} ({took})", "yellow", whole=True)
             return
@@ -235,6 +239,7 @@ class Terminal:
         if unknown:
             self._line(Styled(f"Not among the sources: {one_line(' '.join(unknown))}", "red"))
         if event.data is not None:
+            self._wants_gap = self._written
             self._line(Styled("Data", "bold"))
             data = json.dumps(event.data, ensure_ascii=False, indent=2, default=str)
             self._print(Styled(visible(data)), soft_wrap=True)

@@ -11,6 +11,7 @@ from rich.tree import Tree
 from host.output.flow import one_line, shortened
 from host.types.events import TraceNode
 
+_LEVELS = {"warn": "yellow", "error": "red"}
 LONGEST_TITLE = 60
 MOST_ITEMS = 20  # of those that stay, and of those that were dropped
 
@@ -35,7 +36,10 @@ def duration(ms: float) -> str:
 
 def _node_line(node: TraceNode) -> Styled:
     style = {"running": "yellow", "completed": "green", "failed": "red"}[node.status]
-    line = Styled.assemble((one_line(node.type), "bold"), f" {one_line(node.label)}" if node.label else "")
+    line = Styled(one_line(node.type), "bold")
+    if (level := node.data.get("level", "info")) != "info":
+        line.append(f" {one_line(str(level))}:", _LEVELS.get(level, "dim"))
+    line.append(f" {one_line(node.label)}" if node.label else "", "default")
     if node.status != "running":
         line.append(f"  {duration(node.duration_ms)}", "dim")
     line.append(f"  {node.status}", style)

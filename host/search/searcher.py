@@ -24,7 +24,7 @@ from host.search import plan
 from host.search.merge import Pool, apply_ranking, cut, pool
 from host.search.reranking import chosen, options_of
 from host.trace import Span, span
-from host.types.events import SearchComplete, SearchFound, SearchStart
+from host.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
 from host.types.search import Item, SearchRequest, SearchResult, Source
 
 Mode = Literal["all", "any", "race"]
@@ -70,7 +70,7 @@ class Searcher:
                 cited = tuple(self._cited(item, source) for item in found.items)
                 items = await self._ordered(cited, request, self._left_ms(source, began))
             except anyio.get_cancelled_exc_class():
-                self.channel.note(SearchComplete(search_id=id, total=0, duration_ms=_since(began), error="stopped"))
+                self.channel.note(SearchComplete(search_id=id, total=0, duration_ms=_since(began), error=STOPPED))
                 raise
             result = SearchResult(
                 type=request.type,

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import anyio
 
-from host.errors import HostError
+from host.errors import HostError, Place
 from host.ports import HookScript, HookTurn
 from host.run import Run
 from host.services.agents import Calls
@@ -120,5 +120,6 @@ class TurnServices:
             pass
         await self.run.channel.breathe()  # a hook must not fill the host's memory with lines that nobody reads
 
-    async def warn(self, code: str, message: str, /) -> None:
-        await self.run.channel.send(Warned(code=code, message=message, file=self.run.package.shown))
+    async def warn(self, code: str, message: str, place: Place | None = None, /) -> None:
+        at = place or Place(self.run.package.hook_file)
+        await self.run.channel.send(Warned(code=code, message=message, file=at.file, line=at.line, column=at.column))

@@ -60,6 +60,9 @@ class SearchFound(_Event):
     item: Item
 
 
+STOPPED = "stopped"
+
+
 class SearchComplete(_Event):
     """A search ended. `error` says why it failed; the turn goes on."""
 
@@ -67,7 +70,9 @@ class SearchComplete(_Event):
     search_id: str
     total: int = Field(description="All matches where the source knows it, else the items found")
     duration_ms: int
-    error: str | None = Field(default=None, description="Why the search failed")
+    error: str | None = Field(
+        default=None, description=f"Why the search failed; `{STOPPED}`: nobody waits for it any more, another was first"
+    )
     provider: str = Field(default="", description="web: who was asked")
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from hooks.runner import open_engine
 from host.config.schema import HookLimits
+from host.errors import Place
 from host.ports import HookEngine, HookScript, HookTurn
 from host.types.search import Item, SearchRequest, SearchResult
 from host.types.turn import CreateReturn, Message, NextPayload, NextReturn
@@ -34,6 +35,7 @@ class Services:
     modes: list[str] = field(default_factory=list)
     lines: list[tuple[str, str]] = field(default_factory=list)
     warnings: list[tuple[str, str]] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
     output: Any = None
     trace: Any = None
     calls: Any = None
@@ -55,8 +57,9 @@ class Services:
     async def log(self, level: str, message: str, /) -> None:
         self.lines.append((level, message))
 
-    async def warn(self, code: str, message: str, /) -> None:
+    async def warn(self, code: str, message: str, place: Place | None = None, /) -> None:
         self.warnings.append((code, message))
+        self.places += [str(place)] if place else []
 
 
 @dataclass

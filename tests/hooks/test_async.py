@@ -162,9 +162,10 @@ async def test_an_error_in_a_timer_or_a_microtask_is_reported_and_the_hook_goes_
     """
     assert await created(hooks, body, services) == "on"
     assert services.warnings == [
-        ("hook_uncaught", "assistants/x/index.ts: a microtask of Create threw bang"),
-        ("hook_uncaught", "assistants/x/index.ts:3:17: a timer of Create threw boom"),
+        ("hook_uncaught", "a microtask of Create threw bang"),
+        ("hook_uncaught", "a timer of Create threw boom"),
     ]
+    assert services.places == ["assistants/x/index.ts", "assistants/x/index.ts:3:17"]
 
 
 async def test_timers_that_are_left_when_a_hook_ends_do_not_fire_in_the_next_one(hooks: Hooks) -> None:

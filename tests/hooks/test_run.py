@@ -123,7 +123,7 @@ async def test_an_unknown_key_of_the_return_is_a_warning_with_the_nearest_name(h
     assert services.warnings == [
         (
             "unknown_option",
-            "assistants/x/index.ts: what Create returned has an unknown key 'temprature' (did you mean 'temperature'?)",
+            "what Create returned has an unknown key 'temprature' (did you mean 'temperature'?)",
         )
     ]
 

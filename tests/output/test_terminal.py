@@ -16,6 +16,7 @@ from rich.console import Console
 from host.output.messages import message_text
 from host.output.terminal import Terminal, console, safe_link
 from host.types.events import (
+    STOPPED,
     CitationSeen,
     Cited,
     Event,
@@ -237,6 +238,28 @@ def test_the_trace_is_a_tree_with_times_and_states() -> None:
     ]
     assert Screen().play(events, trace=True).out == ("Trace\n└── turn  1.5s  completed\n    └── search kb  5 ms  failed: no\n")
     assert Screen().play(events).out == ""
+
+
+def test_lines_of_the_trace_say_how_grave_they_are() -> None:
+    levels = ["info", "warn", "error"]
+    nodes = [TraceNode(id=level, type="log", label="tea", status="completed", data={"level": level}) for level in levels]
+    out = Screen().play([*(Trace(node=node) for node in nodes), StreamEnd()], trace=True).out
+    lines = ["├── log tea", "├── log warn: tea", "└── log error: tea"]
+    assert out == "Trace\n" + "".join(f"{line}  0 ms  completed\n" for line in lines)
+
+
+def test_a_search_that_nobody_waits_for_is_no_failure() -> None:
+    events: list[Event] = [
+        SearchStart(search_id="s1", source="hook", search_type="web", query="tea"),
+        SearchComplete(search_id="s1", total=0, duration_ms=5, error=STOPPED),
+    ]
+    assert Screen().play(events).out.splitlines()[1:] == ["⏹ Search stopped (web) (5 ms)"]
+
+
+def test_what_next_returned_stands_apart_from_the_sources() -> None:
+    cited = Cited(marker="#ref:a1b2", verdict="ok", title="Tea", url="https://example.org/")
+    out = Screen().play([StreamEnd(citations=(cited,), data=1)]).out
+    assert out == "Sources\n  #ref:a1b2  Tea\n             https://example.org/\n\nData\n1\n"
 
 
 # ---- markers

@@ -130,6 +130,24 @@ async def test_next_runs_and_sees_the_error_when_the_model_fails(make_app: MakeA
 async def test_a_key_that_nothing_reads_is_said_and_never_ignored_in_silence(make_app: MakeApp, hook: str, said: str) -> None:
     events = await hooked(make_app, hook)
     assert [said in event.message for event in of(events, "warning")] == [True]
+    assert [event.file for event in of(events, "warning")] == ["assistants/a/index.ts"]
+
+
+@pytest.mark.parametrize(
+    ("returned", "said", "hint"),
+    [
+        ("connector: 'extractiv'", "what Create returned leads nowhere: no connector 'extractiv'", "did you mean 'extractive'?"),
+        ("prompt_preset: 'short'", "what Create returned leads nowhere: no prompt preset 'short'", "none are known"),
+        ("delegate: {agent_id: 'b'}", "what Create returned leads nowhere: no assistant 'b'", "known: a"),
+    ],
+)
+async def test_a_name_that_a_hook_returns_and_nothing_has_is_an_error_of_the_hook(
+    make_app: MakeApp, returned: str, said: str, hint: str
+) -> None:
+    events = await hooked(make_app, f"const Create = () => ({{{returned}}})")
+    assert [(e.code, e.message, e.file, e.hint) for e in of(events, "error")] == [
+        ("hook_return", said, "assistants/a/index.ts", hint)
+    ]
 
 
 async def test_console_lines_are_nodes_of_the_trace_under_the_hook(make_app: MakeApp) -> None:

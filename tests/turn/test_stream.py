@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from handlers.canned import CannedSource, canned_item
 from host.app import open_host
-from host.errors import SourceError, UnknownName
+from host.errors import SourceError, UnknownName, UsageError
 from host.llm.scripted import ScriptedConnector
 from host.ports import Handler
 from host.tools import Tool
@@ -209,6 +209,44 @@ async def test_an_unknown_assistant_is_refused_with_the_nearest_name(make_app: M
         with pytest.raises(UnknownName, match=r"no assistant 'dosc' \(did you mean 'docs'\?\)"):
             async with host.stream("dosc", "question"):
                 pass
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"messages": 5}, r"messages\[0\] must be a mapping, not int"),
+        ({"messages": ["x"]}, r"messages\[0\] must be a mapping, not str"),
+        ({"identity": "ada"}, r"identity must be a mapping, not str"),
+        ({"identity": {"user": "ada"}}, r"identity.user: unknown key \(did you mean 'user_id'\?\)"),
+        ({"identity": {"user_id": 5}}, r"identity.user_id: should be text"),
+    ],
+)
+async def test_what_a_program_asks_wrongly_is_refused_before_the_turn_begins(
+    make_app: MakeApp, asked: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        await run(app_with(make_app), **asked)
+
+
+async def test_an_identity_and_a_message_may_be_mappings(make_app: MakeApp) -> None:
+    app = make_app(
+        {
+            "assistants/a/package.yao": '{"connector": "script"}',
+            "assistants/a/index.ts": "const Next = (ctx, payload) => ({data: [ctx.authorized.user_id, payload.messages]})",
+        }
+    )
+    events = await run(app, {"role": "user", "content": "Hi"}, identity={"user_id": "ada"})
+    assert end(events).data == ["ada", [{"role": "user", "content": "Hi"}]]
+
+
+async def test_nothing_begins_on_a_host_that_is_closed(make_app: MakeApp) -> None:
+    async with open_host(app_with(make_app), environment={}, sources={"kb": kb()}) as host:
+        pass
+    with pytest.raises(UsageError, match="the host is closed"):
+        await host.search({"type": "kb", "query": "tea"})
+    with pytest.raises(UsageError, match="the host is closed"):
+        async with host.stream("a", "tea"):
+            pass
 
 
 async def test_an_unknown_connector_ends_the_turn_with_an_error_that_names_those_that_exist(make_app: MakeApp) -> None:
