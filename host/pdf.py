@@ -34,11 +34,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Pdf:
-    """The text of each page in order, and the title that the file gives itself. `lines`: the same text as it is set."""
+    """The text of each page in order, and the title that the file gives itself. `lines`: the same text as it is set; `scanned`
+    are the numbers of pages that have images and no text."""
 
     title: str
     pages: tuple[str, ...]
     lines: tuple[tuple[Line, ...], ...]
+    scanned: tuple[int, ...] = ()
 
 
 def read_pdf(data: bytes) -> Pdf:
@@ -52,6 +54,7 @@ def read_pdf(data: bytes) -> Pdf:
         if reader.is_encrypted and not reader.decrypt(""):
             raise IngestError("it is encrypted", hint="remove its password first")
         read = [_page(page) for page in reader.pages]
+        scanned = [at for at, (text, _) in enumerate(read) if not text and _has_images(reader.pages[at])]
         title = str(reader.metadata.title or "").strip() if reader.metadata else ""
     # The parser meets broken files with whatever its own code raises.
     except (PyPdfError, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as exc:
@@ -61,7 +64,7 @@ def read_pdf(data: bytes) -> Pdf:
         raise IngestError(str(exc), hint="remove its password, or print it to a new PDF") from exc
     if not any(text for text, _ in read):
         raise IngestError("it has no text, only images", hint="recognise its text (OCR) first")
-    return Pdf(title, tuple(text for text, _ in read), tuple(lines for _, lines in read))
+    return Pdf(title, tuple(text for text, _ in read), tuple(lines for _, lines in read), tuple(at + 1 for at in scanned))
 
 
 @dataclass
@@ -108,6 +111,13 @@ def _page(page: PageObject) -> tuple[str, tuple[Line, ...]]:
 
     text = page.extract_text(visitor_text=seen)
     return _plain(text).strip(), tuple(line.line() for line in lines if line.parts)
+
+
+def _has_images(page: PageObject) -> bool:
+    """Whether the page draws anything from outside its own text: an image, or a form that may hold one."""
+    resources: Any = page.get("/Resources")
+    resources = resources.get_object() if resources is not None else None
+    return isinstance(resources, dict) and bool(resources.get("/XObject"))
 
 
 def _spells_on(line: _Setting, left: float, base: float, high: float) -> bool:

@@ -214,6 +214,16 @@ async def test_a_word_document_keeps_its_headings(opens: Opens, write: Writes) -
     assert found["Words"].startswith("Just words.")
 
 
+async def test_what_was_guessed_or_left_out_of_a_document_is_told_when_it_is_added(opens: Opens, write: Writes) -> None:
+    page = "<p>Die Öffnungszeiten der Bücherei: neun bis fünf</p>".encode("latin-1")
+    folder = write({f"{n:02}.html": page + str(n).encode() for n in range(23)})
+    async with opens() as kb:
+        first, again = [await kb.add("docs", [folder]) for _ in range(2)]
+    assert first.notes[0].startswith(f"{str(folder / '00.html')!r}: it does not say its encoding and was read as ")
+    assert (len(first.notes), first.notes[-1]) == (21, "3 more such warnings are not told")
+    assert (counts(first), counts(again), again.notes) == ({"added": 23}, {"unchanged": 23}, ())
+
+
 # ------------------------------------------------------------------------------------------------ names, cuts
 
 

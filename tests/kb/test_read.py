@@ -7,7 +7,9 @@ import io
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 from pypdf import PdfReader, PdfWriter
+from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 from handlers.kb.reading.document import Document
@@ -81,6 +83,29 @@ def test_html_is_read_without_what_is_not_text() -> None:
     assert not any(word in document.text for word in ("alert", "color", "Home"))
 
 
+def test_what_a_page_says_beside_its_text_is_not_read() -> None:
+    page = """<?xml version="1.0" encoding="utf-8"?><!-- a comment --><header><h1>Shop</h1><ul><li><a href="/">Home</a></li></ul>
+        <ul><li>Open <a href="/hours">from nine</a></li></ul></header><div role="navigation">Menu</div>
+        <p>Pens.</p>
+        <select><option>Austria</option></select><footer>Call 555 0199.<ol><li><a href="/i">Imprint</a></ol></footer>"""
+    assert read(page.encode(), "a.xhtml").text == "# Shop\n\n* Open [from nine](/hours)\n\nPens.\n\nCall 555 0199.\n"
+
+
+def test_a_table_without_a_header_begins_with_its_first_row() -> None:
+    page = "<table><tr><td>a|b</td><td>c</td></tr><tr><td>1</td><td>2</td></tr></table>"
+    assert read(page.encode(), "a.html").text == "| a\\|b | c |\n| --- | --- |\n| 1 | 2 |\n"
+
+
+def test_a_page_whose_encoding_was_guessed_says_so() -> None:
+    said = "Die Öffnungszeiten der Bücherei: neun bis fünf, außer an Feiertagen"
+    [note] = read(f"<p>{said}</p>".encode("latin-1"), "a.html").notes
+    assert "does not say its encoding and was read as windows-125" in note
+    assert "which is a guess (save it as UTF-8" in note
+    for known in (said.encode(), said.encode("utf-16"), f'<meta charset="iso-8859-1">{said}'.encode("latin-1")):
+        document = read(known, "a.html")
+        assert (document.notes, said in document.text) == ((), True)
+
+
 def test_an_address_that_is_no_web_address_is_not_taken() -> None:
     page = '<link rel="canonical" href="javascript:alert(1)"><p>x</p>'
     assert read(page.encode(), "a.html").url == ""
@@ -99,6 +124,25 @@ def test_a_pdf_knows_its_pages() -> None:
     ]
 
 
+def test_pages_of_a_pdf_that_are_only_scanned_are_told() -> None:
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer)
+    image = ImageReader(Image.new("RGB", (20, 20), "red"))
+    for page in range(14):
+        if page == 1:
+            canvas.drawString(72, 720, "A page of text")
+        elif page != 3:
+            canvas.drawImage(image, 0, 0, 500, 700)
+        canvas.showPage()
+    canvas.save()
+    document = read(buffer.getvalue(), "a.pdf")
+    assert [block.page for block in document.blocks] == [2]
+    assert document.notes == (
+        "12 pages have no text, only images: 1, 3, 5, 6, 7, 8, 9, 10, 11, 12, … "
+        "(recognise its text (OCR) first, to have it found)",
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [
@@ -106,12 +150,14 @@ def test_a_pdf_knows_its_pages() -> None:
         ("a.pdf", pdf(""), "only images.*OCR"),
         ("a.pdf", b"%PDF-1.4 rubbish", "not a PDF"),
         ("a.pdf", pdf("text")[:400], "not a PDF"),
-        ("a.pdf", b"", "not a PDF"),
+        ("a.pdf", b"", "it is empty"),
+        ("a.docx", b"", "it is empty"),
         ("a.md", b"", "empty"),
         ("a.md", b" \n\n \t", "empty"),
         ("a.md", b"---\ntitle: only\n---\n", "empty"),
         ("a.html", b"<html><script>x</script></html>", "empty"),
         ("a.txt", b"text \0 more", "binary"),
+        ("a.html", b"<p>text \0 more", "binary"),
         ("a.txt", b"caf\xe9", "byte 3 is not UTF-8"),
         ("a.odt", b"PK", r"'\.odt'.*these can: .*\.md"),
         ("a.docx", b"PK", "not a DOCX that can be read"),

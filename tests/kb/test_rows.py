@@ -35,6 +35,9 @@ def feed(text: str) -> list[Any]:
         "a;b\n1;x, y\n2;z\n",
         "\ufeffa\tb\r\n1\tx, y\r\n2\tz\r\n",
         "a|b\n1|x, y\n\n2|z",
+        "\n  \n" + 'a,b\n1,"x, y"\n2,z\n',
+        "sep=;\na;b\n1;x, y\n2;z\n",
+        "\ufeff" + '"sep=|"\r\na|b\r\n1|x, y\r\n2|z\r\n',
     ],
 )
 def test_a_table_is_read_whatever_parts_its_cells(tmp_path: Path, text: str) -> None:
@@ -46,6 +49,10 @@ def test_a_row_says_its_line_and_how_much_was_read(tmp_path: Path) -> None:
     found = rows(tmp_path, "t.csv", text)
     assert [row.line for row in found] == [3, 4]
     assert sum(row.size for row in found) == len(text)
+    assert [row.line for row in rows(tmp_path, "t.csv", f"\n\n{text}")] == [5, 6]
+    assert [row.line for row in rows(tmp_path, "t.csv", f"sep=,\n{text}")] == [4, 5]
+    assert [row.line for row in rows(tmp_path, "t.jsonl", '\n\n{"a": 1}\n\n{"a": 2}\n')] == [3, 5]
+    assert [row.line for row in rows(tmp_path, "t.jsonl", '\n[{"a": 1},\n{"a": 2}]\n')] == [2, 3]
 
 
 def test_a_row_that_is_wrong_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -55,6 +62,8 @@ def test_a_row_that_is_wrong_does_not_stop_the_others(tmp_path: Path) -> None:
     ]
     wrong = [row.error[:19] for row in rows(tmp_path, "t.jsonl", '{"a": 1}\n{a}\n\n[1]\n{"a": 2}')]
     assert wrong == ["", "the line is no JSON", "the row is no objec", ""]
+    [cut] = rows(tmp_path, "t.jsonl", '{"a": 1, "b": "cut\n')
+    assert cut.error == "the line is no JSON: invalid control character at (character 19)"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +72,15 @@ def test_a_row_that_is_wrong_does_not_stop_the_others(tmp_path: Path) -> None:
         ("t.csv", "", "it is empty"),
         ("t.csv", "a,b,a\n1,2,3\n", r"t\.csv:1: was not added: the column 'a' is there twice"),
         ("t.csv", 'a,b\n1,"2\n', r"t\.csv:2: was not added from here on.*is a quote left open\?"),
-        ("t.csv", b"a,b\n1,caf\xe9\n", "not UTF-8"),
+        ("t.csv", 'a,b\n1,2\n3,"4\n5,6\n7,8\n', r"t\.csv:3: was not added from here on: the row that begins here"),
+        ("t.csv", 'a,b\n1,2\n3,"4"x\n5,6\n', r"t\.csv:3: was not added from here on: the row that begins here"),
+        ("t.csv", b"a,b\n1,caf\xe9\n", "t.csv' was not added: it is not UTF-8"),
+        (
+            "t.csv",
+            b"a,b\n" + b"1,2\n" * 9000 + b"1,caf\xe9\n",
+            r"t\.csv:8\d\d\d: the rows after this one were not",
+        ),
+        ("t.jsonl", '\n{\n  "a": 1\n}\n', r"t\.jsonl:2: was not added: an object begins here.*on one line"),
         ("t.jsonl", " \n", "it is empty"),
         ("t.jsonl", '[{"a": 1}, {"a": ', r"t\.jsonl:1: was not added from here on: it is no JSON"),
     ],

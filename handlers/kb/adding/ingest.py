@@ -111,6 +111,7 @@ class _Add:
                 for loaded, cut in zip(changed, await cut_up(self.making, changed), strict=True):
                     if isinstance(cut, Cut):
                         self.tally.undeclared(list(cut.undeclared))
+                        self.tally.remark(loaded.item, cut.document.notes)
                         cuts.append(cut)
                     else:
                         self._failed(loaded.item, cut)

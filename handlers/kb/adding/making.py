@@ -31,7 +31,8 @@ from host.types.specs import CollectionSpec
 Made = TypeVar("Made")
 
 _FORMAT = b"3"  # raised when reading or cutting changes, so that documents are made anew
-_READ_BY = {".pdf": ".pdf 4"}  # the same for one kind of file: what its reader is
+# The same for one kind of file: what its reader is.
+_READ_BY = {".pdf": ".pdf 4", ".docx": ".docx 2", ".html": ".html 2", ".htm": ".htm 2", ".xhtml": ".xhtml 2"}
 _SHOWN = ("title", "url")  # what front matter may say beside declared fields
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -57,6 +57,8 @@ class Tally:
         self._files: dict[int, list[FileReport]] = {}
         self._rows: dict[int, Counter[str]] = {}
         self._undeclared: dict[str, None] = {}
+        self._remarks: list[str] = []
+        self._more_remarks = 0
 
     def note(self, item: Item, outcome: Outcome, *, chunks: int = 0, error: str = "") -> None:
         """A document of a file, or a row."""
@@ -81,6 +83,14 @@ class Tally:
         if len(self._undeclared) < MOST_NAMES:
             self._undeclared.update(dict.fromkeys(names))
 
+    def remark(self, item: Item, notes: Sequence[str]) -> None:
+        """What should be known about a document that is added all the same."""
+        for note in notes:
+            if len(self._remarks) < MOST_NAMES:
+                self._remarks.append(f"{str(item.file.path)!r}: {note}")
+            else:
+                self._more_remarks += 1
+
     def report(self, collection: str, given: Found, broken: Mapping[int, str]) -> AddReport:
         """`broken` are files of rows that could not be read to their end, and why."""
         told: list[FileReport] = []
@@ -103,6 +113,7 @@ class Tally:
             for index, rows in self._rows.items()
             if rows["failed"] > MOST_ROWS
         ]
+        more = [f"{self._more_remarks} more such warnings are not told"] if self._more_remarks else []
         return AddReport(
             collection=collection,
             files=(*told, *self._files.get(-1, [])),
@@ -111,7 +122,7 @@ class Tally:
             counts=dict(self.counts + Counter(failed=len(broken))),
             chunks=self.chunks,
             undeclared=tuple(self._undeclared),
-            notes=tuple(notes),
+            notes=(*self._remarks, *more, *notes),
         )
 
 

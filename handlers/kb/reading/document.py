@@ -33,13 +33,14 @@ class Said:
 @dataclass(frozen=True)
 class Document:
     """A file, or a row of one, as text. `url` is the address it gives for itself, or empty; `said` what it says of itself
-    beside its text, by name."""
+    beside its text, by name; `notes` what whoever adds it should know: what of it could not be read, or was guessed."""
 
     title: str
     text: str
     blocks: tuple[Block, ...]
     url: str = ""
     said: Mapping[str, Said] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:

@@ -1,18 +1,25 @@
-"""Word documents (DOCX) to documents, by way of HTML: headings, lists and tables as they are styled; images are left out."""
+"""Word documents (DOCX) to documents, by way of HTML: headings, lists and tables as they are styled; footnotes stand behind the
+paragraph that refers to them; images and comments are left out, and of changes that were tracked the last version counts."""
 
 from __future__ import annotations
 
 import io
 import zipfile
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from handlers.kb.reading.document import Document
-from handlers.kb.reading.html import markdown_of
+from handlers.kb.reading.html import markdown_of, parsed
 from handlers.kb.reading.markdown import from_markdown
 from handlers.kb.reading.text import stem
 from host.errors import IngestError
 
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
+
+_STYLES = "p[style-name='Title'] => h1:fresh"  # beside those of the converter
+_REFERENCES = 'a[id^="footnote-ref-"], a[id^="endnote-ref-"]'  # as the converter writes them
 _LARGEST = 512 << 20  # bytes in all when unpacked: a small file can hold very much
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
 
@@ -32,16 +39,41 @@ def docx(data: bytes, name: str) -> Document:
         raise IngestError(f"{name!r} was not added: {reason}", hint="save it anew as DOCX, without a password") from exc
     document = from_markdown(text, name, front=False)
     if title and document.title == stem(name):
-        return Document(title, document.text, document.blocks)
+        return replace(document, title=title)
     return document
 
 
-def _html(data: bytes) -> str:
+def _html(data: bytes) -> BeautifulSoup:
     import mammoth  # with its parser 40 ms, and few folders hold such files
 
     no_images: Any = mammoth.images.img_element(lambda _: {})
-    found: str = mammoth.convert_to_html(io.BytesIO(data), convert_image=no_images).value
-    return found
+    found: str = mammoth.convert_to_html(io.BytesIO(data), convert_image=no_images, style_map=_STYLES).value
+    soup = parsed(found)
+    _put_notes_in_place(soup)
+    return soup
+
+
+def _put_notes_in_place(soup: BeautifulSoup) -> None:
+    """The converter gathers footnotes at the end, far from what they are about."""
+    last: dict[int, Tag] = {}  # of a part of the document, the note behind it that was put there last
+    for reference in soup.select(_REFERENCES):
+        note = soup.find(id=str(reference["href"]).removeprefix("#"))
+        outer = list(reference.parents)[-2]
+        marker = reference.get_text()
+        raised = reference.parent
+        (raised if raised is not None and raised.name == "sup" else reference).replace_with(marker)
+        if note is None:
+            continue
+        for back in note.select('a[href*="note-ref-"]'):
+            back.decompose()
+        paragraph = soup.new_tag("p")
+        paragraph.string = f"{marker} {' '.join(note.get_text(' ').split())}"
+        last.get(id(outer), outer).insert_after(paragraph)
+        last[id(outer)] = paragraph
+        note.decompose()
+    for gathered in soup.find_all("ol", recursive=False):
+        if not gathered.get_text(strip=True):
+            gathered.decompose()
 
 
 def _title(parts: zipfile.ZipFile) -> str:

@@ -48,8 +48,8 @@ def read(data: bytes, name: str) -> Document:
             f"{name!r} was not added: files ending in {suffix or 'nothing'!r} cannot be read",
             hint=f"these can: {', '.join(sorted([*READERS, *TABLES]))}",
         )
-    document = reader(data, name)
-    if document.empty:
+    document = reader(data, name) if data else None
+    if document is None or document.empty:
         raise IngestError(f"{name!r} was not added: it is empty", hint="nothing to search for in it")
     return document
 

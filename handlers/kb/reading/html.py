@@ -3,41 +3,92 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from handlers.kb.reading.document import Document
 from handlers.kb.reading.markdown import from_markdown
+from handlers.kb.reading.text import binary, encoding_of
 
 if TYPE_CHECKING:
-    from bs4 import BeautifulSoup
+    from bs4 import BeautifulSoup, Tag
+    from markdownify import MarkdownConverter
 
-NO_TEXT = ("script", "style", "noscript", "template", "svg", "head")
+NO_TEXT = ("script", "style", "noscript", "template", "svg", "head", "select", "datalist", "textarea")
+MENUS = ("nav", "[role=navigation]")
+EDGES = "header, footer, [role=banner], [role=contentinfo]"
 
 
 def html(data: bytes, name: str) -> Document:
-    from bs4 import BeautifulSoup
-
-    soup = BeautifulSoup(data, "html.parser")
+    """Raises IngestError for what is no text."""
+    if b"\0" in data and encoding_of(data) == "utf-8":
+        raise binary(name)
+    soup = parsed(data)
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
     canonical = soup.find("link", rel="canonical")
     address = str(canonical.get("href") or "") if canonical else ""
-    document = from_markdown(_markdown_of(soup, drop=(*NO_TEXT, "nav")), name, front=False)
+    for menu in (*soup.select(", ".join(MENUS)), *_lists_of_links(soup)):
+        menu.decompose()
+    document = from_markdown(markdown_of(soup), name, front=False)
     url = address if address.startswith(("http://", "https://")) else ""
-    return Document(title or document.title, document.text, document.blocks, url)
+    return replace(document, title=title or document.title, url=url, notes=_guessed(soup))
 
 
-def markdown_of(html: str) -> str:
-    """A piece of HTML as Markdown, without what is no text; images are left out."""
-    from bs4 import BeautifulSoup
+def parsed(html: str | bytes) -> BeautifulSoup:
+    from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
 
-    return _markdown_of(BeautifulSoup(html, "html.parser"), drop=NO_TEXT)
+    for advice in (MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning):  # for programmers; it would be printed
+        warnings.filterwarnings("ignore", category=advice)
+    return BeautifulSoup(html, "html.parser")
 
 
-def _markdown_of(soup: BeautifulSoup, drop: Sequence[str]) -> str:
-    from markdownify import MarkdownConverter
+def markdown_of(html: str | BeautifulSoup) -> str:
+    """A piece of HTML as Markdown, without what is no text; images are left out. What was parsed before is changed by it."""
+    from bs4.element import CData, PreformattedString
 
-    for tag in soup(list(drop)):
+    soup = parsed(html) if isinstance(html, str) else html
+    for tag in soup(list(NO_TEXT)):
         tag.decompose()
-    text: str = MarkdownConverter(heading_style="ATX", strip=["img"]).convert_soup(soup)
+    for string in soup.find_all(string=lambda found: isinstance(found, PreformattedString) and not isinstance(found, CData)):
+        string.extract()  # comments, `<?xml …?>`
+    text: str = _converter()(heading_style="ATX", strip=["img"], table_infer_header=True).convert_soup(soup)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+@cache
+def _converter() -> type[MarkdownConverter]:
+    from markdownify import MarkdownConverter  # with its parser 40 ms, and few folders hold such files
+
+    class Converter(MarkdownConverter):
+        """A bar in a cell is text, and does not end the cell."""
+
+        def convert_td(self, el: Any, text: str, parent_tags: Any) -> Any:
+            return super().convert_td(el, text.replace("|", "\\|"), parent_tags)  # type: ignore[misc]
+
+        def convert_th(self, el: Any, text: str, parent_tags: Any) -> Any:
+            return super().convert_th(el, text.replace("|", "\\|"), parent_tags)  # type: ignore[misc]
+
+    return Converter
+
+
+def _lists_of_links(soup: BeautifulSoup) -> list[Tag]:
+    """Menus that are not called so: lists at the head and the foot of a page in which there is nothing but links."""
+    edges = soup.select(EDGES)
+    return [each for edge in edges for each in edge.find_all(["ul", "ol"]) if _letters([each]) == _letters(each.find_all("a"))]
+
+
+def _letters(tags: Sequence[Tag]) -> str:
+    return "".join("".join(tag.get_text().split()) for tag in tags)
+
+
+def _guessed(soup: BeautifulSoup) -> tuple[str, ...]:
+    """What to say of a page that does not say in which encoding it is."""
+    read_as = (soup.original_encoding or "utf-8").lower()
+    if soup.declared_html_encoding or soup.contains_replacement_characters or read_as.startswith(("utf", "ascii")):
+        return ()
+    return (
+        f'it does not say its encoding and was read as {read_as}, which is a guess (save it as UTF-8, or add <meta charset="…">)',
+    )

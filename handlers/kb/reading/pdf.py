@@ -28,6 +28,7 @@ LINE = 30  # characters of a line of text
 ROOM = 1.3  # times the usual distance of two lines: a paragraph ends
 HEADING_ROOM = 1.4  # times its size: the next line is a heading of its own
 AGAIN = 3  # pages at least that have the same line at the same place, and more than half of all: it is read once
+MOST_NAMED = 10  # pages
 EDGE = 2  # rows at most above and below the text
 TABLE_ROOM = 3.0  # times its size: a row of several pieces that is nearer to another such row is one of a table
 _GENERATED = re.compile(
@@ -72,7 +73,18 @@ def pdf(data: bytes, name: str) -> Document:
         text += f"{'#' * level} {said}" if level else said
         blocks.append(Block(part.kind, start, len(text), level=level, name=said if level else "", page=number))
         text += "\n\n"
-    return Document(well_formed(_title(found.title, blocks)) or stem(name), text, tuple(blocks))
+    title = well_formed(_title(found.title, blocks)) or stem(name)
+    return Document(title, text, tuple(blocks), notes=_scanned(found))
+
+
+def _scanned(found: Pdf) -> tuple[str, ...]:
+    """What to say of pages that were left out."""
+    if not found.scanned:
+        return ()
+    some, many = found.scanned[:MOST_NAMED], len(found.scanned)
+    shown = ", ".join(map(str, some)) + (", …" if many > len(some) else "")
+    said = f"page {shown} has no text, only images" if many == 1 else f"{many} pages have no text, only images: {shown}"
+    return (f"{said} (recognise its text (OCR) first, to have it found)",)
 
 
 def _mended(text: str, words: Collection[str]) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -22,6 +24,7 @@ LARGEST_ROW = 16 << 20  # characters
 _MOST_DIGITS = 4300  # of a whole number; the time that it takes grows with their square
 _TOO_DEEP = "it is nested too deeply"
 _SEPARATORS = (",", ";", "\t", "|")
+_TOLD_SEPARATOR = re.compile(r'"?sep=([,;\t|])"?\s*', re.IGNORECASE)
 _PIECE = 1 << 16
 
 
@@ -61,12 +64,17 @@ def read_rows(stream: BinaryIO, name: str, reader: Reader) -> Iterator[Row]:
     if encoding == "utf-8":
         encoding = "utf-8-sig"
     text = io.TextIOWrapper(buffered, encoding=encoding, newline="")
+    line = 0
     try:
         for row in reader(text, name):
+            line = row.line
             yield Row(row.line, counted.taken(), row.values, row.error)
     except UnicodeDecodeError as exc:
+        said = f"it is not {encoding.upper().removesuffix('-SIG')}"
+        if not line:
+            raise IngestError(f"{name!r} was not added: {said}", hint="save it as UTF-8") from exc
         raise IngestError(
-            f"{name!r} was not added from here on: it is not {encoding.upper().removesuffix('-SIG')}", hint="save it as UTF-8"
+            f"the rows after this one were not added: {said}", place=Place(name, line), hint="save it as UTF-8"
         ) from exc
 
 
@@ -97,30 +105,48 @@ class _Counted(io.RawIOBase):
 
 
 def _csv_rows(text: TextIO, name: str) -> Iterator[Row]:
-    first = text.readline(LARGEST_ROW)
-    separator = max(_SEPARATORS, key=first.count)
-    yield from _table(text, first, name, separator)
+    first, above = _first_line(text)
+    if told := _TOLD_SEPARATOR.fullmatch(first):  # how spreadsheets say it
+        first, more = _first_line(text)
+        yield from _table(text, first, name, told.group(1), above + more)
+    else:
+        yield from _table(text, first, name, max(_SEPARATORS, key=first.count), above)
 
 
 def _tsv_rows(text: TextIO, name: str) -> Iterator[Row]:
-    yield from _table(text, text.readline(LARGEST_ROW), name, "\t")
+    first, above = _first_line(text)
+    yield from _table(text, first, name, "\t", above)
 
 
-def _table(text: TextIO, first: str, name: str, separator: str) -> Iterator[Row]:
+def _first_line(text: TextIO) -> tuple[str, int]:
+    """The first line that is not blank, and how many lines were read for it."""
+    for number in count(1):
+        line = text.readline(LARGEST_ROW)
+        if line.strip() or not line:
+            return line, number
+    raise AssertionError
+
+
+def _table(text: TextIO, first: str, name: str, separator: str, above: int) -> Iterator[Row]:
+    """`first` names the columns and is line number `above`."""
     csv.field_size_limit(LARGEST_ROW)
     reader = csv.reader(_lines(first, text), delimiter=separator, strict=True)
+    begun = above  # the line at which the row under way begins
     try:
         names = [column.strip() for column in next(reader, [])]
-        _check_names(names, name)
+        _check_names(names, name, above)
+        begun = reader.line_num + above
         for cells in reader:
+            line = reader.line_num + above - 1
             if len(cells) > len(names):
                 said = f"{len(cells)} cells, and the first line names {len(names)} columns"
-                yield Row(reader.line_num, 0, error=f"the row has {said}")
+                yield Row(line, 0, error=f"the row has {said}")
             elif any(cell.strip() for cell in cells):
-                yield Row(reader.line_num, 0, dict(zip(names, cells, strict=False)))
+                yield Row(line, 0, dict(zip(names, cells, strict=False)))
+            begun = line + 1
     except csv.Error as exc:
-        place = Place(name, reader.line_num)
-        raise IngestError(f"was not added from here on: {exc}", place=place, hint="is a quote left open?") from exc
+        said = f"the row that begins here cannot be read: {exc}"
+        raise IngestError(f"was not added from here on: {said}", place=Place(name, begun), hint="is a quote left open?") from exc
 
 
 def _lines(first: str, text: TextIO) -> Iterator[str]:
@@ -128,28 +154,35 @@ def _lines(first: str, text: TextIO) -> Iterator[str]:
     yield from text
 
 
-def _check_names(names: list[str], name: str) -> None:
+def _check_names(names: list[str], name: str, line: int) -> None:
     if not any(names):
         raise IngestError(f"{name!r} was not added: it is empty", hint="its first line names the columns")
     for column in names:
         if column and names.count(column) > 1:
-            raise IngestError(f"was not added: the column {column!r} is there twice", place=Place(name, 1))
+            raise IngestError(f"was not added: the column {column!r} is there twice", place=Place(name, line))
 
 
 # ---------------------------------------------------------------------------------------------------- JSON
 
 
 def _json_rows(text: TextIO, name: str) -> Iterator[Row]:
-    first = " "
+    first, began = " ", 1
     while first and first.isspace():
+        began += first == "\n"
         first = text.read(1)
     if not first:
         raise IngestError(f"{name!r} was not added: it is empty", hint="it should have a JSON object in each line, or an array")
     if first == "[":
-        yield from _array(text, name)
+        yield from _array(text, name, began)
         return
+    first += text.readline(LARGEST_ROW)
+    if first.strip() == "{":
+        hint = "write each object on one line, or all of them as one array"
+        raise IngestError(
+            "was not added: an object begins here that goes on over several lines", place=Place(name, began), hint=hint
+        )
     decoder = _Decoder()
-    for line, said in enumerate(_lines(first + text.readline(LARGEST_ROW), text), 1):
+    for line, said in enumerate(_lines(first, text), began):
         if len(said) > LARGEST_ROW:
             yield Row(line, 0, error=f"the line has more than {LARGEST_ROW >> 20} million characters")
         elif said.strip():
@@ -161,9 +194,9 @@ def _json_rows(text: TextIO, name: str) -> Iterator[Row]:
                 yield decoder.row(value, said, line)
 
 
-def _array(text: TextIO, name: str) -> Iterator[Row]:
-    """Objects of an array, each as soon as it is whole."""
-    decoder, buffer, line, more = _Decoder(), "", 1, True
+def _array(text: TextIO, name: str, line: int) -> Iterator[Row]:
+    """Objects of an array that begins at this line, each as soon as it is whole."""
+    decoder, buffer, more = _Decoder(), "", True
     while True:
         buffer, line = _skipped(buffer, line)
         if buffer.startswith("]"):
@@ -227,6 +260,8 @@ class _Decoder:
 
 
 def _said(exc: Exception) -> str:
+    if isinstance(exc, json.JSONDecodeError):  # its own words count lines from where it began to read
+        return f"{exc.msg[:1].lower()}{exc.msg[1:]} (character {exc.pos + 1})"
     return _TOO_DEEP if isinstance(exc, RecursionError) else str(exc)
 
 

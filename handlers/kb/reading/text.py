@@ -27,10 +27,14 @@ def decoded(data: bytes, name: str) -> str:
             f"{name!r} was not added: byte {exc.start} is not {encoding.upper()}", hint="save it as UTF-8, or remove it if binary"
         ) from exc
     if "\0" in text:
-        raise IngestError(
-            f"{name!r} was not added: it is binary, not text", hint="its ending says otherwise; rename or leave it out"
-        )
+        raise binary(name)
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def binary(name: str) -> IngestError:
+    return IngestError(
+        f"{name!r} was not added: it is binary, not text", hint="its ending says otherwise; rename or leave it out"
+    )
 
 
 def paragraphs(text: str, start: int = 0, end: int | None = None, page: int = 0) -> Iterator[Block]:
