@@ -3,7 +3,7 @@ rules fill. Positions are indices of tokens; what takes tokens returns the posit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar, cast
@@ -59,6 +59,7 @@ class Draft:
     named_at: int | None = None
     listing: bool = False
     person: bool = False
+    negated: bool = False
     singular: bool = False
     mention: Field | None = None
 
@@ -69,9 +70,11 @@ class Draft:
         if where not in self.wheres and not flag:
             self.wheres.append(where)
 
-    def negate(self, wheres: Sequence[Where]) -> None:
-        """Add that not all of these conditions hold."""
+    def negate(self, wheres: Sequence[Where], fields: Mapping[str, Field]) -> None:
+        """Add that not all of these conditions hold; of what has no value none does."""
         against = [opposite for where in wheres for opposite in _against(where)]
+        empty = [name for name in dict.fromkeys(where.field for where in wheres) if name in fields and fields[name].nullable]
+        against += [Where(field=name, op="null") for name in empty]
         self.wheres.append(against[0] if len(against) == 1 else Where(any_of=tuple(against)))
 
     def figure(self, function: str, name: str = "*", *, distinct: bool = False) -> None:
@@ -79,9 +82,13 @@ class Draft:
         if made not in self.aggregates:
             self.aggregates.append(made)
 
-    def sort(self, name: str, order: str) -> None:
-        if name not in [there.field for there in self.orders]:
-            self.orders.append(Order(field=name, order="asc" if order == "asc" else "desc"))
+    def sort(self, name: str, order: str) -> bool:
+        """Add an order; False where the question says the other way round of the same field already."""
+        made = Order(field=name, order="asc" if order == "asc" else "desc")
+        there = next((one for one in self.orders if one.field == name), None)
+        if there is None:
+            self.orders.append(made)
+        return there is None or there == made
 
 
 class Cursor:

@@ -199,6 +199,9 @@ class First(Meaning): ...
 class Not(Meaning): ...
 
 
+class Nor(Meaning): ...
+
+
 class And(Meaning): ...
 
 
@@ -254,6 +257,10 @@ class AskedValue(Filler):
 
 
 class Per(Meaning): ...
+
+
+class Than(Filler):
+    """Between a comparative and what is compared with: "heavier than"."""
 
 
 class Each(Per): ...

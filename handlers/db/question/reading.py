@@ -35,6 +35,7 @@ from handlers.db.question.meanings import (
     Postfix,
     SortBy,
     Superlative,
+    Than,
     Top,
 )
 from handlers.db.question.rules import RULES, RULES_UNKNOWN
@@ -122,11 +123,13 @@ def _meant(readings: list[Reading]) -> list[Reading]:
 
 
 def _withdraw(cursor: Cursor, draft: Draft) -> None:
-    """Take back the condition behind a "not" that was not understood: it may say the opposite."""
-    for at in [i for i in draft.unplaced if cursor.is_(i, Not)]:
-        for piece in [piece for piece in draft.pieces if piece[0] > at]:
-            between = range(at + 1, piece[0])
-            if all(i in draft.unplaced or cursor.is_(i, Filler, Link, FieldRef) for i in between):
+    """Take back the condition behind a "not" that was not understood, since it may say the opposite, and what something was
+    compared with in a way that was not understood: "more expensive than the iPad" is not about the iPad."""
+    for at in [i for i in draft.unplaced if cursor.is_(i, Not, Compare)]:
+        last, negated = cursor.at(at)[1], cursor.is_(at, Not)
+        for piece in [piece for piece in draft.pieces if piece[0] >= last]:
+            between = range(last, piece[0])
+            if all((negated and i in draft.unplaced) or cursor.is_(i, Filler, Link, FieldRef) for i in between):
                 draft.pieces.remove(piece)
                 draft.wheres = [where for where in draft.wheres if where not in piece[2]]
                 draft.unplaced = sorted({*draft.unplaced, *range(*piece[:2])})
@@ -196,7 +199,7 @@ def _words(cursor: Cursor, draft: Draft, places: Sequence[int]) -> tuple[list[st
 
 def _compared(cursor: Cursor, draft: Draft, i: int) -> bool:
     """A number that was compared with what is not known: searching for its digits would find anything."""
-    return i - 1 in draft.idle and cursor.number(i) is not None
+    return (i - 1 in draft.idle or cursor.is_(i - 1, Than)) and cursor.number(i) is not None
 
 
 def _joined(cursor: Cursor, one: int, other: int) -> bool:

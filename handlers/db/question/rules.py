@@ -19,6 +19,7 @@ from handlers.db.question.meanings import (
     Having,
     Link,
     ModelRef,
+    Nor,
     Not,
     Or,
     OtherModel,
@@ -55,16 +56,17 @@ def identifier(cursor: Cursor, draft: Draft, i: int) -> int | None:
 
 
 def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    """ "not from Apple", "except discontinued ones", "without a description", "not more than 50"."""
-    no = cursor.take(i, Not)
+    """ "not from Apple", "except discontinued ones", "without a description", "not more than 50", "neither paid nor sent"."""
+    no = cursor.take(i, Not) or (cursor.take(i, Nor) if draft.negated else None)
     if no is None:
         return None
+    draft.negated = True
     direct, later = no[1], cursor.past(no[1], Filler, Link)
     for at in dict.fromkeys((direct, later)):
         for rule in (compare, prepositioned, field_led, values, condition):
             end = rule(cursor, draft, at, True)
             if end is not None:
-                return end
+                return _nor_what_follows(cursor, draft, end) if end == cursor.at(at)[1] else end
         if (end := _not_within(cursor, draft, at)) is not None:
             return end
         if related := cursor.take(at, RelationRef):  # "customers without orders"
@@ -79,14 +81,26 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
     return None
 
 
+def _nor_what_follows(cursor: Cursor, draft: Draft, i: int) -> int:
+    """ "not paid or cancelled": of two single words behind a "not" neither holds. → the position after them."""
+    while cursor.is_(i, Or) and not cursor.is_(i, Nor):
+        at, scratch = cursor.at(i)[1], Draft(pieces=draft.pieces)
+        end = next((end for rule in (field_led, values) if (end := rule(cursor, scratch, at, True)) is not None), None)
+        if end is None or end != cursor.at(at)[1]:
+            break
+        draft.wheres += scratch.wheres
+        i = end
+    return i
+
+
 def _not_within(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    """ "not between 50 and 100", "not in October", "price not between 50 and 100"."""
+    """ "not between 50 and 100", "not in October", "price not between 50 and 100", "not older than a month"."""
     field = draft.mention if cursor.is_(i - 2, FieldRef) else None
-    for rule in (between, date_led):
+    for rule in (between, date_led, compared_date):
         scratch = Draft(pieces=draft.pieces)
         end = rule(cursor, scratch, i, field) or rule(cursor, scratch, i)
         if end is not None and all(where.op in (*OPPOSITE, "between") for where in scratch.wheres):
-            draft.negate(scratch.wheres)
+            draft.negate(scratch.wheres, cursor.lexicon.fields)
             return end
     return None
 

@@ -19,6 +19,7 @@ from handlers.db.question.meanings import (
     Not,
     Or,
     Preposition,
+    Than,
     Truth,
     ValueRef,
 )
@@ -117,6 +118,10 @@ def _said(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) ->
     if field.kind in TIMES and negated:
         return _unsaid(cursor, draft, field, at)
     if field.kind in TIMES:
+        if cursor.is_(at - 1, DateRelation):  # "customer since 2020": the name's last word says how the time relates to it
+            end = date_led(cursor, draft, at - 1, field)
+            if end is not None:
+                return end
         at = at if cursor.is_(at, FieldRef) else cursor.past(at, Falls, Link, Filler) if cursor.is_(at, Falls) else at
         return between(cursor, draft, at, field) or date_led(cursor, draft, at, field) or compared_date(cursor, draft, at, field)
     if field.kind == "text":
@@ -130,7 +135,7 @@ def _unsaid(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:
     scratch = Draft(pieces=draft.pieces)
     end = _said(cursor, scratch, field, at, False)
     if end is not None:
-        draft.negate(scratch.wheres)
+        draft.negate(scratch.wheres, cursor.lexicon.fields)
     return end
 
 
@@ -168,7 +173,7 @@ def lacking(cursor: Cursor, field: Field) -> str | None:
 
 def _number(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:
     amount = cursor.amount(at)
-    if amount is None or (cursor.is_(at - 1, DateRelation) and dates.FIRST_YEAR <= amount.value <= dates.LAST_YEAR):
+    if amount is None or cursor.is_(at - 1, Than) or (cursor.is_(at - 1, DateRelation) and dates.FIRST_YEAR <= amount.value <= dates.LAST_YEAR):
         return None  # "sick days in 2026"
     postfix = postfixed(cursor, amount.end)
     draft.add(field.name, postfix[0] if postfix else "=", amount.value)

@@ -34,6 +34,7 @@ from handlers.db.question.meanings import (
     RelationRef,
     Single,
     Superlative,
+    Than,
     Unit,
 )
 from handlers.db.question.times import dated, duration, span
@@ -77,7 +78,7 @@ def compare(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | Non
 def amount_led(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "$50-$100", "100 or less", "4+ stars", "$100" alone (exactly that), "4 stars" (at least)."""
     amount = cursor.amount(i)
-    if amount is None or cursor.time_unit(amount.end):
+    if amount is None or cursor.time_unit(amount.end) or cursor.is_(i - 1, Than):
         return None
     until = cursor.take(amount.end, BetweenAnd)
     upper = cursor.amount(until[1]) if until else None

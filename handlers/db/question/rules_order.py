@@ -14,6 +14,7 @@ from handlers.db.question.meanings import (
     Period,
     SortBy,
     Superlative,
+    Than,
     Top,
     ValueRef,
 )
@@ -25,6 +26,8 @@ MOST = 1000
 
 def limit(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "top 5", "first 3 orders", "the last 10 orders", "5 cheapest", "newest 5", "10 active products"."""
+    if cursor.is_(i - 1, Than):
+        return None
     lead = cursor.at(i)[1]
     number = cursor.whole(lead, MOST)
     if number is not None and cursor.is_(i, Top, First) and _names_text(cursor, number[1]):
@@ -49,10 +52,13 @@ def limit(cursor: Cursor, draft: Draft, i: int) -> int | None:
 def order_words(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "cheapest", "highest rating", "sorted by price descending", "top products". Of one record ("the cheapest laptop", "who
     has the highest salary") only that one is asked for."""
+    if cursor.is_(cursor.at(i)[1], Than):
+        return None  # a comparison, misspelt or not known
     if superlative := cursor.take(i, Superlative):
         field = cursor.take(cursor.past(superlative[1], Filler, most=1), FieldRef)
         if field and field[0].field.kind in ("integer", "number", "date", "moment") and not cursor.many(field[0].field):
-            draft.sort(field[0].field.name, superlative[0].order)
+            if not draft.sort(field[0].field.name, superlative[0].order):
+                return None
             if draft.limit is None and (draft.singular or (draft.person and draft.named_at is None) or _one(cursor, field[1])):
                 draft.limit = 1
             return field[1]
@@ -128,8 +134,7 @@ def _sort_by_kind(cursor: Cursor, draft: Draft, kinds: tuple[str, ...], order: s
         field = cursor.lexicon.day_field if kind == "date" else cursor.field_of_kind(kind)
         field = cursor.lexicon.of_kind(kind) if field is not None and cursor.many(field) else field
         if field is not None:
-            draft.sort(field.name, order)
-            return True
+            return draft.sort(field.name, order)
     return False
 
 

@@ -41,6 +41,7 @@ from handlers.db.question.meanings import (
     Meaning,
     Month,
     Multiplier,
+    Nor,
     Not,
     Numeral,
     Old,
@@ -56,6 +57,7 @@ from handlers.db.question.meanings import (
     Single,
     SortBy,
     Superlative,
+    Than,
     Top,
     Truth,
     Unit,
@@ -143,6 +145,7 @@ class LanguageFile(Value):
     units: dict[str, Words]
     comparisons: dict[str, Words]
     comparisons_of: dict[str, dict[str, Words]]
+    than: Words = ()
     after_number: dict[str, Words]
     between: Words
     between_and: Words
@@ -155,6 +158,7 @@ class LanguageFile(Value):
     conditions: tuple[ConditionEntry, ...]
     having: Words = ()
     negations: Words
+    nor: Words = ()
     yes: Words
     no: Words
     links: Words
@@ -271,6 +275,8 @@ def _entries(file: LanguageFile, connectors: Mapping[str, Words]) -> Iterator[tu
     yield from ((entry.words, Condition(entry.kind, entry.op, entry.value)) for entry in file.conditions)
     yield file.having, Having()
     yield file.negations, Not()
+    yield file.nor, Nor()
+    yield file.than, Than()
     yield file.yes, Truth(True)
     yield file.no, Truth(False)
     yield connectors["and"], And()
