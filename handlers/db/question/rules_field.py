@@ -38,8 +38,8 @@ def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool) -> int | None
         at = cursor.past(after, Link, Filler) if not cursor.is_(after, Contains) else after
         no = cursor.take(at, Not)
         against = negated != (no is not None)
-        end = _said(cursor, draft, field, after, against) if no is None else None
-        end = end or _said(cursor, draft, field, no[1] if no else at, against)
+        end = said_of(cursor, draft, field, after, against) if no is None else None
+        end = end or said_of(cursor, draft, field, no[1] if no else at, against)
         end = end or _alone(cursor, draft, field, after, no[1] if no else at, against)
         if end is not None:
             return end
@@ -106,7 +106,7 @@ def literal(cursor: Cursor, i: int) -> tuple[str, int] | None:
     return (cursor.text(i, end), end) if end > i else None
 
 
-def _said(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) -> int | None:
+def said_of(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) -> int | None:
     """What is said about the field at this position."""
     if field.kind in NUMBERS:
         end = compare(cursor, draft, at, negated, field)
@@ -133,7 +133,7 @@ def _said(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) ->
 def _unsaid(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:
     """The opposite of what is said about the field at this position."""
     scratch = Draft(pieces=draft.pieces)
-    end = _said(cursor, scratch, field, at, False)
+    end = said_of(cursor, scratch, field, at, False)
     if end is not None:
         draft.negate(scratch.wheres, cursor.lexicon.fields)
     return end

@@ -22,6 +22,7 @@ from handlers.db.question.meanings import (
     Top,
     ValueRef,
 )
+from handlers.db.question.rules_field import said_of
 from handlers.db.question.rules_number import TIMES
 from handlers.db.schema import Field
 
@@ -35,8 +36,15 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if not words:
         return _extreme(cursor, draft, i) or _most(cursor, draft, i)
     end = cursor.at(i)[1]
+    own = _called_so(cursor, i)
+    if own is not None and (cursor.is_(end, Compare, Between) or cursor.number(end)):
+        return said_of(cursor, draft, own, end, False)  # "a total of 100"
     if any(word.function == "count" for word in words):
-        return _count(cursor, draft, end)
+        if own is None:
+            return _count(cursor, draft, end)
+        draft.figure("sum", own.name)
+        draft.notes.append(f"{cursor.text(i, end)!r} was read as the sum of {own.name!r}")
+        return end
     words = [word for word in words if not word.kind] or words
     function = words[0].function
     if (earned := _of_kind(cursor, i)) is not None and not cursor.is_(i - 1, SortBy):
@@ -56,6 +64,9 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return cursor.at(at)[1]
     if draft.mention is not None and _measured(cursor, draft.mention, function) and not draft.aggregates:
         draft.figure(function, draft.mention.name)  # "the price on average"
+        return end
+    if (whole := _of_records(cursor, at, own, model)) is not None and _measured(cursor, whole, function):
+        draft.figure(function, whole.name)
         return end
     said = any(one.function == function for one in draft.aggregates)  # "… in total"
     later = function == "sum" and any(_of_kind(cursor, place) for place in range(at, len(cursor.tokens)))
@@ -130,7 +141,8 @@ def _extreme(cursor: Cursor, draft: Draft, i: int) -> int | None:
     asked = cursor.take(i, AskedValue)
     at = cursor.past(asked[1], Filler, most=1) if asked else i
     word = cursor.take(at, Superlative) if asked else None
-    named = cursor.take(word[1], FieldRef) if word else None
+    at = cursor.past(word[1], ModelRef, most=1) if word else i
+    named = cursor.take(word[1], FieldRef) or cursor.take(at, FieldRef) if word else None  # "the highest payment amount"
     if word is None or named is None or not _measured(cursor, named[0].field, "max"):
         return None
     draft.figure(OF_ORDER[word[0].order], named[0].field.name)
@@ -149,6 +161,24 @@ def _most(cursor: Cursor, draft: Draft, i: int) -> int | None:
     draft.sort(draft.aggregates[0].called, word[0].order)
     draft.limit = draft.limit or 1
     return model[1]
+
+
+def _called_so(cursor: Cursor, i: int) -> Field | None:
+    """The model's number that is called like the first word of a figure of several: "amount of", of payments with an amount."""
+    alone, end = cursor.lexicon.meanings(cursor.tokens[i : i + 1], 0)
+    if cursor.at(i)[1] - i != 2 or not end:
+        return None
+    named = [one.field for one in alone if isinstance(one, FieldRef)]
+    return next((field for field in named if _measured(cursor, field, "sum") and "." not in field.name), None)
+
+
+def _of_records(cursor: Cursor, i: int, own: Field | None, model: int | None) -> Field | None:
+    """ "total of paid invoices", "average payment": records named where a field would be are sums of money themselves. `model`:
+    where they were named before this position."""
+    while cursor.is_(i, Filler, Link, ValueRef) and not cursor.is_(i, ModelRef):
+        i = cursor.at(i)[1]
+    named = model is not None or cursor.is_(i, ModelRef)
+    return own or cursor.lexicon.of_kind("turnover") if named else None
 
 
 def _of_kind(cursor: Cursor, i: int) -> Field | None:

@@ -55,7 +55,8 @@ def order_words(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if cursor.is_(cursor.at(i)[1], Than):
         return None  # a comparison, misspelt or not known
     if superlative := cursor.take(i, Superlative):
-        field = cursor.take(cursor.past(superlative[1], Filler, most=1), FieldRef)
+        at = cursor.past(superlative[1], Filler, most=1)
+        field = cursor.take(at, FieldRef) or cursor.take(cursor.past(at, ModelRef, most=1), FieldRef)  # "highest payment amount"
         if field and field[0].field.kind in ("integer", "number", "date", "moment") and not cursor.many(field[0].field):
             if not draft.sort(field[0].field.name, superlative[0].order):
                 return None
@@ -65,6 +66,8 @@ def order_words(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if cursor.is_(i, OrderWord) and _names_text(cursor, cursor.at(i)[1]):
         return None  # "the most popular genre" is no order of records
     for word in cursor.all(i, OrderWord):
+        if cursor.is_(i, Superlative) and "turnover" in word.kinds and not _beside_model(cursor, i):
+            continue
         if _sort_by_kind(cursor, draft, word.kinds, word.order):
             end = cursor.at(i)[1]
             if draft.limit is None and not cursor.is_(i, SortBy) and (draft.singular or _one(cursor, end)):
@@ -77,6 +80,15 @@ def order_words(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if cursor.is_(i, Top) and cursor.is_(cursor.at(i)[1], ModelRef, ValueRef):
         return cursor.at(i)[1] if _sort_by_kind(cursor, draft, ("popularity", "rating"), "desc") else None
     return None
+
+
+def _beside_model(cursor: Cursor, i: int) -> bool:
+    """Whether the model is named beside a superlative: "the highest payment", "lowest three payments", in Hebrew before it."""
+    number = cursor.whole(cursor.at(i)[1], MOST)
+    at = number[1] if number else cursor.at(i)[1]
+    while cursor.is_(at, ValueRef) and not cursor.is_(at, ModelRef):  # "the highest cash payment"
+        at = cursor.at(at)[1]
+    return cursor.is_(at, ModelRef) or cursor.is_(i - 1, ModelRef)
 
 
 def _names_text(cursor: Cursor, i: int) -> bool:
