@@ -21,8 +21,10 @@ from handlers.db.question.meanings import (
     Compare,
     Condition,
     DateRelation,
+    DateUnit,
     Direction,
     FieldRef,
+    FigureWord,
     Filler,
     First,
     Link,
@@ -46,7 +48,7 @@ from host.types.search import Order, Where
 # Words that speak about other words: alone they are reported, but there is no use in searching for them.
 ABOUT_OTHERS: tuple[type[Meaning], ...] = (
     *(Compare, Postfix, Between, BetweenAnd, Superlative, OrderWord, SortBy, Direction, Top, First, Not, Link),
-    *(DateRelation, Period, Ago, Condition, Per),
+    *(DateRelation, DateUnit, Period, Ago, Condition, Per, FigureWord),
 )
 
 

@@ -70,6 +70,10 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return end
     said = any(one.function == function for one in draft.aggregates)  # "… in total"
     later = function == "sum" and any(_of_kind(cursor, place) for place in range(at, len(cursor.tokens)))
+    paid = cursor.lexicon.of_kind("turnover") if function == "sum" and not (said or later or draft.aggregates) else None
+    if paid is not None and draft.named_at is None and not cursor.is_(i, FieldRef):
+        draft.figure("sum", paid.name)  # "how much was paid by card"
+        return end
     return end if said or later else None  # "how much did customers from France spend"
 
 
