@@ -2,7 +2,9 @@
 
 All must hold, but for those between which the question says "or". That joins the two conditions beside it, and what is said
 before both holds for both ("direct flights to Rome or from Dublin"); where the model is named again after it, it parts the
-whole question ("books under $15 or products rated above 4.8").
+whole question ("books under $15 or products rated above 4.8"). Where a value of the same field is said again with something of
+its own ("lamps under 50 and chairs under 100"), each has what is said with it; and no day is in two months, so that those are
+alternatives too ("in March and April").
 """
 
 from __future__ import annotations
@@ -29,6 +31,10 @@ def joined(cursor: Cursor, draft: Draft) -> list[Where]:
             apart.append(right)
         else:
             beside.add(right)
+    if not apart and (starts := _repeated(cursor, draft.pieces, beside)):
+        shared = _all(cursor, draft.pieces, range(starts[0]), beside)
+        parts = [_all(cursor, draft.pieces, range(*each), beside - {each[0]}) for each in pairwise([*starts, len(draft.pieces)])]
+        return [*shared, Where(any_of=tuple(part[0] if len(part) == 1 else Where(all_of=tuple(part)) for part in parts))]
     bounds = [0, *sorted(set(apart)), len(draft.pieces)]
     parts = [_all(cursor, draft.pieces, range(start, end), beside) for start, end in pairwise(bounds)]
     if len(parts) == 1:
@@ -36,11 +42,42 @@ def joined(cursor: Cursor, draft: Draft) -> list[Where]:
     return [_any([part[0] if len(part) == 1 else Where(all_of=tuple(part)) for part in parts])]
 
 
+def _repeated(cursor: Cursor, pieces: Sequence[Piece], beside: set[int]) -> list[int]:
+    """Where each of several groups of pieces begins that say a value of one field, and other things besides: those that are
+    joined by "or", or that say something of the same fields. Empty where the question does not speak in such a way."""
+    said = [_value_field(cursor, piece) for piece in pieces]
+    for first, name in enumerate(said):
+        starts = [number for number in range(first, len(pieces)) if name and said[number] == name]
+        if len(starts) > 1 and all(one + 1 < other for one, other in pairwise(starts)):
+            groups = [pieces[start:end] for start, end in pairwise([*starts, len(pieces)])]
+            fields = [{where.field for _, _, made in group[1:] for where in made} for group in groups]
+            if all(start in beside for start in starts[1:]) or fields[0].intersection(*fields[1:]):
+                return starts
+    return []
+
+
+def _value_field(cursor: Cursor, piece: Piece) -> str:
+    """The text field of which a piece says one value; empty where it says something else."""
+    where = piece[2][0]
+    known = cursor.lexicon.fields.get(where.field) if len(piece[2]) == 1 and where.group is None else None
+    return where.field if known is not None and known.kind == "text" and where.op == "=" else ""
+
+
+def _apart(one: Sequence[Where], other: Sequence[Where]) -> bool:
+    """Whether these are two spans of the same field, from a day to another, that have no day in common."""
+    spans = [{where.op: where for where in wheres if where.group is None} for wheres in (one, other)]
+    if any(len(wheres) != 2 or set(span) != {">=", "<"} for wheres, span in zip((one, other), spans, strict=True)):
+        return False
+    fields = {where.field for span in spans for where in span.values()}
+    ends = [(span[">="].value, span["<"].value) for span in spans]
+    return len(fields) == 1 and (ends[0][1] <= ends[1][0] or ends[1][1] <= ends[0][0])
+
+
 def _all(cursor: Cursor, pieces: Sequence[Piece], numbers: range, beside: set[int]) -> list[Where]:
     """The conditions of some pieces; `beside`: the numbers of those that are alternatives to the one before them."""
     groups: list[list[list[Where]]] = []
     for number in numbers:
-        if number in beside and groups:
+        if groups and (number in beside or _apart(groups[-1][-1], pieces[number][2])):
             groups[-1].append(pieces[number][2])
         else:
             groups.append([pieces[number][2]])
