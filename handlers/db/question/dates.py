@@ -102,6 +102,11 @@ def nearest(now: datetime, span: Span) -> Span:
     return Span(shifted(span.start, "year", 1), shifted(span.end, "year", 1))
 
 
+def earlier(span: Span, unit: DateUnitName) -> Span:
+    """The same a week or a year before."""
+    return Span(shifted(span.start, unit, -1), shifted(span.end, unit, -1))
+
+
 def quarter(now: datetime, number: int, in_year: int | None) -> Span:
     latest = now.year if number * 3 - 2 <= now.month else now.year - 1
     within = current(midnight(now).replace(year=in_year or latest, month=number * 3 - 2, day=1), "quarter")

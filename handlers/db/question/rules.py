@@ -32,6 +32,7 @@ from handlers.db.question.meanings import (
 )
 from handlers.db.question.rules_field import field_led, lacking, literal, prepositioned, values
 from handlers.db.question.rules_figure import figure, grouped, ranked
+from handlers.db.question.rules_list import amounts
 from handlers.db.question.rules_number import amount_led, between, compare, compared_date, date_led
 from handlers.db.question.rules_order import limit, order_words
 from handlers.db.question.tokens import phrase_of
@@ -57,11 +58,11 @@ def identifier(cursor: Cursor, draft: Draft, i: int) -> int | None:
 
 def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "not from Apple", "except discontinued ones", "without a description", "not more than 50", "neither paid nor sent"."""
-    no = cursor.take(i, Not) or (cursor.take(i, Nor) if draft.negated else None)
-    if no is None:
+    if not cursor.is_(i, Not) and not (draft.negated and cursor.is_(i, Nor)):
         return None
     draft.negated = True
-    direct, later = no[1], cursor.past(no[1], Filler, Link)
+    direct = cursor.at(i)[1]
+    later = cursor.past(direct, Filler, Link)
     for at in dict.fromkeys((direct, later)):
         for rule in (compare, prepositioned, field_led, values, condition):
             end = rule(cursor, draft, at, True)
@@ -268,6 +269,7 @@ RULES: tuple[Rule, ...] = (
     compared_date,
     limit,
     _compare,
+    amounts,
     amount_led,
     _field_led,
     having,

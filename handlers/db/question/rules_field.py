@@ -23,6 +23,7 @@ from handlers.db.question.meanings import (
     Truth,
     ValueRef,
 )
+from handlers.db.question.rules_list import equal_to
 from handlers.db.question.rules_number import TIMES, between, compare, compared_date, date_led, postfixed
 from handlers.db.question.tokens import phrase_of
 from handlers.db.schema import Field
@@ -173,11 +174,17 @@ def lacking(cursor: Cursor, field: Field) -> str | None:
 
 def _number(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:
     amount = cursor.amount(at)
-    if amount is None or cursor.is_(at - 1, Than) or (cursor.is_(at - 1, DateRelation) and dates.FIRST_YEAR <= amount.value <= dates.LAST_YEAR):
+    if (
+        amount is None
+        or cursor.is_(at - 1, Than)
+        or (cursor.is_(at - 1, DateRelation) and dates.FIRST_YEAR <= amount.value <= dates.LAST_YEAR)
+    ):
         return None  # "sick days in 2026"
     postfix = postfixed(cursor, amount.end)
-    draft.add(field.name, postfix[0] if postfix else "=", amount.value)
-    return postfix[1] if postfix else amount.end
+    if postfix is None:
+        return equal_to(cursor, draft, field, amount)
+    draft.add(field.name, postfix[0], amount.value)
+    return postfix[1]
 
 
 def _contains(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) -> int | None:

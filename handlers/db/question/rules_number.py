@@ -36,7 +36,9 @@ from handlers.db.question.meanings import (
     Superlative,
     Than,
     Unit,
+    Weekday,
 )
+from handlers.db.question.rules_list import equal_to
 from handlers.db.question.times import dated, duration, span
 from handlers.db.schema import Field
 
@@ -69,6 +71,8 @@ def compare(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | Non
     until = cursor.take(found[1], BetweenAnd) if word[0].op == ">=" and not cursor.is_(found[1], And) else None
     if upper := cursor.amount(until[1]) if until and not negated else None:
         return _range(draft, found[0], amount, upper, _past_unit(cursor, found[0], upper.end))  # "rated 4 to 4.5"
+    if word[0].op == "=" and not negated and found[1] == amount.end:
+        return equal_to(cursor, draft, found[0], amount)
     more = postfixed(cursor, found[1])  # "rated 2 stars or lower"
     op = more[0] if more else word[0].op
     draft.add(found[0].name, OPPOSITE[op] if negated else op, amount.value)
@@ -104,7 +108,9 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> int | None:
     field = cursor.field_of_kind(amount.kind) if amount.kind in ("money", "rating") else None
     if field is None or any(cursor.is_(at, Compare, Between) for at in draft.unplaced):
         return None  # a comparison that was not understood may have been of this number
-    draft.add(field.name, ">=" if amount.kind == "rating" else "=", amount.value)
+    if amount.kind == "money":
+        return equal_to(cursor, draft, field, amount)
+    draft.add(field.name, ">=", amount.value)
     return amount.end
 
 
@@ -298,7 +304,13 @@ def _between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> in
     last = span(cursor, until[1], said=True, year=True) if until else None
     if not (first and last and field and _tells_time(cursor, field)):
         return None
-    start, end = sorted((_near(cursor, field, span[0]) for span in (first, last)), key=lambda span: span.start)
+    start, end = (_near(cursor, field, span[0]) for span in (first, last))
+    if start.start > end.start:
+        # "from November to February" began a year earlier, "from Friday to Monday" a week.
+        said = any(token.day or dates.FIRST_YEAR <= token.number <= dates.LAST_YEAR for token in cursor.tokens[i : first[1]])
+        start, end = (
+            (end, start) if said else (dates.earlier(start, "week" if cursor.is_(first[1] - 1, Weekday) else "year"), end)
+        )
     _within(draft, field, "during", Span(start.start, end.end))
     return last[1]
 

@@ -12,7 +12,9 @@ from handlers.db.question.cursor import Cursor
 from handlers.db.question.dates import Span
 from handlers.db.question.meanings import (
     Ago,
+    And,
     BeforeYear,
+    BetweenAnd,
     DateRelation,
     DateUnit,
     DateUnitName,
@@ -21,6 +23,7 @@ from handlers.db.question.meanings import (
     Filler,
     Link,
     Month,
+    Or,
     Period,
     PeriodBehind,
     Single,
@@ -175,7 +178,9 @@ def _month(cursor: Cursor, i: int, *, said: bool) -> tuple[Span, int] | None:
         return dates.month(cursor.now, number, year), end + 1
     if day := cursor.whole(end, 31):
         return _on(cursor, day[0], number, _ordinal(cursor, day[1]))
-    return (dates.month(cursor.now, number, None), end) if said or month[0].clear else None
+    if not (said or month[0].clear):
+        return None
+    return dates.month(cursor.now, number, _year_ahead(cursor, end)), end
 
 
 def _day_month(cursor: Cursor, i: int) -> tuple[Span, int] | None:
@@ -188,9 +193,26 @@ def _day_month(cursor: Cursor, i: int) -> tuple[Span, int] | None:
 def _on(cursor: Cursor, day: int, month: int, end: int) -> tuple[Span, int] | None:
     comma = end + 1 if cursor.is_mark(end, ",") else end
     year = _year(cursor, comma)
-    span = dates.month(cursor.now, month, year)
+    span = dates.month(cursor.now, month, year or _year_ahead(cursor, end))
     moment = dates.shifted(span.start, "day", day - 1)
-    return (replace(dates.day(moment), yearless=not year), comma + 1 if year else end) if moment < span.end else None
+    return (replace(dates.day(moment), yearless=span.yearless), comma + 1 if year else end) if moment < span.end else None
+
+
+def _year_ahead(cursor: Cursor, i: int) -> int | None:
+    """The year of "March or April 2025", which is said behind the last month alone."""
+    while cursor.is_(i, And, Or, BetweenAnd) or cursor.is_mark(i, ","):
+        at = cursor.past(cursor.at(i)[1] if cursor.at(i)[0] else i + 1, DateRelation, And, Or, most=2)
+        day = cursor.whole(at, 31)
+        later = cursor.take(cursor.past(_ordinal(cursor, day[1]), Link) if day else at, Month)
+        if later is None:
+            return None
+        i = later[1]
+        number = None if day else cursor.whole(i, 31)
+        comma = _ordinal(cursor, number[1]) if number else i
+        if year := _year(cursor, i) or _year(cursor, comma + 1 if cursor.is_mark(comma, ",") else comma):
+            return year
+        i = comma
+    return None
 
 
 def _ordinal(cursor: Cursor, i: int) -> int:
