@@ -34,6 +34,9 @@ from host.types.specs import ModelSpec
 NONE: Samples = {}  # one and the same: what is made of samples is kept by who they are
 
 
+SHOWN = 60  # characters of a word in a warning
+
+
 class Ask(NamedTuple):
     """A query as it was said, the same ready for the compiler, and what is to be said about it."""
 
@@ -161,12 +164,12 @@ class DBHandler:
             await scope.warn("db_query_read", f"the question asks for figures: {name!r} has no effect on them")
         for problem in dict.fromkeys(str(one) for ask in asks for one in ask.warnings):
             await scope.warn("db_query_lint", problem)
-        words = dict.fromkeys(word for reading in told for word in reading.unplaced)
-        if words:
-            shown = ", ".join(map(repr, words))
-            await scope.warn(
-                "db_query_words", f"words that were not understood, and searched for as text where they may occur: {shown}"
-            )
+        left = dict.fromkeys(word for reading in told for word in reading.left_out)
+        words = dict.fromkeys(word for reading in told for word in reading.unplaced if word not in left)
+        for found, done in ((words, "searched for as text where they may occur"), (left, "left out")):
+            if found:
+                shown = ", ".join(repr(word if len(word) <= SHOWN else f"{word[:SHOWN]}…") for word in found)
+                await scope.warn("db_query_words", f"words that were not understood, and {done}: {shown}")
 
     # ---- who may see it
 

@@ -3,6 +3,7 @@ rules fill. Positions are indices of tokens; what takes tokens returns the posit
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,11 +22,12 @@ from handlers.db.question.meanings import (
     Unit,
     ValueRef,
 )
-from handlers.db.question.tokens import Token
+from handlers.db.question.tokens import CURRENCY, Token
 from handlers.db.schema import Field
 from host.types.search import Aggregate, Order, Where
 
 NUMBERS = ("integer", "number")
+_PARTED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 M = TypeVar("M", bound=Meaning)
 
 
@@ -220,6 +222,8 @@ class Cursor:
             value, end = value * factor[0].factor, factor[1]
         if unit := self.take(end, Unit):
             kind, end = kind or unit[0].kind, unit[1]
+        if kind == "money" and value < 1000 and not factor and _PARTED.fullmatch(self.tokens[start].norm.strip(CURRENCY)):
+            value = round(value * 1000)  # "1.500 euros": no price has three decimals
         return Amount(int(value) if value == int(value) else value, kind, end)
 
     # ---- fields

@@ -7,7 +7,7 @@ condition on a field is ever made of a word that is not known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_NONE, QueryDSL
@@ -41,7 +41,7 @@ from handlers.db.question.meanings import (
     Top,
 )
 from handlers.db.question.rules import RULES, RULES_UNKNOWN
-from handlers.db.question.tokens import Token, tokens_of
+from handlers.db.question.tokens import LONGEST_QUESTION, Token, tokens_of
 from handlers.db.question.vocabulary import Vocabulary
 from host.types.search import Order, Where
 
@@ -55,10 +55,10 @@ ABOUT_OTHERS: tuple[type[Meaning], ...] = (
 @dataclass(frozen=True)
 class Reading:
     """A question as a query on one model. `placed`: the words that were understood, `unplaced`: those that became no condition;
-    both in order, as typed, together all of the question. `notes`: what was read otherwise than typed. `named_at`: where the
-    question names the model, None where it does not. `asks`: whether it asks the model for anything at all; "thank you" does
-    not. `far` counts the conditions on related records, of which there are any `lead` is where the first one on the record's own
-    fields stands."""
+    both in order, as typed, together all of the question; `left_out`: those of the latter that are not searched for either.
+    `notes`: what was read otherwise than typed. `named_at`: where the question names the model, None where it does not.
+    `asks`: whether it asks the model for anything at all; "thank you" does not. `far` counts the conditions on related
+    records, of which there are any `lead` is where the first one on the record's own fields stands."""
 
     dsl: QueryDSL
     placed: tuple[str, ...]
@@ -67,6 +67,7 @@ class Reading:
     named_at: int | None
     effects: int
     asks: bool
+    left_out: tuple[str, ...] = ()
     far: int = 0
     lead: int = 0
     fits_person: bool = True
@@ -86,7 +87,11 @@ def read_question(
     for offer in offers:
         rest = [other.schema for other in offers if other.schema.id != offer.schema.id]
         readings.append(read_for(tokens, made.get(offer, words, rest), moment))
-    return _meant(readings)
+    found = _meant(readings)
+    if len(question) > LONGEST_QUESTION:
+        said = f"only the first {LONGEST_QUESTION} characters of the question were read"
+        return [replace(one, notes=(*one.notes, said)) for one in found]
+    return found
 
 
 def read_for(tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> Reading:
@@ -148,8 +153,8 @@ def _finished(cursor: Cursor, draft: Draft) -> Reading:
     named += [one.field for one in draft.aggregates] + draft.groups + ([draft.mention.name] if draft.mention else [])
     far = sum("." in name for name in named)
     effects = len(draft.wheres) + len(draft.orders) + (draft.limit is not None) + len(draft.aggregates) + len(draft.groups)
-    words, reported = _words(cursor, draft, draft.unplaced)
-    excluded, also_reported = _words(cursor, draft, draft.excluded)
+    words, reported, left_out = _words(cursor, draft, draft.unplaced)
+    excluded, also_reported, _ = _words(cursor, draft, draft.excluded)
     if searched := [*draft.phrases, *words]:
         wheres.append(Where(field=EVERY_TEXT, op=MATCH, value=searched))
     if excluded:
@@ -172,16 +177,18 @@ def _finished(cursor: Cursor, draft: Draft) -> Reading:
         named_at=draft.named_at,
         effects=effects,
         asks=bool(wheres or effects or draft.listing or draft.named_at is not None),
+        left_out=tuple(left_out),
         far=far,
         lead=next((start for start, _, made in draft.pieces if "." not in made[0].field), 0) if far else 0,
         fits_person=not draft.person or cursor.lexicon.of_persons,
     )
 
 
-def _words(cursor: Cursor, draft: Draft, places: Sequence[int]) -> tuple[list[str], list[str]]:
-    """What to search for, and what to report, of the tokens at these places."""
+def _words(cursor: Cursor, draft: Draft, places: Sequence[int]) -> tuple[list[str], list[str], list[str]]:
+    """What to search for, what to report, and what of that is not searched for, of the tokens at these places."""
     searched: list[str] = []
     reported: list[str] = []
+    left_out: list[str] = []
     at = 0
     while at < len(places):
         end = at + 1
@@ -195,8 +202,10 @@ def _words(cursor: Cursor, draft: Draft, places: Sequence[int]) -> tuple[list[st
             word = end - at == 1 and cursor.typed[first].kind == "word"
             plain = cursor.typed[first].norm if text.isascii() else text.casefold()  # accents are searched for
             searched.append(cursor.lexicon.vocabulary.stem(plain) if word else text)
+        else:
+            left_out.append(text)
         at = end
-    return list(dict.fromkeys(searched)), reported
+    return list(dict.fromkeys(searched)), reported, left_out
 
 
 def _compared(cursor: Cursor, draft: Draft, i: int) -> bool:

@@ -13,6 +13,7 @@ from handlers.db.question.meanings import (
     Called,
     Compare,
     Condition,
+    Contains,
     Everything,
     FieldRef,
     Filler,
@@ -167,6 +168,12 @@ def part(cursor: Cursor, draft: Draft, i: int) -> int | None:
     return None
 
 
+def containing(cursor: Cursor, _: Draft, i: int) -> int | None:
+    """ "containing rush delivery": the words behind it are searched for."""
+    word = cursor.take(i, Contains)
+    return word[1] if word and literal(cursor, word[1]) is not None else None
+
+
 def quoted(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """A quoted text: a value if the model has it, else searched for as it is."""
     if cursor.tokens[i].kind != "quoted":
@@ -277,6 +284,7 @@ RULES: tuple[Rule, ...] = (
     _condition,
     order_words,
     called,
+    containing,
     quoted,
     part,
     named,

@@ -16,18 +16,21 @@ from typing import Literal
 TokenKind = Literal["word", "number", "date", "quoted", "mark"]
 LONGEST_QUESTION = 2000  # characters read; nobody asks a table longer questions
 LONGEST_NUMBER = 15  # digits; longer ones are identifiers, and more than a float holds
+MONTHS, LAST_OF_MONTH = 12, 31
 CURRENCY = "$€£₪¥₹"
 # Within a Hebrew word the quotation mark stands before the last letter of an abbreviation: the currency ש"ח.
 _PART = r"(?:[א-ת]+[\"״][א-ת]+|\w+(?:['’.&]\w+)*)"
 
 
 def _scanner(thousands: str, decimal: str) -> re.Pattern[str]:
-    parted = rf"\d{{1,3}}(?:[{thousands}]\d{{3}})+(?:[{decimal}]\d+)?|\d{{1,3}}(?:\.\d{{3}})*\.000"
+    mixed = r"\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)|\d{1,3}(?:,\d{3})+\.\d{1,2}(?!\d)"  # of both signs the last parts the decimals
+    parted = rf"{mixed}|\d{{1,3}}(?:[{thousands}]\d{{3}})+(?:[{decimal}]\d+)?|\d{{1,3}}(?:\.\d{{3}})*\.000"
     digits = rf"{parted}|\d+(?:[{decimal}]\d+|\.\d{{1,2}}(?!\d))?"
     return re.compile(
         rf"""
     (?P<quoted> (?<!\w)"[^"]+" | [“„][^”“]+[”“] | «[^»]+» | (?<!\w)'[^']+'(?!\w) )
-  | (?P<date> \d{{4}}-\d{{2}}-\d{{2}} (?!\w) | \d{{1,2}}\.\d{{1,2}}\.\d{{4}} (?!\w) )
+  | (?P<date> \d{{4}}-\d{{2}}-\d{{2}} (?!\w) | \d{{4}}/\d{{2}}/\d{{2}} (?!\w)
+      | \d{{1,2}}(?P<parting>[./-])\d{{1,2}}(?P=parting)\d{{4}} (?!\w) )
   | (?P<number> (?P<before>[{CURRENCY}]\s?)? (?P<digits>{digits})
       (?P<factor>[kKmM](?![\w]))? (?P<after>\s?[{CURRENCY}])? (?![\w]) )
   | (?P<word> {_PART}(?:-{_PART})* )
@@ -97,14 +100,21 @@ def _tokens(match: re.Match[str], decimal: str) -> list[Token]:
 
 
 def _day(text: str) -> date:
-    if "." not in text:
-        return date.fromisoformat(text)
-    day, month, year = text.split(".")
-    return date(int(year), int(month), int(day))
+    """Raises ValueError for what is no day, and for what may be two: 03/04/2026 is in March or in April."""
+    first, second, third = (int(number) for number in re.split("[./-]", text))
+    if first > LAST_OF_MONTH:
+        return date(first, second, third)
+    if "." in text or first > MONTHS or first == second:
+        return date(third, second, first)
+    if second <= MONTHS:
+        raise ValueError(f"{text!r} may be two days")
+    return date(third, first, second)
 
 
 def _number(match: re.Match[str], decimal: str) -> Token:
     text, digits = match.group(), match["digits"]
+    if "." in digits and "," in digits:
+        decimal = max(".,", key=digits.rindex)
     if decimal == "." and _ROUND.fullmatch(digits):  # nobody means "100.000" to the thousandth
         digits = digits.replace(".", "")
     elif not _POINT.fullmatch(digits):  # "4.5" is said with a point everywhere
