@@ -1,0 +1,237 @@
+"""Questions over customers, invoices, products and payments, whose columns are called as people call many things: no filter that
+was not asked for, whatever way it is said."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from handlers.db.question.languages import AUTO, words_for
+from handlers.db.question.lexicon import Lexicons, Offer
+from handlers.db.question.reading import Reading, read_question
+from handlers.db.question.tokens import LONGEST_QUESTION
+from handlers.db.schema import Schemas
+from host.types.search import Where
+from host.types.specs import ModelSpec
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)  # a Sunday
+LEXICONS = Lexicons()
+
+
+def column(name: str, type: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": type, **more}
+
+
+MODELS: dict[str, dict[str, Any]] = {
+    "customer": {
+        "columns": [
+            column("id", "ID"),
+            column("name", "string", label="Name"),
+            column("email", "string", label="Email", nullable=True),
+            column("city", "string", label="City"),
+            column("vat_id", "string", label="VAT ID", nullable=True),
+            column("since", "date", label="Customer since"),
+        ],
+        "relations": {"invoices": {"type": "hasMany", "model": "invoice", "key": "customer_id", "foreign": "id"}},
+    },
+    "invoice": {
+        "columns": [
+            column("id", "ID"),
+            column("number", "string", label="Number"),
+            column("customer_id", "bigInteger"),
+            column("status", "enum", option=["draft", "sent", "paid", "overdue", "cancelled"], label="Status"),
+            column("total", "decimal", precision=12, scale=2, label="Total"),
+            column("order", "string", label="Purchase order", nullable=True),
+            column("issued_on", "date", label="Issued"),
+            column("paid_on", "date", label="Paid on", nullable=True),
+            column("desc", "text", label="Description", nullable=True),
+        ],
+        "relations": {"customer": {"type": "hasOne", "model": "customer", "key": "id", "foreign": "customer_id"}},
+    },
+    "product": {
+        "columns": [
+            column("id", "ID"),
+            column("name", "string", label="Name"),
+            column("category", "string", label="Category"),
+            column("price", "decimal", precision=10, scale=2, label="Price"),
+            column("stock", "integer", label="Stock"),
+            column("select", "boolean", label="Featured"),
+            column("weight", "float", label="Weight", comment="kilograms, kg", nullable=True),
+        ]
+    },
+    "payment": {
+        "columns": [
+            column("id", "ID"),
+            column("amount", "decimal", precision=12, scale=2, label="Amount"),
+            column("method", "enum", option=["card", "bank transfer", "cash"], label="Method"),
+            column("received_at", "datetime", label="Received"),
+            column("invoice_id", "bigInteger"),
+        ],
+        "relations": {"invoice": {"type": "hasOne", "model": "invoice", "key": "id", "foreign": "invoice_id"}},
+    },
+}
+SAMPLES = {
+    "customer": {"city": ("Berlin", "Paris", "York", "New York"), "name": ("Anna Müller", "Bob Tables")},
+    "product": {"category": ("Chairs", "Lamps", "Tables"), "name": ("Bar Stool", "Desk Lamp")},
+}
+SPECS = {
+    name: ModelSpec.model_validate({"id": name, "name": name.title(), "table": {"name": name}, **raw})
+    for name, raw in MODELS.items()
+}
+
+
+def readings(question: str, language: str = AUTO) -> list[Reading]:
+    schemas = Schemas(SPECS)
+    plain = {name: Offer(schemas[name], SAMPLES.get(name, {})) for name in SPECS}
+    offers = [
+        Offer(offer.schema, offer.samples, {one.name: plain[one.model] for one in offer.schema.relations.values()})
+        for offer in plain.values()
+    ]
+    return read_question(question, offers, words_for(language, question), NOW, LEXICONS)
+
+
+def text_of(where: Where) -> str:
+    if where.any_of is not None:
+        return f"({' or '.join(map(text_of, where.any_of))})"
+    if where.all_of is not None:
+        return " and ".join(map(text_of, where.all_of))
+    value = "" if where.value is None else f" {where.value}"
+    return f"{where.field} {where.op}{value}".replace(" 00:00:00", "")
+
+
+def read(question: str) -> tuple[str, Reading]:
+    """The conditions of a question with one reading, as text, and that reading."""
+    (reading,) = readings(question)
+    return " and ".join(map(text_of, reading.dsl.wheres)), reading
+
+
+def month(field: str, start: str, end: str) -> str:
+    return f"{field} >= {start} and {field} < {end}"
+
+
+UNDERSTOOD = {
+    # what a "not" reaches
+    "invoices that are neither paid nor cancelled": "paid_on null and status != cancelled",
+    "invoices not paid or cancelled": "paid_on null and status != cancelled",
+    "customers without email or VAT ID": "email null and vat_id null",
+    "products not featured or under 10 euros": "(select = False or price < 10)",
+    "Produkte weder Featured noch Lamps": "select = False and category != Lamps",
+    # what has no value is not lost to a "not"
+    "invoices not paid in March": "(paid_on < 2026-03-01 or paid_on >= 2026-04-01 or paid_on null)",
+    "invoices not older than 30 days": "issued_on >= 2026-10-23",
+    # values that are said with something of their own
+    "lamps under 50 or chairs over 500": "(category = Lamps and price < 50 or category = Chairs and price > 500)",
+    "lamps under 50 and chairs under 100": "(category = Lamps and price < 50 or category = Chairs and price < 100)",
+    "featured lamps under 50 or chairs over 500": (
+        "select = True and (category = Lamps and price < 50 or category = Chairs and price > 500)"
+    ),
+    "lamps and chairs under 50": "category in ['Lamps', 'Chairs'] and price < 50",
+    # several times
+    "payments in March and April": (
+        f"({month('received_at', '2026-03-01', '2026-04-01')} or {month('received_at', '2026-04-01', '2026-05-01')})"
+    ),
+    "payments in March or April 2025": (
+        f"({month('received_at', '2025-03-01', '2025-04-01')} or {month('received_at', '2025-04-01', '2025-05-01')})"
+    ),
+    "payments from March to June 2025": month("received_at", "2025-03-01", "2025-07-01"),
+    "payments from November to February": month("received_at", "2025-11-01", "2026-03-01"),
+    "payments from 1 November to 28 February 2026": month("received_at", "2025-11-01", "2026-03-01"),
+    "payments between Friday and Monday": month("received_at", "2026-11-13", "2026-11-17"),
+    "payments between 2026-05-01 and 2026-03-01": month("received_at", "2026-03-01", "2026-05-02"),
+    "invoices issued in March and paid in April": (
+        f"{month('issued_on', '2026-03-01', '2026-04-01')} and {month('paid_on', '2026-04-01', '2026-05-01')}"
+    ),
+    "customers since 2020": "since >= 2020-01-01",
+    # days
+    "payments on 15/03/2026": month("received_at", "2026-03-15", "2026-03-16"),
+    "payments on 03/15/2026": month("received_at", "2026-03-15", "2026-03-16"),
+    "payments on 15-03-2026": month("received_at", "2026-03-15", "2026-03-16"),
+    # numbers
+    "invoices over 1.500,50 euros": "total > 1500.5",
+    "invoices over 1,500.50 euros": "total > 1500.5",
+    "invoices over €1.500": "total > 1500",
+    "products lighter than 1.500 kg": "weight < 1.5",
+    "products heavier than 10 kg": "weight > 10",
+    "products priced 49 or 100": "price in [49, 100]",
+    "products with price 49, 100 or 249": "price in [49, 100, 249]",
+    "products for 49 or 100 euros": "price in [49, 100]",
+    "products costing exactly 49 or 100": "price in [49, 100]",
+    "products with price 49, 10 or more in stock": "price = 49 and stock >= 10",
+    "invoices with a total of 100": "total = 100",
+    "invoices with total over 5000": "total > 5000",
+    # words that ask and say nothing
+    "how much does the Desk Lamp cost": "name = Desk Lamp",
+    'invoices containing "rush delivery"': "* match ['rush delivery']",
+}
+
+
+@pytest.mark.parametrize("question", UNDERSTOOD)
+def test_each_condition_is_the_one_that_was_asked_for(question: str) -> None:
+    wheres, reading = read(question)
+    assert (wheres, reading.unplaced) == (UNDERSTOOD[question], ())
+
+
+FIGURES = {
+    "total of paid invoices in 2025": ("sum_total", ()),
+    "average invoice in 2025": ("avg_total", ()),
+    "total amount of payments per method": ("sum_amount", ("method",)),
+    "sum of cash payments": ("sum_amount", ()),
+    "average payment per method": ("avg_amount", ("method",)),
+    "what is the highest payment amount": ("max_amount", ()),
+    "how much was paid by card in 2026": ("sum_amount", ()),
+    "total number of invoices": ("count", ()),
+    "number of payments per method": ("count", ("method",)),
+}
+
+
+@pytest.mark.parametrize("question", FIGURES)
+def test_figures_of_records_that_are_sums_of_money_are_of_that_money(question: str) -> None:
+    _, reading = read(question)
+    (figure,) = reading.dsl.aggregates
+    assert (figure.called, reading.dsl.groups, reading.unplaced) == (*FIGURES[question], ())
+
+
+SUPERLATIVES = {
+    "the highest payment": ("amount", "desc", 1),
+    "highest cash payment": ("amount", "desc", 1),
+    "lowest three payments": ("amount", "asc", 3),
+    "largest 5 invoices": ("total", "desc", 5),
+    "biggest invoice this year": ("total", "desc", 1),
+}
+
+
+@pytest.mark.parametrize("question", SUPERLATIVES)
+def test_the_highest_of_records_that_are_sums_of_money_is_the_one_of_most(question: str) -> None:
+    _, reading = read(question)
+    (order,) = reading.dsl.orders
+    assert (order.field, order.order, reading.dsl.limit, reading.unplaced) == (*SUPERLATIVES[question], ())
+
+
+NOT_UNDERSTOOD = {
+    # What is compared in a way that is not known becomes no condition on what it is compared with.
+    "products more expensive than the Desk Lamp": ("", ["more", "expensive", "than", "Desk", "Lamp"]),
+    "products rounder than 10 kg": ("* match ['rounder']", ["rounder", "10"]),
+    "the biggest product": ("", ["biggest"]),
+    "newest and oldest customer": ("", ["oldest"]),
+    "payments on 03/04/2026": ("* match ['03/04/2026']", ["03/04/2026"]),
+    # Words that speak of others are not searched for.
+    "average invoice total per month": ("", ["per", "month"]),
+}
+
+
+@pytest.mark.parametrize("question", NOT_UNDERSTOOD)
+def test_what_is_not_understood_is_no_condition_and_is_reported(question: str) -> None:
+    wheres, reading = read(question)
+    assert (wheres, list(reading.unplaced)) == NOT_UNDERSTOOD[question]
+
+
+def test_what_is_neither_understood_nor_searched_for_is_told_from_what_is() -> None:
+    _, reading = read("products rounder than 10 kg")
+    assert (reading.unplaced, reading.left_out) == (("rounder", "10"), ("10",))
+
+
+def test_a_question_too_long_to_be_read_to_its_end_says_so() -> None:
+    _, reading = read("invoices over 500 " + "please " * LONGEST_QUESTION + "that are overdue")
+    assert any("first 2000 characters" in note for note in reading.notes)
