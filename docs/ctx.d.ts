@@ -1062,7 +1062,14 @@ declare module "groundhook" {
     /** What Next returned. */
     data: any;
     metadata: Record<string, any>;
-    model_calls: { connector: string; messages: any[]; tools: string[]; temperature: number | null; max_tokens: number | null }[];
+    model_calls: {
+      connector: string;
+      messages: any[];
+      tools: string[];
+      temperature: number | null;
+      max_tokens: number | null;
+      max_completion_tokens: number | null;
+    }[];
     warnings: Said[];
     error: Said | null;
     events: any[];

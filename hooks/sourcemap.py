@@ -7,7 +7,7 @@ here, as in the format; columns are UTF-16 units.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 VALUE = {digit: value for value, digit in enumerate(DIGITS)}
@@ -31,19 +31,6 @@ def decode_vlq(text: str) -> list[int]:
     if shift:
         raise ValueError("the last number is cut short")
     return numbers
-
-
-def encode_vlq(numbers: Sequence[int]) -> str:
-    """What `decode_vlq` decodes."""
-    text = ""
-    for number in numbers:
-        left = (-number << 1) | 1 if number < 0 else number << 1
-        while True:
-            digit, left = left & 31, left >> 5
-            text += DIGITS[digit | 32 if left else digit]
-            if not left:
-                break
-    return text
 
 
 def decode_mappings(mappings: str) -> list[list[Segment]]:

@@ -23,13 +23,9 @@ MOST_PROBLEMS = 5
 LONGEST_PROBLEM = 200  # characters; the library quotes values whole
 
 
-def wrong_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the arguments, worded for a model to mend them; nothing when all is well."""
-    return problems_of(arguments, validator_of(schema))
-
-
 def problems_of(arguments: Mapping[str, Any], validator: Validator | None) -> list[str]:
-    """The same with what `validator_of` made of the schema, which takes longer than the check."""
+    """What is wrong with the arguments, worded for a model to mend them; nothing when all is well. `validator` is what
+    `validator_of` made of the schema, which takes longer than the check."""
     if validator is None:
         return []
     try:

@@ -22,7 +22,7 @@ from anyio.abc import TaskGroup
 from host.config.catalogue import Catalogue
 from host.errors import HostError, ServerUnreachable, UnknownName, UsageError
 from host.mcp.owner import Job, Owner
-from host.mcp.shapes import function, only_reads, prompt_arguments, unique_names, value_of, with_error
+from host.mcp.shapes import function, only_reads, prompt_arguments, unique_names, with_error
 from host.ports import ToolServers
 from host.types.servers import ServerMethod
 from host.types.specs import ServerSpec
@@ -85,11 +85,6 @@ class Servers:
 
         result: dict[str, Any] = await self._owner(spec).ask(f"tools/call {tool!r}", work)
         return result
-
-    async def tool_value(self, server: str, tool: str, arguments: Mapping[str, Any] | None = None) -> Any:
-        """As `call_tool`, as one value: structured content, else the JSON in its text, else its text. Raises ToolFailed for a
-        tool that reports a failure."""
-        return value_of(server, tool, await self.call_tool(server, tool, arguments))
 
     async def list_resources(self, server: str) -> dict[str, Any]:
         """{resources: [{uri, name, title?, description?, mimeType?, size?}]}"""

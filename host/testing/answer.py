@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from host.ports import ModelCall
+from host.testing.tape import model_call
 from host.types.events import Event, Failed, HookMessage, SearchComplete, SearchFound, SearchStart, StreamEnd, Warned
 from host.types.search import SearchRequest
 
@@ -33,7 +34,7 @@ def answer_of(events: Sequence[Event], asked: Asked) -> dict[str, Any]:
         "messages": [_plain(event, "type") for event in events if isinstance(event, HookMessage)],
         "data": end.data,
         "metadata": end.metadata,
-        "model_calls": [_model_call(connector, call) for connector, call in asked.models],
+        "model_calls": [model_call(connector, call) for connector, call in asked.models],
         "warnings": [_said(event) for event in events if isinstance(event, Warned)],
         "error": None if error is None else _said(error),
         "events": [_plain(event) for event in events],
@@ -60,16 +61,6 @@ def _searches(events: Sequence[Event], asked: Sequence[SearchRequest]) -> list[d
             case _:
                 pass
     return list(found.values())
-
-
-def _model_call(connector: str, call: ModelCall) -> dict[str, Any]:
-    return {
-        "connector": connector,
-        "messages": [message.wire() for message in call.messages],
-        "tools": [tool["function"]["name"] for tool in call.tools],
-        "temperature": call.temperature,
-        "max_tokens": call.max_tokens,
-    }
 
 
 def _said(event: Failed | Warned) -> dict[str, Any]:

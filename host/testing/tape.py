@@ -211,7 +211,7 @@ class TapedModel:
 
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
-        asked = self.tape.request(_model_request(self.id, call))
+        asked = self.tape.request(model_call(self.id, call))
         if not self.tape.cassette.recording:
             async with aclosing(self._play(asked)) as deltas:
                 yield deltas
@@ -261,7 +261,7 @@ class _Heard:
             raise
 
 
-def _model_request(connector: str, call: ModelCall) -> dict[str, Any]:
+def model_call(connector: str, call: ModelCall) -> dict[str, Any]:
     """The messages as they are sent, and the names of the tools: their descriptions are no part of the question."""
     return {
         "connector": connector,

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hooks.sourcemap import DIGITS, VALUE, decode_mappings, decode_vlq, encode_vlq, original
+from hooks.sourcemap import DIGITS, VALUE, decode_mappings, decode_vlq, original
+
+
+def encode_vlq(numbers: Sequence[int]) -> str:
+    """What `decode_vlq` decodes."""
+    text = ""
+    for number in numbers:
+        left = (-number << 1) | 1 if number < 0 else number << 1
+        while True:
+            digit, left = left & 31, left >> 5
+            text += DIGITS[digit | 32 if left else digit]
+            if not left:
+                break
+    return text
+
 
 NUMBERS = st.lists(st.integers(-(2**40), 2**40))
 

@@ -22,6 +22,7 @@ import pytest
 from host.config.catalogue import Catalogue
 from host.config.environment import process_environment
 from host.mcp.servers import Servers, open_servers
+from host.mcp.shapes import value_of
 from host.types.specs import ServerSpec
 
 SERVER = str(Path(__file__).with_name("server.py"))
@@ -45,6 +46,11 @@ def stdio(*arguments: str, **more: Any) -> dict[str, Any]:
 def script(text: str, **more: Any) -> dict[str, Any]:
     """A program that is no server, or a bad one."""
     return {"command": sys.executable, "args": ("-c", text), **more}
+
+
+async def value(servers: Servers, server: str, tool: str, arguments: Mapping[str, Any] | None = None) -> Any:
+    """What a tool answers, as one value."""
+    return value_of(server, tool, await servers.call_tool(server, tool, arguments))
 
 
 def read(diary: Path) -> list[str]:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from host.check import check
-from host.mcp.arguments import wrong_arguments
+from host.mcp.arguments import problems_of, validator_of
 from host.packages import load_app
 from host.types.servers import ListedServer, parse_listed
 from tests.conftest import MakeApp
@@ -39,11 +39,11 @@ JSON = st.recursive(
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_its_place(schema: Mapping[str, Any], arguments: Mapping[str, Any], wrong: list[str]) -> None:
-    assert wrong_arguments(arguments, schema) == wrong
+    assert problems_of(arguments, validator_of(schema)) == wrong
 
 
 def test_an_argument_that_is_not_known_is_named() -> None:
-    (message,) = wrong_arguments({"text": "x", "txet": 1}, TEXT)
+    (message,) = problems_of({"text": "x", "txet": 1}, validator_of(TEXT))
     assert "'txet'" in message
 
 
@@ -65,16 +65,16 @@ def test_an_argument_that_is_not_known_is_named() -> None:
     ],
 )
 def test_what_a_server_may_not_make_the_host_do_is_left_to_the_server(schema: Mapping[str, Any]) -> None:
-    assert wrong_arguments({"a": "a" * 40 + "!"}, schema) == []
+    assert problems_of({"a": "a" * 40 + "!"}, validator_of(schema)) == []
 
 
 def test_a_number_too_large_for_a_fraction_is_left_to_the_server() -> None:
-    assert wrong_arguments({"a": 10**400}, {"properties": {"a": {"multipleOf": 0.3}}}) == []
+    assert problems_of({"a": 10**400}, validator_of({"properties": {"a": {"multipleOf": 0.3}}})) == []
 
 
 def test_long_values_and_many_mistakes_are_told_in_short() -> None:
     schema = {"properties": {f"a{number}": {"type": "integer"} for number in range(50)}}
-    wrong = wrong_arguments({f"a{number}": "x" * 100_000 for number in range(50)}, schema)
+    wrong = problems_of({f"a{number}": "x" * 100_000 for number in range(50)}, validator_of(schema))
     assert len(wrong) == 5
     assert max(len(message) for message in wrong) < 250
 
@@ -89,7 +89,7 @@ def test_no_schema_and_no_arguments_make_the_check_fail(arguments: dict[str, Any
         {"$ref": schema},
         {"$id": schema},
     ):
-        assert isinstance(wrong_arguments(arguments, said), list)
+        assert isinstance(problems_of(arguments, validator_of(said)), list)
 
 
 # ---------------------------------------------------------------------------------------------------- lists of servers

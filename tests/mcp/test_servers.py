@@ -24,7 +24,7 @@ from host.errors import (
 )
 from host.mcp.servers import Servers, open_servers
 from tests.loopback.server import Html, Json, serving
-from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio
+from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio, value
 
 TEXT = {"content": [{"type": "text", "text": "hi"}]}
 
@@ -62,11 +62,11 @@ async def test_the_same_operations_work_over_http(opened: Open, http_server: Htt
 
 
 async def test_a_tools_answer_as_one_value(servers: Servers) -> None:
-    assert await servers.tool_value("own", "search", {"query": "q"}) == {"results": [{"title": "q", "score": None}]}
-    assert await servers.tool_value("own", "plain", {"text": '{"a": 1}'}) == {"a": 1}
-    assert await servers.tool_value("own", "plain", {"text": "words"}) == "words"
+    assert await value(servers, "own", "search", {"query": "q"}) == {"results": [{"title": "q", "score": None}]}
+    assert await value(servers, "own", "plain", {"text": '{"a": 1}'}) == {"a": 1}
+    assert await value(servers, "own", "plain", {"text": "words"}) == "words"
     with pytest.raises(ToolFailed, match=r"^tool 'picture' of MCP server 'own' failed: no film$"):
-        await servers.tool_value("own", "picture")
+        await value(servers, "own", "picture")
 
 
 async def test_a_failure_that_a_tool_reports_is_a_value(servers: Servers) -> None:
@@ -79,7 +79,7 @@ async def test_a_failure_that_a_tool_reports_is_a_value(servers: Servers) -> Non
 async def test_nothing_starts_before_it_is_used(opened: Open, tmp_path: Path) -> None:
     started = tmp_path / "started"
     async with opened(own=script(f"open({str(started)!r}, 'w')"), other=stdio()) as servers:
-        assert await servers.tool_value("other", "plain", {"text": "x"}) == "x"
+        assert await value(servers, "other", "plain", {"text": "x"}) == "x"
         assert not started.exists()
         with pytest.raises(ServerUnreachable):
             await servers.list_tools("own")
@@ -88,7 +88,7 @@ async def test_nothing_starts_before_it_is_used(opened: Open, tmp_path: Path) ->
 
 async def test_a_program_gets_the_variables_that_its_file_names_and_no_others(opened: Open, tmp_path: Path) -> None:
     async with opened(own=stdio(env={"KEY": "k"})) as servers:
-        given = await servers.tool_value("own", "environment")
+        given = await value(servers, "own", "environment")
     assert given.keys() - {"LC_CTYPE"} == {"PATH", "HOME", "KEY"}  # LC_CTYPE: Python's own
     assert (given["KEY"], given["HOME"]) == ("k", str(tmp_path))
 
@@ -112,7 +112,7 @@ async def test_a_tool_that_is_not_allowed_is_neither_shown_nor_called(opened: Op
             UsageError, match=r"^tool 'act' of MCP server 'own' is not allowed \('tools' in its file allows echo, plain"
         ):
             await servers.call_tool("own", "act")
-        assert await servers.tool_value("own", "plain", {"text": "x"}) == "x"
+        assert await value(servers, "own", "plain", {"text": "x"}) == "x"
     assert read(diary) == []
 
 
@@ -129,11 +129,11 @@ async def test_tools_of_several_servers_have_names_that_a_model_may_use(opened: 
 
 
 async def test_an_answer_that_is_too_large_is_refused_and_the_server_stays(servers: Servers) -> None:
-    before = await servers.tool_value("own", "pid")
+    before = await value(servers, "own", "pid")
     with pytest.raises(ServerMalformed, match=r"^the answer of MCP server 'own' to tools/call 'large' is larger than 4096 KB"):
         await servers.call_tool("own", "large", {"megabytes": 10})
-    assert len(await servers.tool_value("own", "large", {"megabytes": 3})) == 3 * 1024 * 1024
-    assert await servers.tool_value("own", "pid") == before
+    assert len(await value(servers, "own", "large", {"megabytes": 3})) == 3 * 1024 * 1024
+    assert await value(servers, "own", "pid") == before
 
 
 async def test_an_answer_that_is_too_large_is_refused_over_http(opened: Open, http_server: HttpServer) -> None:
@@ -142,7 +142,7 @@ async def test_an_answer_that_is_too_large_is_refused_over_http(opened: Open, ht
             ServerMalformed, match=r"^the answer of MCP server 'web' to tools/call 'large' is larger than 4096 KB"
         ):
             await servers.call_tool("web", "large", {"megabytes": 10})
-        assert len(await servers.tool_value("web", "large", {"megabytes": 2})) == 2 * 1024 * 1024
+        assert len(await value(servers, "web", "large", {"megabytes": 2})) == 2 * 1024 * 1024
 
 
 async def test_a_program_that_is_not_there_is_named(opened: Open) -> None:
@@ -171,8 +171,8 @@ async def test_a_program_that_is_no_mcp_server_is_quoted(opened: Open, text: str
 
 
 async def test_lines_between_messages_that_are_none_do_no_harm(servers: Servers) -> None:
-    assert await servers.tool_value("own", "garbage") == "done"
-    assert await servers.tool_value("own", "plain", {"text": "x"}) == "x"
+    assert await value(servers, "own", "garbage") == "done"
+    assert await value(servers, "own", "plain", {"text": "x"}) == "x"
 
 
 BAD_ANSWERS = """
@@ -242,8 +242,8 @@ async def test_published_servers_are_spoken_to(opened: Open, published: Path, tm
         resource = (await servers.list_resources("everything"))["resources"][0]
         assert (await servers.read_resource("everything", resource["uri"]))["contents"]
         entity = {"name": "Ada", "entityType": "person", "observations": ["wrote the first program"]}
-        await servers.tool_value("memory", "create_entities", {"entities": [entity]})
-        assert (await servers.tool_value("memory", "search_nodes", {"query": "program"}))["entities"] == [entity]
+        await value(servers, "memory", "create_entities", {"entities": [entity]})
+        assert (await value(servers, "memory", "search_nodes", {"query": "program"}))["entities"] == [entity]
         assert (await servers.schemas(["everything", "memory"])).failed == {}
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from host.errors import HostError, ServerMalformed, ServerTimeout, ServerUnreachable
 from host.mcp.servers import Servers, open_servers
-from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio
+from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio, value
 
 SLEEP = "import time; time.sleep(600)"
 
@@ -46,27 +46,27 @@ def children() -> list[psutil.Process]:
 
 async def test_a_killed_server_is_there_again_for_the_next_call(opened: Open) -> None:
     async with opened(own=stdio()) as servers:
-        first = await servers.tool_value("own", "pid")
+        first = await value(servers, "own", "pid")
         end(first)
-        assert await servers.tool_value("own", "plain", {"text": "x"}) == "x"
-        assert await servers.tool_value("own", "pid") != first
+        assert await value(servers, "own", "plain", {"text": "x"}) == "x"
+        assert await value(servers, "own", "pid") != first
 
 
 async def test_a_call_that_acts_is_not_repeated_when_its_server_dies(opened: Open, diary: Path) -> None:
     async with opened(own=stdio(env={"DIARY": str(diary)})) as servers:
         with pytest.raises(ServerUnreachable, match=r"before it answered tools/call 'die'; .* exit code 7; .*out of order$"):
             await servers.call_tool("own", "die", {"code": 7})
-        assert await servers.tool_value("own", "plain", {"text": "x"}) == "x"
+        assert await value(servers, "own", "plain", {"text": "x"}) == "x"
     assert read(diary) == ["die"]
 
 
 async def test_a_call_that_only_reads_is_made_once_more_when_its_server_dies(opened: Open, diary: Path) -> None:
     async with opened(own=stdio(env={"DIARY": str(diary)})) as servers:
-        pid = await servers.tool_value("own", "pid")
+        pid = await value(servers, "own", "pid")
         answers: list[object] = []
 
         async def look() -> None:
-            answers.append(await servers.tool_value("own", "look", {"seconds": 30}))
+            answers.append(await value(servers, "own", "look", {"seconds": 30}))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(look)
@@ -85,12 +85,12 @@ async def test_a_tool_that_its_file_calls_harmless_is_made_once_more_and_not_twi
 
 async def test_a_killed_http_server_is_told_and_found_again(opened: Open, http_server: HttpServer, diary: Path) -> None:
     async with opened(web=http_server.spec) as servers:
-        assert await servers.tool_value("web", "plain", {"text": "a"}) == "a"
+        assert await value(servers, "web", "plain", {"text": "a"}) == "a"
         http_server.kill()
         with pytest.raises(ServerUnreachable, match=r"^MCP server 'web' cannot be reached at http://127\.0\.0\.1:\d+/mcp"):
             await servers.call_tool("web", "plain", {"text": "b"})
         http_server.start()
-        assert await servers.tool_value("web", "plain", {"text": "c"}) == "c"
+        assert await value(servers, "web", "plain", {"text": "c"}) == "c"
         failures: list[HostError] = []
 
         async def act() -> None:
@@ -105,43 +105,43 @@ async def test_a_killed_http_server_is_told_and_found_again(opened: Open, http_s
             http_server.kill()
         assert isinstance(failures[0], ServerUnreachable)
         http_server.start()
-        assert await servers.tool_value("web", "plain", {"text": "d"}) == "d"
+        assert await value(servers, "web", "plain", {"text": "d"}) == "d"
     assert read(diary) == ["act"]
 
 
 async def test_a_slow_call_meets_its_deadline_and_the_others_go_on(opened: Open) -> None:
     async with opened(own=stdio(timeout=0.5)) as servers:
-        before = await servers.tool_value("own", "pid")
+        before = await value(servers, "own", "pid")
         began = time.monotonic()
         with pytest.raises(ServerTimeout, match=r"did not answer tools/call 'wait' within 0\.5 s .*timeout in own\.mcp\.yao"):
             await servers.call_tool("own", "wait", {"seconds": 30})
         assert time.monotonic() - began < 2
-        assert await servers.tool_value("own", "pid") == before
+        assert await value(servers, "own", "pid") == before
 
 
 async def test_a_server_that_hangs_is_given_up_and_started_anew(opened: Open, diary: Path) -> None:
     async with opened(own=stdio(timeout=0.5, env={"DIARY": str(diary)})) as servers:
-        before = await servers.tool_value("own", "pid")
+        before = await value(servers, "own", "pid")
         os.kill(before, signal.SIGSTOP)
         with pytest.raises(ServerTimeout):
             await servers.call_tool("own", "act")
-        assert await servers.tool_value("own", "pid") != before
+        assert await value(servers, "own", "pid") != before
     assert not psutil.pid_exists(before)
 
 
 async def test_an_http_server_that_hangs_is_found_again_when_it_is_back(opened: Open, http_server: HttpServer) -> None:
     async with opened(web=http_server.spec | {"timeout": 0.5}) as servers:
-        assert await servers.tool_value("web", "plain", {"text": "a"}) == "a"
+        assert await value(servers, "web", "plain", {"text": "a"}) == "a"
         http_server.signal(signal.SIGSTOP)
         with pytest.raises(ServerTimeout):
             await servers.call_tool("web", "plain", {"text": "b"})
         http_server.signal(signal.SIGCONT)
-        assert await servers.tool_value("web", "plain", {"text": "c"}) == "c"
+        assert await value(servers, "web", "plain", {"text": "c"}) == "c"
 
 
 async def test_a_server_that_starts_slowly_has_a_deadline_of_its_own(opened: Open) -> None:
     async with opened(slow=stdio("--slow", "1", timeout=0.5), never=script(SLEEP, start_timeout=0.5)) as servers:
-        assert await servers.tool_value("slow", "plain", {"text": "x"}) == "x"
+        assert await value(servers, "slow", "plain", {"text": "x"}) == "x"
         with pytest.raises(ServerTimeout, match=r"'never' was not ready after 0\.5 s \(start_timeout in never\.mcp\.yao"):
             await servers.list_tools("never")
 
@@ -169,8 +169,8 @@ async def test_calls_run_side_by_side_on_one_connection(opened: Open) -> None:
         answers: dict[int, object] = {}
 
         async def ask(number: int) -> None:
-            await servers.tool_value("own", "wait", {"seconds": 0.3})
-            answers[number] = await servers.tool_value("own", "plain", {"text": f"n{number}"})
+            await value(servers, "own", "wait", {"seconds": 0.3})
+            answers[number] = await value(servers, "own", "plain", {"text": f"n{number}"})
 
         began = time.monotonic()
         async with anyio.create_task_group() as tasks:
@@ -182,21 +182,21 @@ async def test_calls_run_side_by_side_on_one_connection(opened: Open) -> None:
 
 async def test_a_caller_that_leaves_takes_nothing_with_it(opened: Open, diary: Path) -> None:
     async with opened(own=stdio(env={"DIARY": str(diary)})) as servers:
-        before = await servers.tool_value("own", "pid")
+        before = await value(servers, "own", "pid")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(servers.call_tool, "own", "wait", {"seconds": 30})
             await noted(diary, "wait")
             began = time.monotonic()
             tasks.cancel_scope.cancel()
         assert time.monotonic() - began < 0.5
-        assert await servers.tool_value("own", "pid") == before
+        assert await value(servers, "own", "pid") == before
 
 
 async def test_a_caller_that_leaves_while_the_server_starts_takes_nothing_with_it(opened: Open) -> None:
     async with opened(own=stdio()) as servers:
         with anyio.move_on_after(0.05):
             await servers.list_tools("own")
-        assert await servers.tool_value("own", "plain", {"text": "x"}) == "x"
+        assert await value(servers, "own", "plain", {"text": "x"}) == "x"
 
 
 async def test_closing_ends_calls_under_way_with_an_error_and_leaves_no_child(diary: Path) -> None:
@@ -236,7 +236,7 @@ async def test_a_server_that_does_not_go_is_killed_with_all_that_it_started(tmp_
     )
     alive = set(children())
     async with open_servers(declared(own=script(stubborn)), {}) as servers:
-        assert await servers.tool_value("own", "plain", {"text": "x"}) == "x"
+        assert await value(servers, "own", "plain", {"text": "x"}) == "x"
         assert len(set(children()) - alive) == 2
         began = time.monotonic()
     assert time.monotonic() - began < 3
