@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -27,6 +28,7 @@ from host.types.events import Event, Failed
     help="Language model to use instead of the assistant's; may be repeated, for when one cannot be reached.",
 )
 @options.asker
+@options.circumstances
 @options.clock
 @click.option("--trace", is_flag=True, help="Show the steps of the turn, their times, and its warnings at the end.")
 def command(
@@ -38,6 +40,9 @@ def command(
     user: str,
     team: str,
     tenant: str,
+    chat: str | None,
+    locale: str | None,
+    metadata: dict[str, Any] | None,
     now: datetime | None,
     trace: bool,
     as_json: bool,
@@ -48,13 +53,13 @@ def command(
     The answer and its sources are on standard output, warnings and errors on standard error.
     """
     report = Report(json=as_json)
-    identity = options.identity(user=user, team=team, tenant=tenant)
+    asking = options.asking(user=user, team=team, tenant=tenant, chat=chat, locale=locale, metadata=metadata)
 
     async def work() -> int:
         failed = False
         async with (
             open_host(app, now=now) as host,
-            host.stream(assistant, message, search=search, connector=connector or None, identity=identity) as events,
+            host.stream(assistant, message, search=search, connector=connector or None, **asking) as events,
         ):
             with View(report, trace=trace) as view:
                 async for event in events:

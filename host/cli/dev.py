@@ -25,7 +25,6 @@ from host.errors import HostError
 from host.output.findings import failures
 from host.output.tree import duration
 from host.reload import Live, Stamp, Swap, changes, live, stamps
-from host.types.turn import Identity
 
 PIECE = 1 << 16  # bytes read from standard input at once
 
@@ -34,14 +33,27 @@ PIECE = 1 << 16  # bytes read from standard input at once
 @click.argument("assistant", required=False)
 @options.common
 @options.asker
-def command(assistant: str | None, app: Path, user: str, team: str, tenant: str, as_json: bool, debug: bool) -> int:
+@options.circumstances
+def command(
+    assistant: str | None,
+    app: Path,
+    user: str,
+    team: str,
+    tenant: str,
+    chat: str | None,
+    locale: str | None,
+    metadata: dict[str, Any] | None,
+    as_json: bool,
+    debug: bool,
+) -> int:
     """Watch the app, and swap what is saved while turns go on.
 
     A turn in flight ends on what it began with. What is broken is told, and what was good last stays. With ASSISTANT every
     line on standard input is a turn. Ctrl-C ends it.
     """
     report = Report(json=as_json)
-    identity, folder = options.identity(user=user, team=team, tenant=tenant), str(app.absolute())
+    folder = str(app.absolute())
+    asking = options.asking(user=user, team=team, tenant=tenant, chat=chat, locale=locale, metadata=metadata)
 
     async def work() -> int:
         async with open_host(app) as host, live(host) as current, anyio.create_task_group() as tasks:
@@ -56,7 +68,7 @@ def command(assistant: str | None, app: Path, user: str, team: str, tenant: str,
                 report.line({"type": "watching", "assistants": list(host.app.packages)})
             tasks.start_soon(_watch, app, seen, current, report)
             if assistant is not None:
-                tasks.start_soon(_converse, assistant, identity, current, report)
+                tasks.start_soon(_converse, assistant, asking, current, report)
             await anyio.sleep_forever()
         return 0
 
@@ -109,14 +121,14 @@ def _as_json(swap: Swap) -> dict[str, Any]:
     }
 
 
-async def _converse(assistant: str, identity: Identity | None, current: Live, report: Report) -> None:
+async def _converse(assistant: str, asking: Mapping[str, Any], current: Live, report: Report) -> None:
     """Every line that is typed is a turn, on what is good when it begins."""
     async for line in _lines():
         message = line.strip()
         if not message:
             continue
         try:
-            async with current.host.stream(assistant, message, identity=identity) as events:
+            async with current.host.stream(assistant, message, **asking) as events:
                 with View(report, trace=False) as view:
                     async for event in events:
                         view.show(event)

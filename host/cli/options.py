@@ -76,6 +76,25 @@ def asker(command: F) -> F:
     return click.option("--user", type=Words(), default="", metavar="U", help="Id of who asks.")(command)
 
 
+class JsonObject(click.ParamType[dict[str, Any]]):
+    """A JSON object."""
+
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
+        said = json_of(param.opts[0] if param else "it", value, """'{"channel": "web"}'""") if isinstance(value, str) else value
+        if not isinstance(said, dict):
+            self.fail('it must be a JSON object, such as \'{"channel": "web"}\'', param, ctx)
+        return said
+
+
+def circumstances(command: F) -> F:
+    """--chat, --locale and --metadata: what a client would send beside the message."""
+    command = click.option("--metadata", type=JsonObject(), metavar="JSON", help="What hooks find in ctx.metadata.")(command)
+    command = click.option("--locale", type=Words(), metavar="L", help="Language of who asks, such as en or pt-BR.")(command)
+    return click.option("--chat", type=Words(), metavar="ID", help="Id of the chat, which ctx.memory.chat belongs to.")(command)
+
+
 def clock(command: F) -> F:
     """--now."""
     return click.option("--now", type=Moment(), metavar="T", help="Take T (ISO 8601) for the time of day.")(command)
@@ -86,3 +105,10 @@ def identity(*, user: str = "", team: str = "", tenant: str = "") -> Identity | 
     if not (user or team or tenant):
         return None
     return Identity(user_id=user, team_id=team, tenant_id=tenant)
+
+
+def asking(*, user: str, team: str, tenant: str, chat: str | None, locale: str | None, metadata: Any) -> dict[str, Any]:
+    """Who asks, and what was said beside the message: for `Host.stream`."""
+    given = {"chat_id": chat, "locale": locale, "metadata": metadata}
+    said = {name: value for name, value in given.items() if value is not None}
+    return {"identity": identity(user=user, team=team, tenant=tenant), "options": said}

@@ -106,7 +106,8 @@ class ScriptedConnector:
         reply = next(self._replies, None)
         if reply is None:
             raise ModelError(
-                f"scripted connector {self._name!r} was called {len(self.asked)} times and has {self._length} replies",
+                f"scripted connector {self._name!r} was asked for reply {len(self.asked)}, and its script has "
+                f"{self._length or 'none'}",
                 hint='add a reply to options.script, or end it with one that has "times": 0',
             )
         self._check(reply, call)

@@ -153,6 +153,22 @@ def test_output_that_is_not_unicode_still_comes(groundhook: Groundhook) -> None:
     assert ran.out.startswith('> Searching "products')
 
 
+def test_what_a_client_would_say_beside_the_message_is_said_by_options(groundhook: Groundhook, shop: Path) -> None:
+    hook = """
+        const Create = (ctx) => { ctx.memory.chat.Set("n", 3); return { search: false, connector: "plain" }; };
+        const Next = (ctx) => ({ data: [ctx.chat_id, ctx.locale, ctx.metadata, ctx.memory.chat.Get("n")] });
+    """
+    (shop / "assistants/shop/index.ts").write_text(hook, encoding="utf-8")
+    bare = groundhook("chat", "shop", "hi", "--user", "ada")
+    assert (bare.code, "groundhook chat --chat …" in bare.err) == (1, True)
+    said = ["--user", "ada", "--chat", "c1", "--locale", "pt-BR", "--metadata", '{"channel": "web"}']
+    ran = groundhook("chat", "shop", "hi", *said, "--json")
+    assert ran.lines[-1]["data"] == ["c1", "pt-BR", {"channel": "web"}, 3]
+    for wrong in ("{", "[]"):
+        refused = groundhook("chat", "shop", "hi", "--metadata", wrong)
+        assert (refused.code, "--metadata" in refused.err) == (2, True)
+
+
 def test_what_an_encoding_does_not_have_is_a_question_mark(groundhook: Groundhook, shop: Path) -> None:
     script = {"label": "Far", "type": "scripted", "options": {"script": [{"text": "Tea: 茶 and שלום."}]}}
     (shop / "connectors/cites.conn.yao").write_text(json.dumps(script), encoding="utf-8")

@@ -105,6 +105,15 @@ def test_a_failed_turn_is_told_and_the_next_one_runs(hook: Path, shop: Path) -> 
         assert running.until(lambda event: event["type"] == "stream_end" and bool(event["content"]))["citations"]
 
 
+def test_lines_belong_to_the_chat_that_is_named(hook: Path, shop: Path) -> None:
+    hook.write_text(
+        "const Create = (ctx) => ({ search: false, connector: 'plain', metadata: { version: ctx.memory.chat.Incr('n') } });",
+        encoding="utf-8",
+    )
+    with dev(shop, "shop", "--user", "ada", "--chat", "c1") as running:
+        assert [running.version(), running.version()] == [1, 2]
+
+
 def test_an_unknown_assistant_is_one_clear_line(shop: Path) -> None:
     with dev(shop, "shpo") as running:
         assert running.until(lambda event: event["type"] == "error")["code"] == "unknown_name"

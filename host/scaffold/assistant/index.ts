@@ -8,7 +8,7 @@ export function Create(ctx: Context, messages: Message[]): CreateReturn | null {
   if (typeof question !== "string") {
     return null;
   }
-  if (GREETING.test(question)) {
+  if (!question.trim() || GREETING.test(question)) {
     return { search: false };
   }
   // What a hook finds can be cited like everything else. A search never throws: `error` says what happened.
