@@ -5,8 +5,9 @@ Owns the mapping of stack traces and the wording of what went wrong in a hook; p
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -20,6 +21,9 @@ from host.types.base import dotted, problems
 _FRAME = re.compile(r"^\s*at (?:(?P<name>.*?) \()?hook:(?P<index>\d+):(?P<line>\d+):(?P<column>\d+)\)?$", re.MULTILINE)
 _MENTION = re.compile(r"hook:(\d+):(\d+):(\d+)")
 _PARSE = re.compile(r"^[^\n]*?:(\d+): (.*)\n(.*)\n( *)\^")
+
+_IMPORTED = re.compile(r"\(0 , \w+\.(\w+)\)")  # how the compiler calls a function of another file
+_ABSENT = re.compile(r"[\w.]+\.(?P<key>\w{1,80}) is not offered by this host: there are (?P<known>[\w, ]+)$")
 
 LONGEST_LINE = 1000  # characters
 
@@ -51,10 +55,25 @@ def threw(hook: str, described: str, program: Program) -> HookError:
     frames = frames_of(error["stack"], program)
     name = error["name"] if error["name"] not in ("", "Error", "Exception") else ""
     code = f" (code {error['code']})" if error["code"] else ""
-    said = f"{name}: {error['message']}" if name else error["message"]
-    callers = ", ".join(f"{place} in {where}" if where else str(place) for where, place in frames[1:])
+    message = _IMPORTED.sub(r"\1", error["message"]) + _nearest(error["message"])
+    said = f"{name}: {message}" if name else message
+    callers = _callers(frames[1:])
     place = frames[0][1] if frames else Place(program.modules[0].file)
     return HookThrew(f"{hook} threw {said}{code}", place=place, hint=f"called from {callers}" if callers else "")
+
+
+def _callers(frames: Sequence[tuple[str, Place]]) -> str:
+    """Who called, the same one once however often it called itself."""
+    named = dict.fromkeys(f"{place} in {where}" if where else str(place) for where, place in frames)
+    return ", ".join(named)
+
+
+def _nearest(message: str) -> str:
+    """The name that was probably meant, of those that the prelude lists."""
+    found = _ABSENT.match(message)
+    known = {name.lower(): name for name in found["known"].split(", ")} if found else {}
+    near = difflib.get_close_matches(found["key"].lower(), known, n=1) if found else []
+    return f" (did you mean {known[near[0]]!r}?)" if near else ""
 
 
 def never(hook: str, file: str) -> HookError:

@@ -185,8 +185,8 @@ def space_of(name: str, identity: Identity, chat_id: str) -> str:
         if not id:
             raise NotPermitted(
                 f"the {name!r} memory needs a {noun}, and the request has none",
-                hint=f"send the request with a {noun} (groundhook chat --{name} …), or use the 'context' memory, which lasts for the "
-                "turn",
+                hint=f"send the request with a {noun} (groundhook chat --{name} …), or use the 'context' memory, which lasts "
+                "for the turn",
             )
     whose = [identity.user_id] if name == "chat" else []
     # JSON keeps ("a", "bc") and ("ab", "c") apart, and is ASCII whatever the ids hold.

@@ -174,6 +174,8 @@ async def test_sleep_waits_and_refuses_nonsense(hooks: Hooks) -> None:
     [
         ("ctx.agent.Cal('a', [])", "ctx.agent.Cal is not offered by this host: there are Call, All, Any, Race"),
         ("ctx.sedn", "ctx.sedn is not offered by this host: there are "),
+        ("ctx.serch.KB('q')", "memory (did you mean 'search'?)"),
+        ("ctx.search.web('q')", "Document (did you mean 'Web'?)"),
         ("ctx.search.Wbe('q')", "ctx.search.Wbe is not offered by this host: there are Web, KB, DB"),
         ("fetch('https://example.org')", "fetch is not offered by this host: use http.Get"),
         ("process.env", "process.env is not offered"),

@@ -157,6 +157,18 @@ async def test_a_throw_names_the_line_of_the_second_file_and_who_called_it(hooks
     )
 
 
+async def test_who_called_is_named_once_however_often_it_called_itself(hooks: Hooks) -> None:
+    with pytest.raises(HookThrew, match="Maximum call stack") as caught:
+        await hooks.create("function down() { down(); }\nfunction Create() { down(); }")
+    assert caught.value.hint == "called from assistants/x/index.ts:1:19 in down"
+
+
+async def test_a_function_that_another_file_does_not_have_is_called_by_its_name(hooks: Hooks) -> None:
+    files = {"index.ts": 'import { tea } from "./b";\nfunction Create() { tea(); }', "b.ts": "export const x = 1;"}
+    with pytest.raises(HookThrew, match="Create threw TypeError: tea is not a function"):
+        await hooks.create(files)
+
+
 async def test_a_rejected_promise_names_its_line(hooks: Hooks) -> None:
     with pytest.raises(HookThrew) as caught:
         await hooks.create("\n\nasync function Create(): Promise<void> {\n  await null;\n  throw new Exception('no', 404);\n}")
