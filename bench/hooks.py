@@ -179,7 +179,7 @@ async def measured(folder: Path, cache: Path) -> None:
     async with open_engine(workers=1, cache=cache) as engine:
         for script in (run, calling, together):
             await engine.check(script)
-    for workers, where in ((1, "through a worker"), (0, "in process")):
+    for workers, where in ((None, "through a worker"), (0, "in process")):  # None: as many as a host has
         async with open_engine(workers=workers, cache=cache) as engine:
             await whole_runs(engine, run, where)
             calls, bare = list[float](), list[float]()
@@ -188,7 +188,7 @@ async def measured(folder: Path, cache: Path) -> None:
                 bare.append(await bridge_us())
             what = f"host call that answers at once, {where}: p50"
             figure(what, statistics.median(calls), "us", statistics.median(bare), "the bare bridge, asleep in every call")
-            if workers:
+            if workers is None:
                 await memory(engine, run)
                 figure(
                     "Parallel over sources of 50, 100 and 150 ms",

@@ -134,6 +134,11 @@ class Worker:
         assert self._child is not None
         return self._child
 
+    @property
+    def load(self) -> int:
+        """Runs that it carries, and isolates that it is freeing, beside which it makes the next one."""
+        return len(self.seats) + len(self.leaving)
+
     def give_back(self) -> None:
         for lane in self.lanes:
             lane.close()

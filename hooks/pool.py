@@ -33,7 +33,7 @@ class Pool:
         self._prelude = prelude
         self._tasks = tasks
         self._workers: list[Worker] = []
-        self._vigil = Vigil(lambda: sum(len(worker.seats) + len(worker.leaving) for worker in self._workers) == 1)
+        self._vigil = Vigil(lambda: sum(worker.load for worker in self._workers) == 1)
         self._runs = itertools.count(1)
         self._names = itertools.count(1)
         self._starting = anyio.Lock()
@@ -98,8 +98,8 @@ class Pool:
         if not workers:
             async with self._starting:
                 workers = [worker for worker in self._workers if not worker.alone] or [await self._start(alone=False)]
-        best = min(workers, key=lambda worker: (not worker.ready, len(worker.seats)))
-        if best.seats and len(workers) < self._size:
+        best = min(workers, key=lambda worker: (not worker.ready, worker.load))
+        if best.load and len(workers) < self._size:
             self._tasks.start_soon(self._grow)  # a run beside others starts sooner than one in a new process
         return best
 

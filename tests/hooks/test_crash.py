@@ -208,6 +208,16 @@ async def test_a_worker_that_is_killed_from_outside_is_replaced(cache: Path, tmp
         assert await hooks.value("2") == 2
 
 
+async def test_runs_without_a_pause_get_a_second_worker_while_the_first_frees_isolates(cache: Path, tmp_path: Path) -> None:
+    async with open_engine(workers=1, cache=cache) as engine:
+        await Hooks(engine, tmp_path).value("1")  # compiled: no process for that is needed below
+    async with open_engine(workers=2, cache=cache) as engine:
+        hooks = Hooks(engine, tmp_path)
+        with anyio.fail_after(20):
+            while len(children()) < 2:
+                await hooks.value("1")
+
+
 def children() -> Sequence[psutil.Process]:
     return psutil.Process().children()
 
