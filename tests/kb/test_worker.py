@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -280,13 +281,18 @@ async def test_closing_leaves_no_thread_no_file_and_no_process_of_ours(state: Pa
     async with opens() as kb:
         await kb.add("docs", [folder])
     me = psutil.Process()
-    files, threads, children = me.num_fds(), me.num_threads(), me.children()
+    files, threads, children = me.num_fds(), _threads(), set(me.children())
     for _ in range(5):
         async with opens() as kb:
             await kb.add("docs", [folder])
             await search(kb, "pear")
-    assert (me.num_fds(), me.num_threads()) == (files, threads)
-    assert me.children() == children
+    assert me.num_fds() <= files
+    assert _threads() <= threads
+    assert set(me.children()) <= children
+
+
+def _threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if "AnyIO" not in thread.name}  # those are kept for whoever wants one
 
 
 async def test_opening_starts_nothing(state: Path, opens: Opens) -> None:
