@@ -149,7 +149,6 @@ async def test_a_cancelled_search_is_cancelled_on_the_server_and_its_connection_
 async def test_many_searches_share_few_connections_and_none_is_refused(
     everywhere: Shop, shop_url: str, kind: str, server: Databases | None
 ) -> None:
-    most = 0
     answers: list[int] = []
     async with open_database(shop_url, 20_000, shop_models(), connections=3) as database:
         shop = Shop(database, shop_url)
@@ -168,11 +167,13 @@ async def test_many_searches_share_few_connections_and_none_is_refused(
                 " AND backend_type = 'client backend'",
                 "mariadb": "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE()",
             }
-            most = await watching.read(asking(counts[kind]), [])
+            # This database's, the one that counts, and that of the fixture; those of tests before may take a moment to go.
+            with anyio.fail_after(20):
+                while await watching.read(asking(counts[kind]), []) > 3 + 1 + 1:
+                    await anyio.lowlevel.checkpoint()
             await watching.close()
     assert len(answers) == 24
     assert len(set(answers)) == 1
-    assert most <= 3 + 1 + 1, "this database's, the one that counts, and that of the fixture"
 
 
 async def test_a_result_is_cut_where_it_would_be_too_large_which_is_said(

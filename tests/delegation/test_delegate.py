@@ -153,8 +153,8 @@ async def test_a_chain_of_delegated_steps_ends(turn: Turn) -> None:
 
 
 async def test_an_answer_that_does_not_come_in_time_is_an_error_that_names_the_setting(turn: Turn) -> None:
-    turned = await turn("kw", model=[{"text": "{}", "delay_ms": 30_000}], source=AskingSource(timeout_ms=100))
-    assert turned.source.errors == ["keyword by 'kw' failed: no answer within 100 ms (search.keyword.timeout_ms)"]
+    turned = await turn("kw", model=[{"text": "{}", "delay_ms": 30_000}], source=AskingSource(timeout_ms=500))
+    assert turned.source.errors == ["keyword by 'kw' failed: no answer within 500 ms (search.keyword.timeout_ms)"]
     assert turned.node("agent").data["error"] == "stopped"
 
 
