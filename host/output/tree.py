@@ -36,10 +36,9 @@ def duration(ms: float) -> str:
 
 def _node_line(node: TraceNode) -> Styled:
     style = {"running": "yellow", "completed": "green", "failed": "red"}[node.status]
-    line = Styled(one_line(node.type), "bold")
-    if (level := node.data.get("level", "info")) != "info":
-        line.append(f" {one_line(str(level))}:", _LEVELS.get(level, "dim"))
-    line.append(f" {one_line(node.label)}" if node.label else "", "default")
+    level = str(node.data.get("level", "info"))
+    graver = ("" if level == "info" else f" {one_line(level)}:", _LEVELS.get(level, "dim"))
+    line = Styled.assemble((one_line(node.type), "bold"), graver, f" {one_line(node.label)}" if node.label else "")
     if node.status != "running":
         line.append(f"  {duration(node.duration_ms)}", "dim")
     line.append(f"  {node.status}", style)

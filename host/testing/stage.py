@@ -19,6 +19,7 @@ from host.app import Host
 from host.errors import ConfigError, SourceError, UsageError
 from host.llm.scripted import ScriptedConnector
 from host.memory.memory import Memory
+from host.output.terminal import complaint
 from host.ports import Connector, Delta, Found, Handler, ModelCall, Reranker, Scope
 from host.registry import Registry
 from host.run import Fixed, Machinery
@@ -28,11 +29,12 @@ from host.testing.cassette import Cassette, NotRecorded
 from host.testing.outside import TapedRecords, TapedServers, TapedWeb
 from host.testing.tape import Tape, TapedDocuments, TapedModel, TapedReranker, TapedSource
 from host.types.base import dotted, problems, read
-from host.types.events import Event
+from host.types.events import Event, Failed, Warned
 from host.types.search import SEARCH_TYPES, Item, SearchRequest, SearchType
 from host.types.specs import ConnectorOptions, ConnectorSpec
 from host.types.turn import Identity, TurnOptions
 
+_TOLD = {"warning": "the turn warned", "error": "the turn failed"}
 COMPUTED = frozenset({"score"})  # rerankers that ask nobody
 
 
@@ -74,6 +76,7 @@ class Stage:
         async with entered as stream:
             async for event in stream:
                 events.append(event)
+        self.said += [complaint(_TOLD[event.type], event, "").plain for event in events if isinstance(event, (Warned, Failed))]
         missing = [problem.message for problem in self.cassette.problems[known:]]
         if missing:
             raise NotRecorded("\n".join(missing))

@@ -262,3 +262,15 @@ async def test_hooks_know_nothing_of_what_tests_have(run_tests: RunTests) -> Non
         index_ts="function Create() { return { metadata: { kinds: [typeof turn, typeof expect] } }; }",
     )
     assert ran.outcome == {"x": "passed"}, ran.why()
+
+
+async def test_a_turn_that_failed_or_warned_is_told_beside_what_did_not_hold(run_tests: RunTests) -> None:
+    ran = await run_tests(
+        """
+        test("on", () => { expect(turn("What?", { model: ["x"] }).content).toBe("x"); });
+        """,
+        index_ts="function Create(ctx, messages) {\n  ctx.search.KB('q', { limt: 3 });\n  messages.none.at(0);\n}",
+    )
+    warned, failed = ran.results[0].said[-2:]
+    assert warned.startswith("the turn warned: assistants/a/index.ts: ctx.search.KB: unknown key 'limt'")
+    assert failed.startswith("the turn failed: assistants/a/index.ts:3:17: Create threw TypeError")
