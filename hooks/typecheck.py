@@ -36,7 +36,7 @@ COMPILER_OPTIONS: dict[str, Any] = {
     "noEmit": True,
 }
 _NO_NAME = re.compile(r"Cannot find name '(\w+)'\.")
-_NOT_IN_UNION = re.compile(r"""Type '"([^"]+)"' is not assignable to type '(\w+)'""")
+_NOT_IN_UNION = re.compile(r"""(?:Type|Argument of type) '"([^"]+)"' is not assignable to (?:parameter of )?type '(\w+)'""")
 _MISSING = {**MISSING_FUNCTIONS, **MISSING_OBJECTS}
 
 
@@ -105,7 +105,7 @@ def _worded(finding: _Finding, declarations: str) -> tuple[str, str]:
     missing = _NO_NAME.match(message)
     if missing and missing[1] in _MISSING:
         return f"TS{finding.code}: {missing[1]!r} is not offered by this host", _MISSING[missing[1]]
-    other = _NOT_IN_UNION.match(message) if finding.code == 2322 else None  # 2820 names the nearest by itself
+    other = _NOT_IN_UNION.match(message) if finding.code in (2322, 2345) else None  # 2820 names the nearest by itself
     union = re.search(rf"^ *export type {other[2]} = (.*);$", declarations, re.MULTILINE) if other else None
     hint = suggestion(other[1], re.findall(r'"([^"]+)"', union[1])) if other and union else ""
     return f"TS{finding.code}: {message}", hint

@@ -96,6 +96,9 @@ async def test_a_name_that_the_app_does_not_have_comes_with_the_nearest_one(tmp_
     declarations = typings(Names(collections=["docs", "agents.faq.answers"]))
     (error,) = await type_errors([package(tmp_path, source)], declarations)
     assert (error.code, error.hint) == ("TS2322", "did you mean 'docs'?")
+    other = source.replace('ctx.search.KB("q", { collections: ["dcos"] })', 'ctx.agent.Call("hlper", "Hi")')
+    (error,) = await type_errors([package(tmp_path, other)], typings(Names(assistants=["helper", "guide"])))
+    assert (error.code, error.hint) == ("TS2345", "did you mean 'helper'?")
 
 
 async def test_hooks_that_export_nothing_do_not_get_into_each_others_way(tmp_path: Path) -> None:
