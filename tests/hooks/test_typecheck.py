@@ -126,6 +126,6 @@ async def test_no_hooks_no_compiler() -> None:
 async def test_the_examples_of_the_page_for_authors_fit_the_types(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs/writing-assistants.md").read_text(encoding="utf-8")
     examples = re.findall(r"^```ts\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    assert len(examples) == 2
+    assert len(examples) == 3
     scripts = [package(tmp_path, text, f"x{number}") for number, text in enumerate(examples)]
     assert [str(error) for error in await type_errors(scripts, typings())] == []

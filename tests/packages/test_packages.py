@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,15 @@ def test_prompts_come_from_the_package_or_its_file_and_presets_from_either(make_
     assert app.package("c").prompts == ()
     with pytest.raises(UnknownName, match=r"no prompt preset 'shrt' \(did you mean 'short'\?\)"):
         a.prompts_for("shrt")
+
+
+def test_the_prompts_of_the_page_for_authors_are_read(make_app: MakeApp) -> None:
+    page = (Path(__file__).parents[2] / "docs/writing-assistants.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    root = make_app({"assistants/helper/package.yao": "{}", "assistants/helper/prompts.yml": text})
+    prompts = load_app(root, {"COMPANY": "Tea & Co"}).package("helper").prompts
+    assert [prompt.role for prompt in prompts] == ["system", "user", "assistant"]
+    assert prompts[0].text.startswith("You answer for Tea & Co, from the sources")
 
 
 @pytest.mark.parametrize(
