@@ -1,6 +1,7 @@
 """What is wrong with an app, without running it: every file against its model, and every name against what exists.
 
-Hooks are compiled, and whatever needs a plug-in is asked, by the composition root, which adds its findings to these.
+Hooks are compiled, and stores are asked, by the composition root, which adds its findings to these. What finds entities is asked
+here: that needs nothing that is open.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ for line in sys.stdin:
 
 
 async def test_answers_of_a_wrong_shape_are_told_apart_from_none(opened: Open) -> None:
-    async with opened(own=script(BAD_ANSWERS, timeout=2)) as servers:
+    async with opened(own=script(BAD_ANSWERS, timeout=20)) as servers:
         with pytest.raises(
             ServerMalformed,
             match=r"to tools/list that is not MCP: tools\[0\]\.inputSchema: field required$",

@@ -110,17 +110,17 @@ async def test_a_killed_http_server_is_told_and_found_again(opened: Open, http_s
 
 
 async def test_a_slow_call_meets_its_deadline_and_the_others_go_on(opened: Open) -> None:
-    async with opened(own=stdio(timeout=0.5)) as servers:
+    async with opened(own=stdio(timeout=2)) as servers:
         before = await value(servers, "own", "pid")
         began = time.monotonic()
-        with pytest.raises(ServerTimeout, match=r"did not answer tools/call 'wait' within 0\.5 s .*timeout in own\.mcp\.yao"):
+        with pytest.raises(ServerTimeout, match=r"did not answer tools/call 'wait' within 2 s .*timeout in own\.mcp\.yao"):
             await servers.call_tool("own", "wait", {"seconds": 30})
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 10
         assert await value(servers, "own", "pid") == before
 
 
 async def test_a_server_that_hangs_is_given_up_and_started_anew(opened: Open, diary: Path) -> None:
-    async with opened(own=stdio(timeout=0.5, env={"DIARY": str(diary)})) as servers:
+    async with opened(own=stdio(timeout=2, env={"DIARY": str(diary)})) as servers:
         before = await value(servers, "own", "pid")
         os.kill(before, signal.SIGSTOP)
         with pytest.raises(ServerTimeout):
@@ -130,7 +130,7 @@ async def test_a_server_that_hangs_is_given_up_and_started_anew(opened: Open, di
 
 
 async def test_an_http_server_that_hangs_is_found_again_when_it_is_back(opened: Open, http_server: HttpServer) -> None:
-    async with opened(web=http_server.spec | {"timeout": 0.5}) as servers:
+    async with opened(web=http_server.spec | {"timeout": 2}) as servers:
         assert await value(servers, "web", "plain", {"text": "a"}) == "a"
         http_server.signal(signal.SIGSTOP)
         with pytest.raises(ServerTimeout):
@@ -140,14 +140,14 @@ async def test_an_http_server_that_hangs_is_found_again_when_it_is_back(opened: 
 
 
 async def test_a_server_that_starts_slowly_has_a_deadline_of_its_own(opened: Open) -> None:
-    async with opened(slow=stdio("--slow", "1", timeout=0.5), never=script(SLEEP, start_timeout=0.5)) as servers:
+    async with opened(slow=stdio("--slow", "3", timeout=2), never=script(SLEEP, start_timeout=0.5)) as servers:
         assert await value(servers, "slow", "plain", {"text": "x"}) == "x"
         with pytest.raises(ServerTimeout, match=r"'never' was not ready after 0\.5 s \(start_timeout in never\.mcp\.yao"):
             await servers.list_tools("never")
 
 
 async def test_all_that_wait_for_a_server_that_cannot_start_are_told_at_once(opened: Open) -> None:
-    async with opened(never=script("print('hm', flush=True); import time; time.sleep(60)", start_timeout=0.5)) as servers:
+    async with opened(never=script("print('hm', flush=True); import time; time.sleep(60)", start_timeout=2)) as servers:
         failures: list[HostError] = []
 
         async def ask() -> None:
@@ -156,7 +156,7 @@ async def test_all_that_wait_for_a_server_that_cannot_start_are_told_at_once(ope
             except ServerMalformed as exc:
                 failures.append(exc)
 
-        with anyio.fail_after(3):
+        with anyio.fail_after(15):
             async with anyio.create_task_group() as tasks:
                 for _ in range(10):
                     tasks.start_soon(ask)
@@ -169,7 +169,7 @@ async def test_calls_run_side_by_side_on_one_connection(opened: Open) -> None:
         answers: dict[int, object] = {}
 
         async def ask(number: int) -> None:
-            await value(servers, "own", "wait", {"seconds": 0.3})
+            await value(servers, "own", "wait", {"seconds": 1})
             answers[number] = await value(servers, "own", "plain", {"text": f"n{number}"})
 
         began = time.monotonic()
@@ -177,7 +177,7 @@ async def test_calls_run_side_by_side_on_one_connection(opened: Open) -> None:
             for number in range(20):
                 tasks.start_soon(ask, number)
         assert answers == {number: f"n{number}" for number in range(20)}
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 10
 
 
 async def test_a_caller_that_leaves_takes_nothing_with_it(opened: Open, diary: Path) -> None:
@@ -188,7 +188,7 @@ async def test_a_caller_that_leaves_takes_nothing_with_it(opened: Open, diary: P
             await noted(diary, "wait")
             began = time.monotonic()
             tasks.cancel_scope.cancel()
-        assert time.monotonic() - began < 0.5
+        assert time.monotonic() - began < 5
         assert await value(servers, "own", "pid") == before
 
 
@@ -216,7 +216,7 @@ async def test_closing_ends_calls_under_way_with_an_error_and_leaves_no_child(di
             tasks.start_soon(ask, servers, "starting", "x")
             await noted(diary, "wait")
             began = time.monotonic()
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 10
     assert sorted(map(str, failures)) == [
         "MCP server 'own' was closed before it answered tools/call 'wait'",
         "MCP server 'starting' was closed before it answered tools/call 'x'",
@@ -239,7 +239,7 @@ async def test_a_server_that_does_not_go_is_killed_with_all_that_it_started(tmp_
         assert await value(servers, "own", "plain", {"text": "x"}) == "x"
         assert len(set(children()) - alive) == 2
         began = time.monotonic()
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 10
     assert set(children()) <= alive
 
 
