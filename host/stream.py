@@ -111,6 +111,9 @@ async def open_turn(machinery: Machinery, turns: OpenTurns, request: Request) ->
     """Enter a turn and read its events. Leaving it stops the model, the searches and the hook before the next line.
     Raises UnknownName for an assistant that is not there, and ConfigError for one that cannot be used."""
     turns.refuse_if_closed()
+    asked: object = request.assistant_id  # which a program may have from its own clients
+    if not isinstance(asked, str):
+        raise UsageError(f"the id of an assistant must be text, not {asked.__class__.__name__}")
     channel = Channel(f"t_{secrets.token_hex(6)}")
     relay = _Relay([Run.begin(machinery, request, channel, call)])
     with unwrapped():

@@ -20,6 +20,7 @@ _WWW = re.compile(r"^(?:www\.+)+")
 _NAME = re.compile(r"(?:[^\s/?#@\\%:\[\]<>^|]+|\[[0-9a-f:.%a-z]+\])(?::\d+)?")
 # An address in which nothing needs to be changed but its `www.` and its last slash: most of them, told in a tenth of the time.
 _PLAIN = re.compile(r"(https?)://(?:www\.)*((?!www\.)[a-z0-9]+(?:[.-][a-z0-9]+)*)((?:/[A-Za-z0-9_.~-]+)*)/?", re.ASCII)
+_PORT = re.compile(r":\d+$")
 _BLANKS = re.compile(r"[\x00-\x20\x7f\ud800-\udfff]+")
 
 
@@ -55,11 +56,14 @@ def followable(url: str) -> str:
 
 
 def within(url: str, site: str) -> bool:
-    """Whether a page belongs to a site: a domain with its subdomains (`example.com`), or a part of one (`example.com/docs`)."""
+    """Whether a page belongs to a site: a domain with its subdomains (`example.com`), or a part of one (`example.com/docs`); on any
+    port, unless the site names one."""
     page, host = _split(canonical(url))
     wanted, domain = _split(canonical(f"https://{bare(site)}"))
     if page is None or wanted is None:
         return False
+    if not _PORT.search(domain):
+        host = _PORT.sub("", host)
     below = page.path == wanted.path or page.path.startswith(f"{wanted.path}/")
     return (host == domain or host.endswith(f".{domain}")) and below
 

@@ -228,6 +228,13 @@ async def test_what_a_program_asks_wrongly_is_refused_before_the_turn_begins(
         await run(app_with(make_app), **asked)
 
 
+async def test_an_id_that_is_no_text_is_refused(make_app: MakeApp) -> None:
+    async with open_host(app_with(make_app), environment={}) as host:
+        with pytest.raises(UsageError, match="the id of an assistant must be text, not int"):
+            async with host.stream(5, "Hi"):  # type: ignore[arg-type]
+                pass
+
+
 async def test_an_identity_and_a_message_may_be_mappings(make_app: MakeApp) -> None:
     app = make_app(
         {

@@ -73,6 +73,10 @@ def test_sites_hold_their_subdomains_and_their_paths() -> None:
     assert bare("https://www.Example.com/docs/") == "Example.com/docs"
     assert within("https://docs.example.com/x", "example.com")
     assert within("https://www.example.com/docs/x", "https://example.com/docs/")
+    assert within("http://docs.example.com:8080/docs", "example.com/docs")
+    assert within("http://[::1]:8080/", "[::1]")
+    assert within("https://example.com:8443/", "example.com:8443")
+    assert not within("https://example.com/", "example.com:8443")
     assert not within("https://notexample.com/", "example.com")
     assert not within("https://example.com/documents", "example.com/docs")
 
