@@ -56,8 +56,8 @@ def followable(url: str) -> str:
 
 
 def within(url: str, site: str) -> bool:
-    """Whether a page belongs to a site: a domain with its subdomains (`example.com`), or a part of one (`example.com/docs`); on any
-    port, unless the site names one."""
+    """Whether a page belongs to a site: a domain with its subdomains (`example.com`), or a part of one (`example.com/docs`); on
+    any port, unless the site names one."""
     page, host = _split(canonical(url))
     wanted, domain = _split(canonical(f"https://{bare(site)}"))
     if page is None or wanted is None:
