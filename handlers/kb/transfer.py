@@ -1,35 +1,20 @@
-"""Collections made anew, written to a file, and read from one: from what a store holds, whichever engine is behind it.
-
-The file is JSON lines, so that it can be read anywhere and no more than a few documents are in memory at a time:
-
-    {"groundhook": "collection", "version": 1, "collection": "docs", "made": {"provider": …, "model": …, "dimensions": …, …}}
-    {"document": "a.md", "tenant": "", "title": …, "url": …, "fingerprint": …, "bytes": …, "fields": {…}, "passages": 2}
-    {"passage": …, "content": …, "text": …, "heading": …, "page": …, "start": …, "end": …, "gap": …, "vector": …}
-    {"passage": …}
-    {"end": 1}
-
-A vector is base64 of float32, little-endian. The last line counts the documents: a file without it was cut.
-"""
+"""Collections made anew, written to a file, and read from one: from what a store holds, whichever engine is behind it."""
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import IO, Any
+from typing import IO
 
 import anyio.to_thread
 
 from handlers.kb.adding.filling import Filling, Moved
-from handlers.kb.store import Incoming, Made, Passage, Stored, VectorStore, agree
+from handlers.kb.exported import Lines, end, header, lines_of
+from handlers.kb.store import Incoming, Made, Stored, VectorStore, agree
 from host.errors import ConfigError, StorageError, UsageError
 from host.ports import Embedder
 
-_VERSION = 1
 _BUILDING = "~new"  # what a collection that is being made anew is called, after its id
-_PASSAGE = tuple(field.name for field in fields(Passage) if field.name != "vector")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,18 +58,17 @@ class Transfer:
         usage = await self._store.usage(id, None)
         if usage.made is None:
             raise UsageError(f"collection {id!r} is empty: there is nothing to export")
-        made = {field.name: getattr(usage.made, field.name) for field in fields(Made)}
-        await _write(out, [{"groundhook": "collection", "version": _VERSION, "collection": id, "made": made}])
+        await _write(out, header(id, usage.made))
         done, total = Transferred(collection=id), sum(stored.chunks for stored in usage.documents)
         for stored in usage.documents:
             document = await self._store.whole(id, stored.tenant, stored.document)
             if document is None:
                 continue  # removed meanwhile
-            await _write(out, _lines(document))
+            await _write(out, lines_of(document))
             done = _with(done, document)
             if told is not None:
                 told(done.passages, total, document.document)
-        await _write(out, [{"end": done.documents}])
+        await _write(out, end(done.documents))
         return done
 
     async def load(
@@ -92,11 +76,8 @@ class Transfer:
     ) -> Transferred:
         """Add what `export` wrote to a collection as it is declared; `embed`: with new vectors. Raises ConfigError when it was
         made with another embedding and is not to be embedded, UsageError for another file, StorageError for one that was cut."""
-        lines = _Lines(file)
-        header = await lines.next()
-        if header.get("groundhook") != "collection" or header.get("version") != _VERSION:
-            raise UsageError(f"{lines.name!r} is no collection that `groundhook kb export` wrote")
-        was = Made(**{field.name: header["made"][field.name] for field in fields(Made) if field.name in header["made"]})
+        lines = Lines(file)
+        was = await lines.made()
         if made.language == "auto":
             made = replace(made, language=was.language)
         if not embed:
@@ -105,8 +86,7 @@ class Transfer:
         filling = self._filling(id, made, embedder if embed else None, told)
         unchanged, passages = 0, 0
         try:
-            while "end" not in (head := await lines.next()):
-                document = await lines.document(head)
+            while isinstance(document := await lines.next(made, vectors=not embed), Incoming):
                 known = there.get((document.tenant, document.document))
                 if known is not None and known.fingerprint == document.fingerprint:
                     unchanged, passages = unchanged + 1, passages + known.chunks
@@ -115,8 +95,8 @@ class Transfer:
                     await filling.add(document)
         finally:  # what was read of a file that was cut counts
             await filling.flush()
-        if head["end"] != filling.documents + unchanged:
-            raise StorageError(f"{lines.name!r} says that it has {head['end']} documents and has another number")
+        if document != filling.documents + unchanged:
+            raise StorageError(f"{lines.name!r} says that it has {document} documents and has another number")
         return Transferred(
             collection=id,
             documents=filling.documents,
@@ -182,66 +162,5 @@ def _with(done: Transferred, document: Incoming) -> Transferred:
     return replace(done, documents=done.documents + 1, passages=done.passages + len(document.passages))
 
 
-# ------------------------------------------------------------------------------------------------ lines
-
-
-async def _write(out: IO[str], lines: list[dict[str, Any]]) -> None:
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+async def _write(out: IO[str], text: str) -> None:
     await anyio.to_thread.run_sync(out.write, text)
-
-
-def _lines(document: Incoming) -> list[dict[str, Any]]:
-    head = {**vars(document), "fields": dict(document.fields), "passages": len(document.passages)}
-    return [head, *(_line(passage) for passage in document.passages)]
-
-
-def _line(passage: Passage) -> dict[str, Any]:
-    return {
-        **{name: getattr(passage, name) for name in _PASSAGE},
-        "vector": base64.b64encode(passage.vector).decode("ascii"),
-    }
-
-
-class _Lines:
-    """The lines of a file, one at a time."""
-
-    def __init__(self, file: IO[str]) -> None:
-        self.name = str(getattr(file, "name", "the file"))
-        self.number = 0
-        self._lines: Iterator[str] = iter(file)
-
-    async def next(self) -> Mapping[str, Any]:
-        return await anyio.to_thread.run_sync(self._next)
-
-    async def document(self, head: Mapping[str, Any]) -> Incoming:
-        """The document that a line begins."""
-        try:
-            return await anyio.to_thread.run_sync(self._document, head)
-        except (KeyError, TypeError, ValueError) as exc:
-            raise self._foreign(f"{exc!r}") from exc
-
-    def _document(self, head: Mapping[str, Any]) -> Incoming:
-        lines = [self._next() for _ in range(head["passages"])]
-        passages = [Passage(**{**line, "vector": base64.b64decode(line["vector"])}) for line in lines]
-        return Incoming(**{**head, "passages": tuple(passages)})
-
-    def _next(self) -> Mapping[str, Any]:
-        self.number += 1
-        try:
-            line = next(self._lines, "")
-        except (OSError, EOFError, UnicodeDecodeError) as exc:
-            raise StorageError(f"{self.name!r} cannot be read: {exc}") from exc
-        if not line.endswith("\n"):
-            raise StorageError(
-                f"{self.name!r} was cut at line {self.number}", hint="export it again; what was read so far is added"
-            )
-        try:
-            read: Mapping[str, Any] = json.loads(line)
-        except ValueError as exc:
-            raise self._foreign("no JSON") from exc
-        if not isinstance(read, dict):
-            raise self._foreign("no object")
-        return read
-
-    def _foreign(self, why: str) -> UsageError:
-        return UsageError(f"{self.name!r} is no collection that `groundhook kb export` wrote (line {self.number}: {why})")

@@ -121,20 +121,25 @@ def chunks(number: int) -> str:
 
 @contextmanager
 def _writing(file: Path) -> Iterator[IO[str]]:
-    """A file beside the one that is named, which takes its name when it is whole."""
+    """A file beside the one that is named, which takes its name when it is whole. What is no file, such as a device or a pipe, is
+    written to as it is, and never replaced."""
     if file == STANDARD:
         yield as_utf8(sys.stdout)
         sys.stdout.flush()
         return
-    unfinished = file.with_name(f"{file.name}.part")
+    there = file.resolve()  # behind a link is what it leads to
+    is_file = there.is_file() or not there.exists()
+    unfinished = there.with_name(f"{there.name}.part") if is_file else there
     try:
         with _opened(unfinished, "wt", compressed=file.suffix == ".gz") as out:
             yield out
-        unfinished.replace(file)
+        if is_file:
+            unfinished.replace(there)
     except OSError as exc:
         raise UsageError(f"{str(file)!r} cannot be written: {exc.strerror or exc}") from exc
     finally:
-        unfinished.unlink(missing_ok=True)
+        if is_file:
+            unfinished.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -84,3 +87,28 @@ def test_an_exported_collection_is_imported(groundhook: Groundhook, shop: Path) 
     assert (piped.code, piped.lines[0]["passages"]) == (0, 1)
     assert groundhook("kb", "export", "piped", "-").out.count("thé") == streamed.out.count("thé") > 0
     assert not list(shop.glob("*.part"))
+
+
+def test_an_export_to_what_is_no_file_replaces_nothing(groundhook: Groundhook, shop: Path) -> None:
+    groundhook("kb", "add", "notes", "docs")
+    os.mkfifo(shop / "pipe")
+    with subprocess.Popen(["cat", "pipe"], cwd=shop, stdout=subprocess.PIPE, text=True) as reader:
+        assert groundhook("kb", "export", "notes", "pipe").code == 0
+        read, _ = reader.communicate(timeout=20)
+    assert [json.loads(line) for line in read.splitlines()][-1] == {"end": 1}
+    assert (shop / "pipe").is_fifo()
+    (shop / "latest.jsonl").symlink_to("dated.jsonl")
+    assert groundhook("kb", "export", "notes", "latest.jsonl").code == 0
+    assert (shop / "latest.jsonl").is_symlink()
+    assert (shop / "dated.jsonl").read_text(encoding="utf-8") == read
+
+
+def test_a_compressed_file_that_was_damaged_is_told(groundhook: Groundhook, shop: Path) -> None:
+    groundhook("kb", "add", "notes", "docs")
+    groundhook("kb", "export", "notes", "notes.jsonl.gz")
+    whole = (shop / "notes.jsonl.gz").read_bytes()
+    for at in (1, len(whole) // 2, len(whole) * 2 // 3, len(whole) - 6):
+        (shop / "damaged.gz").write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        imported = groundhook("kb", "import", "piped", "damaged.gz")
+        assert (imported.code, imported.err.count("\n")) == (1, 1)
+        assert imported.err.startswith("error: 'damaged.gz'")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
+import math
 import sys
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,7 @@ from handlers.kb.adding.pace import CORES
 from handlers.kb.base import KnowledgeBase, open_kb
 from host.config.schema import KBStorageSettings, QdrantSettings
 from host.errors import ConfigError, StorageError, UsageError
-from host.types.specs import AnalyserSpec, ChunkSpec, EmbeddingSpec
+from host.types.specs import AnalyserSpec, ChunkSpec, EmbeddingSpec, FieldSpec
 from tests.kb.conftest import Counting, Opens, Writes, providers, search, spec
 from tests.loopback.qdrant import qdrant
 
@@ -318,6 +321,7 @@ async def test_what_was_read_of_a_file_that_was_cut_is_there(opens: Opens, write
         (lambda _text: "hello\n", UsageError, r"no collection.*line 1: no JSON"),
         (lambda _text: '{"x": 1}\n', UsageError, "no collection that"),
         (lambda _text: "", StorageError, "was cut at line 1"),
+        (lambda text: text + '{"end": 6}\n', UsageError, "line 15: more after its end"),
         (lambda text: text.replace('"vector": "', '"vector": "é'), UsageError, "no collection that"),
     ],
 )
@@ -329,6 +333,62 @@ async def test_a_file_that_is_not_one_or_not_whole_is_said_so(
         text = spoil(await exported(kb))  # type: ignore[operator]
         with pytest.raises(error, match=said):
             await kb.load("other", io.StringIO(text))
+
+
+def spoilt(number: int, **said: Any) -> Callable[[str], str]:
+    """An export in which a line says something else."""
+
+    def spoil(text: str) -> str:
+        lines = text.splitlines()
+        line = json.loads(lines[number])
+        lines[number] = json.dumps({key: value for key, value in {**line, **said}.items() if value is not ...})
+        return "\n".join(lines) + "\n"
+
+    return spoil
+
+
+def vector(*numbers: float) -> str:
+    return base64.b64encode(array("f", numbers).tobytes()).decode()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (spoilt(0, made=...), "line 1: Input should be an object"),
+        (spoilt(0, made={"provider": "hash"}), "line 1: 'model': Field required"),
+        (spoilt(0, made={"provider": "hash", "model": "words", "dimensions": "64"}), "line 1: 'dimensions': "),
+        (spoilt(1, document=None), "line 2: 'document': "),
+        (spoilt(1, document=["a"]), "line 2: 'document': "),
+        (spoilt(1, title=5), "line 2: 'title': "),
+        (spoilt(1, title="\ud800"), "line 2: half a character"),
+        (spoilt(1, bytes=-1), "line 2: 'bytes': "),
+        (spoilt(1, fields=[1]), "line 2: 'fields': "),
+        (spoilt(1, fields={"other": {"deep": 1}}), "line 2: 'fields.other"),
+        (spoilt(1, fields={"year": "many"}), "line 2: 'year' of '0.txt' should be a whole number, not 'many'"),
+        (spoilt(1, tenant="acme"), "line 2: '0.txt' belongs to the tenant 'acme', and the collection has no tenants"),
+        (spoilt(1, passages=-1), "line 2: 'passages': "),
+        (spoilt(1, passages=0), "line 2: 'passages': "),
+        (spoilt(1, passages=10**9), "line 4: 'passage': Field required"),
+        (spoilt(1, evil=1), "line 2: 'evil': "),
+        (spoilt(2, page="x"), "line 3: 'page': "),
+        (spoilt(2, page=10**30), "line 3: 'page': "),
+        (spoilt(2, vector=""), "line 3: 'vector' should have 64 finite numbers"),
+        (spoilt(2, vector=vector(1, 2)), "line 3: 'vector' should have 64 finite numbers"),
+        (spoilt(2, vector=vector(*[1] * 63, math.nan)), "line 3: 'vector' should have 64 finite numbers"),
+        (spoilt(2, vector="!!!"), "line 3: 'vector': "),
+        (lambda text: text.splitlines()[0] + "\n" + "[" * 100_000 + "\n", "line 2: no JSON"),
+    ],
+)
+async def test_whatever_a_file_holds_that_no_export_writes_is_refused_with_its_line(
+    opens: Opens, write: Writes, spoil: Callable[[str], str], said: str
+) -> None:
+    fields = {"year": FieldSpec(type="integer")}
+    async with opens(spec("docs", fields=fields), spec("other", fields=fields)) as kb:
+        await kb.add("docs", [write(FILES)])
+        with pytest.raises(UsageError) as raised:
+            await kb.load("other", io.StringIO(spoil(await exported(kb))))
+        assert said in str(raised.value)
+        assert (await kb.list(["other"]))[0].documents == ()
 
 
 async def test_every_line_of_an_export_is_json(opens: Opens, write: Writes) -> None:
