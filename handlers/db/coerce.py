@@ -108,7 +108,10 @@ def _moment(_: Field, value: Any) -> datetime:
     elif isinstance(value, date):
         moment = datetime(value.year, value.month, value.day)
     elif isinstance(value, str):
-        moment = datetime.fromisoformat(value.strip())
+        try:
+            moment = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise ValueError("it is not a date") from None
     else:
         raise ValueError("it is not a date")
     return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment

@@ -147,6 +147,10 @@ class _Linter:
         if op in MATCHES:
             return Where(field=where.field, op=op, value=self._words(where.field, op, value))
         found = self._route(where.field)
+        if value is None and op in ("=", "!=") and "value" not in where.model_fields_set:
+            # A script's variable that is undefined must not become a search for what has no value.
+            hint = "for records that have none say null, or the operator 'null'"
+            raise _Wrong("DSL005", f"the condition on {where.field!r} has no value", hint)
         if value is None and op in ("=", "!=", *NOTHING):
             op = "null" if op in ("=", "null") else "not null"
         if op in NOTHING:
@@ -268,6 +272,8 @@ def _fits(name: str, of: Field, op: str) -> None:
 
 
 def _value(name: str, of: Field, op: str, value: Any) -> Any:
+    if value is None:
+        raise _Wrong("DSL005", f"the operator {op!r} on {name!r} needs a value, and has none")
     if op not in LISTS:
         return str(value) if op == "like" and of.kind == "json" else _coerced(of, value)
     if not isinstance(value, (list, tuple)):

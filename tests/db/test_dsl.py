@@ -66,7 +66,7 @@ def test_equal_to_nothing_asks_for_what_has_no_value() -> None:
         ("colour", "=", 1, "known: id, sku, name, brand"),
         ("price", "resembles", 1, "no operator 'resembles'"),
         ("price", "<", "cheap", "does not fit the field 'price'"),
-        ("price", "<", None, "does not fit"),
+        ("price", "<", None, "needs a value"),
         ("price", "<", float("nan"), "finite"),
         ("price", "like", "1", "cannot be used on 'price'"),
         ("featured", ">", True, "cannot be used on 'featured'"),
@@ -87,6 +87,13 @@ def test_what_cannot_be_asked_is_refused_in_words_that_help(field: str, op: str,
     with pytest.raises(SourceError) as refused:
         checked(field, op, value)
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("op", ["=", "!="])
+def test_a_condition_whose_value_is_not_there_is_no_search_for_what_has_none(op: str) -> None:
+    query = parse({"model": "product", "wheres": [{"field": "rating", "op": op}]})  # as a script's `undefined` arrives
+    with pytest.raises(SourceError, match="the condition on 'rating' has no value"):
+        linter.checked(query, {"product": SCHEMA})
 
 
 def test_a_query_from_outside_names_the_wrong_key() -> None:
