@@ -81,7 +81,7 @@ def _no_database(shown: str, said: str) -> HostError:
 
 def _no_column(_: str, said: str) -> HostError:
     hint = "`groundhook db check` shows what differs; tables that exist are never altered"
-    return SourceError(f"the table differs from the model's file: {said}", hint=hint)
+    return SourceNotConfigured(f"the table differs from the model's file: {said}", hint=hint)
 
 
 def _denied(_: str, said: str) -> HostError:
@@ -115,6 +115,7 @@ _CLUES: tuple[tuple[str, Callable[[str, str], HostError]], ...] = (
     (r"no such table.*__yao_(user|team)\b|(relation|table) .*__yao_(user|team)\b.* (does not|doesn't) exist", _no_system_table),
     (r"no such table|relation .* does not exist|table .* doesn't exist", _no_table),
     (r"no such column|has no column|column .* does not exist|unknown column|invalid input value for enum", _no_column),
+    (r"operator does not exist|function .* does not exist", _no_column),  # of the type that the column has
     (r"database .* does not exist|unknown database", _no_database),
     (r"password authentication failed|access denied for user .*using password|role .* does not exist|no pg_hba", _stranger),
     (r"not authorized|prohibited|permission denied|readonly|read only transaction|read-only transaction|denied", _denied),

@@ -104,7 +104,7 @@ class DBHandler:
             except DelegateError as exc:
                 await scope.warn(exc.code, f"{exc}; the built-in reading of questions was used")
         words = words_for(scope.settings.query.language, request.query)
-        offers = [await self._offer(model, scope) for model in request.models or ()]
+        offers = await self._offers(request.models or (), scope)
         read = partial(read_question, request.query, offers, words, scope.now(), self._lexicons)
         readings = await anyio.to_thread.run_sync(read)  # quick, but for the first question after values were sampled
         unplaced = list(dict.fromkeys(word for reading in readings for word in reading.unplaced))
@@ -114,6 +114,21 @@ class DBHandler:
                 hint="query.strict is on; without it they are searched for as text",
             )
         return readings
+
+    async def _offers(self, models: Sequence[str], scope: Scope) -> list[Offer]:
+        """What the models have, without those whose tables are not there or differ, as long as another is left."""
+        offers: list[Offer] = []
+        failed: list[tuple[str, SourceNotConfigured]] = []
+        for model in models:
+            try:
+                offers.append(await self._offer(model, scope))
+            except SourceNotConfigured as exc:
+                failed.append((model, exc))
+        if failed and not offers:
+            raise failed[0][1]
+        for model, why in failed:
+            await scope.warn("db_model_skipped", f"{model!r} was not searched: {why}")
+        return offers
 
     async def _offer(self, model: str, scope: Scope) -> Offer:
         """The model and its values, with those of the models it is related to that the identity may see."""

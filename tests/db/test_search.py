@@ -203,6 +203,28 @@ async def test_before_loading_the_error_says_how_to_load(tmp_path: Path) -> None
             await Shop(database, "").search("products", "product")
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("DROP TABLE shop_customer", "run `groundhook db load` to create it"),
+        ("ALTER TABLE shop_customer RENAME COLUMN city TO town", "`groundhook db check` shows what differs"),
+    ],
+)
+async def test_a_model_whose_table_differs_is_left_out_as_long_as_another_can_be_asked(
+    shop: Shop, change: str, says: str
+) -> None:
+    path = shop.url.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path)) as connection:
+        for trigger in ("insert", "update", "delete"):
+            connection.execute(f"DROP TRIGGER IF EXISTS shop_customer__text_{trigger}")
+        connection.execute(change)
+    found = await shop.search("products under $15 from Mattel")
+    assert [item.model for item in found.items] == ["product"]
+    assert any("'customer'" in message and says in message for _, message in shop.warnings)
+    with pytest.raises(SourceNotConfigured, match=says):
+        await shop.search("customers in Berlin", "customer")
+
+
 async def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
     (tmp_path / "bad.db").write_bytes(b"this is no database at all" * 100)
     async with open_database(f"sqlite:///{tmp_path}/bad.db", 5000, shop_models()) as database:
