@@ -22,6 +22,7 @@ from handlers.db.places import Permits
 from handlers.db.schema import Schema
 from handlers.db.statement import COUNTED, Compiler, searched
 from handlers.db.tables import Tables
+from host.errors import SourceTimeout
 from host.types.specs import ModelSpec
 
 SAMPLE_ROWS = 5000  # looked at for each field
@@ -56,7 +57,7 @@ class Store:
         self._engine, self._models, self._most = engine, models, result_kb * 1024
         self._tables = Tables(models)
         self._compiler = Compiler(self._tables, engine.dialect)
-        self._samples: OrderedDict[tuple[str, Permit | None], tuple[float, Samples]] = OrderedDict()
+        self._samples: OrderedDict[tuple[str, Permit | None], tuple[float, Samples | SourceTimeout]] = OrderedDict()
         self._indexed: dict[str, tuple[float, bool]] = {}
 
     @property
@@ -108,11 +109,14 @@ class Store:
         return answer
 
     async def samples(self, model: str, permit: Permit | None) -> Samples:
-        """Distinct values of the model's short text fields, among the rows that the permit shows. Raises SourceError."""
+        """Distinct values of the model's short text fields, among the rows that the permit shows. What took too long is not
+        tried again for as long as a sample is kept. Raises SourceError."""
         key = (model, permit)
         taken, known = self._samples.get(key, (0.0, {}))
         if key in self._samples and time.monotonic() - taken < SAMPLE_SECONDS:
             self._samples.move_to_end(key)
+            if isinstance(known, SourceTimeout):
+                raise SourceTimeout(known.message, hint=known.hint)
             return known
         fields = [field for field in self.schemas[model].texts if not field.long and not field.options]
         permits = {model: permit}
@@ -121,11 +125,18 @@ class Store:
         def work(connection: Connection) -> Samples:
             return {name: _short(connection.execute(one).scalars().all()) for name, one in asked.items()}
 
-        found: Samples = await self._engine.read(work, self._names([model]))
+        try:
+            found: Samples = await self._engine.read(work, self._names([model]))
+        except SourceTimeout as exc:
+            self._keep(key, exc.with_traceback(None))
+            raise
+        self._keep(key, found)
+        return found
+
+    def _keep(self, key: tuple[str, Permit | None], found: Samples | SourceTimeout) -> None:
         self._samples[key] = (time.monotonic(), found)
         while len(self._samples) > SAMPLES:
             self._samples.popitem(last=False)
-        return found
 
     async def load(self, model: str, now: datetime | None) -> Loaded:
         """Create and fill a model's table. `now` (UTC): the time of rows that do not say theirs. Raises HostError."""
