@@ -198,7 +198,8 @@ def alike(domain: Domain, question: Question, got: Rows, wanted: Rows) -> bool:
 def rows_of(found: Found, question: Question, models: Mapping[str, ModelSpec]) -> Rows:
     """What a search brought, as the reference has it: ids of records of its table, or the values of figures."""
     if not question.table:
-        return rounded([tuple((item.data or {}).values()) for item in found.items])
+        # Of related records that are counted one by one the references have the names alone.
+        return rounded([tuple(v for k, v in (item.data or {}).items() if not k.endswith("_id")) for item in found.items])
     tables = [models[item.model].table.name for item in found.items]
     return [(item.record_id if table == question.table else item.model,) for item, table in zip(found.items, tables, strict=True)]
 

@@ -193,6 +193,14 @@ def test_figures_of_records_that_are_sums_of_money_are_of_that_money(question: s
     assert (figure.called, reading.dsl.groups, reading.unplaced) == (*FIGURES[question], ())
 
 
+@pytest.mark.parametrize(
+    "question", ["revenue per customer", "top 5 customers by revenue", "which customer has the most invoices"]
+)
+def test_related_records_of_the_same_name_are_not_counted_as_one(question: str) -> None:
+    _, reading = read(question)
+    assert (reading.dsl.model, reading.dsl.groups) == ("invoice", ("customer.name", "customer_id"))
+
+
 SUPERLATIVES = {
     "the highest payment": ("amount", "desc", 1),
     "highest cash payment": ("amount", "desc", 1),

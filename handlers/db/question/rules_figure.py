@@ -82,9 +82,9 @@ def ranked(cursor: Cursor, draft: Draft, i: int) -> int | None:
     top = cursor.take(i, Top)
     number = cursor.whole(top[1], MOST) if top else None
     at = number[1] if number else cursor.at(i)[1]
-    group = _grouping(cursor, at) if top else None
+    group = _grouping(cursor, at) if top else []
     by = cursor.at(at)[1]
-    if group is None or cursor.is_(at, ModelRef, ValueRef) or not cursor.is_(by, SortBy):
+    if not group or cursor.is_(at, ModelRef, ValueRef) or not cursor.is_(by, SortBy):
         return None
     scratch, start = Draft(), cursor.at(by)[1]
     paid = next((one.field for one in cursor.all(start, FieldRef) if cursor.lexicon.is_kind(one.field, "turnover")), None)
@@ -94,7 +94,7 @@ def ranked(cursor: Cursor, draft: Draft, i: int) -> int | None:
     end = cursor.at(start)[1] if earned is not None else figure(cursor, scratch, start)
     if end is None or not scratch.aggregates:
         return None
-    draft.aggregates, draft.groups, draft.limit = scratch.aggregates, [group.name], number[0] if number else draft.limit
+    draft.aggregates, draft.groups, draft.limit = scratch.aggregates, group, number[0] if number else draft.limit
     draft.sort(scratch.aggregates[0].called, "desc")
     return end
 
@@ -108,22 +108,27 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return None
     at = cursor.at(i)[1]
     at = at if cursor.is_(at, FieldRef) else cursor.past(at, Filler, most=1)
-    field = _grouping(cursor, at)
-    if field is None:
+    names = _grouping(cursor, at)
+    if not names:
         return None
-    if field.name not in draft.groups:
-        draft.groups.append(field.name)
+    draft.groups += [name for name in names if name not in draft.groups]
     if not draft.aggregates:
         draft.figure("count")
     return cursor.at(at)[1]
 
 
-def _grouping(cursor: Cursor, at: int) -> Field | None:
-    """What is named here and can be grouped by: a field, or the name of a related record."""
+def _grouping(cursor: Cursor, at: int) -> list[str]:
+    """What is named here and can be grouped by: a field, or related records; empty where nothing is."""
     fields = [one.field for one in cursor.all(at, FieldRef) if one.field.kind != "number"]
     named = [field for field in fields if not field.long and not cursor.many(field)]
     related = [one.title for one in cursor.all(at, RelationRef) if one.title is not None and not cursor.many(one.title)]
-    return next(iter(named or related), None)
+    return [named[0].name] if named else _each(cursor, related[0]) if related else []
+
+
+def _each(cursor: Cursor, title: Field) -> list[str]:
+    """What tells related records from each other: two may be called the same."""
+    relation = cursor.lexicon.schema.relations.get(title.name.rpartition(".")[0])
+    return [title.name, *([relation.foreign] if relation else [])]
 
 
 def _count(cursor: Cursor, draft: Draft, i: int) -> int | None:
@@ -161,7 +166,7 @@ def _most(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return None
     draft.named_at = i if draft.named_at is None else draft.named_at
     draft.figure("count")
-    draft.groups.append(group.name)
+    draft.groups += [group.name] if draft.mention else _each(cursor, group)
     draft.sort(draft.aggregates[0].called, word[0].order)
     draft.limit = draft.limit or 1
     return model[1]
