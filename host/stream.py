@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 from pydantic import ValidationError
 
-from host.errors import HookReturnInvalid, HostError, Place, UsageError, leaves, unwrapped
+from host.errors import HookReturnInvalid, HostError, Place, UnknownName, UsageError, leaves, unwrapped
 from host.output.channel import Channel
 from host.output.findings import failures
 from host.output.outbox import Outbox
@@ -173,11 +173,14 @@ async def _follow(relay: _Relay) -> None:
 async def _handed_on(run: Run, delegation: Delegation) -> Request:
     """What the next assistant is asked: as this one was, but for what the hook said. Raises HookReturnInvalid."""
     said = {**run.request.options.model_dump(exclude_unset=True), **delegation.options}
+    place = Place(run.package.hook_file)
     try:
+        run.machinery.app.package(delegation.agent_id)
         options, unknown = read(TurnOptions, said)
+    except UnknownName as exc:
+        raise HookReturnInvalid(f"delegate.agent_id: {exc.message}", place=place, hint=exc.hint) from None
     except ValidationError as exc:
         path, message = problems(exc)[0]
-        place = Place(run.package.hook_file)
         raise HookReturnInvalid(f"delegate.options.{dotted(path)}: {message}", place=place) from None
     for key in unknown:
         await run.channel.send(Warned(code="unknown_key", message=f"delegate.options has an {key}", file=run.package.hook_file))

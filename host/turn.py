@@ -114,14 +114,12 @@ async def _adopt(run: Run, created: CreateReturn) -> None:
 
 
 def _refuse_unknown_names(run: Run, created: CreateReturn) -> None:
-    """Raises HookReturnInvalid for a connector, a preset or an assistant that there is not."""
+    """Raises HookReturnInvalid for a connector or a preset that there is not."""
     try:
         for id in connector_ids(created.connector) if created.connector is not None else ():
             with suppress(ConfigError):  # its file is wrong, which whoever asks it says
                 run.machinery.connectors(id)
         run.package.prompts_for(created.prompt_preset or "")
-        if created.delegate is not None and created.delegate.agent_id not in run.machinery.app.packages:
-            raise UnknownName("assistant", created.delegate.agent_id, run.machinery.app.packages)
     except UnknownName as exc:
         place = Place(run.package.hook_file)
         raise HookReturnInvalid(f"what Create returned leads nowhere: {exc.message}", place=place, hint=exc.hint) from None

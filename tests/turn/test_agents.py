@@ -272,9 +272,12 @@ async def test_a_delegated_turn_goes_on_in_the_same_stream(make_app: MakeApp, ho
     assert len(models["a"].asked) == (hook == "Next")
 
 
-async def test_a_delegation_to_nobody_names_the_nearest(make_app: MakeApp) -> None:
-    events, _ = await turn(make_app, {"a": "const Create = () => ({ delegate: { agent_id: 'bb' } })"})
-    assert [(event.code, event.hint) for event in of(events, "error")] == [("unknown_name", "did you mean 'b'?")]
+@pytest.mark.parametrize("hook", ["Create", "Next"])
+async def test_a_delegation_to_nobody_names_the_nearest(make_app: MakeApp, hook: str) -> None:
+    events, _ = await turn(make_app, {"a": f"const {hook} = () => ({{ delegate: {{ agent_id: 'bb' }} }})"})
+    assert [(event.code, event.file, event.hint) for event in of(events, "error")] == [
+        ("hook_return", "assistants/a/index.ts", "did you mean 'b'?")
+    ]
 
 
 async def test_wrong_options_of_a_delegation_are_told(make_app: MakeApp) -> None:

@@ -138,7 +138,7 @@ async def test_a_key_that_nothing_reads_is_said_and_never_ignored_in_silence(mak
     [
         ("connector: 'extractiv'", "what Create returned leads nowhere: no connector 'extractiv'", "did you mean 'extractive'?"),
         ("prompt_preset: 'short'", "what Create returned leads nowhere: no prompt preset 'short'", "none are known"),
-        ("delegate: {agent_id: 'b'}", "what Create returned leads nowhere: no assistant 'b'", "known: a"),
+        ("delegate: {agent_id: 'b'}", "delegate.agent_id: no assistant 'b'", "known: a"),
     ],
 )
 async def test_a_name_that_a_hook_returns_and_nothing_has_is_an_error_of_the_hook(
