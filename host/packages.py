@@ -198,7 +198,9 @@ class App:
 def load_app(root: Path, environment: Environment) -> App:
     """The app in the folder `root`. Lists folders and reads no file. Raises ConfigError when there is no app."""
     if not (root / "assistants").is_dir() and not (root / "agent").is_dir():
-        raise ConfigError(f"no app in {str(root)!r}", hint="an app has a folder 'assistants' or 'agent'; --app names its folder")
+        near = next((folder for folder in root.absolute().parents if (folder / AGENT_FILE).is_file()), None)
+        hint = f"there is one in {str(near)!r}" if near else "an app has a folder 'assistants' or 'agent'"
+        raise ConfigError(f"no app in {str(root)!r}", hint=f"{hint}; --app names its folder")
     found = list(tree.assistants(root))
     packages = {each.id: partial(load_package, each, root, environment) for each in found}
     return App(

@@ -167,6 +167,13 @@ def test_prompts_come_from_the_package_or_its_file_and_presets_from_either(make_
         a.prompts_for("shrt")
 
 
+def test_an_app_around_a_folder_that_is_none_is_named(make_app: MakeApp) -> None:
+    root = make_app({"agent/agent.yml": "", "assistants/a/package.yao": "{}"})
+    with pytest.raises(ConfigError) as caught:
+        load_app(root / "assistants/a", {})
+    assert caught.value.hint == f"there is one in {str(root)!r}; --app names its folder"
+
+
 def test_the_prompts_of_the_page_for_authors_are_read(make_app: MakeApp) -> None:
     page = (Path(__file__).parents[2] / "docs/writing-assistants.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
