@@ -121,6 +121,10 @@ UNDERSTOOD = {
     # what has no value is not lost to a "not"
     "invoices not paid in March": "(paid_on < 2026-03-01 or paid_on >= 2026-04-01 or paid_on null)",
     "invoices not older than 30 days": "issued_on >= 2026-10-23",
+    "customers without invoices in Berlin": "invoices null and city = Berlin",
+    "customers with invoices that are not overdue": "invoices.status != overdue",
+    # one related record
+    "invoices of customer 42 over 100": "customer_id = 42 and total > 100",
     # values that are said with something of their own
     "lamps under 50 or chairs over 500": "(category = Lamps and price < 50 or category = Chairs and price > 500)",
     "lamps under 50 and chairs under 100": "(category = Lamps and price < 50 or category = Chairs and price < 100)",
@@ -154,6 +158,8 @@ UNDERSTOOD = {
     "invoices over €1.500": "total > 1500",
     "products lighter than 1.500 kg": "weight < 1.5",
     "products heavier than 10 kg": "weight > 10",
+    "payments below -100": "amount < -100",
+    "payments between -10 and 10": "amount between [-10, 10]",
     "products priced 49 or 100": "price in [49, 100]",
     "products with price 49, 100 or 249": "price in [49, 100, 249]",
     "products for 49 or 100 euros": "price in [49, 100]",
@@ -182,6 +188,7 @@ FIGURES = {
     "what is the highest payment amount": ("max_amount", ()),
     "how much was paid by card in 2026": ("sum_amount", ()),
     "total number of invoices": ("count", ()),
+    "average total of overdue invoices": ("avg_total", ()),
     "number of payments per method": ("count", ("method",)),
 }
 
@@ -207,6 +214,7 @@ SUPERLATIVES = {
     "lowest three payments": ("amount", "asc", 3),
     "largest 5 invoices": ("total", "desc", 5),
     "biggest invoice this year": ("total", "desc", 1),
+    "oldest unpaid invoice": ("issued_on", "asc", 1),
 }
 
 
@@ -224,6 +232,10 @@ NOT_UNDERSTOOD = {
     "the biggest product": ("", ["biggest"]),
     "newest and oldest customer": ("", ["oldest"]),
     "payments on 03/04/2026": ("* match ['03/04/2026']", ["03/04/2026"]),
+    # There being none of some kind is not the same as there being one of another.
+    "customers without overdue invoices": ("", ["without", "overdue"]),
+    "customers with no invoices over 1000": ("", ["no", "over", "1000"]),
+    "customers without invoices since 2025": ("", ["without", "since", "2025"]),
     # Words that speak of others are not searched for.
     "average invoice total per month": ("", ["per", "month"]),
 }

@@ -42,9 +42,10 @@ class Amount:
 
 @dataclass
 class Draft:
-    """What the rules have made of the question so far. `unplaced`, `excluded` and `idle` are positions: of words that became no
-    condition, of those that were negated, of those that only speak about other words; `alternatives` of every "or" between
-    conditions. `pieces`: for each piece of the question that became conditions, where it begins and ends, and which they are."""
+    """What the rules have made of the question so far. `unplaced`, `excluded` and `idle` are positions: of words that became
+    no condition, of those that were negated, of those that only speak about other words; `alternatives` of every "or" between
+    conditions; `refused`: a "not" was understood that no query can say. `pieces`: for each piece of the question that became
+    conditions, where it begins and ends, and which they are."""
 
     wheres: list[Where] = field(default_factory=list)
     pieces: list[tuple[int, int, list[Where]]] = field(default_factory=list)
@@ -62,6 +63,7 @@ class Draft:
     listing: bool = False
     person: bool = False
     negated: bool = False
+    refused: bool = False
     singular: bool = False
     mention: Field | None = None
 
@@ -198,8 +200,17 @@ class Cursor:
         """A number in digits or as a word: (value, whether it has a currency sign, end)."""
         if i < len(self.tokens) and self.tokens[i].kind == "number":
             return self.tokens[i].number, self.tokens[i].money, i + 1
+        if self._minus(i):
+            return -self.tokens[i + 1].number, self.tokens[i + 1].money, i + 2
         numeral = self.take(i, Numeral)
         return (float(numeral[0].number), False, numeral[1]) if numeral else None
+
+    def _minus(self, i: int) -> bool:
+        """Whether a minus sign stands there: with a blank before it and none behind it."""
+        if not self.is_mark(i, "-") or i + 1 >= len(self.tokens) or self.tokens[i + 1].kind != "number":
+            return False
+        at, before = self.typed[i].group, self.typed[i - 1] if i else None
+        return self.typed[i + 1].group == at + 1 and (before is None or before.group + len(before.text) < at)
 
     def whole(self, i: int, most: int) -> tuple[int, int] | None:
         """A whole number from 1 to `most` without a currency sign."""

@@ -35,6 +35,7 @@ from handlers.db.question.meanings import (
     Per,
     Period,
     Postfix,
+    RelationRef,
     SortBy,
     Superlative,
     Than,
@@ -68,6 +69,7 @@ class Reading:
     effects: int
     asks: bool
     left_out: tuple[str, ...] = ()
+    refused: bool = False
     far: int = 0
     lead: int = 0
     fits_person: bool = True
@@ -120,7 +122,7 @@ def _meant(readings: list[Reading]) -> list[Reading]:
     if named:
         first = min(named, key=lambda reading: reading.named_at or 0)  # what is named first is what is asked for
         whole = [one for one in readings if not one.unplaced and (one.named_at is not None or one.dsl.computed)]
-        return whole if first.unplaced and len(whole) == 1 else [first]
+        return whole if first.unplaced and not first.refused and len(whole) == 1 else [first]
 
     def fit(reading: Reading) -> tuple[int, bool, int, int, int]:
         return len(reading.unplaced), not reading.fits_person, reading.far, -reading.effects, reading.lead
@@ -136,7 +138,7 @@ def _withdraw(cursor: Cursor, draft: Draft) -> None:
         last, negated = cursor.at(at)[1], cursor.is_(at, Not)
         for piece in [piece for piece in draft.pieces if piece[0] >= last]:
             between = range(last, piece[0])
-            if all((negated and i in draft.unplaced) or cursor.is_(i, Filler, Link, FieldRef) for i in between):
+            if all((negated and i in draft.unplaced) or cursor.is_(i, Filler, Link, FieldRef, RelationRef) for i in between):
                 draft.pieces.remove(piece)
                 draft.wheres = [where for where in draft.wheres if where not in piece[2]]
                 draft.unplaced = sorted({*draft.unplaced, *range(*piece[:2])})
@@ -178,6 +180,7 @@ def _finished(cursor: Cursor, draft: Draft) -> Reading:
         effects=effects,
         asks=bool(wheres or effects or draft.listing or draft.named_at is not None),
         left_out=tuple(left_out),
+        refused=draft.refused,
         far=far,
         lead=next((start for start, _, made in draft.pieces if "." not in made[0].field), 0) if far else 0,
         fits_person=not draft.person or cursor.lexicon.of_persons,

@@ -5,15 +5,18 @@ A rule adds to the draft and returns the position after what it took, or returns
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from handlers.db.question.cursor import OPPOSITE, Cursor, Draft
 from handlers.db.question.meanings import (
     And,
+    Between,
     Called,
     Compare,
     Condition,
     Contains,
+    DateRelation,
     Everything,
     FieldRef,
     Filler,
@@ -25,6 +28,7 @@ from handlers.db.question.meanings import (
     Or,
     OtherModel,
     Per,
+    Period,
     Person,
     Postfix,
     RelationRef,
@@ -38,7 +42,9 @@ from handlers.db.question.rules_number import amount_led, between, compare, comp
 from handlers.db.question.rules_order import limit, order_words
 from handlers.db.question.tokens import phrase_of
 from handlers.db.schema import Field
+from host.types.search import Where
 
+AFTER_A_RECORD = (Filler, And, Or, Link, Compare, Between, DateRelation, Period)
 Rule = Callable[[Cursor, Draft, int], int | None]
 
 
@@ -66,11 +72,19 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
     later = cursor.past(direct, Filler, Link)
     for at in dict.fromkeys((direct, later)):
         for rule in (compare, prepositioned, field_led, values, condition):
-            end = rule(cursor, draft, at, True)
+            scratch = replace(draft, wheres=[*draft.wheres])
+            end = rule(cursor, scratch, at, True)
+            if end is not None and _of_some(cursor, scratch.wheres[len(draft.wheres) :]):
+                draft.refused = True
+                return None
             if end is not None:
+                draft.wheres = scratch.wheres
                 return _nor_what_follows(cursor, draft, end) if end == cursor.at(at)[1] else end
         if (end := _not_within(cursor, draft, at)) is not None:
             return end
+        if cursor.is_(at, RelationRef) and _goes_on(cursor, cursor.at(at)[1]):
+            draft.refused = True
+            return None
         if related := cursor.take(at, RelationRef):  # "customers without orders"
             draft.add(related[0].relation, "null")
             return related[1]
@@ -81,6 +95,23 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
         draft.excluded.append(later)
         return later + 1
     return None
+
+
+def _of_some(cursor: Cursor, wheres: Sequence[Where]) -> bool:
+    """Whether conditions are on related records of which there are many, and which were not spoken of before: "without overdue
+    invoices" is not the same as with some that are not overdue."""
+    fields = [cursor.lexicon.fields.get(where.field) for where in wheres]
+    return any(field is not None and cursor.many(field) and not field.name.startswith(f"{cursor.focus}.") for field in fields)
+
+
+def _goes_on(cursor: Cursor, i: int) -> bool:
+    """Whether more is said of the related records that there are none of: "without orders since March"."""
+    for at in dict.fromkeys((i, cursor.past(i, Filler, Link))):
+        ends = [rule(cursor, Draft(), at) for rule in (date_led, compared_date)]
+        said = cursor.is_(at, Compare, Between) or any(end is not None for end in ends)
+        if said or any(cursor.many(one.field) for one in cursor.all(at, ValueRef)[:1]):
+            return True
+    return False
 
 
 def _nor_what_follows(cursor: Cursor, draft: Draft, i: int) -> int:
@@ -200,22 +231,33 @@ def named(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if draft.named_at is None and not aside:
         draft.named_at, draft.singular = i, singular
     cursor.focus = ""
-    number = cursor.whole(model[1], 10**12)
-    if not (number and singular and cursor.tokens[model[1]].kind == "number" and schema.fields[schema.key].kind == "integer"):
-        return model[1]
-    if not (cursor.ended(number[1]) or cursor.is_(number[1], Filler, And, Or, Link)):
+    number = _record_number(cursor, model[1])
+    if number is None or schema.fields[schema.key].kind != "integer":
         return model[1]
     draft.add(schema.key, "=", number[0])
     return number[1]
 
 
-def related(cursor: Cursor, _: Draft, i: int) -> int | None:
-    """The name of a model that records are related to: what follows is said of it."""
+def _record_number(cursor: Cursor, i: int) -> tuple[int, int] | None:
+    """The number of one record behind the singular of what its model is called, and the position after it."""
+    last, number = cursor.tokens[i - 1].norm, cursor.whole(i, 10**12)
+    if number is None or cursor.lexicon.vocabulary.stem(last) != last or cursor.tokens[i].kind != "number":
+        return None
+    return number if cursor.ended(number[1]) or cursor.is_(number[1], *AFTER_A_RECORD) else None
+
+
+def related(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """The name of a model that records are related to: what follows is said of it. With a number behind it in the singular,
+    one record: "invoices of customer 42"."""
     relation = cursor.take(i, RelationRef)
     if relation is None or _corrected(cursor, i, relation[1]):
         return None
     cursor.focus, cursor.spoken_of = relation[0].relation, relation[0].title
-    return relation[1]
+    known, number = cursor.lexicon.schema.relations[relation[0].relation], _record_number(cursor, relation[1])
+    if number is None or known.many or cursor.lexicon.schema.fields[known.foreign].kind != "integer":
+        return relation[1]
+    draft.add(known.foreign, "=", number[0])
+    return number[1]
 
 
 def mentioned(cursor: Cursor, draft: Draft, i: int) -> int | None:

@@ -55,6 +55,9 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
         if (earned := _of_kind(cursor, at)) is not None:
             draft.figure(function, earned.name)  # "average revenue"
             return cursor.at(at)[1]
+        if (said := _called_so(cursor, at)) is not None:
+            draft.figure(function, said.name)  # "average total of", "total amount of"
+            return cursor.at(at)[1]
         model = at if cursor.is_(at, ModelRef) else model  # "average order value"
         at = cursor.at(at)[1]
     named = next((one.field for one in cursor.all(at, FieldRef) if _measured(cursor, one.field, function)), None)
@@ -68,13 +71,13 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if (whole := _of_records(cursor, at, own, model)) is not None and _measured(cursor, whole, function):
         draft.figure(function, whole.name)
         return end
-    said = any(one.function == function for one in draft.aggregates)  # "… in total"
+    again = any(one.function == function for one in draft.aggregates)  # "… in total"
     later = function == "sum" and any(_of_kind(cursor, place) for place in range(at, len(cursor.tokens)))
-    paid = cursor.lexicon.of_kind("turnover") if function == "sum" and not (said or later or draft.aggregates) else None
+    paid = cursor.lexicon.of_kind("turnover") if function == "sum" and not (again or later or draft.aggregates) else None
     if paid is not None and draft.named_at is None and not cursor.is_(i, FieldRef):
         draft.figure("sum", paid.name)  # "how much was paid by card"
         return end
-    return end if said or later else None  # "how much did customers from France spend"
+    return end if again or later else None  # "how much did customers from France spend"
 
 
 def ranked(cursor: Cursor, draft: Draft, i: int) -> int | None:

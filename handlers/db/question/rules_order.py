@@ -10,6 +10,7 @@ from handlers.db.question.meanings import (
     Filler,
     First,
     ModelRef,
+    Not,
     OrderWord,
     Period,
     SortBy,
@@ -100,9 +101,9 @@ def _names_text(cursor: Cursor, i: int) -> bool:
 def _one(cursor: Cursor, i: int) -> bool:
     """Whether what is named here, with words before it that choose among records, is one record: "laptop", "flight"."""
     stem = cursor.lexicon.vocabulary.stem
-    while i < len(cursor.tokens) and cursor.is_(i, ValueRef, ModelRef, OrderWord):
+    while i < len(cursor.tokens) and cursor.is_(i, ValueRef, ModelRef, OrderWord, Not):  # "unpaid invoice"
         end = cursor.at(i)[1]
-        if not cursor.is_(end, ValueRef, ModelRef, OrderWord):
+        if not cursor.is_(end, ValueRef, ModelRef, OrderWord, Not):
             last = cursor.tokens[end - 1].norm
             # "laptop" of a category that is called "Laptops"; "audio" is called so itself.
             plural = any(phrase_of(value.value)[-1:] != (last,) for value in cursor.all(i, ValueRef))
