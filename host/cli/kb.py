@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-import anyio
-import anyio.abc
 import click
 from rich.filesize import decimal
 from rich.progress import DownloadColumn, TransferSpeedColumn
 
 from host.app import open_host
 from host.cli import kb_calibrate, kb_move, options
-from host.cli.edge import FAILED, INTERRUPTED, execute
+from host.cli.edge import FAILED, execute
 from host.cli.progress import progress, shortened
 from host.cli.report import Report
+from host.cli.stopping import stoppable
 from host.cli.streams import standard_input
 from host.cli.tables import table
 from host.output.tree import duration
@@ -72,26 +71,18 @@ def add(collection: str, paths: tuple[Path, ...], app: Path, tenant: str, prune:
 
     async def work() -> int:
         began = time.monotonic()
-        added = None
-        feed = standard_input().buffer if FEED in paths else None
-        async with anyio.create_task_group() as tasks:
-            await tasks.start(_stops_at_once, tasks.cancel_scope, report)
-            async with open_host(app) as host:
-                with progress(report, f"adding to {collection}", decimal, DownloadColumn(), TransferSpeedColumn()) as told:
-                    added = await host.kb.add(
-                        collection,
-                        files,
-                        tenant=tenant,
-                        feed=feed,
-                        prune=prune,
-                        progress=told,
-                        delegates=host.delegates(warned=report.warned),
-                    )
-            tasks.cancel_scope.cancel()
-        if added is None:
-            message = "interrupted; what was added stays, and the same command goes on with the rest"
-            report.failed(Failed(code="interrupted", message=message))
-            return INTERRUPTED
+        feed = standard_input() if FEED in paths else None
+        async with open_host(app) as host:
+            with progress(report, f"adding to {collection}", decimal, DownloadColumn(), TransferSpeedColumn()) as told:
+                added = await host.kb.add(
+                    collection,
+                    files,
+                    tenant=tenant,
+                    feed=feed,
+                    prune=prune,
+                    progress=told,
+                    delegates=host.delegates(warned=report.warned),
+                )
         for file in added.files:
             if report.json:
                 report.line({"collection": added.collection, **asdict(file)})
@@ -103,7 +94,8 @@ def add(collection: str, paths: tuple[Path, ...], app: Path, tenant: str, prune:
         report.show(summary(added, (time.monotonic() - began) * 1000))
         return FAILED if added.failed else 0
 
-    return execute(work, report, debug=debug)
+    after = "what was added stays, and the same command goes on with the rest"
+    return execute(partial(stoppable, work, report, after), report, debug=debug)
 
 
 @command.command("list")
@@ -163,16 +155,6 @@ def remove(collection: str, ids: tuple[str, ...], app: Path, tenant: str, everyt
         return 0
 
     return execute(work, report, debug=debug)
-
-
-async def _stops_at_once(scope: anyio.CancelScope, report: Report, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-    """Cancel `scope` on Ctrl-C, and say so: what is under way takes a moment to stop."""
-    with anyio.open_signal_receiver(signal.SIGINT) as signals:
-        task_status.started()
-        async for _ in signals:
-            report.err.print("stopping …")
-            scope.cancel()
-            return
 
 
 def unread(names: Sequence[str]) -> Iterator[str]:

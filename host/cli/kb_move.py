@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import io
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -19,6 +21,7 @@ from host.cli import options
 from host.cli.edge import execute
 from host.cli.progress import Rate, progress
 from host.cli.report import Report
+from host.cli.stopping import stoppable
 from host.cli.streams import as_utf8, standard_input
 from host.errors import UsageError
 from host.output.tree import duration
@@ -50,7 +53,8 @@ def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
         report.show("Chunks stay as they were cut: after a change of `chunk`, add the documents again to have them cut anew.")
         return 0
 
-    return execute(work, report, debug=debug)
+    after = "the collection is as it was, and the same command goes on where it was"
+    return execute(partial(stoppable, work, report, after), report, debug=debug)
 
 
 @click.command("export")
@@ -75,7 +79,8 @@ def export(collection: str, file: Path, app: Path, as_json: bool, debug: bool) -
             _tell(report, asdict(done), f"Exported {_counted(done.documents, done.passages)} of {collection}", began)
         return 0
 
-    return execute(work, report, debug=debug)
+    after = f"nothing was written to {str(file)!r}" if file != STANDARD else "what was written is not whole"
+    return execute(partial(stoppable, work, report, after), report, debug=debug)
 
 
 @click.command("import")
@@ -102,7 +107,8 @@ def import_(collection: str, file: Path, app: Path, as_json: bool, debug: bool, 
         _tell(report, asdict(done), f"Imported {_counted(done.documents, done.passages)} into {collection}{unchanged}", began)
         return 0
 
-    return execute(work, report, debug=debug)
+    after = "what was imported stays, and the same command goes on with the rest"
+    return execute(partial(stoppable, work, report, after), report, debug=debug)
 
 
 def _tell(report: Report, done: dict[str, Any], text: str, began: float) -> None:
@@ -145,7 +151,7 @@ def _writing(file: Path) -> Iterator[IO[str]]:
 @contextmanager
 def _reading(file: Path) -> Iterator[IO[str]]:
     if file == STANDARD:
-        yield standard_input()
+        yield io.TextIOWrapper(standard_input(), encoding="utf-8", newline="\n")
         return
     try:
         with _opened(file, "rt", compressed=file.suffix == ".gz") as lines:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import sys
-from typing import TextIO
+from typing import Any, BinaryIO, TextIO
 
 from host.errors import UsageError
 
 _closed: set[str] = set()
+_ending: list[int] = []  # a pipe: to be read from where standard input is to end, and written to
 
 
 def open_what_is_closed() -> None:
@@ -36,8 +38,37 @@ def as_utf8(stream: TextIO) -> TextIO:
     return stream
 
 
-def standard_input() -> TextIO:
-    """For a command that is to read it, as UTF-8. Raises UsageError when it was closed."""
+class _Input(io.RawIOBase):
+    """What a file descriptor gives, and nothing more once `end_input` was called: a pipe may pause for ever, and a thread that
+    waits for it could not be stopped."""
+
+    name = "standard input"
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        ready, _, _ = select.select([self._number, _ending[0]], [], [])
+        if _ending[0] in ready:
+            return 0
+        data = os.read(self._number, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def end_input() -> None:
+    """Whoever reads standard input comes to its end, at once."""
+    if _ending:
+        os.write(_ending[1], b".")
+
+
+def standard_input() -> BinaryIO:
+    """For a command that is to read it. Raises UsageError when it was closed."""
     if "stdin" in _closed:
         raise UsageError("standard input cannot be read: it is closed", hint="pipe or redirect something into it: < FILE")
-    return as_utf8(sys.stdin)
+    if not _ending:
+        _ending.extend(os.pipe())
+    return io.BufferedReader(_Input(sys.stdin.fileno()))

@@ -105,3 +105,36 @@ def test_documents_that_were_whole_are_there(groundhook: Groundhook, shop: Path,
     assert outcomes.count("added") == 24 - outcomes.count("unchanged")
     every = sum(each["chunks"] for each in groundhook("kb", "list", "--json").lines[0]["documents"])
     assert len(texts(service.asked)) == every - len(before)
+
+
+@pytest.mark.parametrize("command", ["add", "import"])
+def test_ctrl_c_is_heard_while_the_feed_pauses(groundhook: Groundhook, shop: Path, command: str) -> None:
+    for name in ("plain", "copy"):
+        said = {"name": name, "embedding": {"provider": "hash", "dimensions": 64}}
+        (shop / f"kb/{name}.kb.yao").write_text(json.dumps(said), encoding="utf-8")
+    rows = "".join(json.dumps({"id": f"{number:03}", "text": f"pear number {number}"}) + "\n" for number in range(100))
+    if command == "import":
+        groundhook("kb", "add", "plain", "-", stdin=rows)
+        rows = groundhook("kb", "export", "plain", "-").out.rpartition('{"end"')[0]
+    child = subprocess.Popen(
+        [str(COMMAND), "kb", command, "copy", "-"],
+        cwd=shop,
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdin is not None
+    with child:
+        child.stdin.write(rows)
+        child.stdin.flush()
+        while not (there := groundhook("kb", "list", "copy", "--json").lines[0]["documents"]):
+            assert child.poll() is None
+        child.send_signal(signal.SIGINT)
+        assert child.wait(20) == 130
+        assert child.stderr is not None
+        assert "the same command goes on with the rest" in child.stderr.read()
+    assert 0 < len(there) < 100
+    again = groundhook("kb", command, "copy", "-", stdin=rows + ('{"end": 100}\n' if command == "import" else ""))
+    assert again.code == 0
+    assert len(groundhook("kb", "list", "copy", "--json").lines[0]["documents"]) == 100

@@ -1,0 +1,47 @@
+"""Ctrl-C in a long work: said at once, and told at its end what became of what was done."""
+
+from __future__ import annotations
+
+import signal
+
+import anyio
+import anyio.abc
+
+from host.cli.edge import INTERRUPTED, Work
+from host.cli.report import Report
+from host.cli.streams import end_input
+from host.errors import HostError, leaves
+from host.types.events import Failed
+
+
+async def stoppable(work: Work, report: Report, after: str) -> int:
+    """Run `work` → its exit code; Ctrl-C ends it, `after` says what stays and what to do."""
+    code: int | None = None
+    stopped = anyio.Event()
+    try:
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(_stops_at_once, tasks.cancel_scope, stopped, report)
+            code = await work()
+            tasks.cancel_scope.cancel()
+    except (HostError, BaseExceptionGroup) as exc:
+        # an input that ends because it was stopped ends in the middle
+        if not stopped.is_set() or not all(isinstance(leaf, HostError) for leaf in leaves(exc)):
+            raise
+    if code is None:
+        report.failed(Failed(code="interrupted", message=f"interrupted; {after}"))
+        return INTERRUPTED
+    return code
+
+
+async def _stops_at_once(
+    scope: anyio.CancelScope, stopped: anyio.Event, report: Report, *, task_status: anyio.abc.TaskStatus[None]
+) -> None:
+    """Cancel `scope` on Ctrl-C, and say so: what is under way takes a moment to stop."""
+    with anyio.open_signal_receiver(signal.SIGINT) as signals:
+        task_status.started()
+        async for _ in signals:
+            report.err.print("stopping …")
+            stopped.set()
+            scope.cancel()
+            end_input()
+            return
