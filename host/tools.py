@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from typing import Any
 
+from anyio import to_thread
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_jsonable_python
 
 from host.errors import HostError, UnknownName, unwrapped
 from host.mcp.servers import Toolset, toolset
@@ -17,18 +21,25 @@ from host.ports import ToolServers
 from host.types.base import dotted, problems
 from host.types.turn import ToolOutcome
 
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 DEEPEST = 100  # levels of the arguments of a call
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
     """A tool of the host. `arguments` is a pydantic model: its JSON Schema is what the model is shown, and every call is
-    validated against it before `run` sees it. `run` returns something that JSON can hold and raises HostError."""
+    validated against it before `run` sees it. `run` is async, or a plain function, which is called in a thread; it returns what
+    has a JSON form (dates, decimals, sets, dataclasses and models have one) and raises HostError or ValueError. Making one raises
+    ValueError for a name that no API takes."""
 
     name: str
     description: str
     arguments: type[BaseModel]
-    run: Callable[[Any], Awaitable[Any]]
+    run: Callable[[Any], Any]
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"{self.name!r} cannot be the name of a tool: 1 to 64 letters, digits, - and _")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,9 +125,19 @@ def _offer(tool: Tool) -> Offer:
         except ValidationError as exc:
             raise _wrong(f"{dotted(path) or 'arguments'}: {message}" for path, message in problems(exc)) from exc
 
+    async def run(arguments: BaseModel) -> Any:
+        if iscoroutinefunction(tool.run) or iscoroutinefunction(getattr(tool.run, "__call__", None)):  # noqa: B004 - an object
+            answer = await tool.run(arguments)
+        else:
+            answer = await to_thread.run_sync(tool.run, arguments, abandon_on_cancel=True)
+        try:
+            return to_jsonable_python(answer, bytes_mode="base64", inf_nan_mode="null")
+        except ValueError as exc:  # of an unknown kind, or holding itself
+            raise ValueError(f"the tool answered what has no JSON form: {exc}") from exc
+
     parameters = tool.arguments.model_json_schema()
     function = {"name": tool.name, "description": tool.description, "parameters": parameters}
-    return Offer(schema={"type": "function", "function": function}, tool=tool.name, check=check, run=tool.run)
+    return Offer(schema={"type": "function", "function": function}, tool=tool.name, check=check, run=run)
 
 
 def _server_offer(servers: ToolServers, found: Toolset, schema: Mapping[str, Any], called: Mapping[str, str]) -> Offer:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -411,7 +415,7 @@ async def test_a_result_that_json_cannot_hold_is_told_as_one(make_app: MakeApp) 
     tool = Tool(name="weather", description="The weather in a city", arguments=Where, run=weather)
     app = make_app({"assistants/a/package.yao": '{"name": "A", "connector": "script"}'})
     events, model = await turn(app, called(("weather", {"city": "Haifa"})), "Done.", tools=[tool])
-    assert "holds itself" in json.loads(told(model)[0])["error"]
+    assert "has no JSON form" in json.loads(told(model)[0])["error"]
     assert end(events).content == "Done."
 
 
@@ -432,3 +436,45 @@ async def test_what_the_model_says_in_two_rounds_are_two_paragraphs(make_app: Ma
         "",
         "Again.",
     ]
+
+
+@dataclass
+class Weather:
+    day: date
+    degrees: Decimal
+    winds: frozenset[str]
+
+
+@pytest.mark.parametrize("kind", ["async", "plain"])
+async def test_a_tool_answers_with_values_of_python_and_may_be_a_plain_function(make_app: MakeApp, kind: str) -> None:
+    loop = threading.get_ident()
+    threads: list[int] = []
+
+    def weather(where: Where) -> Weather:
+        threads.append(threading.get_ident())
+        return Weather(date(2026, 1, 2), Decimal("3.5"), frozenset({where.city}))
+
+    async def slowly(where: Where) -> Weather:
+        return weather(where)
+
+    tool = Tool(name="weather", description="", arguments=Where, run=slowly if kind == "async" else weather)
+    app = make_app({"assistants/a/package.yao": '{"connector": "script"}'})
+    events, model = await turn(app, called(("weather", {"city": "Oslo"})), "Cold.", tools=[tool])
+    said = {"day": "2026-01-02", "degrees": "3.5", "winds": ["Oslo"]}
+    assert [(event.result, event.error) for event in of(events, "tool_result")] == [(said, None)]
+    assert [json.loads(text) for text in told(model)] == [said]
+    assert (threads[0] == loop) == (kind == "async")
+
+
+async def test_what_has_no_json_form_is_an_error_of_the_tool_and_not_of_the_turn(make_app: MakeApp) -> None:
+    tool = Tool(name="odd", description="", arguments=Where, run=lambda where: object())
+    app = make_app({"assistants/a/package.yao": '{"connector": "script"}'})
+    events, _ = await turn(app, called(("odd", {"city": "Oslo"})), "Odd.", tools=[tool])
+    assert ["has no JSON form" in event.error for event in of(events, "tool_result")] == [True]
+    assert end(events).content == "Odd."
+
+
+@pytest.mark.parametrize("name", ["", "the weather", "x" * 65])
+def test_a_name_that_no_api_takes_is_refused_when_the_tool_is_made(name: str) -> None:
+    with pytest.raises(ValueError, match="cannot be the name of a tool"):
+        Tool(name=name, description="", arguments=Where, run=print)
