@@ -22,6 +22,7 @@ _FRAME = re.compile(r"^\s*at (?:(?P<name>.*?) \()?hook:(?P<index>\d+):(?P<line>\
 _MENTION = re.compile(r"hook:(\d+):(\d+):(\d+)")
 _PARSE = re.compile(r"^[^\n]*?:(\d+): (.*)\n(.*)\n( *)\^")
 
+_OURS = re.compile(r"\n\s+at (?:[\w.<> ]+ \()?<anonymous>:\d+:\d+\)?(?=\n|$)")
 _IMPORTED = re.compile(r"\(0 , \w+\.(\w+)\)")  # how the compiler calls a function of another file
 _ABSENT = re.compile(r"[\w.]+\.(?P<key>\w{1,80}) is not offered by this host: there are (?P<known>[\w, ]+)$")
 
@@ -117,13 +118,13 @@ def wrong_return(hook: str, raw: Any, model: type[BaseModel], error: ValidationE
 
 
 def mapped(text: str, program: Program) -> str:
-    """`text` with every place of the emitted code replaced by the one in the source."""
+    """`text` with every place of the emitted code replaced by the one in the source; frames that are ours are left out."""
 
     def replace(found: re.Match[str]) -> str:
         index, line, column = (int(number) for number in found.groups())
         return str(program.place(index, line, column)) if index < len(program.modules) else found[0]
 
-    return _MENTION.sub(replace, text)
+    return _MENTION.sub(replace, _OURS.sub("", text))
 
 
 def frames_of(stack: str, program: Program) -> list[tuple[str, Place]]:

@@ -202,4 +202,5 @@ async def test_places_in_a_logged_stack_are_those_of_the_source(hooks: Hooks) ->
     ((level, line),) = services.lines
     assert level == "info"
     assert "at Create (assistants/x/index.ts:3:15)" in line
+    assert "<anonymous>" not in line
     assert "hook:" not in line
