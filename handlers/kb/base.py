@@ -127,6 +127,10 @@ class KnowledgeBase:
         report = await ingestion.add(spec, embedder, self._made(spec, embedder), wanted, progress)
         return replace(report, notes=(*report.notes, *extraction.warnings))
 
+    def id_of(self, collection: str) -> str:
+        """The whole id of a collection that is named by the end of it. Raises UnknownName, UsageError."""
+        return self._spec(collection).id
+
     async def list(self, collections: Sequence[str] | None = None, *, tenant: str | None = None) -> tuple[CollectionListing, ...]:
         """Declared collections, all of them when none is named, with their documents of one tenant or of all (None)."""
         listed = []

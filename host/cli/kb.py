@@ -148,10 +148,11 @@ def remove(collection: str, ids: tuple[str, ...], app: Path, tenant: str, everyt
 
     async def work() -> int:
         async with open_host(app) as host:
-            removed = await host.kb.remove(collection, None if everything else ids, tenant=tenant)
+            whole = host.kb.id_of(collection)
+            removed = await host.kb.remove(whole, None if everything else ids, tenant=tenant)
         if report.json:
-            report.line({"collection": collection, "removed": list(removed)})
-        report.show(f"Removed {documents(len(removed))} from {collection}.")
+            report.line({"collection": whole, "removed": list(removed)})
+        report.show(f"Removed {documents(len(removed))} from {whole}.")
         return 0
 
     return execute(work, report, debug=debug)

@@ -49,7 +49,7 @@ def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
         whole = _counted(done.documents + done.unchanged, done.passages + done.unchanged_passages)
         stopped = _counted(done.unchanged, done.unchanged_passages)
         before = f"; {stopped} of them were done before, the rest" if done.unchanged else ""
-        _tell(report, asdict(done), f"Rebuilt {collection}: {whole} made anew{before}", began)
+        _tell(report, asdict(done), f"Rebuilt {done.collection}: {whole} made anew{before}", began)
         report.show("Chunks stay as they were cut: after a change of `chunk`, add the documents again to have them cut anew.")
         return 0
 
@@ -76,7 +76,7 @@ def export(collection: str, file: Path, app: Path, as_json: bool, debug: bool) -
             with progress(report, f"exporting {collection}", chunks, MofNCompleteColumn(), Rate()) as told, _writing(file) as out:
                 done = await host.kb.export(collection, out, progress=told)
         if file != STANDARD:
-            _tell(report, asdict(done), f"Exported {_counted(done.documents, done.passages)} of {collection}", began)
+            _tell(report, asdict(done), f"Exported {_counted(done.documents, done.passages)} of {done.collection}", began)
         return 0
 
     after = f"nothing was written to {str(file)!r}" if file != STANDARD else "what was written is not whole"
@@ -104,7 +104,9 @@ def import_(collection: str, file: Path, app: Path, as_json: bool, debug: bool, 
             ):
                 done = await host.kb.load(collection, lines, embed=embed, progress=told)
         unchanged = f", {done.unchanged} unchanged" if done.unchanged else ""
-        _tell(report, asdict(done), f"Imported {_counted(done.documents, done.passages)} into {collection}{unchanged}", began)
+        _tell(
+            report, asdict(done), f"Imported {_counted(done.documents, done.passages)} into {done.collection}{unchanged}", began
+        )
         return 0
 
     after = "what was imported stays, and the same command goes on with the rest"

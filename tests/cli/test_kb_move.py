@@ -112,3 +112,20 @@ def test_a_compressed_file_that_was_damaged_is_told(groundhook: Groundhook, shop
         imported = groundhook("kb", "import", "piped", "damaged.gz")
         assert (imported.code, imported.err.count("\n")) == (1, 1)
         assert imported.err.startswith("error: 'damaged.gz'")
+
+
+def test_a_collection_is_named_by_its_whole_id_whatever_was_typed(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "assistants/shop/kb").mkdir()
+    (shop / "assistants/shop/kb/texts.kb.yao").write_text(WORDS, encoding="utf-8")
+    said = [
+        groundhook("kb", *arguments).out.splitlines()[0]
+        for arguments in (
+            ("add", "texts", "docs"),
+            ("rebuild", "texts"),
+            ("export", "texts", "texts.jsonl"),
+            ("import", "texts", "texts.jsonl"),
+            ("remove", "texts", "pens.md"),
+        )
+    ]
+    assert [line.split()[0] for line in said] == ["Added", "Rebuilt", "Exported", "Imported", "Removed"]
+    assert all("agents.shop.texts" in line for line in said)
