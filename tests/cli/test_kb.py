@@ -74,7 +74,7 @@ def test_a_feed_is_added_filtered_counted_and_removed_as_a_whole(groundhook: Gro
     assert "agents.shop.feed / a" in found.out
     assert found.out.splitlines()[-1] == "year: 2020 1"
     assert "no filterable field 'yaer' (did you mean 'year'?)" in groundhook(*asked, "--filter", '{"yaer": 1}').err
-    assert groundhook("kb", "remove", "feed", "--all").out == "Removed 2 documents from feed.\n"
+    assert groundhook("kb", "remove", "feed", "--all").out == "Removed 2 documents from agents.shop.feed.\n"
 
 
 def test_a_file_that_cannot_be_added_is_told_and_the_others_are_there(groundhook: Groundhook, shop: Path) -> None:
