@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import zipfile
 
+import pytest
+
 from handlers.kb.adding.chunk import chunks
 from handlers.kb.embed import estimated_tokens
 from handlers.kb.reading.document import Document
 from handlers.kb.reading.files import read
+from host.errors import IngestError
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -17,7 +20,11 @@ STYLES = {"Title": "Title", "Heading1": "heading 1", "Heading2": "heading 2"}
 
 
 def word(body: str, **others: str) -> Document:
-    """The document of such a body; `others` are parts beside it, such as footnotes, with the kind of part as their names."""
+    return read(packed(body, **others), "policy.docx")
+
+
+def packed(body: str, **others: str) -> bytes:
+    """A Word document of such a body; `others` are parts beside it, such as footnotes, with the kind of part as their names."""
     styles = "".join(
         f'<w:style w:type="paragraph" w:styleId="{id}"><w:name w:val="{name}"/></w:style>' for id, name in STYLES.items()
     )
@@ -32,10 +39,10 @@ def word(body: str, **others: str) -> Document:
         **{f"word/{kind}.xml": f'<w:{kind} xmlns:w="{WORD}">{said}</w:{kind}>' for kind, said in inner.items()},
     }
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in parts.items():
             archive.writestr(name, text)
-    return read(buffer.getvalue(), "policy.docx")
+    return buffer.getvalue()
 
 
 def run(text: str) -> str:
@@ -95,3 +102,24 @@ def test_comments_are_left_out_and_of_tracked_changes_the_last_version_counts() 
     )
     document = word(paragraph("It costs", after=changed), comments=note("comment", 0, "Too much!"))
     assert document.text.strip() == "It costs fifty"
+
+
+def test_a_file_that_is_damaged_or_would_unpack_for_ever_says_what_to_do() -> None:
+    whole = packed(paragraph("It costs fifty. " * 500))
+    at = whole.index(b"word/document.xml") + len("word/document.xml")
+    damaged = whole[:at] + bytes(byte ^ 0xFF for byte in whole[at : at + 40]) + whole[at + 40 :]
+    names = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10 if n else "pen" * 10}">' for n in range(9))
+    body = f'<w:document xmlns:w="{WORD}"><w:body><w:p>{run("&a8;")}</w:p></w:body></w:document>'
+    bomb = repacked(whole, f'<?xml version="1.0"?><!DOCTYPE l [{names}]>{body}')
+    for data in (damaged, bomb):
+        with pytest.raises(IngestError, match="it is not a DOCX that can be read") as raised:
+            read(data, "policy.docx")
+        assert raised.value.hint == "save it anew as DOCX, without a password"
+
+
+def repacked(whole: bytes, document: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(whole)) as before, zipfile.ZipFile(buffer, "w") as archive:
+        for name in before.namelist():
+            archive.writestr(name, document if name == "word/document.xml" else before.read(name))
+    return buffer.getvalue()

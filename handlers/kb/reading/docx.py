@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
+from xml.parsers.expat import ExpatError
 
 from handlers.kb.reading.document import Document
 from handlers.kb.reading.html import markdown_of, parsed
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 _STYLES = "p[style-name='Title'] => h1:fresh"  # beside those of the converter
 _REFERENCES = 'a[id^="footnote-ref-"], a[id^="endnote-ref-"]'  # as the converter writes them
+_BROKEN = (zipfile.BadZipFile, zlib.error, ElementTree.ParseError, ExpatError)
 _LARGEST = 512 << 20  # bytes in all when unpacked: a small file can hold very much
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
 
@@ -33,7 +36,7 @@ def docx(data: bytes, name: str) -> Document:
             title = _title(parts)
         text = markdown_of(_html(data))
     # The converter meets broken files with whatever its own code raises.
-    except (zipfile.BadZipFile, ElementTree.ParseError, OSError, LookupError, ValueError, TypeError, AttributeError) as exc:
+    except (*_BROKEN, OSError, LookupError, ValueError, TypeError, AttributeError) as exc:
         encrypted = data.startswith(b"\xd0\xcf\x11\xe0")
         reason = "it is encrypted, or in the format before DOCX" if encrypted else f"it is not a DOCX that can be read: {exc}"
         raise IngestError(f"{name!r} was not added: {reason}", hint="save it anew as DOCX, without a password") from exc
