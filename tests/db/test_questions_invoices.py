@@ -159,6 +159,8 @@ UNDERSTOOD = {
     "products lighter than 1.500 kg": "weight < 1.5",
     "products heavier than 10 kg": "weight > 10",
     "payments below -100": "amount < -100",
+    "products with five in stock": "stock = 5",
+    "products with less than a dozen in stock": "stock < 12",
     "payments between -10 and 10": "amount between [-10, 10]",
     "products priced 49 or 100": "price in [49, 100]",
     "products with price 49, 100 or 249": "price in [49, 100, 249]",
@@ -206,6 +208,18 @@ def test_figures_of_records_that_are_sums_of_money_are_of_that_money(question: s
 def test_related_records_of_the_same_name_are_not_counted_as_one(question: str) -> None:
     _, reading = read(question)
     assert (reading.dsl.model, reading.dsl.groups) == ("invoice", ("customer.name", "customer_id"))
+
+
+def test_several_figures_groups_and_orders_are_all_of_them() -> None:
+    _, figures = read("average, min and max price of lamps")
+    assert [one.called for one in figures.dsl.aggregates] == ["avg_price", "min_price", "max_price"]
+    _, groups = read("number of invoices per status and city")
+    assert (groups.dsl.groups, groups.unplaced) == (("status", "customer.city"), ())
+    for question in ("customers sorted by city then name", "customers sorted by city, name", "customers by city and name"):
+        _, orders = read(question)
+        assert [(one.field, one.order) for one in orders.dsl.orders] == [("city", "asc"), ("name", "asc")]
+    _, mixed = read("products sorted by category and price descending")
+    assert [(one.field, one.order) for one in mixed.dsl.orders] == [("category", "asc"), ("price", "desc")]
 
 
 SUPERLATIVES = {

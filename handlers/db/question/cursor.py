@@ -19,6 +19,7 @@ from handlers.db.question.meanings import (
     Numeral,
     Or,
     RelationRef,
+    Single,
     Unit,
     ValueRef,
 )
@@ -189,6 +190,11 @@ class Cursor:
             parts.append(between + self.typed[i].text)
         return "".join(parts)
 
+    def joint(self, i: int) -> int:
+        """The position after a comma, an "and" or an "or" that stands there; the same position where none does."""
+        at = i + 1 if self.is_mark(i, ",") else i
+        return self.at(at)[1] if self.is_(at, And, Or) else at
+
     def act(self, i: int) -> str | None:
         """The relation to many records of which a word says that there are some: "ordered" of a customer's orders."""
         word = self.tokens[i].norm if i < len(self.tokens) and self.tokens[i].kind == "word" else ""
@@ -203,6 +209,9 @@ class Cursor:
         if self._minus(i):
             return -self.tokens[i + 1].number, self.tokens[i + 1].money, i + 2
         numeral = self.take(i, Numeral)
+        if numeral is None and self.is_(i, Single):
+            several = self.take(self.at(i)[1], Numeral)  # "a dozen"
+            numeral = several if several and several[0].number > 1 else None
         return (float(numeral[0].number), False, numeral[1]) if numeral else None
 
     def _minus(self, i: int) -> bool:

@@ -36,7 +36,7 @@ from handlers.db.question.meanings import (
     ValueRef,
 )
 from handlers.db.question.rules_field import field_led, lacking, literal, prepositioned, values
-from handlers.db.question.rules_figure import figure, grouped, ranked
+from handlers.db.question.rules_figure import figure, figures, grouped, ranked
 from handlers.db.question.rules_list import amounts
 from handlers.db.question.rules_number import amount_led, between, compare, compared_date, date_led
 from handlers.db.question.rules_order import limit, order_words
@@ -310,6 +310,7 @@ RULES: tuple[Rule, ...] = (
     identifier,
     negation,
     ranked,
+    figures,
     figure,
     grouped,
     prepositioned,

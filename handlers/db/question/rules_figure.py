@@ -80,6 +80,26 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
     return end if again or later else None  # "how much did customers from France spend"
 
 
+def figures(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "average, min and max price", "total and average of invoices"."""
+    functions, last, at = [], i, i
+    while word := next((one for one in cursor.all(at, FigureWord) if one.function != "count" and not one.kind), None):
+        functions.append(word.function)
+        last, at = at, cursor.joint(cursor.at(at)[1])
+        if at == cursor.at(last)[1]:
+            break
+    if len(functions) < 2:
+        return None
+    scratch = Draft(mention=draft.mention, named_at=draft.named_at, pieces=draft.pieces)
+    end = figure(cursor, scratch, last)
+    if end is None or len(scratch.aggregates) != 1:
+        return None
+    for function in functions:
+        draft.figure(function, scratch.aggregates[0].field)
+    draft.named_at = scratch.named_at
+    return end
+
+
 def ranked(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "top 3 brands by revenue", "top 5 cities by number of customers"."""
     top = cursor.take(i, Top)
@@ -117,7 +137,12 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
     draft.groups += [name for name in names if name not in draft.groups]
     if not draft.aggregates:
         draft.figure("count")
-    return cursor.at(at)[1]
+    end = cursor.at(at)[1]
+    further = cursor.past(cursor.joint(end), Filler, Per, most=1) if cursor.joint(end) > end else end
+    if further > end and not cursor.is_(further, ValueRef, ModelRef, FigureWord) and (more := _grouping(cursor, further)):
+        draft.groups += [name for name in more if name not in draft.groups]  # "per status and country"
+        end = cursor.at(further)[1]
+    return end
 
 
 def _grouping(cursor: Cursor, at: int) -> list[str]:

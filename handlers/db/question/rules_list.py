@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from handlers.db.question.cursor import Amount, Cursor, Draft
-from handlers.db.question.meanings import And, Compare, DateUnit, Or, OrderWord, Postfix, Than
+from handlers.db.question.meanings import Compare, Condition, DateUnit, ModelRef, OrderWord, Postfix, Than, ValueRef
 from handlers.db.schema import Field
 
 
 def amounts(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    """Several numbers, of which the last says what all of them are."""
+    """Several numbers, of which the last says what all of them are; "5 in stock"."""
     found = _amounts(cursor, i)
+    if len(found) == 1 and not cursor.is_(i - 1, Than):
+        return _in_stock(cursor, draft, found[0])
     last = found[-1] if len(found) > 1 else None
     if last is None or cursor.is_(i - 1, Than) or not _plain(cursor, last):
         return None
@@ -26,6 +28,15 @@ def amounts(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return None
     draft.add(field.name, "in", [each.value for each in found])
     return cursor.at(last.end)[1] if field == named else last.end
+
+
+def _in_stock(cursor: Cursor, draft: Draft, amount: Amount) -> int | None:
+    stock = cursor.take(amount.end, Condition) if amount.kind in ("", "quantity") else None
+    field = cursor.field_of_kind(stock[0].kind) if stock and stock[0].op == ">" else None
+    if stock is None or field is None or cursor.is_(stock[1], ModelRef, ValueRef):
+        return None  # "5 in-stock lamps" are five lamps
+    draft.add(field.name, "=", amount.value)
+    return stock[1]
 
 
 def equal_to(cursor: Cursor, draft: Draft, field: Field, amount: Amount) -> int:
@@ -46,15 +57,10 @@ def _amounts(cursor: Cursor, i: int) -> list[Amount]:
 def _following(cursor: Cursor, i: int) -> list[Amount]:
     """The amounts that commas, "and" or "or" join to what ends here."""
     found: list[Amount] = []
-    while (at := _past_joint(cursor, i)) > i and (amount := cursor.amount(at)) is not None:
+    while (at := cursor.joint(i)) > i and (amount := cursor.amount(at)) is not None:
         found.append(amount)
         i = amount.end
     return found
-
-
-def _past_joint(cursor: Cursor, i: int) -> int:
-    at = i + 1 if cursor.is_mark(i, ",") else i
-    return cursor.at(at)[1] if cursor.is_(at, And, Or) else at
 
 
 def _plain(cursor: Cursor, amount: Amount) -> bool:

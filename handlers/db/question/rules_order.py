@@ -5,6 +5,7 @@ from __future__ import annotations
 from handlers.db.question import dates
 from handlers.db.question.cursor import Cursor, Draft
 from handlers.db.question.meanings import (
+    And,
     Direction,
     FieldRef,
     Filler,
@@ -121,10 +122,21 @@ def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return None
     comma = field[1] + 1 if cursor.is_mark(field[1], ",") else field[1]
     direction = _direction(cursor, comma) or _direction(cursor, cursor.past(comma, Filler, most=1))
-    if direction is None and not (cursor.ended(field[1]) or cursor.is_(field[1], Filler)):
+    end = direction[1] if direction else field[1]
+    further = _next_sorted(cursor, end)
+    if direction is None and further is None and not (cursor.ended(field[1]) or cursor.is_(field[1], Filler, And)):
         return None  # "by brand Apple" sorts nothing
     draft.sort(field[0].field.name, direction[0] if direction else _usual(cursor, field[0].field))
-    return direction[1] if direction else field[1]
+    return (_sorted_by(cursor, draft, further) or end) if further is not None else end
+
+
+def _next_sorted(cursor: Cursor, i: int) -> int | None:
+    """Where the next field to sort by stands: "by city and name", "by city, then name"."""
+    at = cursor.joint(i)
+    after = cursor.at(at)[1]
+    if at == i or not cursor.is_(at, FieldRef) or cursor.is_(at, ValueRef):
+        return None
+    return at if cursor.ended(after) or cursor.is_(after, And, Direction) else None
 
 
 def _direction(cursor: Cursor, i: int) -> tuple[str, int] | None:
