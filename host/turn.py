@@ -107,7 +107,10 @@ async def _create_and_user_data(run: Run, hooks: _Hooks | None) -> CreateReturn 
 async def _adopt(run: Run, created: CreateReturn) -> None:
     _refuse_unknown_names(run, created)
     told = run.unknown
-    run.adopt(created)
+    try:
+        run.adopt(created)
+    except HookReturnInvalid as exc:
+        raise HookReturnInvalid(exc.message, place=Place(run.package.hook_file), hint=exc.hint) from None
     for key in run.unknown:
         if key not in told:
             await run.channel.send(Warned(code="unknown_key", message=f"Create returned an {key}", file=run.package.hook_file))

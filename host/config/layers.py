@@ -47,6 +47,8 @@ class Layer:
         return raw if holds_variable(raw) else value
 
 
+_RETURNED = {"search.citation": "citation", "options.": "", "mcp.servers": "mcp_servers"}  # what a hook calls them
+
 DEFAULTS = Layer(name="defaults", data=Settings().model_dump())
 
 
@@ -130,6 +132,9 @@ def _layer(name: LayerName, said: Mapping[str, Any], error: type[HostError], who
         Settings.model_validate(normal.data)
     except ValidationError as exc:
         path, message = problems(exc)[0]
-        raise error(f"{who} a wrong {dotted(normal.written(path))!r}: {message}") from None
+        key = dotted(normal.written(path))
+        for ours, theirs in _RETURNED.items() if name == "hook" else ():
+            key = theirs + key.removeprefix(ours) if key.startswith(ours) else key
+        raise error(f"{who} a wrong {key!r}: {message}") from None
     unknown = tuple(UnknownKey(dotted(stray.path), stray.hint) for stray in normal.strays)
     return Layer(name=name, data=normal.data, unknown=unknown)

@@ -105,7 +105,7 @@ def test_a_key_of_a_hook_or_request_that_nothing_reads_is_reported_and_a_wrong_v
     ]
     both = resolve([hook_layer(CreateReturn(uses={"a": "x"})), request_layer(TurnOptions(rerank={"b": 1}))])
     assert [key.path for key in both.unknown] == ["uses.a", "search.rerank.b"]
-    with pytest.raises(HookReturnInvalid, match=r"Create returned a wrong 'search\.citation\.format'"):
+    with pytest.raises(HookReturnInvalid, match=r"Create returned a wrong 'citation\.format'"):
         hook_layer(CreateReturn(citation=CitationOverride(format="[]")))
     with pytest.raises(UsageError, match=r"the request says a wrong 'search\.rerank\.top_n'"):
         request_layer(TurnOptions(rerank={"top_n": 0}))

@@ -150,6 +150,21 @@ async def test_a_name_that_a_hook_returns_and_nothing_has_is_an_error_of_the_hoo
     ]
 
 
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("citation: {format: 'x'}", "Create returned a wrong 'citation.format': must contain {id} exactly once"),
+        ("mcp_servers: [5]", "Create returned a wrong 'mcp_servers[0]': should be the id of a server"),
+    ],
+)
+async def test_a_wrong_setting_that_a_hook_returns_is_named_as_it_was_returned(
+    make_app: MakeApp, returned: str, said: str
+) -> None:
+    (error,) = of(await hooked(make_app, f"const Create = () => ({{{returned}}})"), "error")
+    assert (error.code, error.file) == ("hook_return", "assistants/a/index.ts")
+    assert error.message.startswith(said)
+
+
 async def test_console_lines_are_nodes_of_the_trace_under_the_hook(make_app: MakeApp) -> None:
     events = await hooked(make_app, "function Create() { console.warn('found %d', 3); log.Info('x %s', 'y'); }")
     nodes = {event.node.id: event.node for event in of(events, "trace")}
