@@ -80,7 +80,7 @@ async def test_the_next_connector_answers_when_one_cannot(make_app: MakeApp, ser
 async def test_one_that_stalls_or_is_not_there_is_passed_over(make_app: MakeApp, server: Loopback) -> None:
     server.on(PATH, Hang())
     server.on(OTHER, Sse(answer("Yes.")))
-    events = await ask(make_app(files(server, timeout=0.2)))
+    events = await ask(make_app(files(server, timeout=1)))
     assert end(events).content == "Yes."
     assert "sent nothing" in warnings(events)[-1][1]
 

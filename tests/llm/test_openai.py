@@ -184,9 +184,9 @@ async def test_a_connection_cut_in_the_middle_is_truncated_and_what_had_arrived_
 
 async def test_silence_in_the_middle_is_a_stall_and_what_had_arrived_is_kept(server: Loopback) -> None:
     server.on(PATH, Sse([chunk({"content": "Hel"})], then="hang"))
-    got, error = await ask_until_it_fails(spec(server, timeout=0.15), ModelStalled)
+    got, error = await ask_until_it_fails(spec(server, timeout=0.5), ModelStalled)
     assert got == "Hel"
-    assert "0.15 s" in error.message
+    assert "0.5 s" in error.message
 
 
 async def test_an_endpoint_that_never_answers_is_a_stall(server: Loopback) -> None:
@@ -298,17 +298,10 @@ async def test_leaving_the_answer_early_closes_the_connection(server: Loopback) 
 
 async def test_cancelling_a_waiting_answer_closes_the_connection(server: Loopback) -> None:
     server.on(PATH, Hang())
-    with anyio.move_on_after(5) as scope:
-        async with anyio.create_task_group() as tasks:
-
-            async def wait_for_it() -> None:
-                while not server.asked:
-                    await anyio.lowlevel.checkpoint()
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(wait_for_it)
-            await ask(spec(server))
-    assert not scope.cancelled_caught
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask, spec(server))
+        await server.until_asked()
+        tasks.cancel_scope.cancel()
     assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
 
 

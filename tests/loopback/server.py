@@ -17,6 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import anyio
+import anyio.lowlevel
+
 REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 429: "Too Many Requests"}
 
 
@@ -117,6 +120,12 @@ class Loopback:
         if not scripted:
             return Json({"detail": f"nothing is scripted for {asked.path}"}, 404)
         return scripted.pop(0) if len(scripted) > 1 else scripted[0]
+
+    async def until_asked(self, ending: str = "") -> None:
+        """Wait until somebody has asked for a path that ends so."""
+        with anyio.fail_after(20):
+            while not any(asked.path.endswith(ending) for asked in list(self.asked)):
+                await anyio.lowlevel.checkpoint()
 
     def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Known from its first moment on, so that one is closed that comes when the server is about to go."""

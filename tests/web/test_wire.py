@@ -93,9 +93,7 @@ async def test_leaving_a_request_closes_its_connection(server: Loopback) -> None
     async with Wired(server.url) as wire:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: wire.exchange("GET", "search", timeout=60))
-            with anyio.fail_after(5):
-                while not server.asked:
-                    await anyio.lowlevel.checkpoint()
+            await server.until_asked()
             tasks.cancel_scope.cancel()
         assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
 

@@ -79,10 +79,10 @@ def test_ten_thousand_nodes_and_fifty_thousand_edges_are_walked_within_milliseco
     made = Graph(rows)
     took = []
     for node in range(30):
-        began = time.perf_counter()
+        began = time.process_time()
         made.rank({node: 1.0, made.first_passage + node: 1.0})
-        took.append(time.perf_counter() - began)
-    assert sorted(took)[3] < 0.005  # a machine that is busy with other things is slow most of the time, not always
+        took.append(time.process_time() - began)
+    assert sorted(took)[3] < 0.005
 
 
 places = st.lists(st.integers(0, 30), max_size=12, unique=True)
