@@ -7,10 +7,12 @@ import random
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 import spacy
 from thinc.api import fix_random_seed
 
+from handlers.kb.embedded.client import KBClient
 from tests.cli.conftest import Groundhook, Ran, run_in
 
 PUMPS = "The long rain pump moves forty litres a minute. Its seal is made by Umbra and fits the dry season pump as well."
@@ -68,6 +70,20 @@ def test_names_that_are_written_down_are_entities_of_the_declared_kinds(
         "season pump": "Product",
         "Umbra": "organisation",
     }
+
+
+def test_an_app_that_was_moved_with_its_pipeline_keeps_its_graphs(groundhook: Groundhook, shop: Path) -> None:
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("entity_ruler")
+    pipeline.to_disk(shop / "parts")
+    declare(shop, "spacy:parts")
+    assert groundhook("kb", "add", "notes", "notes").out.startswith("Added 2 documents")
+    anyio.run(KBClient(shop / ".groundhook", idle_s=3).stop_worker)
+    moved = shop.rename(shop.with_name("elsewhere"))
+    assert run_in(moved, "kb", "add", "notes", "notes").out.startswith("Added 0 documents to notes (0 chunks), 2 unchanged in ")
+    pipeline.meta["version"] = "2"
+    pipeline.to_disk(moved / "parts")
+    assert run_in(moved, "kb", "add", "notes", "notes").out.startswith("Added 0 documents to notes (2 chunks), 2 replaced in ")
 
 
 def trained() -> Any:

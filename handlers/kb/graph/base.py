@@ -253,5 +253,5 @@ class Graphed:
 
 def _version(fingerprint: str, extraction: Extraction) -> str:
     """What a document's graph is made of: the document, and how entities are found."""
-    said = f"{_RULES}\0{fingerprint}\0{extraction.spec.model_dump_json()}"
+    said = f"{_RULES}\0{fingerprint}\0{extraction.made_by}"
     return hashlib.blake2b(said.encode(), digest_size=12).hexdigest()

@@ -6,6 +6,7 @@ and the rules do it.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,6 +48,20 @@ class Extraction:
         """The collection's own names: key → (name, kind)."""
         named = ((kind, name) for kind, names in self.spec.dictionary.items() for name in names)
         return {key_of(name): (name, kind) for kind, name in named if key_of(name)}
+
+    @cached_property
+    def made_by(self) -> str:
+        """What decides which entities are found. The folder of a pipeline may be moved: it counts by its name and by what it says
+        of itself."""
+        done, _, name = self.spec.extractor.partition(":")
+        folder = Path(name)
+        if done != SPACY or not folder.is_absolute():
+            return self.spec.model_dump_json()
+        try:
+            said = hashlib.blake2b((folder / "meta.json").read_bytes(), digest_size=12).hexdigest()
+        except OSError:
+            said = ""
+        return self.spec.model_copy(update={"extractor": f"{done}:{folder.name}:{said}"}).model_dump_json()
 
     async def extract(self, texts: Sequence[str], title: str, names: Mapping[str, tuple[str, str]]) -> list[Extracted]:
         """For each passage of a document; `names` are those known so far, by key. Raises ConfigError where spaCy is wanted and is
