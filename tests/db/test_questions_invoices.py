@@ -33,6 +33,9 @@ MODELS: dict[str, dict[str, Any]] = {
             column("city", "string", label="City"),
             column("vat_id", "string", label="VAT ID", nullable=True),
             column("since", "date", label="Customer since"),
+            column("closed_on", "date", label="Closed", nullable=True),
+            column("newsletter", "boolean", label="Subscriber"),
+            column("score", "float", label="Standing", nullable=True),
         ],
         "relations": {"invoices": {"type": "hasMany", "model": "invoice", "key": "customer_id", "foreign": "id"}},
     },
@@ -123,6 +126,12 @@ UNDERSTOOD = {
     "invoices not older than 30 days": "issued_on >= 2026-10-23",
     "customers without invoices in Berlin": "invoices null and city = Berlin",
     "customers with invoices that are not overdue": "invoices.status != overdue",
+    # what happened, and what did not
+    "closed customers": "closed_on not null",
+    "customers who were closed": "closed_on not null",
+    "customers closed or without email": "(closed_on not null or email null)",
+    "customers not closed": "closed_on null",
+    "customers closed in March": month("closed_on", "2026-03-01", "2026-04-01"),
     # one related record
     "invoices of customer 42 over 100": "customer_id = 42 and total > 100",
     # values that are said with something of their own
@@ -250,6 +259,8 @@ NOT_UNDERSTOOD = {
     "customers without overdue invoices": ("", ["without", "overdue"]),
     "customers with no invoices over 1000": ("", ["no", "over", "1000"]),
     "customers without invoices since 2025": ("", ["without", "since", "2025"]),
+    # Of persons a mere number is an age, and no number that they happen to have.
+    "customers under 18": ("", ["under", "18"]),
     # Words that speak of others are not searched for.
     "average invoice total per month": ("", ["per", "month"]),
 }
@@ -264,6 +275,11 @@ def test_what_is_not_understood_is_no_condition_and_is_reported(question: str) -
 def test_what_is_neither_understood_nor_searched_for_is_told_from_what_is() -> None:
     _, reading = read("products rounder than 10 kg")
     assert (reading.unplaced, reading.left_out) == (("rounder", "10"), ("10",))
+
+
+def test_a_flag_that_is_asked_for_both_ways_is_said() -> None:
+    wheres, reading = read("customers who are subscribers and non-subscribers")
+    assert (wheres, len(reading.notes)) == ("newsletter = True", 1)
 
 
 def test_a_question_too_long_to_be_read_to_its_end_says_so() -> None:

@@ -71,7 +71,10 @@ class Draft:
     def add(self, name: str, op: str, value: Any = None) -> None:
         where = Where(field=name, op=op, value=value)
         # Of a flag that is mentioned twice ("not subscribed to the newsletter") the first word counts.
-        flag = isinstance(value, bool) and any(there.field == name for there in self.wheres)
+        before = [there.value for there in self.wheres if there.field == name]
+        flag = isinstance(value, bool) and bool(before)
+        if flag and value is False and before == [True]:
+            self.notes.append(f"{name!r} was asked for both ways, and only what has it is shown")
         if where not in self.wheres and not flag:
             self.wheres.append(where)
 

@@ -35,7 +35,7 @@ from handlers.db.question.meanings import (
     SortBy,
     ValueRef,
 )
-from handlers.db.question.rules_field import field_led, lacking, literal, prepositioned, values
+from handlers.db.question.rules_field import field_led, happened, lacking, literal, prepositioned, values
 from handlers.db.question.rules_figure import figure, figures, grouped, ranked
 from handlers.db.question.rules_list import amounts
 from handlers.db.question.rules_number import amount_led, between, compare, compared_date, date_led
@@ -266,6 +266,8 @@ def mentioned(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if field is None or _corrected(cursor, i, field[1]):
         return None
     draft.mention = field[0].field
+    if happened(cursor, draft.mention, i, field[1]):
+        draft.add(draft.mention.name, "not null")
     if relation := cursor.take(i, RelationRef):
         cursor.focus = relation[0].relation
     return field[1]

@@ -16,6 +16,7 @@ from handlers.db.question.meanings import (
     FieldRef,
     Filler,
     Link,
+    ModelRef,
     Not,
     Or,
     Preposition,
@@ -163,6 +164,18 @@ def _alone(cursor: Cursor, draft: Draft, field: Field, after: int, at: int, nega
         draft.add(field.name, "=", 0)  # "no renewals"
         return after
     return None
+
+
+def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
+    """ "discharged patients", "patients who were discharged": of a time that there may be none of, there is one."""
+    if not field.nullable or field.kind not in TIMES or "." in field.name:
+        return False
+    if cursor.is_(end, ModelRef):
+        return True
+    at = i
+    while at > 0 and cursor.is_(at - 1, Filler, Link) and not cursor.is_(at - 1, ModelRef):
+        at -= 1
+    return cursor.is_(at - 1, ModelRef) and (cursor.ended(end) or cursor.is_(end, And, Or))
 
 
 def lacking(cursor: Cursor, field: Field) -> str | None:

@@ -226,7 +226,8 @@ def _number_field(cursor: Cursor, amount: Amount, kind: str, before: Field | Non
         return before, end
     if cursor.unknown(end) or cursor.is_(end, *COUNTED) or cursor.is_(end, ModelRef):
         return None
-    field = cursor.field_of_kind("money") or _only_number(cursor)
+    only = None if cursor.lexicon.of_persons else _only_number(cursor)  # of persons a mere number is an age
+    field = cursor.field_of_kind("money") or only
     return (field, end) if field else None
 
 
