@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from handlers.kb.adding.pace import CORES
 from tests.cli.conftest import COMMAND, ENVIRONMENT, Groundhook
 from tests.loopback.embeddings import openai_answer
 from tests.loopback.server import Asked, Fixed, Hang, Loopback, Reads, serving
 
 PATH = "/v1/embeddings"
 PARAGRAPHS = 4  # each is a chunk
-Stop = Callable[[int], list[str]]
+Stop = Callable[[int], list[list[str]]]
 
 
 @pytest.fixture
@@ -45,9 +46,9 @@ def shop(shop: Path, service: Loopback) -> Path:
 
 @pytest.fixture(params=[signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
 def stopped(request: pytest.FixtureRequest, shop: Path, service: Loopback) -> Stop:
-    """Starts an add and stops it when the service was asked for more than it answers; the texts that were embedded."""
+    """Starts an add and stops it when the service was asked for more than it answers; the texts of each answered call."""
 
-    def stop(answers: int) -> list[str]:
+    def stop(answers: int) -> list[list[str]]:
         reached = threading.Event()
 
         def hang(_asked: Asked) -> Fixed:
@@ -64,7 +65,7 @@ def stopped(request: pytest.FixtureRequest, shop: Path, service: Loopback) -> St
             assert child.returncode == 130
             assert "the same command goes on with the rest" in err
         service.on(PATH, Reads(openai_answer))
-        embedded = texts(service.asked[:answers])
+        embedded = [asked.json["input"] for asked in service.asked[:answers]]
         service.asked.clear()
         return embedded
 
@@ -84,7 +85,7 @@ def test_nothing_that_was_embedded_of_a_long_document_is_embedded_again(
     groundhook: Groundhook, shop: Path, service: Loopback, stopped: Stop
 ) -> None:
     (shop / "docs/long.txt").write_text(paragraphs(100, "the book"), encoding="utf-8")
-    before = stopped(4)
+    before = [text for call in stopped(4) for text in call]
     added = groundhook("kb", "add", "notes", "docs")
     assert (added.code, added.err) == (0, "")
     [listed] = groundhook("kb", "list", "--json").lines[0]["documents"]
@@ -104,7 +105,8 @@ def test_documents_that_were_whole_are_there(groundhook: Groundhook, shop: Path,
     assert outcomes.count("unchanged") >= len(listed)
     assert outcomes.count("added") == 24 - outcomes.count("unchanged")
     every = sum(each["chunks"] for each in groundhook("kb", "list", "--json").lines[0]["documents"])
-    assert len(texts(service.asked)) == every - len(before)
+    again = len(texts(service.asked)) - (every - sum(map(len, before)))
+    assert 0 <= again <= (CORES - 1) * max(map(len, before))  # the answer to another core's call may have been under way
 
 
 @pytest.mark.parametrize("command", ["add", "import"])
