@@ -10,9 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from host.jsontext import DEEPEST, is_deeper
 from host.types.base import well_formed
-
-DEEPEST = 100  # lists and objects within each other: what can be handed on to a client, a model or a template
 
 TOO_DEEP = "nested too deeply"
 
@@ -34,19 +33,9 @@ def from_v8(text: str) -> Any:
         raise ValueError(TOO_DEEP) from None
     except ValueError as exc:
         raise ValueError("no JSON that the host can read") from exc
-    if text.count("[") + text.count("{") > DEEPEST and _is_deeper(value):
+    if text.count("[") + text.count("{") > DEEPEST and is_deeper(value):
         raise ValueError(TOO_DEEP)
     return well_formed(value) if "\\ud" in text else value
-
-
-def _is_deeper(value: Any) -> bool:
-    level = [value] if isinstance(value, (dict, list)) else []
-    for _ in range(DEEPEST):
-        inner = (entry.values() if isinstance(entry, dict) else entry for entry in level)
-        level = [entry for entries in inner for entry in entries if isinstance(entry, (dict, list))]
-        if not level:
-            return False
-    return True
 
 
 def _finite(value: Any) -> Any:

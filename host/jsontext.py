@@ -1,4 +1,4 @@
-"""JSON in texts that people and models wrote: found in an answer, wherever it stands. Pure."""
+"""JSON that people, models and hooks wrote: found in a text, wherever it stands, and held against how deep it may be. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+DEEPEST = 100  # lists and objects within each other: what can be handed on to a client, a model or a template
 MOST_STARTS = 1000  # places of a text at which a value is looked for
 
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)[ \t]*[\w-]*[ \t]*\n(.*?)^ {0,3}\1[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -28,6 +29,17 @@ def extract_json(text: str) -> Any:
         except (ValueError, RecursionError):
             continue
     return None
+
+
+def is_deeper(value: Any, most: int = DEEPEST) -> bool:
+    """Whether objects and lists stand more than `most` levels deep in each other."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(most):
+        inner = (entry.values() if isinstance(entry, dict) else entry for entry in level)
+        level = [entry for entries in inner for entry in entries if isinstance(entry, (dict, list))]
+        if not level:
+            return False
+    return bool(level)
 
 
 def _starts(text: str) -> Iterator[int]:

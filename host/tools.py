@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 
 from host.errors import HostError, UnknownName, unwrapped
+from host.jsontext import DEEPEST, is_deeper
 from host.mcp.servers import Toolset, toolset
 from host.mcp.shapes import loaded, value_of
 from host.ports import ToolServers
@@ -22,7 +23,6 @@ from host.types.base import dotted, problems
 from host.types.turn import ToolOutcome
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-DEEPEST = 100  # levels of the arguments of a call
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,20 +180,6 @@ def parse_arguments(text: str) -> dict[str, Any]:
         raise ValueError(f"the arguments cannot be read: {exc}") from exc
     if not isinstance(value, dict):
         raise ValueError("the arguments are not a JSON object")
-    if _deeper(value, DEEPEST):
+    if is_deeper(value):
         raise ValueError(f"the arguments are nested too deeply: at most {DEEPEST} levels")
     return value
-
-
-def _deeper(value: Any, most: int) -> bool:
-    """Whether objects and lists stand more than `most` levels deep in each other."""
-    level = [value]
-    for _ in range(most):
-        level = [entry for outer in level for entry in _entries(outer)]
-    return any(isinstance(entry, (dict, list)) for entry in level)
-
-
-def _entries(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from host.jsontext import DEEPEST, is_deeper
 from host.types.turn import Identity
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,11 +55,15 @@ class Words(click.ParamType[str]):
 def json_of(what: str, text: str, example: str) -> Any:
     """The value of JSON from the command line. Raises click.UsageError, which names `what` and shows the example."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        too_deep = is_deeper(value)
     except RecursionError:
-        raise click.UsageError(f"{what}: nested too deeply") from None
+        too_deep = True
     except ValueError as exc:
         raise click.UsageError(f"{what}: not JSON: {exc} (such as {example})") from exc
+    if too_deep:
+        raise click.UsageError(f"{what}: nested too deeply: at most {DEEPEST} levels")
+    return value
 
 
 def common(command: F) -> F:

@@ -109,9 +109,9 @@ def nested_tables(depth: int) -> bytes:
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("deep.html", b"<div>" * 450 + b"<p>Bottom</p>" + b"</div>" * 450),
+        ("deep.html", b"<div>" * 1500 + b"<p>Bottom</p>" + b"</div>" * 1500),
         ("deep.docx", nested_tables(1500)),
-        ("deep.jsonl", b'{"content": "x", "more": ' + b"[" * 5000 + b"]" * 5000 + b"}\n"),
+        ("deep.jsonl", b'{"content": "x", "more": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"),
     ],
 )
 def test_a_document_nested_too_deeply_is_told_by_its_name_and_the_others_are_there(
