@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -208,6 +209,19 @@ async def test_stale_files_of_a_killed_worker_do_not_stop_the_next(state: Path) 
         assert there(address["socket"])
         (state / "kb/worker.json").write_text(json.dumps({**address, "pid": 1}))
         assert await versions(kb) == {"new"}
+
+
+async def test_a_copy_of_the_folder_has_a_worker_of_its_own_while_that_of_the_original_runs(state: Path, tmp_path: Path) -> None:
+    copied = tmp_path / "copied"
+    async with client(state) as original:
+        await original.put("docs", MADE, document("new"))
+        shutil.copytree(state, copied)
+        async with client(copied) as copy:
+            assert await versions(copy) == {"new"}
+            await copy.remove("docs", None, None)
+            assert await versions(original) == {"new"}
+            assert worker_of(copied).pid != worker_of(state).pid
+            await copy.stop_worker()
 
 
 async def test_many_that_come_first_share_one_worker(state: Path) -> None:

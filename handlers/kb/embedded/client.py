@@ -18,7 +18,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from handlers.kb.embedded.folder import folder_of
+from handlers.kb.embedded.folder import folder_of, identity
 from handlers.kb.store import (
     SPEAKS,
     Answer,
@@ -199,9 +199,11 @@ class KBClient:
     async def _connect(self) -> Link | None:
         """A link to the worker that runs, if one does."""
         try:
-            address = json.loads((self._folder / "worker.json").read_text(encoding="utf-8"))["socket"]
+            address = json.loads((self._folder / "worker.json").read_text(encoding="utf-8"))
+            if address.get("lock", own := identity((self._folder / "worker.lock").stat())) != own:  # older workers say none
+                return None  # the folder is a copy, and the worker has the one that it was copied from
             link = Link(_NAME, self._incoming)
-            await asyncio.get_running_loop().create_unix_connection(lambda: link, address)
+            await asyncio.get_running_loop().create_unix_connection(lambda: link, address["socket"])
             if await link.call("hello") != SPEAKS:  # raises where a process that was just killed still takes connections
                 link.post("stop")  # it was started by another version of Groundhook, and what it keeps is on the disk
                 await link.closed.wait()

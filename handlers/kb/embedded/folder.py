@@ -7,6 +7,7 @@ was killed; the latter is removed when the collection is opened. A folder withou
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -85,6 +86,11 @@ class Folder:
 def folder_of(root: Path, collection: str) -> Folder:
     """`made.json` and dots have no meaning in a quoted id, so a collection is always one folder of its own."""
     return Folder(root / ("c-" + quote(collection, safe=" ")))
+
+
+def identity(file: os.stat_result) -> list[int]:
+    """What tells a file from its copies."""
+    return [file.st_dev, file.st_ino]
 
 
 def size(folder: Path) -> int:

@@ -4,7 +4,8 @@
 listens, with BUSY when another worker holds the state folder. It lives apart from whoever started it, serves
 any number of processes on a local socket, and ends when nothing was asked for IDLE_SECONDS, when it is told to, or when its
 state folder is gone. What tells that it runs is a lock on `kb/worker.lock`, which dies with it; `kb/worker.json` says where it
-listens. Nothing here decides what a search or a document means: that is `collection`.
+listens, and which lock it holds: in a copy of the folder, it tells of the worker of another one. Nothing here decides what a
+search or a document means: that is `collection`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ import anyio.lowlevel
 import portalocker
 
 from handlers.kb.embedded.collection import Collection
-from handlers.kb.embedded.folder import folder_of
+from handlers.kb.embedded.folder import folder_of, identity
 from handlers.kb.embedded.optimise import Optimiser
 from handlers.kb.store import SPEAKS, Incoming, Made, Outcome, Passage, Stored, plain, question_in
 from host.errors import HostError, StorageError
@@ -265,7 +266,7 @@ def _leave(listener: socket.socket) -> None:
 
 def _still_there(folder: Path, lock: IO[bytes]) -> bool:
     try:
-        return (folder / "worker.lock").stat().st_ino == os.fstat(lock.fileno()).st_ino
+        return identity((folder / "worker.lock").stat()) == identity(os.fstat(lock.fileno()))
     except OSError:
         return False
 
@@ -285,7 +286,7 @@ def _runtime_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="gh-", dir="/tmp"))
 
 
-def _listen(folder: Path) -> socket.socket:
+def _listen(folder: Path, lock: IO[bytes]) -> socket.socket:
     name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
     path = _runtime_folder() / f"{name}.sock"
     path.unlink(missing_ok=True)  # we hold the lock: a socket of this name was left by a worker that was killed
@@ -293,20 +294,21 @@ def _listen(folder: Path) -> socket.socket:
     listener.bind(str(path))
     listener.listen(128)
     address = folder / "worker.json.new"
+    told = {"socket": str(path), "lock": identity(os.fstat(lock.fileno()))}
     try:
-        address.write_text(json.dumps({"socket": str(path), "pid": os.getpid()}), encoding="utf-8")
+        address.write_text(json.dumps({**told, "pid": os.getpid()}), encoding="utf-8")
         address.replace(folder / "worker.json")
     except OSError:
         # On a full disk the address that the last worker left serves as well: it is always the same.
-        if not _says(folder / "worker.json", str(path)):
+        if not _says(folder / "worker.json", told):
             raise
     return listener
 
 
-def _says(address: Path, socket_path: str) -> bool:
+def _says(address: Path, told: Mapping[str, Any]) -> bool:
     try:
-        return bool(json.loads(address.read_text(encoding="utf-8"))["socket"] == socket_path)
-    except (OSError, ValueError, KeyError):
+        return bool(told.items() <= json.loads(address.read_text(encoding="utf-8")).items())
+    except (OSError, ValueError, AttributeError):
         return False
 
 
@@ -326,7 +328,7 @@ def main(state: str, idle_s: str) -> int:
         except portalocker.LockException:
             os.write(tell, bytes([BUSY]))
             os._exit(0)
-        listener = _listen(folder)
+        listener = _listen(folder, lock)
         address = listener.getsockname()
         os.write(tell, bytes([LISTENS]))
         os.close(tell)
