@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from inspect import iscoroutinefunction
+from inspect import isawaitable, iscoroutinefunction
 from typing import Any
 
 from anyio import to_thread
@@ -126,10 +126,12 @@ def _offer(tool: Tool) -> Offer:
             raise _wrong(f"{dotted(path) or 'arguments'}: {message}" for path, message in problems(exc)) from exc
 
     async def run(arguments: BaseModel) -> Any:
-        if iscoroutinefunction(tool.run) or iscoroutinefunction(getattr(tool.run, "__call__", None)):  # noqa: B004 - an object
+        if iscoroutinefunction(tool.run):
             answer = await tool.run(arguments)
         else:
             answer = await to_thread.run_sync(tool.run, arguments, abandon_on_cancel=True)
+            if isawaitable(answer):  # of an object that is called, or a function around an async one
+                answer = await answer
         try:
             return to_jsonable_python(answer, bytes_mode="base64", inf_nan_mode="null")
         except ValueError as exc:  # of an unknown kind, or holding itself

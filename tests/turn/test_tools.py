@@ -445,7 +445,7 @@ class Weather:
     winds: frozenset[str]
 
 
-@pytest.mark.parametrize("kind", ["async", "plain"])
+@pytest.mark.parametrize("kind", ["async", "plain", "around"])
 async def test_a_tool_answers_with_values_of_python_and_may_be_a_plain_function(make_app: MakeApp, kind: str) -> None:
     loop = threading.get_ident()
     threads: list[int] = []
@@ -457,13 +457,14 @@ async def test_a_tool_answers_with_values_of_python_and_may_be_a_plain_function(
     async def slowly(where: Where) -> Weather:
         return weather(where)
 
-    tool = Tool(name="weather", description="", arguments=Where, run=slowly if kind == "async" else weather)
+    run = {"async": slowly, "plain": weather, "around": lambda where: slowly(where)}[kind]
+    tool = Tool(name="weather", description="", arguments=Where, run=run)
     app = make_app({"assistants/a/package.yao": '{"connector": "script"}'})
     events, model = await turn(app, called(("weather", {"city": "Oslo"})), "Cold.", tools=[tool])
     said = {"day": "2026-01-02", "degrees": "3.5", "winds": ["Oslo"]}
     assert [(event.result, event.error) for event in of(events, "tool_result")] == [(said, None)]
     assert [json.loads(text) for text in told(model)] == [said]
-    assert (threads[0] == loop) == (kind == "async")
+    assert (threads[0] == loop) == (kind != "plain")
 
 
 async def test_what_has_no_json_form_is_an_error_of_the_tool_and_not_of_the_turn(make_app: MakeApp) -> None:
