@@ -126,7 +126,10 @@ class Cursor:
         found = self._raw.get(i)
         if found is None:
             known = 0 <= i < len(self.tokens) and self.tokens[i].kind != "quoted"
-            found = self._raw[i] = self.lexicon.meanings(self.tokens, i) if known else ((), i)
+            found = self.lexicon.meanings(self.tokens, i) if known else ((), i)
+            if known and i and (names := self.lexicon.names.get(self.typed[i].text)) and found[1] <= i + 1:
+                found = ((*names, *found[0]), i + 1)
+            self._raw[i] = found
         return found
 
     def _relations_unnamed(self) -> frozenset[str]:
@@ -259,6 +262,14 @@ class Cursor:
     def number_named(self, i: int) -> Field | None:
         """The number field that is named at a position."""
         return next((reference.field for reference in self.all(i, FieldRef) if reference.field.kind in NUMBERS), None)
+
+    def only_number(self) -> Field | None:
+        """The model's number field, where it has one alone; keys do not count."""
+        schema = self.lexicon.schema
+        numbers = [
+            one for one in schema.visible if one.kind in NUMBERS and one.name != schema.key and not one.name.endswith("_id")
+        ]
+        return numbers[0] if len(numbers) == 1 else None
 
     def many(self, field: Field) -> bool:
         """Whether a record has several values of the field, since it is one of several related records."""

@@ -102,9 +102,16 @@ def nearest(now: datetime, span: Span) -> Span:
     return Span(shifted(span.start, "year", 1), shifted(span.end, "year", 1))
 
 
-def earlier(span: Span, unit: DateUnitName) -> Span:
-    """The same a week or a year before."""
-    return Span(shifted(span.start, unit, -1), shifted(span.end, unit, -1))
+def earlier(span: Span, unit: DateUnitName, count: int = 1) -> Span:
+    """The same some weeks or years before."""
+    return Span(shifted(span.start, unit, -count), shifted(span.end, unit, -count))
+
+
+def whole_year(now: datetime, kind: str, start: str, end: str) -> int | None:
+    """The year of which these are the ends, as conditions have them."""
+    near = int(start[:4]) if start[:4].isdecimal() else FIRST_YEAR
+    spans = [(number, year(now, number)) for number in (near, near + 1)]
+    return next((number for number, span in spans if (stored(span.start, kind), stored(span.end, kind)) == (start, end)), None)
 
 
 def quarter(now: datetime, number: int, in_year: int | None) -> Span:

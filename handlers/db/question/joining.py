@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from handlers.db.question.cursor import Cursor, Draft
-from handlers.db.question.meanings import ModelRef
+from handlers.db.question.meanings import And, But, ModelRef, Or
 from host.types.search import Where
 
 Piece = tuple[int, int, list[Where]]
@@ -73,11 +73,19 @@ def _apart(one: Sequence[Where], other: Sequence[Where]) -> bool:
     return len(fields) == 1 and (ends[0][1] <= ends[1][0] or ends[1][1] <= ends[0][0])
 
 
+def _listed(cursor: Cursor, one: Piece, other: Piece) -> bool:
+    """Whether "and", "or" or a comma joins two pieces, and not "but"."""
+    between = range(one[1], other[0])
+    return any(cursor.is_(i, And, Or) or cursor.is_mark(i, ",") for i in between) and not any(cursor.is_(i, But) for i in between)
+
+
 def _all(cursor: Cursor, pieces: Sequence[Piece], numbers: range, beside: set[int]) -> list[Where]:
     """The conditions of some pieces; `beside`: the numbers of those that are alternatives to the one before them."""
     groups: list[list[list[Where]]] = []
     for number in numbers:
-        if groups and (number in beside or _apart(groups[-1][-1], pieces[number][2])):
+        if groups and (
+            number in beside or (_listed(cursor, *pieces[number - 1 : number + 1]) and _apart(groups[-1][-1], pieces[number][2]))
+        ):
             groups[-1].append(pieces[number][2])
         else:
             groups.append([pieces[number][2]])

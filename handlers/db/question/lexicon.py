@@ -8,7 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from handlers.db.question.meanings import FieldRef, Filler, Meaning, ModelRef, OtherModel, Phrase, RelationRef, ValueRef
+from handlers.db.question.meanings import (
+    DatePostfix,
+    FieldRef,
+    Filler,
+    Meaning,
+    ModelRef,
+    OtherModel,
+    Phrase,
+    Postfix,
+    RelationRef,
+    Than,
+    ValueRef,
+)
 from handlers.db.question.spelling import nearest
 from handlers.db.question.tokens import Token, phrase_of
 from handlers.db.question.vocabulary import Vocabulary
@@ -35,6 +47,7 @@ class Lexicon:
     """Phrases and their meanings for one model. `exact` is looked up with the words as they are, `stems` without their plural
     endings, `roots` without the endings of any form; `longest` says how many words the phrases beginning with a word have;
     `words` are those that a misspelt word may have meant; `parts` the words of names, and the fields that have such a name;
+    `names` are values such as "Nice" that are also words of the language, as they are written;
     `acts` the roots of what records of a relation to many are called ("order" for "ordered"), and that relation."""
 
     schema: Schema
@@ -47,6 +60,7 @@ class Lexicon:
     parts: dict[str, list[Field]] = field(default_factory=dict)
     longest: dict[str, int] = field(default_factory=dict)
     acts: dict[str, str] = field(default_factory=dict)
+    names: dict[str, list[ValueRef]] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
     _roots: set[str] = field(default_factory=set)
 
@@ -61,9 +75,19 @@ class Lexicon:
             if not any(isinstance(meaning, (ModelRef, RelationRef)) for meaning in found):  # "orders" are not "ordered"
                 found += self.roots.get(tuple(map(words.root, key)), ())
             found += words.phrases.get(key, ())
+            if (
+                length > 1
+                and any(isinstance(meaning, (Postfix, DatePostfix)) for meaning in found)
+                and self._than(tokens, at + length)
+            ):
+                continue  # "or more than 100" is no "or more"
             if found:
                 return tuple(dict.fromkeys(found)), at + length
         return (), at
+
+    def _than(self, tokens: Sequence[Token], at: int) -> bool:
+        said = self.vocabulary.phrases.get((tokens[at].norm,), ()) if at < len(tokens) else ()
+        return any(isinstance(meaning, Than) for meaning in said)
 
     def read(self, tokens: Iterable[Token]) -> list[tuple[Token, Token]]:
         """Each token as typed and as it is looked up: a prefix that the language writes together with its word parted from
@@ -289,6 +313,8 @@ def _add_value(made: Lexicon, candidate: Field, value: str) -> None:
     code = len(phrase) > 1 and any(word.isdecimal() and len(word) > 2 for word in phrase)  # "SO-10744"
     function = made.vocabulary.function_words
     chosen = len(phrase) > 1 and bool(candidate.options)  # "no-show", "on time"
+    if len(phrase) == 1 and len(phrase[0]) > 2 and phrase[0] in function and value[:1].isupper():
+        made.names.setdefault(value, []).append(ValueRef(candidate, value))
     if not (code or chosen) and all(word in function or word.replace(".", "").isdecimal() or len(word) < 2 for word in phrase):
         return
     if made.is_kind(candidate, "name") and 1 < len(phrase) <= LONGEST_NAME:

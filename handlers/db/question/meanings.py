@@ -199,6 +199,11 @@ class First(Meaning): ...
 class Not(Meaning): ...
 
 
+class But(Meaning):
+    """Behind a question for everything: what is left out."""
+
+
+@dataclass(frozen=True)
 class Nor(Meaning): ...
 
 

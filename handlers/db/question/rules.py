@@ -35,7 +35,7 @@ from handlers.db.question.meanings import (
     SortBy,
     ValueRef,
 )
-from handlers.db.question.rules_field import field_led, happened, lacking, literal, prepositioned, values
+from handlers.db.question.rules_field import excepted, field_led, happened, lacking, literal, prepositioned, values
 from handlers.db.question.rules_figure import figure, figures, grouped, ranked
 from handlers.db.question.rules_list import amounts
 from handlers.db.question.rules_number import amount_led, between, compare, compared_date, date_led
@@ -129,7 +129,7 @@ def _nor_what_follows(cursor: Cursor, draft: Draft, i: int) -> int:
 def _not_within(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "not between 50 and 100", "not in October", "price not between 50 and 100", "not older than a month"."""
     field = draft.mention if cursor.is_(i - 2, FieldRef) else None
-    for rule in (between, date_led, compared_date):
+    for rule in (between, compared_date, date_led):
         scratch = Draft(pieces=draft.pieces)
         end = rule(cursor, scratch, i, field) or rule(cursor, scratch, i)
         if end is not None and all(where.op in (*OPPOSITE, "between") for where in scratch.wheres):
@@ -179,6 +179,8 @@ def called(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "called Magic Keyboard": the title contains it."""
     word, title = cursor.take(i, Called), cursor.lexicon.schema.title
     found = literal(cursor, word[1]) if word and title else None
+    if word is not None and cursor.is_(word[1], ValueRef):
+        return word[1]  # "called April Summers", who is known
     if word is None or found is None:
         return None
     known = [field.name for field in cursor.lexicon.parts.get(cursor.tokens[word[1]].norm, ()) if "." not in field.name]
@@ -311,14 +313,15 @@ RULES_UNKNOWN: tuple[Rule, ...] = (identifier, part)
 RULES: tuple[Rule, ...] = (
     identifier,
     negation,
+    excepted,
     ranked,
     figures,
     figure,
     grouped,
     prepositioned,
     between,
-    date_led,
     compared_date,
+    date_led,
     limit,
     _compare,
     amounts,

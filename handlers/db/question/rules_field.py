@@ -7,6 +7,7 @@ from handlers.db.question.cursor import NUMBERS, Cursor, Draft
 from handlers.db.question.meanings import (
     And,
     Between,
+    But,
     Compare,
     Contains,
     DateRelation,
@@ -20,6 +21,7 @@ from handlers.db.question.meanings import (
     Not,
     Or,
     Preposition,
+    Single,
     Than,
     Truth,
     ValueRef,
@@ -37,6 +39,8 @@ def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool) -> int | None
     """ "price under 100", "rating of at least 4", "category: books", "released since March", "not featured"."""
     for reference in cursor.all(i, FieldRef):
         field, after = reference.field, cursor.at(i)[1]
+        if draft.listing and cursor.is_(after, But):
+            continue
         at = cursor.past(after, Link, Filler) if not cursor.is_(after, Contains) else after
         no = cursor.take(at, Not)
         against = negated != (no is not None)
@@ -87,6 +91,13 @@ def _fields_alike(cursor: Cursor, found: list[ValueRef], chosen: ValueRef, liste
     return [field.name for field in others if not cursor.lexicon.is_kind(field, "name")]
 
 
+def excepted(cursor: Cursor, draft: Draft, i: int) -> int | None:
+    """ "all makes but Volvo"."""
+    if not (draft.listing and cursor.is_(i, But)):
+        return None
+    return values(cursor, draft, cursor.past(cursor.at(i)[1], Single, most=1), True)
+
+
 def prepositioned(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> int | None:
     """ "from Oslo", "to Rome": which of several fields the value belongs to is said by the word before it."""
     at = cursor.past(cursor.at(i)[1], Filler, most=1) if cursor.is_(i, Preposition) else i
@@ -125,10 +136,10 @@ def said_of(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) 
             if end is not None:
                 return end
         at = at if cursor.is_(at, FieldRef) else cursor.past(at, Falls, Link, Filler) if cursor.is_(at, Falls) else at
-        return between(cursor, draft, at, field) or date_led(cursor, draft, at, field) or compared_date(cursor, draft, at, field)
+        return between(cursor, draft, at, field) or compared_date(cursor, draft, at, field) or date_led(cursor, draft, at, field)
     if field.kind == "text":
         end = values(cursor, draft, at, negated, field) or values(cursor, draft, cursor.past(at, Link, Filler), negated, field)
-        return end or _contains(cursor, draft, field, at, negated)
+        return end or _option(cursor, draft, field, at, negated) or _contains(cursor, draft, field, at, negated)
     return None
 
 
@@ -198,6 +209,26 @@ def _number(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:
         return equal_to(cursor, draft, field, amount)
     draft.add(field.name, postfix[0], amount.value)
     return postfix[1]
+
+
+def _option(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) -> int | None:
+    """ "grade 2", "grade 1 or 2": options that are numbers, of which it is not known which is more."""
+    found: list[str] = []
+    end = at
+    while at < len(cursor.tokens) and cursor.tokens[at].kind == "number" and cursor.tokens[at].norm in field.options:
+        found.append(cursor.tokens[at].norm)
+        end = at + 1
+        at = cursor.at(end)[1] if cursor.is_(end, And, Or) else end + 1 if cursor.is_mark(end, ",") else len(cursor.tokens)
+    if not found:
+        return None
+    if postfix := postfixed(cursor, end):
+        draft.unplaced.extend(range(end - 1, postfix[1]))
+        draft.idle.update(range(end, postfix[1]))
+        return postfix[1]
+    many = len(found) > 1
+    op = ("not in" if many else "!=") if negated else ("in" if many else "=")
+    draft.add(field.name, op, found if many else found[0])
+    return end
 
 
 def _contains(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) -> int | None:

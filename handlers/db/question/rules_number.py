@@ -39,7 +39,7 @@ from handlers.db.question.meanings import (
     Weekday,
 )
 from handlers.db.question.rules_list import equal_to
-from handlers.db.question.times import dated, duration, span
+from handlers.db.question.times import dated, days, duration, said_year, span
 from handlers.db.schema import Field
 
 TIMES = ("date", "moment")
@@ -144,7 +144,7 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> i
     more = cursor.take(end, DatePostfix) if relation == "during" else None
     if more is not None:
         relation, end = more[0].relation, more[1]
-    _within(draft, field, relation, _near(cursor, field, span))
+    _within(draft, field, relation, _near(cursor, draft, field, span))
     return end
 
 
@@ -226,7 +226,7 @@ def _number_field(cursor: Cursor, amount: Amount, kind: str, before: Field | Non
         return before, end
     if cursor.unknown(end) or cursor.is_(end, *COUNTED) or cursor.is_(end, ModelRef):
         return None
-    only = None if cursor.lexicon.of_persons else _only_number(cursor)  # of persons a mere number is an age
+    only = None if cursor.lexicon.of_persons else cursor.only_number()  # of persons a mere number is an age
     field = cursor.field_of_kind("money") or only
     return (field, end) if field else None
 
@@ -276,8 +276,12 @@ def _past_unit(cursor: Cursor, field: Field, i: int) -> int:
     return rated[1] if rated and rated[0](field) else end
 
 
-def _near(cursor: Cursor, field: Field, span: Span) -> Span:
-    """The time meant where no year was said: of dates that lie ahead the nearest, of others the latest."""
+def _near(cursor: Cursor, draft: Draft, field: Field, span: Span) -> Span:
+    """The time meant where no year was said: that of a year said before ("in 2025, but not in March"), else of dates that lie
+    ahead the nearest, of others the latest."""
+    year = said_year(cursor, draft, field) if span.yearless else None
+    if year is not None:
+        return dates.earlier(span, "year", span.start.year - year)
     return dates.nearest(cursor.now, span) if cursor.lexicon.is_kind(field, "ahead") else span
 
 
@@ -290,22 +294,17 @@ def _says_more(cursor: Cursor, i: int) -> bool:
     return cursor.number(i) is not None or cursor.is_(i, *SAYS_MORE)
 
 
-def _only_number(cursor: Cursor) -> Field | None:
-    schema = cursor.lexicon.schema
-    numbers = [
-        field for field in schema.visible if field.kind in NUMBERS and field.name != schema.key and not field.name.endswith("_id")
-    ]
-    return numbers[0] if len(numbers) == 1 else None
-
-
 def _between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> int | None:
     field = of or cursor.lexicon.day_field
+    if field and field.kind in TIMES and (found := days(cursor, i)):
+        _within(draft, field, "during", _near(cursor, draft, field, found[0]))
+        return found[1]
     first = span(cursor, i, said=True, year=True)
     until = cursor.take(first[1], BetweenAnd) if first else None
     last = span(cursor, until[1], said=True, year=True) if until else None
     if not (first and last and field and _tells_time(cursor, field)):
         return None
-    start, end = (_near(cursor, field, span[0]) for span in (first, last))
+    start, end = (_near(cursor, draft, field, span[0]) for span in (first, last))
     if start.start > end.start:
         # "from November to February" began a year earlier, "from Friday to Monday" a week.
         said = any(token.day or dates.FIRST_YEAR <= token.number <= dates.LAST_YEAR for token in cursor.tokens[i : first[1]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handlers.db.question import dates
-from handlers.db.question.cursor import Cursor, Draft
+from handlers.db.question.cursor import NUMBERS, Cursor, Draft
 from handlers.db.question.meanings import (
     And,
     Direction,
@@ -149,9 +149,10 @@ def _direction(cursor: Cursor, i: int) -> tuple[str, int] | None:
 
 
 def _usual(cursor: Cursor, field: Field) -> str:
-    """Dates and ratings are read from the newest and the best on."""
+    """Dates and ratings are read from the newest and the best on, and where the top ones are asked for numbers too."""
     best_first = [cursor.field_of_kind("rating"), cursor.field_of_kind("popularity")]
-    return "desc" if field.kind in ("date", "moment") or field in best_first else "asc"
+    top = field.kind in NUMBERS and any(cursor.is_(i, Top) for i in range(len(cursor.tokens)))
+    return "desc" if top or field.kind in ("date", "moment") or field in best_first else "asc"
 
 
 def _sort_by_kind(cursor: Cursor, draft: Draft, kinds: tuple[str, ...], order: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from handlers.db.question import dates
-from handlers.db.question.cursor import Cursor
+from handlers.db.question.cursor import Cursor, Draft
 from handlers.db.question.dates import Span
 from handlers.db.question.meanings import (
     Ago,
@@ -20,6 +20,7 @@ from handlers.db.question.meanings import (
     DateUnitName,
     DayWord,
     Definite,
+    FieldRef,
     Filler,
     Link,
     Month,
@@ -27,8 +28,10 @@ from handlers.db.question.meanings import (
     Period,
     PeriodBehind,
     Single,
+    Unit,
     Weekday,
 )
+from handlers.db.schema import Field
 
 
 def duration(cursor: Cursor, i: int) -> tuple[int, DateUnitName, int] | None:
@@ -174,8 +177,8 @@ def _month(cursor: Cursor, i: int, *, said: bool) -> tuple[Span, int] | None:
     if month is None:
         return None
     number, end = month[0].number, month[1]
-    if year := _year(cursor, end):
-        return dates.month(cursor.now, number, year), end + 1
+    if year := _year_behind(cursor, end):
+        return dates.month(cursor.now, number, year[0]), year[1]
     if day := cursor.whole(end, 31):
         return _on(cursor, day[0], number, _ordinal(cursor, day[1]))
     if not (said or month[0].clear):
@@ -213,6 +216,34 @@ def _year_ahead(cursor: Cursor, i: int) -> int | None:
             return year
         i = comma
     return None
+
+
+def _year_behind(cursor: Cursor, i: int) -> tuple[int, int] | None:
+    """ "2025", "of 2025", "in 2025"."""
+    relation = cursor.take(i, DateRelation) if cursor.is_(i, BeforeYear) else None
+    at = relation[1] if relation and relation[0].relation == "during" else i
+    year = _year(cursor, at)
+    return (year, at + 1) if year and (at == i or not cursor.is_(at + 1, Unit, FieldRef)) else None
+
+
+def said_year(cursor: Cursor, draft: Draft, field: Field) -> int | None:
+    """The year that the question has said of a field."""
+    for _, _, made in draft.pieces:
+        said = {where.op: str(where.value) for where in made if where.group is None and where.field == field.name}
+        year = dates.whole_year(cursor.now, field.kind, said.get(">=", ""), said.get("<", ""))
+        if year is not None:
+            return year
+    return None
+
+
+def days(cursor: Cursor, i: int) -> tuple[Span, int] | None:
+    """ "10 and 20 March", "the 10th to the 20th of March": days of one month, which is said behind the second."""
+    first = cursor.whole(cursor.past(i, Filler, most=1), 31)
+    until = cursor.take(_ordinal(cursor, first[1]), BetweenAnd) if first else None
+    last = _day_month(cursor, cursor.past(until[1], Filler, most=1)) if until else None
+    if first is None or last is None or first[0] > last[0].start.day:
+        return None
+    return replace(last[0], start=last[0].start.replace(day=first[0])), last[1]
 
 
 def _ordinal(cursor: Cursor, i: int) -> int:

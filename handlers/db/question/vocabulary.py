@@ -18,6 +18,7 @@ from handlers.db.question.meanings import (
     BeforeYear,
     Between,
     BetweenAnd,
+    But,
     Called,
     Compare,
     Condition,
@@ -159,6 +160,7 @@ class LanguageFile(Value):
     having: Words = ()
     negations: Words
     nor: Words = ()
+    but: Words = ()
     yes: Words
     no: Words
     links: Words
@@ -276,6 +278,7 @@ def _entries(file: LanguageFile, connectors: Mapping[str, Words]) -> Iterator[tu
     yield file.having, Having()
     yield file.negations, Not()
     yield file.nor, Nor()
+    yield file.but, But()
     yield file.than, Than()
     yield file.yes, Truth(True)
     yield file.no, Truth(False)
