@@ -96,6 +96,27 @@ def test_a_table_without_a_header_begins_with_its_first_row() -> None:
     assert read(page.encode(), "a.html").text == "| a\\|b | c |\n| --- | --- |\n| 1 | 2 |\n"
 
 
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<ul><li>a<li>b</li><li>c<ul><li>d<li>e</ul><li>f</ul>end", "* a\n* b\n* c\n  + d\n  + e\n* f\n\nend\n"),
+        ("<table><tr><th>h<th>i<tbody><tr><td>1<td>2<tr><td>3<td>4</table>", "| h | i |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n"),
+        ("<dl><dt>Tea<dd>hot<dt>Ice<dd>cold</dl>", "Tea\n:   hot\n\nIce\n:   cold\n"),
+    ],
+)
+def test_end_tags_of_items_rows_and_cells_may_be_left_out(page: str, text: str) -> None:
+    assert read(page.encode(), "a.html").text == text
+
+
+def test_a_table_may_have_very_many_open_rows() -> None:
+    assert read(b"<table>" + b"<tr><td>1" * 2_000, "a.html").text.count("| 1 |") == 2_000
+
+
+def test_parts_of_a_page_do_not_run_into_each_other() -> None:
+    page = b"<header>Shop</header>Pens<aside>Ink</aside><details><summary>More</summary>Paper</details><footer>Call</footer>"
+    assert read(page, "a.html").text.split() == ["Shop", "Pens", "Ink", "More", "Paper", "Call"]
+
+
 def test_a_page_whose_encoding_was_guessed_says_so() -> None:
     said = "Die Öffnungszeiten der Bücherei: neun bis fünf, außer an Feiertagen"
     [note] = read(f"<p>{said}</p>".encode("latin-1"), "a.html").notes

@@ -117,9 +117,16 @@ def test_a_file_that_is_damaged_or_would_unpack_for_ever_says_what_to_do() -> No
         assert raised.value.hint == "save it anew as DOCX, without a password"
 
 
+def test_a_small_file_with_very_much_text_is_refused() -> None:
+    whole = packed(paragraph("It costs fifty."))
+    body = f'<w:document xmlns:w="{WORD}"><w:body><w:p>{run("pens " * 14_000_000)}</w:p></w:body></w:document>'
+    with pytest.raises(IngestError, match="unpacked it has more than 64 MB of text"):
+        read(repacked(whole, body), "policy.docx")
+
+
 def repacked(whole: bytes, document: str) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(whole)) as before, zipfile.ZipFile(buffer, "w") as archive:
+    with zipfile.ZipFile(io.BytesIO(whole)) as before, zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in before.namelist():
             archive.writestr(name, document if name == "word/document.xml" else before.read(name))
     return buffer.getvalue()

@@ -151,7 +151,8 @@ class CachedEmbedder:
     async def _embedded(self, kind: str, texts: Sequence[str], embed: Callable[[Sequence[str]], Any]) -> list[list[float]]:
         around = "\0".join(texts) if self.in_context and kind == "document" else ""
         keys = [self._key(kind, text, around) for text in texts]
-        known = await self._tried(self._cache.get, keys) or {}
+        found = await self._tried(self._cache.get, keys) or {}
+        known = {key: vector for key, vector in found.items() if len(vector) == 4 * self.dimensions}  # others are damaged
         missing = list({key: text for key, text in zip(keys, texts, strict=True) if key not in known}.items())
         if self.in_context and missing:
             missing = list(zip(keys, texts, strict=True))  # a passage is embedded among its neighbours or not at all

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _STYLES = "p[style-name='Title'] => h1:fresh"  # beside those of the converter
 _REFERENCES = 'a[id^="footnote-ref-"], a[id^="endnote-ref-"]'  # as the converter writes them
 _BROKEN = (zipfile.BadZipFile, zlib.error, ElementTree.ParseError, ExpatError)
-_LARGEST = 512 << 20  # bytes in all when unpacked: a small file can hold very much
+_LARGEST, _MOST_TEXT = 512 << 20, 64 << 20  # bytes of all parts, and of text, when unpacked: a small file can hold very much
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
 
 
@@ -33,6 +33,8 @@ def docx(data: bytes, name: str) -> Document:
         with zipfile.ZipFile(io.BytesIO(data)) as parts:
             if sum(part.file_size for part in parts.infolist()) > _LARGEST:
                 raise IngestError(f"{name!r} was not added: unpacked it has more than {_LARGEST >> 20} MB")
+            if sum(part.file_size for part in parts.infolist() if part.filename.endswith(".xml")) > _MOST_TEXT:
+                raise IngestError(f"{name!r} was not added: unpacked it has more than {_MOST_TEXT >> 20} MB of text")
             title = _title(parts)
         text = markdown_of(_html(data))
     # The converter meets broken files with whatever its own code raises.

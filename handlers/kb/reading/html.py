@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 NO_TEXT = ("script", "style", "noscript", "template", "svg", "head", "select", "datalist", "textarea")
 MENUS = ("nav", "[role=navigation]")
+BLOCKS = ("address", "aside", "details", "fieldset", "footer", "form", "header", "hgroup", "legend", "main", "summary")
+# What ends where another one begins, or what is around it: HTML lets their end tags be left out.
+ENDED_BY = (({"li"}, {"ul", "ol", "menu"}), ({"dt", "dd"}, {"dl"}), ({"tr"}, {"table"}), ({"td", "th"}, {"tr", "table"}))
 EDGES = "header, footer, [role=banner], [role=contentinfo]"
 
 
@@ -38,11 +41,11 @@ def html(data: bytes, name: str) -> Document:
 
 
 def parsed(html: str | bytes) -> BeautifulSoup:
-    from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
+    from bs4 import MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
 
     for advice in (MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning):  # for programmers; it would be printed
         warnings.filterwarnings("ignore", category=advice)
-    return BeautifulSoup(html, "html.parser")
+    return _soup()(html, "html.parser")
 
 
 def markdown_of(html: str | BeautifulSoup) -> str:
@@ -54,8 +57,28 @@ def markdown_of(html: str | BeautifulSoup) -> str:
         tag.decompose()
     for string in soup.find_all(string=lambda found: isinstance(found, PreformattedString) and not isinstance(found, CData)):
         string.extract()  # comments, `<?xml …?>`
+    for tag in soup(list(BLOCKS)):
+        tag.name = "div"  # which the converter parts from what is beside it
     text: str = _converter()(heading_style="ATX", strip=["img"], table_infer_header=True).convert_soup(soup)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+@cache
+def _soup() -> type[BeautifulSoup]:
+    from bs4 import BeautifulSoup
+
+    class Soup(BeautifulSoup):
+        """Ends list items, rows and cells where the next one begins, as browsers do."""
+
+        def handle_starttag(self, name: str, *more: Any, **named: Any) -> Any:
+            for names, around in ENDED_BY:
+                if name in names:
+                    found = next((tag.name for tag in reversed(self.tagStack) if tag.name in names or tag.name in around), "")
+                    if found in names:
+                        self.handle_endtag(found)
+            return super().handle_starttag(name, *more, **named)
+
+    return Soup
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -135,6 +136,17 @@ async def test_a_file_that_is_no_database_is_replaced(cache: VectorCache, path: 
     model = CachedEmbedder(inner, cache)
     assert await model.embed_query("pear") == await model.embed_query("pear")
     assert inner.asked == ["pear"]
+
+
+async def test_a_vector_that_was_damaged_is_made_again(cache: VectorCache, path: Path) -> None:
+    inner = Words()
+    model = CachedEmbedder(inner, cache)
+    first = await model.embed_query("pear")
+    with sqlite3.connect(path) as db:
+        db.execute("update vectors set vector = substr(vector, 1, 100)")
+    db.close()
+    assert await model.embed_query("pear") == first
+    assert inner.asked == ["pear", "pear"]
 
 
 async def test_a_cache_that_cannot_be_used_costs_nothing_but_the_time_and_says_so(tmp_path: Path) -> None:
