@@ -23,7 +23,8 @@ POOL = 80  # passages of each ranking that are fused, at least
 _DECIDE = 100  # passages that decide in which language a collection is
 _NO_FIELDS: Fields = {}
 
-SPEAKS = "3"  # raised when what is said to a worker, or by it, is put otherwise
+# Raised when what is said to a worker, or by it, is put otherwise, and when modules move, which one that runs may import later.
+SPEAKS = "4"
 
 Told = Callable[[int, int], None]  # passages stored, of how many
 Outcome = Literal["added", "replaced"]
