@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import dedent
@@ -12,6 +13,10 @@ from hypothesis import settings
 # Two busy cores make single examples slow by chance; the timeout of a whole test still holds.
 settings.register_profile("groundhook", deadline=None)
 settings.load_profile("groundhook")
+
+# What a shell starts in the background ignores Ctrl-C, and so would all that the tests start and stop by it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MakeApp = Callable[[Mapping[str, str]], Path]
 

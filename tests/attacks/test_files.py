@@ -70,7 +70,7 @@ async def test_the_id_of_an_assistant_probes_no_folder(arena: Arena) -> None:
         await arena.attack(f"function Create() {{ return {{ delegate: {{ agent_id: '{id}' }} }}; }}")
         for id in ("/etc", "/no-such-folder", "...etc", "x" * 5000)
     ]
-    assert {fate.code for fate in fates} == {"unknown_name"}
+    assert {fate.code for fate in fates} == {"hook_return"}
     assert len({fate.errors[0].hint for fate in fates}) == 1
 
 

@@ -7,13 +7,13 @@ import random
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 import spacy
 from thinc.api import fix_random_seed
 
 from handlers.kb.embedded.client import KBClient
 from tests.cli.conftest import Groundhook, Ran, run_in
+from tests.loops import run
 
 PUMPS = "The long rain pump moves forty litres a minute. Its seal is made by Umbra and fits the dry season pump as well."
 LETTER = "In spring zandrel met an old friend. Later zandrel wrote to korvath about it, and korvath wrote back."
@@ -78,7 +78,7 @@ def test_an_app_that_was_moved_with_its_pipeline_keeps_its_graphs(groundhook: Gr
     pipeline.to_disk(shop / "parts")
     declare(shop, "spacy:parts")
     assert groundhook("kb", "add", "notes", "notes").out.startswith("Added 2 documents")
-    anyio.run(KBClient(shop / ".groundhook", idle_s=3).stop_worker)
+    run(KBClient(shop / ".groundhook", idle_s=3).stop_worker)
     moved = shop.rename(shop.with_name("elsewhere"))
     assert run_in(moved, "kb", "add", "notes", "notes").out.startswith("Added 0 documents to notes (0 chunks), 2 unchanged in ")
     pipeline.meta["version"] = "2"
