@@ -28,6 +28,7 @@ VEHICLE = {
         {"name": "seats", "type": "integer", "label": "Seats"},
         {"name": "mileage", "type": "integer", "label": "Mileage"},
         {"name": "daily_rate", "type": "decimal", "label": "Daily rate"},
+        {"name": "turnover", "type": "decimal", "label": "Revenue", "comment": "turnover"},
         {"name": "bought_on", "type": "date", "label": "Bought"},
         {"name": "serviced_on", "type": "date", "label": "Serviced"},
     ],
@@ -110,6 +111,17 @@ def test_a_question_becomes_the_conditions_that_it_says(question: str, condition
 def test_the_top_ones_by_a_number_are_those_with_the_highest(question: str) -> None:
     assert read(question).dsl.orders[0].order == "desc"
     assert read(question.replace("top 3 ", "")).dsl.orders[0].order == "asc"
+
+
+@pytest.mark.parametrize(
+    ("question", "groups"),
+    [("revenue per depot", ("depot",)), ("revenue by depot in 2025", ("depot",)), ("what was the revenue in 2025", ())],
+)
+def test_revenue_is_summed_where_a_field_is_called_so(question: str, groups: tuple[str, ...]) -> None:
+    dsl = read(question).dsl
+    assert [(one.function, one.field) for one in dsl.aggregates] == [("sum", "turnover")]
+    assert dsl.groups == groups
+    assert not read("cars with revenue over 500").dsl.aggregates
 
 
 def test_a_better_grade_is_not_guessed() -> None:

@@ -14,6 +14,7 @@ from handlers.db.question.meanings import (
     And,
     DateUnit,
     FieldRef,
+    Filler,
     Meaning,
     Multiplier,
     Numeral,
@@ -186,6 +187,13 @@ class Cursor:
                 break
             i = self.at(i)[1]
         return i
+
+    def back(self, i: int) -> int:
+        """Where the phrase begins that stands before a position, past words that carry nothing."""
+        starts = [0]
+        while (end := max(self.at(starts[-1])[1], starts[-1] + 1)) < i:
+            starts.append(end)
+        return next((at for at in reversed(starts) if at == 0 or not self.is_(at, Filler)), 0)
 
     def text(self, start: int, end: int) -> str:
         """What was typed; the pieces of one compound put together again."""

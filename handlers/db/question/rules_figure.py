@@ -5,6 +5,7 @@ from __future__ import annotations
 from handlers.db.question.cursor import NUMBERS, Cursor, Draft
 from handlers.db.question.meanings import (
     AskedValue,
+    BeforeYear,
     Between,
     Compare,
     Different,
@@ -136,7 +137,11 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return None
     draft.groups += [name for name in names if name not in draft.groups]
     if not draft.aggregates:
-        draft.figure("count")
+        earned = draft.mention if draft.mention is not None and cursor.lexicon.is_kind(draft.mention, "turnover") else None
+        if earned is not None and _measured(cursor, earned, "sum"):
+            draft.figure("sum", earned.name)  # "revenue by city", where a field is called so
+        else:
+            draft.figure("count")
     end = cursor.at(at)[1]
     further = cursor.past(cursor.joint(end), Filler, Per, most=1) if cursor.joint(end) > end else end
     if further > end and not cursor.is_(further, ValueRef, ModelRef, FigureWord) and (more := _grouping(cursor, further)):
@@ -222,9 +227,16 @@ def _of_kind(cursor: Cursor, i: int) -> Field | None:
     """The field whose figure a word names by itself; a field that is called so comes first."""
     kinds = [word.kind for word in cursor.all(i, FigureWord) if word.kind]
     behind = cursor.past(cursor.at(i)[1], Link, Filler)
-    compared = cursor.is_(behind, Compare, Between) or cursor.number(behind) is not None  # "revenue over 500" is a condition
-    if not kinds or compared or cursor.is_(i, FieldRef):
+    in_year = cursor.is_(behind - 1, BeforeYear) and not cursor.is_(behind - 1, Link)  # "revenue in 2025"
+    number = cursor.number(behind) is not None and not in_year
+    compared = cursor.is_(behind, Compare, Between) or number  # "revenue over 500" is a condition
+    if not kinds or compared:
         return None
+    if called := [one.field for one in cursor.all(i, FieldRef)]:
+        asked = i == 0 or cursor.is_(cursor.back(i), AskedValue)
+        return next(
+            (one for one in called if asked and cursor.lexicon.is_kind(one, kinds[0]) and _measured(cursor, one, "sum")), None
+        )
     return cursor.lexicon.of_kind(kinds[0])
 
 
