@@ -57,21 +57,26 @@ class Manifest:
         self._path = path
         with self._speaking():
             self._db = sqlite3.connect(path, isolation_level=None)
-            # A power cut may take back the last commits, never a part of one; a killed process takes back none.
-            self._db.executescript(f"pragma journal_mode = wal; pragma synchronous = normal; {_SCHEMA}")
-            if "source" not in {row[1] for row in self._db.execute("pragma table_info(generations)")}:
-                self._db.execute("alter table generations add column source text not null default ''")
-            self.hidden = {row[0] for row in self._db.execute("select id from generations where state != 'live'")}
-            live = self._db.execute(
-                "select id, document, title, url, words, chunks, scripts from generations where state = 'live'"
-            )
-            self.scripts: Counter[str] = Counter()
-            self.words = self.chunks = 0
-            self._pending: dict[int, Entered] = {}  # of those that this process has begun
-            self._shown: dict[int, tuple[str, str, str]] = {}
-            for id, document, title, url, words, chunks, scripts in live:
-                self._shown[id] = (document, title, url)
-                self._count(words, chunks, json.loads(scripts))
+            try:
+                self._read()
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _read(self) -> None:
+        # A power cut may take back the last commits, never a part of one; a killed process takes back none.
+        self._db.executescript(f"pragma journal_mode = wal; pragma synchronous = normal; {_SCHEMA}")
+        if "source" not in {row[1] for row in self._db.execute("pragma table_info(generations)")}:
+            self._db.execute("alter table generations add column source text not null default ''")
+        self.hidden = {row[0] for row in self._db.execute("select id from generations where state != 'live'")}
+        live = self._db.execute("select id, document, title, url, words, chunks, scripts from generations where state = 'live'")
+        self.scripts: Counter[str] = Counter()
+        self.words = self.chunks = 0
+        self._pending: dict[int, Entered] = {}  # of those that this process has begun
+        self._shown: dict[int, tuple[str, str, str]] = {}
+        for id, document, title, url, words, chunks, written in live:
+            self._shown[id] = (document, title, url)
+            self._count(words, chunks, json.loads(written))
 
     def close(self) -> None:
         self._db.close()

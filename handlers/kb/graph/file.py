@@ -219,6 +219,10 @@ class GraphFile:
         if self._db is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             db = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
-            db.executescript(f"pragma journal_mode = wal; pragma synchronous = normal; {_SCHEMA}")
+            try:
+                db.executescript(f"pragma journal_mode = wal; pragma synchronous = normal; {_SCHEMA}")
+            except BaseException:
+                db.close()
+                raise
             self._db = db
         return self._db
