@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,8 @@ def test_the_cache_stays_within_its_bound_and_keeps_what_was_asked_for_again(pat
         assert cache.get([kept]).keys() == {kept}, f"after {number} rounds"
     cache.close()
     assert path.stat().st_size < most * 1.5
-    assert list(VectorCache(path, most_bytes=most).get([b"39-1", b"0-1"])) == [b"39-1"]
+    with closing(VectorCache(path, most_bytes=most)) as again:
+        assert list(again.get([b"39-1", b"0-1"])) == [b"39-1"]
 
 
 def test_a_batch_that_is_larger_than_the_cache_is_not_kept(path: Path) -> None:
