@@ -75,6 +75,13 @@ def providers(**more: EmbedderFactory) -> Registry[EmbedderFactory]:
 Opens = Callable[..., AbstractAsyncContextManager[KnowledgeBase]]
 
 
+@pytest.fixture(scope="module")
+async def one_loop() -> AsyncIterator[None]:
+    """One event loop for the tests of a module: gRPC's library may have something left to tell that of a test before, and raises
+    in the next one's where that is closed."""
+    yield  # noqa: PT022 - the loop is open until then
+
+
 @pytest.fixture
 async def state(tmp_path: Path) -> AsyncIterator[Path]:
     """A state folder; its worker is ended when the test is over."""

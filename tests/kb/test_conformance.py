@@ -28,6 +28,8 @@ from tests.loopback.qdrant import qdrant
 from tests.loopback.qdrant_grpc import grpc_door
 from tests.loops import run
 
+pytestmark = pytest.mark.usefixtures("one_loop")
+
 MADE = Made(provider="test", model="test", dimensions=4, language="english")
 TENANTED = replace(MADE, tenanted=True)
 LONG = 150  # passages: three batches

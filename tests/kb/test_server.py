@@ -27,6 +27,8 @@ from tests.loopback.qdrant_grpc import grpc_door
 from tests.loopback.server import Answer as Answered
 from tests.loopback.server import Cut, Hang, Html, Json, Trickle
 
+pytestmark = pytest.mark.usefixtures("one_loop")
+
 MADE = Made(provider="test", model="test", dimensions=2, language="english")
 BUSY = Json({"status": {"error": "too many requests"}, "time": 0.0}, 429)
 STARTING = Json({"status": {"error": "starting"}}, 503)
