@@ -86,7 +86,7 @@ def _converter() -> type[MarkdownConverter]:
     from markdownify import MarkdownConverter  # with its parser 40 ms, and few folders hold such files
 
     class Converter(MarkdownConverter):
-        """A bar in a cell is text, and does not end the cell."""
+        """A bar in a cell is text, and does not end the cell. The type stubs leave out the library's methods for single tags."""
 
         def convert_td(self, el: Any, text: str, parent_tags: Any) -> Any:
             return super().convert_td(el, text.replace("|", "\\|"), parent_tags)  # type: ignore[misc]
