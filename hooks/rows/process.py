@@ -22,7 +22,7 @@ from host.types.search import RecordQuery
 
 PROCESSES = {
     "text.ExtractJSON": "The first JSON value of a text, in a fenced block or anywhere; null where there is none.",
-    "text.HTMLToMarkdown": "HTML as Markdown, without scripts, styles and images.",
+    "text.HTMLToMarkdown": "HTML as Markdown, without scripts, styles, images and hidden text.",
     "text.MarkdownToHTML": "Markdown as HTML; HTML in it is shown, not kept.",
     "models.<id>.Find": "One record of a model by its primary key; null where there is none.",
     "models.<id>.Get": "Records of a model.",

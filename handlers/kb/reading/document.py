@@ -45,3 +45,9 @@ class Document:
     @property
     def empty(self) -> bool:
         return not any(self.text[block.start : block.end].strip() for block in self.blocks)
+
+
+def hidden_words(count: int) -> tuple[str, ...]:
+    """What to say of a document whose hidden text was left out: nobody who reads the file sees it, and a model might obey it."""
+    words = "1 word that it hides from its readers was" if count == 1 else f"{count} words that it hides from its readers were"
+    return (f"{words} left out",) if count else ()

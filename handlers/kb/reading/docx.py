@@ -1,5 +1,6 @@
 """Word documents (DOCX) to documents, by way of HTML: headings, lists and tables as they are styled; footnotes stand behind the
-paragraph that refers to them; images and comments are left out, and of changes that were tracked the last version counts."""
+paragraph that refers to them; images, comments and hidden text are left out, and of changes that were tracked the last version
+counts."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 from xml.parsers.expat import ExpatError
 
-from handlers.kb.reading.document import Document
+from handlers.kb.reading.document import Document, hidden_words
+from handlers.kb.reading.docx_parts import mended
 from handlers.kb.reading.html import markdown_of, parsed
 from handlers.kb.reading.markdown import from_markdown
 from handlers.kb.reading.text import stem
@@ -36,13 +38,14 @@ def docx(data: bytes, name: str) -> Document:
             if sum(part.file_size for part in parts.infolist() if part.filename.endswith(".xml")) > _MOST_TEXT:
                 raise IngestError(f"{name!r} was not added: unpacked it has more than {_MOST_TEXT >> 20} MB of text")
             title = _title(parts)
-        text = markdown_of(_html(data))
+        shown, hidden = mended(data)
+        text = markdown_of(_html(shown))
     # The converter meets broken files with whatever its own code raises.
     except (*_BROKEN, OSError, LookupError, ValueError, TypeError, AttributeError) as exc:
         encrypted = data.startswith(b"\xd0\xcf\x11\xe0")
         reason = "it is encrypted, or in the format before DOCX" if encrypted else f"it is not a DOCX that can be read: {exc}"
         raise IngestError(f"{name!r} was not added: {reason}", hint="save it anew as DOCX, without a password") from exc
-    document = from_markdown(text, name, front=False)
+    document = replace(from_markdown(text, name, front=False), notes=hidden_words(hidden))
     if title and document.title == stem(name):
         return replace(document, title=title)
     return document

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from handlers.kb.reading.document import Document
+from handlers.kb.reading.document import Document, hidden_words
 from handlers.kb.reading.markdown import from_markdown
 from handlers.kb.reading.text import binary, encoding_of
 
@@ -33,11 +33,13 @@ def html(data: bytes, name: str) -> Document:
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
     canonical = soup.find("link", rel="canonical")
     address = str(canonical.get("href") or "") if canonical else ""
+    _leave_out_what_is_no_text(soup)
+    hidden = _leave_out_hidden(soup)
     for menu in (*soup.select(", ".join(MENUS)), *_lists_of_links(soup)):
         menu.decompose()
     document = from_markdown(markdown_of(soup), name, front=False)
     url = address if address.startswith(("http://", "https://")) else ""
-    return replace(document, title=title or document.title, url=url, notes=_guessed(soup))
+    return replace(document, title=title or document.title, url=url, notes=(*_guessed(soup), *hidden_words(hidden)))
 
 
 def parsed(html: str | bytes) -> BeautifulSoup:
@@ -49,14 +51,11 @@ def parsed(html: str | bytes) -> BeautifulSoup:
 
 
 def markdown_of(html: str | BeautifulSoup) -> str:
-    """A piece of HTML as Markdown, without what is no text; images are left out. What was parsed before is changed by it."""
-    from bs4.element import CData, PreformattedString
-
+    """A piece of HTML as Markdown, without what is no text or is hidden; images are left out. What was parsed before is changed
+    by it."""
     soup = parsed(html) if isinstance(html, str) else html
-    for tag in soup(list(NO_TEXT)):
-        tag.decompose()
-    for string in soup.find_all(string=lambda found: isinstance(found, PreformattedString) and not isinstance(found, CData)):
-        string.extract()  # comments, `<?xml …?>`
+    _leave_out_what_is_no_text(soup)
+    _leave_out_hidden(soup)
     for tag in soup(list(BLOCKS)):
         tag.name = "div"  # which the converter parts from what is beside it
     text: str = _converter()(heading_style="ATX", strip=["img"], table_infer_header=True).convert_soup(soup)
@@ -95,6 +94,48 @@ def _converter() -> type[MarkdownConverter]:
             return super().convert_th(el, text.replace("|", "\\|"), parent_tags)  # type: ignore[misc]
 
     return Converter
+
+
+def _leave_out_what_is_no_text(soup: BeautifulSoup) -> None:
+    from bs4.element import CData, PreformattedString
+
+    for tag in soup(list(NO_TEXT)):
+        tag.decompose()
+    for string in soup.find_all(string=lambda found: isinstance(found, PreformattedString) and not isinstance(found, CData)):
+        string.extract()  # comments, `<?xml …?>`
+
+
+def _leave_out_hidden(soup: BeautifulSoup) -> int:
+    """Take out what an element hides by itself → how many words. `aria-hidden` hides nothing from the eye, and what is
+    `hidden="until-found"` is meant to be found; style sheets are not read."""
+    from bs4 import Tag
+
+    shown: dict[int, tuple[bool, bool]] = {id(soup): (True, True)}  # of each tag: whether it is displayed, and visible
+    gone: list[Any] = []
+    words = 0
+    for node in soup.descendants:
+        displayed, visible = shown[id(node.parent)]
+        if isinstance(node, Tag):
+            style = _style(node)
+            hidden = node.has_attr("hidden") and str(node["hidden"]).lower() != "until-found"
+            display = style.get("display", "none" if hidden else "")
+            visible = style["visibility"] == "visible" if "visibility" in style else visible
+            shown[id(node)] = displayed and display != "none", visible
+            if displayed and display == "none":
+                gone.append(node)
+        elif not (displayed and visible):
+            words += len(str(node).split())
+            if displayed:
+                gone.append(node)
+    for node in gone:
+        node.extract()
+    return words
+
+
+def _style(tag: Tag) -> dict[str, str]:
+    """What an element says of its style, by property."""
+    said = (declaration.partition(":") for declaration in str(tag.get("style") or "").lower().split(";"))
+    return {name.strip(): value.replace("!important", "").strip() for name, _, value in said}
 
 
 def _lists_of_links(soup: BeautifulSoup) -> list[Tag]:
