@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -23,6 +23,7 @@ _MENTION = re.compile(r"hook:(\d+):(\d+):(\d+)")
 _PARSE = re.compile(r"^[^\n]*?:(\d+): (.*)\n(.*)\n( *)\^")
 
 _OURS = re.compile(r"\n\s+at (?:[\w.<> ]+ \()?<anonymous>:\d+:\d+\)?(?=\n|$)")
+_ARGUMENT = re.compile(r"\[(\d+)\](.*)", re.DOTALL)
 _IMPORTED = re.compile(r"\(0 , \w+\.(\w+)\)")  # how the compiler calls a function of another file
 _ABSENT = re.compile(r"[\w.]+\.(?P<key>\w{1,80}) is not offered by this host: there are (?P<known>[\w, ]+)$")
 
@@ -63,9 +64,38 @@ def threw(hook: str, described: str, program: Program) -> HookError:
     return HookThrew(f"{hook} threw {said}{code}", place=place, hint=f"called from {callers}" if callers else "")
 
 
+UNHEARD = {
+    "timer": "a timer of {hook}",
+    "microtask": "a microtask of {hook}",
+    "unawaited": "an async function that {hook} does not await",
+}
+
+
+def warned(asked: str, hook: str, text: str, program: Program) -> tuple[str, HookError]:
+    """What the prelude tells beside what the hook returns: the code of the warning, and what there is to say. `!uncaught`: an
+    error in a callback or a promise that nobody waits for; `!hole`: a number that has no JSON form."""
+    if asked == "!uncaught":
+        where, _, described = text.partition("\n")
+        return "hook_uncaught", threw(UNHEARD[where].format(hook=hook), described, program)
+    return "hook_not_finite", _hole(hook, from_v8(text), program)
+
+
+def _hole(hook: str, told: Mapping[str, Any], program: Program) -> HookError:
+    argument = _ARGUMENT.match(told["path"])
+    if told["of"]:
+        at = f"argument {int(argument[1]) + 1}{argument[2]}" if argument else "its arguments"
+        said = f"{told['of']} was given {told['was']} at {at}"
+    else:
+        said = f"what {hook} returned has {told['was']} at {told['path']}" if told["path"] else f"{hook} returned {told['was']}"
+    more = f" (and {told['more']} more like it)" if told["more"] else ""
+    frames = frames_of(told["stack"], program) if told["of"] else []
+    place = frames[0][1] if frames else Place(program.modules[0].file)
+    return HookReturnInvalid(f"{said}, which arrives as null{more}", place=place)
+
+
 def _callers(frames: Sequence[tuple[str, Place]]) -> str:
     """Who called, the same one once however often it called itself."""
-    named = dict.fromkeys(f"{place} in {where}" if where else str(place) for where, place in frames)
+    named = dict.fromkeys(f"{place} in {where}" if where not in ("", "eval") else str(place) for where, place in frames)
     return ", ".join(named)
 
 

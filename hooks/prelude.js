@@ -16,9 +16,12 @@
   const uncurried = Function.prototype.bind.bind(Function.prototype.call);
   const charCodeAt = uncurried(String.prototype.charCodeAt);
   const slice = uncurried(String.prototype.slice);
+  const includes = uncurried(String.prototype.includes);
   const lastIndexOf = uncurried(String.prototype.lastIndexOf);
   const then = uncurried(Promise.prototype.then);
   const resolved = Promise.resolve.bind(Promise);
+  const promised = Promise.prototype;
+  const isPrototypeOf = uncurried(Object.prototype.isPrototypeOf);
   const { fromCharCode } = String;
   const { load: read, store: write } = Atomics;
   const { now } = Date;
@@ -94,6 +97,7 @@
   const call = ((name, args) => {
     const json = stringify(args);
     if (json.length > limits.argument_kb * 1024) ask("!limit", "argument_kb");
+    if (includes(json, "null")) seldom().holes(args, name);
     const reply = ask(name, json);
     if (reply === "") return undefined;
     const value = parse(slice(reply, 1));
@@ -103,8 +107,8 @@
 
   // ------------------------------------------------------------------------------------------------ ctx and globals
   const taken = {
-    __proto__: null, Error, TypeError, String, stringify, slice, lastIndexOf, defineProperty, keys: Object.keys, apply, then, resolved,
-    now, evaluate, groups: table.groups, call, ask, guard: (of, path) => guard(of, path),
+    __proto__: null, Error, TypeError, Promise, String, stringify, slice, lastIndexOf, defineProperty, keys: Object.keys,
+    apply, then, resolved, now, evaluate, groups: table.groups, call, ask, guard: (of, path) => guard(of, path), heard: (value) => heard(value),
   };
   let seldomMade;
   const seldom = () => (seldomMade ??= evaluate(ask("!seldom", ""))(taken));
@@ -207,14 +211,14 @@
     const places = [exported, exported.default, modules[0].own, added];
     for (let i = 0; i < 4; i++) {
       const hook = places[i]?.[name];
-      if (typeof hook === "function") return hook;
+      if (hook !== undefined && hook !== null) return hook;
     }
     return undefined;
   });
 
   // ------------------------------------------------------------------------------------------------ the hooks
   // What came of a hook, as text: "" nothing, "=" JSON, "!" threw, "?" no JSON can be made of it, "^" a limit, "~" later,
-  // "&" never.
+  // "&" never, "#" no function, but a value of that type.
   const packed = ((value) => {
     if (value === undefined || value === null) return "";
     let json;
@@ -224,15 +228,38 @@
       return "?" + seldom().describe(error);
     }
     if (json === undefined) return "?" + stringify({ __proto__: null, message: "a " + typeof value + " has no JSON form" });
-    return json.length > limits.result_kb * 1024 ? "^result_kb" : "=" + json;
+    if (json.length > limits.result_kb * 1024) return "^result_kb";
+    if (includes(json, "null")) seldom().holes(value, "");
+    return "=" + json;
   });
 
   let settled;
+  let watching = false;
+
+  // What a statement or a variable is given, and functions (`kind` 1) that will give promises to whoever calls them: the compiler
+  // (transpile.js) hands them over, since a promise that nobody awaits may be among them.
+  const heard = ((value, kind) => {
+    if (kind !== 1 && (typeof value !== "object" || value === null || !isPrototypeOf(promised, value))) return value;
+    watching = true;
+    return seldom().watch(value, kind);
+  });
+
+  // With promises to watch, a hook has ended when its microtasks have run.
+  const ended = ((text) => {
+    if (!watching) return text;
+    settled = text;
+    return "~";
+  });
 
   // After "~", once the microtasks have run, and again as long as the answer is "~": what came of the promise, or the next timer.
   const later = () => {
-    write(head, 7, 1);
-    return settled ?? seldom().later();
+    try {
+      const text = settled ?? seldom().later();
+      if (watching && text !== "~") seldom().unheard();
+      return text;
+    } finally {
+      write(head, 7, 1);
+    }
   };
 
   const invoke = ((name, args, program) => {
@@ -243,20 +270,20 @@
         if (refused !== "") return refused;
       }
       const hook = find(name);
-      if (hook === undefined) return "";
+      if (typeof hook !== "function") return ended(hook === undefined ? "" : "#" + typeof hook);
       const given = parse(args);
       const value = apply(hook, undefined, [ctx, given[0], given[1]]);
-      if (typeof value !== "object" || value === null || typeof value.then !== "function") return packed(value);
+      if (typeof value !== "object" || value === null || typeof value.then !== "function") return ended(packed(value));
       settled = undefined;
       then(resolved(value), (result) => { settled = packed(result); }, (error) => { settled = "!" + seldom().describe(error); });
       return "~";
     } catch (error) {
-      return "!" + seldom().describe(error);
+      return ended("!" + seldom().describe(error));
     } finally {
       write(head, 7, 1);
     }
   });
 
-  defineProperty(globalThis, "__groundhook", { value: Object.freeze({ __proto__: null, begin, invoke, later, compile }) });
+  defineProperty(globalThis, "__groundhook", { value: Object.freeze({ __proto__: null, begin, invoke, later, compile, heard }) });
   return memory;
 })

@@ -27,7 +27,7 @@ from host.ports import HookScript
 Transpile = Callable[[str, str], Awaitable[str]]  # file name, source → the JSON that transpile.js describes
 Transpiling = Callable[[], AbstractAsyncContextManager[Transpile]]
 
-VERSION = "1/typescript-5.7.3"  # of what is cached
+VERSION = "2/typescript-5.7.3"  # of what is cached
 SUFFIXES = (".ts", ".js", ".json")
 MOST_FILES = 256
 RUNTIME = Path("@yao/runtime")  # what modules of the runtime's own name (`@yao/…`) are: the globals under their names
@@ -41,7 +41,7 @@ GLOBALS = """module.exports = new Proxy({}, {
 });"""
 LARGEST_FILE = 8 * 1024 * 1024  # bytes of one file
 BEFORE, AFTER = "(function (exports, require, module) {\n", "\n})\n//# sourceURL=hook:"
-PICK = "\nreturn {" + ", ".join(f'{n}: typeof {n} === "function" ? {n} : undefined' for n in ("Create", "Next")) + "};"
+PICK = "\nreturn {" + ", ".join(f'{n}: typeof {n} === "undefined" ? undefined : {n}' for n in ("Create", "Next")) + "};"
 
 
 @dataclass(frozen=True)
@@ -170,6 +170,8 @@ class _Linking:
         answer = json.loads(await self._transpile(path.name, source))
         for error in answer["errors"]:
             raise HookSyntaxError(error["message"], place=Place(self._shown(path), error["line"] + 1, error["column"] + 1))
+        for value in answer["values"] if path == self._script.entry.resolve() else ():
+            raise no_function(value["name"], value["kind"], Place(self._shown(path), value["line"] + 1, value["column"] + 1))
         requires = [(entry["name"], entry["line"], entry["column"]) for entry in answer["requires"]]
         return _Compiled(answer["code"], answer["mappings"], requires)
 
@@ -227,6 +229,13 @@ class _Linking:
 
     def _shown(self, path: Path) -> str:
         return RUNTIME.as_posix() if path == RUNTIME else f"{self._script.shown}/{path.relative_to(self._root).as_posix()}"
+
+
+def no_function(name: str, kind: str, place: Place) -> HookSyntaxError:
+    """A hook's name stands for a value."""
+    article = "an" if kind[0] in "aeiou" else "a"
+    hint = f"the host calls {name}: make it a function, or name what it is otherwise"
+    return HookSyntaxError(f"{name} is {article} {kind}, not a function", place=place, hint=hint)
 
 
 def _text(modules: list[Module]) -> str:

@@ -3,7 +3,7 @@
 // asked for.
 (function (taken, table) {
   "use strict";
-  const { Error, TypeError, String, stringify, slice, defineProperty, keys, apply, then, resolved } = taken;
+  const { Error, TypeError, Promise, String, stringify, slice, defineProperty, keys, apply, then, resolved } = taken;
   const { now, evaluate, call, ask } = taken;
 
   // ------------------------------------------------------------------------------------------------ values as text
@@ -22,6 +22,10 @@
   const told = (value, property) => text(() => value[property]);
 
   function describe(error) {
+    if (error === undefined || error === null) {
+      const message = String(error) + ', which is no error (throw new Error("…") says what and where)';
+      return stringify({ __proto__: null, name: "", message, stack: "", code: "" });
+    }
     if ((typeof error !== "object" || error === null) && typeof error !== "function") {
       return stringify({ __proto__: null, name: "", message: text(() => error), stack: "", code: "" });
     }
@@ -54,6 +58,33 @@
     const error = name === "TypeError" ? new TypeError(message) : new Error(message);
     if (code) defineProperty(error, "code", { __proto__: null, value: code, writable: true, enumerable: true, configurable: true });
     return error;
+  }
+
+  // ------------------------------------------------------------------------------------------------ numbers that JSON lacks
+  // JSON.stringify has written null somewhere: tells where that stands for a number. `of` is the call that is given the
+  // arguments, "" for what a hook returned.
+  function holes(value, of) {
+    let inner, path = "", was = "", more = 0;
+    const look = function (key, here) {
+      while (inner !== undefined && inner.holder !== this) inner = inner.around;
+      const at = inner === undefined ? "" : inner.path + (+key >= 0 ? "[" + key + "]" : (inner.path === "" ? "" : ".") + key);
+      if (typeof here === "object" && here !== null) inner = { __proto__: null, holder: here, path: at, around: inner };
+      let found = "";
+      if (typeof here === "number" && here - here !== 0) found = String(here);
+      else if (here === null && this[key] !== null) found = "an object whose JSON is null (an invalid date?)";
+      if (found !== "" && was !== "") more++;
+      else if (found !== "") {
+        path = at;
+        was = found;
+      }
+      return here;
+    };
+    try {
+      stringify(value, look);
+    } catch {
+      return;
+    }
+    if (was !== "") ask("!hole", stringify({ __proto__: null, of, path, was, more, stack: told(new Error(), "stack") }));
   }
 
   // ------------------------------------------------------------------------------------------------ what is not there
@@ -153,7 +184,7 @@
 
   function guarded(where, callback, args) {
     try {
-      apply(callback, undefined, args);
+      taken.heard(apply(callback, undefined, args));
     } catch (error) {
       ask("!uncaught", where + "\n" + describe(error));
     }
@@ -174,7 +205,7 @@
     if (timer.due > clock) clock = timer.due;
     first = timer.next;
     firing = timer;
-    guarded("a timer", timer.callback, timer.args);
+    guarded("timer", timer.callback, timer.args);
     firing = undefined;
     if (timer.every > 0) {
       timer.due = passed() + timer.every;
@@ -183,9 +214,50 @@
     return "~";
   }
 
+  // ------------------------------------------------------------------------------------------------ promises nobody awaits
+  // Whoever begins to wait for a promise asks for its `constructor`: `await`, `then`, `Promise.all` and their like, as the
+  // language has it. What failed without that, by the time the hook has ended, is told.
+  const MOST_TOLD = 10;
+  let firstFailed, lastFailed;
+
+  function watch(value, kind) {
+    return kind === 1 ? attentive(value) : watched(value);
+  }
+
+  function watched(promise) {
+    const entry = { __proto__: null, awaited: false, error: undefined, next: undefined };
+    const constructor = { __proto__: null, get() { entry.awaited = true; return Promise; } };
+    if (!defineProperty(promise, "constructor", constructor)) return promise;  // it is watched already
+    then(promise, undefined, (error) => {
+      entry.error = error;
+      if (firstFailed === undefined) firstFailed = entry;
+      else lastFailed.next = entry;
+      lastFailed = entry;
+    });
+    entry.awaited = false;
+    return promise;
+  }
+
+  // An async function whose caller may not look at what it gives.
+  function attentive(made) {
+    const giving = function (...args) { return watched(apply(made, this, args)); };
+    defineProperty(giving, "name", { __proto__: null, value: made.name, configurable: true });
+    defineProperty(giving, "length", { __proto__: null, value: made.length, configurable: true });
+    return giving;
+  }
+
+  function unheard() {
+    let count = 0;
+    for (let entry = firstFailed; entry !== undefined; entry = entry.next) {
+      if (!entry.awaited && count++ < MOST_TOLD) ask("!uncaught", "unawaited\n" + describe(entry.error));
+    }
+    firstFailed = lastFailed = undefined;
+    if (count > MOST_TOLD) ask("!uncaught", "unawaited\n" + describe({ __proto__: null, message: count - MOST_TOLD + " more errors" }));
+  }
+
   function queueMicrotask(callback) {
     if (typeof callback !== "function") throw new TypeError("queueMicrotask: the argument must be a function, not " + typeof callback);
-    then(resolved(), () => guarded("a microtask", callback, []));
+    taken.heard(then(resolved(), () => guarded("microtask", callback, [])));
   }
 
   // ------------------------------------------------------------------------------------------------ text encodings, UTF-8 only
@@ -306,5 +378,5 @@
   }
 
   const { most_log } = table;
-  return { __proto__: null, most_log, told, fix, describe, shown, reason, print, failure, missing, cannotImport, late, later, dropTimers };
+  return { __proto__: null, most_log, told, fix, describe, shown, reason, print, failure, missing, cannotImport, late, later, dropTimers, holes, watch, unheard };
 })

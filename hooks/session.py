@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from hooks import faults
 from hooks.journal import Journal
 from hooks.row import HostCall
-from hooks.script import Program
+from hooks.script import Program, no_function
 from hooks.seats import Called, Done, Lost, Order, Seat, Seats
 from hooks.wire import from_v8, to_v8
 from host.errors import HookCrashed, HookReturnInvalid, HostError, Place, UsageError
@@ -35,7 +35,7 @@ FIELDS: dict[str, Any] = {
     "authorized": Identity().model_dump(),
 }
 MOST_RESTARTS = 3
-PRELUDE = ("!limit", "!wait", "!uncaught")  # what the prelude itself asks for
+PRELUDE = ("!limit", "!wait", "!uncaught", "!hole")  # what the prelude itself asks for
 
 
 class Session:
@@ -215,6 +215,8 @@ class Session:
                 raise await self._over(rest)
             case "&":
                 raise faults.never(self._hook, self._file)
+            case "#":
+                raise no_function(self._hook, rest, Place(self._file))
             case "%":
                 raise await self._unparsed(json.loads(rest))
             case _:
@@ -265,11 +267,10 @@ class Session:
             raise await self._over(text)
         if name == "!wait":  # until the next timer is due
             await anyio.sleep(float(text) / 1000)
-        else:  # an error in a callback that nobody waits for
-            where, _, described = text.partition("\n")
-            error = faults.threw(f"{where} of {self._hook}", described, self._program)
+        else:
+            code, error = faults.warned(name, self._hook, text, self._program)
             hint = f" ({error.hint})" if error.hint else ""
-            await self._turn.services.warn("hook_uncaught", f"{error.message}{hint}", error.place)
+            await self._turn.services.warn(code, f"{error.message}{hint}", error.place)
         return ""
 
     async def _dispatch(self, call: HostCall, text: str) -> str:

@@ -1,10 +1,71 @@
 // Evaluated after the TypeScript compiler, whose namespace is `ts`: makes the buffer that an isolate starts with, and
 // `__transpile(file, source)`, which answers with JSON {code, mappings, errors: [{line, column, message}], requires: [{name,
-// line, column}]}. Lines and columns count from 0; those of `requires` are places in the emitted code.
+// line, column}], values: [{name, kind, line, column}]}. Lines and columns count from 0; those of `requires` are places in the
+// emitted code. `values` are hooks' names that stand for something that is no function.
+//
+// Values that are dropped or kept in a variable, and async functions that are passed on, go through `__groundhook.heard`: a promise
+// that nobody awaits would be rejected unheard, and V8 tells its embedder of that only in C++.
+const { factory, SyntaxKind } = ts;
+
+const heard = (node, ...more) =>
+  factory.createCallExpression(
+    factory.createPropertyAccessExpression(factory.createIdentifier("__groundhook"), "heard"), undefined, [node, ...more]);
+
+// Whether a value may be a promise that was made just now.
+function mayBePromise(node) {
+  if (ts.isParenthesizedExpression(node) || ts.isAsExpression(node) || ts.isNonNullExpression(node) || ts.isSatisfiesExpression(node)
+    || ts.isTypeAssertionExpression(node)) return mayBePromise(node.expression);
+  if (ts.isCallExpression(node)) return node.expression.kind !== SyntaxKind.SuperKeyword && node.expression.escapedText !== "require";
+  if (ts.isNewExpression(node)) return node.expression.escapedText === "Promise";
+  if (ts.isConditionalExpression(node)) return mayBePromise(node.whenTrue) || mayBePromise(node.whenFalse);
+  if (!ts.isBinaryExpression(node)) return false;
+  const logical = [SyntaxKind.AmpersandAmpersandToken, SyntaxKind.BarBarToken, SyntaxKind.QuestionQuestionToken];
+  const last = [SyntaxKind.EqualsToken, SyntaxKind.CommaToken, ...logical];
+  return last.includes(node.operatorToken.kind) && (mayBePromise(node.right) || (logical.includes(node.operatorToken.kind) && mayBePromise(node.left)));
+}
+
+const isAsync = (node) => (ts.isArrowFunction(node) || (ts.isFunctionExpression(node) && !node.asteriskToken))
+  && node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.AsyncKeyword);
+
+const listening = (context) => (file) => {
+  const visit = (before) => {
+    const node = ts.visitEachChild(before, visit, context);
+    if (ts.isExpressionStatement(node)) {
+      const value = ts.isVoidExpression(node.expression) ? node.expression.expression : node.expression;
+      return mayBePromise(value) ? factory.updateExpressionStatement(node, heard(value)) : node;
+    }
+    if (ts.isVariableDeclaration(node) && node.initializer && mayBePromise(node.initializer)) {
+      return factory.updateVariableDeclaration(node, node.name, node.exclamationToken, node.type, heard(node.initializer));
+    }
+    if (ts.isCallExpression(node) && node.arguments.some(isAsync)) {
+      const passed = node.arguments.map((each) => (isAsync(each) ? heard(each, factory.createNumericLiteral(1)) : each));
+      return factory.updateCallExpression(node, node.expression, node.typeArguments, passed);
+    }
+    return node;
+  };
+  return ts.visitNode(file, visit);
+};
+
+const KINDS = {
+  [SyntaxKind.NumericLiteral]: "number", [SyntaxKind.StringLiteral]: "string", [SyntaxKind.NoSubstitutionTemplateLiteral]: "string",
+  [SyntaxKind.TemplateExpression]: "string", [SyntaxKind.TrueKeyword]: "boolean", [SyntaxKind.FalseKeyword]: "boolean",
+  [SyntaxKind.ObjectLiteralExpression]: "object", [SyntaxKind.ArrayLiteralExpression]: "list", [SyntaxKind.RegularExpressionLiteral]: "pattern",
+};
+
+function valuesIn(file, source) {
+  const parsed = ts.createSourceFile(file, source, ts.ScriptTarget.ES2022);
+  const declared = parsed.statements.filter(ts.isVariableStatement).flatMap((statement) => statement.declarationList.declarations);
+  return declared.filter(({ name, initializer }) => ["Create", "Next"].includes(name.text) && initializer && KINDS[initializer.kind]).map((each) => {
+    const at = parsed.getLineAndCharacterOfPosition(each.name.end - each.name.text.length);
+    return { name: each.name.text, kind: KINDS[each.initializer.kind], line: at.line, column: at.character };
+  });
+}
+
 globalThis.__transpile = (file, source) => {
   const result = ts.transpileModule(source, {
     fileName: file,
     reportDiagnostics: true,
+    transformers: { before: [listening] },
     compilerOptions: {
       module: ts.ModuleKind.CommonJS,
       target: ts.ScriptTarget.ES2022,
@@ -23,6 +84,6 @@ globalThis.__transpile = (file, source) => {
     const at = ts.computeLineAndCharacterOfPosition(starts, entry.pos);
     return { name: entry.fileName, line: at.line, column: at.character };
   });
-  return JSON.stringify({ code, mappings: JSON.parse(result.sourceMapText).mappings, errors, requires });
+  return JSON.stringify({ code, mappings: JSON.parse(result.sourceMapText).mappings, errors, requires, values: valuesIn(file, source) });
 };
 Object.defineProperty(new SharedArrayBuffer(16), "native", { set() {} });

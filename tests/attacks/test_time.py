@@ -118,7 +118,7 @@ async def test_timers_without_end_stop_at_the_deadline(arena: Arena) -> None:
 
 async def test_work_that_a_hook_leaves_behind_ends_at_its_cpu_time_though_the_turn_goes_on(arena: Arena) -> None:
     source = f"""
-        function Create() {{ Promise.resolve().then(() => {{ {LOOP} }}); return {{ search: true }}; }}
+        function Create() {{ [Promise.resolve().then(() => {{ {LOOP} }})]; return {{ search: true }}; }}
         function Next() {{ return {{ data: 1 }}; }}
     """
     before = await arena.before()

@@ -168,6 +168,100 @@ async def test_an_error_in_a_timer_or_a_microtask_is_reported_and_the_hook_goes_
     assert services.places == ["assistants/x/index.ts", "assistants/x/index.ts:3:17"]
 
 
+SAVE = "async function save() {\n  throw new RangeError('too far');\n}\n"
+UNAWAITED = {
+    "in a statement": ("save();", "2:9"),
+    "kept in a variable": ("const saved = save();", "2:9"),
+    "behind a condition": ("messages.length && save();", "2:9"),
+    "in a promise chain": ("Promise.resolve(1).then(save);", "2:9"),
+    "in forEach": ("[1].forEach(async () => { throw new RangeError('too far'); });", "5:33"),
+}
+
+
+@pytest.mark.parametrize("kind", ["function", "async function"])
+@pytest.mark.parametrize("way", UNAWAITED)
+async def test_an_error_that_nobody_awaits_is_told_with_its_line_and_the_hook_goes_on(hooks: Hooks, way: str, kind: str) -> None:
+    call, place = UNAWAITED[way]
+    services = Services()
+    source = f"{SAVE}{kind} Create(ctx: any, messages: any) {{\n{call}\nreturn {{ search: false }};\n}}"
+    returned = await hooks.create(source, services)
+    assert returned is not None
+    assert returned.search is False
+    assert [code for code, _ in services.warnings] == ["hook_uncaught"]
+    assert services.warnings[0][1].startswith("an async function that Create does not await threw RangeError: too far")
+    assert services.places == [f"assistants/x/index.ts:{place}"]
+
+
+async def test_what_somebody_awaits_in_time_is_no_error_that_nobody_heard(hooks: Hooks) -> None:
+    services = Services()
+    body = """
+        const fails = async (n: number) => { if (n > 0) throw new Error("no " + n); };
+        const told: string[] = [];
+        const first = fails(1), second = fails(2);
+        await null;
+        try { await first; } catch (error: any) { told.push(error.message); }
+        second.catch((error) => told.push(error.message));
+        await Promise.all([3].map(async (n) => fails(n))).catch((error) => told.push(error.message));
+        setTimeout(async () => { try { await fails(4); } catch (error: any) { told.push(error.message); } }, 1);
+        await new Promise((resolve) => setTimeout(resolve, 3));
+        const fine = fails(0);
+        return { metadata: { value: told, same: fine instanceof Promise && fine.constructor === Promise } };
+    """
+    assert await created(hooks, body, services) == ["no 1", "no 2", "no 3", "no 4"]
+    assert services.warnings == []
+
+
+async def test_the_error_of_an_async_timer_is_told(hooks: Hooks) -> None:
+    services = Services()
+    source = """\
+        async function late() { throw new Error("late"); }
+        async function Create() {
+          setTimeout(late, 1);
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+    """
+    await hooks.create(source, services)
+    assert services.warnings == [("hook_uncaught", "an async function that Create does not await threw late")]
+    assert services.places == ["assistants/x/index.ts:1:31"]
+
+
+async def test_work_that_nobody_awaits_is_done_before_the_hook_has_ended(hooks: Hooks) -> None:
+    services = Services()
+    source = """
+        async function later(ctx: any) {
+          await null;
+          ctx.search.Web("later");
+          queueMicrotask(() => { throw new Error("last"); });
+        }
+        function Create(ctx: any) { later(ctx); return { search: false }; }
+    """
+    await hooks.create(source, services)
+    assert [request.query for request in services.asked] == ["later"]
+    assert services.warnings == [("hook_uncaught", "a microtask of Create threw last")]
+
+
+async def test_a_hook_that_throws_as_well_tells_both(hooks: Hooks) -> None:
+    services = Services()
+    with pytest.raises(HookThrew, match="Create threw own"):
+        await hooks.create("async function save() { throw 1; }\nfunction Create() { save(); throw new Error('own'); }", services)
+    assert [message for _, message in services.warnings] == ["an async function that Create does not await threw 1"]
+
+
+async def test_of_many_errors_that_nobody_awaits_ten_are_told_and_the_rest_counted(hooks: Hooks) -> None:
+    services = Services()
+    await hooks.create(
+        "async function save() { throw 'x'; }\nfunction Create() { for (let n = 0; n < 99; n++) save(); }", services
+    )
+    told = ["x"] * 10 + ["89 more errors"]
+    assert [message.rpartition("threw ")[2] for _, message in services.warnings] == told
+
+
+async def test_microtasks_without_end_that_nobody_awaits_end_their_hook(hooks: Hooks) -> None:
+    with pytest.raises(HookLimit) as caught:
+        await hooks.create("function Create() { (async () => { for (;;) await null; })(); }", cpu_ms=100)
+    assert caught.value.limit == "cpu_ms"
+
+
 async def test_timers_that_are_left_when_a_hook_ends_do_not_fire_in_the_next_one(hooks: Hooks) -> None:
     source = """
         let fired = 0;

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
-from host.errors import HookReturnInvalid, HookThrew
+from host.errors import HookError, HookReturnInvalid, HookThrew
 from host.types.turn import Completion, Message, NextPayload
 from tests.hooks.conftest import Hooks, Services
 
@@ -179,6 +181,79 @@ async def test_a_rejected_promise_names_its_line(hooks: Hooks) -> None:
 async def test_a_throw_of_anything_says_what_was_thrown(hooks: Hooks, thrown: str) -> None:
     with pytest.raises(HookThrew, match=r"assistants/x/index.ts.*Create threw .*plain"):
         await hooks.create(f"function Create() {{ throw {thrown}; }}")
+
+
+@pytest.mark.parametrize("thrown", ["null", "undefined"])
+@pytest.mark.parametrize("kind", ["function", "async function"])
+async def test_a_throw_of_nothing_says_so(hooks: Hooks, kind: str, thrown: str) -> None:
+    with pytest.raises(HookThrew) as caught:
+        await hooks.create(f"{kind} Create() {{ throw {thrown}; }}")
+    assert caught.value.message == f'Create threw {thrown}, which is no error (throw new Error("…") says what and where)'
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("export const Create = 5;", "1:14: Create is a number, not a function"),
+        ("\n let x = 1;\n const Create = { messages: [] };", "3:7: Create is an object, not a function"),
+        ("export const Create = [() => 1];", "1:14: Create is a list, not a function"),
+        ("function hook() { return 'x'; }\nexport const Create = hook();", ": Create is a string, not a function"),
+        ("export default { Create: 5 };", ": Create is a number, not a function"),
+    ],
+)
+async def test_a_hooks_name_that_is_no_function_is_an_error(hooks: Hooks, source: str, said: str) -> None:
+    with pytest.raises(HookError, match="not a function") as caught:
+        await hooks.create(source)
+    assert f"assistants/x/index.ts:{said}".replace("ts::", "ts:") in str(caught.value)
+
+
+async def test_values_of_that_name_in_another_file_are_nobodys_hooks(hooks: Hooks) -> None:
+    files = {"index.ts": "import { Next } from './b';\nexport function Create() { return { metadata: { next: Next } }; }"}
+    returned = await hooks.create({**files, "b.ts": "export const Next = 5;"})
+    assert returned is not None
+    assert returned.metadata == {"next": 5}
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("{ metadata: { score: 0 / 0 } }", "what Create returned has NaN at metadata.score, which arrives as null"),
+        ("{ messages: [], metadata: { a: [1, { b: -1 / 0 }] } }", "has -Infinity at metadata.a[1].b, which arrives as null"),
+        ("{ temperature: NaN, max_tokens: Infinity }", "has NaN at temperature, which arrives as null (and 1 more like it)"),
+        ("{ metadata: { 'a b': { at: new Date('x') } } }", "an object whose JSON is null (an invalid date?) at metadata.a b.at"),
+    ],
+)
+async def test_a_number_that_json_lacks_is_told_with_its_path_in_a_return(hooks: Hooks, returned: str, said: str) -> None:
+    services = Services()
+    await hooks.create(f"function Create() {{ return {returned}; }}", services)
+    ((code, message),) = services.warnings
+    assert code == "hook_not_finite"
+    assert said in message
+
+
+async def test_a_number_that_json_lacks_is_told_with_line_and_argument_in_a_call(hooks: Hooks) -> None:
+    services = Services()
+    source = """\
+        function Create(ctx: any) {
+          ctx.search.KB("q", { threshold: NaN });
+          ctx.search.All([{ type: "kb", query: "q", limit: 1 / 0 }]);
+        }
+    """
+    with suppress(HookError):  # `limit: null` is refused or not by who is called
+        await hooks.create(source, services)
+    assert services.warnings[:2] == [
+        ("hook_not_finite", "ctx.search.KB was given NaN at argument 2.threshold, which arrives as null"),
+        ("hook_not_finite", "ctx.search.All was given Infinity at argument 1[0].limit, which arrives as null"),
+    ]
+    assert services.places == ["assistants/x/index.ts:2:14", "assistants/x/index.ts:3:14"]
+
+
+async def test_null_that_a_hook_says_itself_is_no_number_that_json_lacks(hooks: Hooks) -> None:
+    services = Services()
+    await hooks.create(
+        "function Create(ctx) { ctx.search.KB('null', null); return { metadata: { a: null, b: 'null' } }; }", services
+    )
+    assert services.warnings == []
 
 
 async def test_a_throw_while_the_module_loads_names_its_line(hooks: Hooks) -> None:

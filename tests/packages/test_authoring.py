@@ -96,6 +96,11 @@ async def test_a_hook_with_nothing_to_run_is_a_warning(shop: MakeApp, hook: str,
     assert str(problem) == f"assistants/shop/index.ts: warning: the hook defines neither Create nor Next ({hint})"
 
 
+async def test_a_hook_that_is_a_value_is_an_error_with_its_line(shop: MakeApp) -> None:
+    (problem,) = await problems(shop({"index.ts": "\nexport const Create = 5;"}))
+    assert str(problem).startswith("assistants/shop/index.ts:2:14: error: Create is a number, not a function")
+
+
 @pytest.mark.parametrize(
     "hook", ["const Next = (ctx, payload) => null;", 'export * from "./lib";', 'export { hook as Create } from "./lib";']
 )

@@ -232,3 +232,39 @@ async def test_a_format_that_a_hook_returns_is_checked_as_one_in_a_file(make_app
     events = await hooked(make_app, 'const Create = () => ({ citation: { format: " {id}" } })')
     (failed,) = of(events, "error")
     assert "must not begin or end with a blank" in failed.message
+
+
+async def test_what_a_hook_does_not_await_and_what_json_lacks_are_warnings_of_a_turn_that_goes_on(make_app: MakeApp) -> None:
+    hook = """\
+async function save(answer) {
+  throw new Error("no " + answer);
+}
+function Next(ctx, payload) {
+  save(payload.completion.content);
+  return { data: { score: 0 / 0 } };
+}
+"""
+    events = await hooked(make_app, hook, script=["Fine."])
+    assert [(event.code, event.message, event.file, event.line, event.column) for event in of(events, "warning")] == [
+        (
+            "hook_not_finite",
+            "what Next returned has NaN at data.score, which arrives as null",
+            "assistants/a/index.ts",
+            0,
+            0,
+        ),
+        (
+            "hook_uncaught",
+            "an async function that Next does not await threw no Fine. (called from assistants/a/index.ts:5:3 in Next)",
+            "assistants/a/index.ts",
+            2,
+            9,
+        ),
+    ]
+    assert end(events).data == {"score": None}
+    assert of(events, "error") == []
+
+
+async def test_a_hook_that_is_a_value_ends_the_turn_with_its_line(make_app: MakeApp) -> None:
+    (failed,) = of(await hooked(make_app, "\nexport const Create = 5;"), "error")
+    assert (failed.code, failed.message, failed.line) == ("hook_syntax", "Create is a number, not a function", 2)
