@@ -74,7 +74,7 @@
       else if (here === null && this[key] !== null) found = "an object whose JSON is null (an invalid date?)";
       if (found !== "" && was !== "") more++;
       else if (found !== "") {
-        path = at;
+        path = at.length > 200 ? slice(at, 0, 200) + "..." : at;
         was = found;
       }
       return here;

@@ -55,7 +55,7 @@ async def test_a_script_that_makes_v8_abort_its_process_costs_its_own_turn(arena
 @pytest.mark.parametrize("what", ["typed-arrays", "split"])
 async def test_memory_filled_by_what_a_hook_left_behind_is_found_and_laid_at_its_door(arena: Arena, what: str) -> None:
     source = f"""
-        function Create() {{ Promise.resolve().then(() => {{ {PROCESS[what]} }}); return {{ locale: "fr" }}; }}
+        function Create() {{ [Promise.resolve().then(() => {{ {PROCESS[what]} }})]; return {{ locale: "fr" }}; }}
         function Next() {{ return {{ data: 1 }}; }}
     """
     fate = await arena.attack(source, assistant="wide" if what == "split" else "hostile")

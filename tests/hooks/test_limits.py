@@ -116,7 +116,7 @@ async def test_next_runs_in_a_fresh_isolate_after_create_crossed_a_limit(hooks: 
 
 async def test_work_that_a_hook_leaves_behind_is_stopped_too(hooks: Hooks) -> None:
     source = """
-        function Create() { Promise.resolve().then(() => { while (true) {} }); return { locale: "fr" }; }
+        function Create() { [Promise.resolve().then(() => { while (true) {} })]; return { locale: "fr" }; }
         function Next() { return { data: 1 }; }
     """
     async with hooks.engine.open(hooks.turn(source, None, cpu_ms=100)) as session:
