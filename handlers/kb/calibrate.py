@@ -134,7 +134,7 @@ async def calibrate(
             raise UnknownName("document", id, listed)
     rest = sorted(set(listed) - set(wanted))
     ids = [*wanted, *chance.sample(rest, min(most, len(rest)))]
-    documents = {id: whole for id in ids if (whole := await store.whole(collection, tenant, id)) is not None}
+    documents = {id: whole for id in ids for whole in await store.whole(collection, [(tenant, id)])}
     pairs = _made(documents, most, chance) if asked is None else _given(documents, asked)
     if len(pairs) < _LEAST:
         said = f"{len(pairs)} question{'' if len(pairs) == 1 else 's'} can be asked of collection {collection!r}"

@@ -24,7 +24,7 @@ _DECIDE = 100  # passages that decide in which language a collection is
 _NO_FIELDS: Fields = {}
 
 # Raised when what is said to a worker, or by it, is put otherwise, and when modules move, which one that runs may import later.
-SPEAKS = "4"
+SPEAKS = "5"
 
 Told = Callable[[int, int], None]  # passages stored, of how many
 Outcome = Literal["added", "replaced"]
@@ -189,8 +189,9 @@ class VectorStore(Protocol):
         gives nothing."""
         ...
 
-    async def whole(self, collection: str, tenant: str, document: str, /) -> Incoming | None:
-        """A document as it was put, with its vectors; None when there is none."""
+    async def whole(self, collection: str, documents: Sequence[tuple[str, str]], /) -> list[Incoming]:
+        """Those of the documents, given as (tenant, document), that are there: as they were put, with their vectors, in this
+        order. All of them are in memory at once: ask for a few."""
         ...
 
     async def swap(self, building: str, collection: str, /) -> bool:
@@ -211,7 +212,8 @@ class VectorStore(Protocol):
         ...
 
     def come_from(self, collection: str, tenant: str | None, source: str, /) -> AsyncIterator[Stored]:
-        """The documents that come from that file, or from that folder and those in it; in no order, a few at a time."""
+        """The documents that come from that file, or from that folder and those in it, or all of them (""); in no order, a few
+        at a time."""
         ...
 
     async def relocate(self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /) -> None:

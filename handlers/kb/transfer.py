@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO
@@ -14,6 +15,7 @@ from handlers.kb.store import Incoming, Made, Stored, VectorStore, agree
 from host.errors import ConfigError, StorageError, UsageError
 from host.ports import Embedder
 
+_TOGETHER = 64  # passages that are read at once: the embedded engine answers no search meanwhile, about a millisecond
 _BUILDING = "~new"  # what a collection that is being made anew is called, after its id
 
 
@@ -55,20 +57,21 @@ class Transfer:
             done = changed
 
     async def export(self, id: str, out: IO[str], told: Moved | None = None) -> Transferred:
-        usage = await self._store.usage(id, None)
-        if usage.made is None:
+        """Write a collection to a file, no more than a page of documents in memory at a time."""
+        made = await self._store.made(id)
+        if made is None:
             raise UsageError(f"collection {id!r} is empty: there is nothing to export")
-        await _write(out, header(id, usage.made))
-        done, total = Transferred(collection=id), sum(stored.chunks for stored in usage.documents)
-        for stored in usage.documents:
-            document = await self._store.whole(id, stored.tenant, stored.document)
-            if document is None:
-                continue  # removed meanwhile
-            await _write(out, lines_of(document))
-            done = _with(done, document)
-            if told is not None:
-                told(done.passages, total, document.document)
-        await _write(out, end(done.documents))
+        total = 0
+        async for stored in self._store.come_from(id, None, ""):
+            total += stored.chunks
+        await anyio.to_thread.run_sync(out.write, header(id, made))
+        done = Transferred(collection=id)
+        async for page in self._pages(id, self._store.come_from(id, None, "")):
+            await anyio.to_thread.run_sync(_write, out, page)
+            done = _with(done, page)
+            if told is not None and page:
+                told(done.passages, max(total, done.passages), page[-1].document)
+        await anyio.to_thread.run_sync(out.write, end(done.documents))
         return done
 
     async def load(
@@ -105,6 +108,19 @@ class Transfer:
             unchanged_passages=passages,
         )
 
+    async def _pages(self, id: str, listed: AsyncIterator[Stored]) -> AsyncIterator[list[Incoming]]:
+        """The documents of a list that are still there, as many small ones together as are worth one request."""
+        waiting: list[tuple[str, str]] = []
+        passages = 0
+        async for stored in listed:
+            if waiting and passages + stored.chunks > _TOGETHER:
+                yield await self._store.whole(id, waiting)
+                waiting, passages = [], 0
+            waiting.append((stored.tenant, stored.document))
+            passages += stored.chunks
+        if waiting:
+            yield await self._store.whole(id, waiting)
+
     def _filling(
         self, id: str, made: Made, embedder: Embedder | None, told: Moved | None, *, ready: int = 0, total: int = 0
     ) -> Filling:
@@ -134,8 +150,8 @@ class Transfer:
         if not done.documents:  # nothing of it is from this attempt
             done = replace(done, unchanged=len(kept), unchanged_passages=ready)
         filling = self._filling(building, made, embedder, told, ready=ready, total=total)
-        for key, stored in wanted.items():
-            if key not in has and (document := await self._store.whole(id, stored.tenant, stored.document)) is not None:
+        async for page in self._pages(id, _each(stored for key, stored in wanted.items() if key not in has)):
+            for document in page:
                 await filling.add(document)
         await filling.flush()
         return replace(done, documents=done.documents + filling.documents, passages=done.passages + filling.passages)
@@ -158,9 +174,15 @@ def _key(stored: Stored) -> tuple[str, str, str]:
     return stored.tenant, stored.document, stored.fingerprint
 
 
-def _with(done: Transferred, document: Incoming) -> Transferred:
-    return replace(done, documents=done.documents + 1, passages=done.passages + len(document.passages))
+async def _each(listed: Iterable[Stored]) -> AsyncIterator[Stored]:
+    for stored in listed:
+        yield stored
 
 
-async def _write(out: IO[str], text: str) -> None:
-    await anyio.to_thread.run_sync(out.write, text)
+def _with(done: Transferred, documents: Sequence[Incoming]) -> Transferred:
+    passages = sum(len(document.passages) for document in documents)
+    return replace(done, documents=done.documents + len(documents), passages=done.passages + passages)
+
+
+def _write(out: IO[str], documents: Sequence[Incoming]) -> None:
+    out.writelines(map(lines_of, documents))

@@ -182,13 +182,29 @@ async def test_a_document_comes_back_as_it_was_put(store: VectorStore) -> None:
     odd = replace(put.passages[0], text="something else than the content")
     put = replace(put, passages=(odd, *put.passages[1:]))
     await store.put("a", made, put)
-    back = await store.whole("a", "", "one.md")
-    assert back is not None
+    [back] = await store.whole("a", [("", "one.md")])
     for was, now in zip(put.passages, back.passages, strict=True):
         assert replace(now, vector=b"") == replace(was, vector=b"")
         assert unpacked(now.vector) == pytest.approx(normalised(unpacked(was.vector)), abs=1e-6)
     assert replace(back, passages=()) == replace(put, passages=())
-    assert await store.whole("a", "", "two.md") is None
+    assert await store.whole("a", [("", "two.md")]) == []
+    assert await store.whole("b", [("", "one.md")]) == []
+
+
+async def test_many_documents_are_listed_and_come_back_in_the_order_asked(store: VectorStore) -> None:
+    await store.put(
+        "a", MADE, *[document(f"{n}.md", *["pear"] * (n % 3 + 1), source=f"/fruit/{n}.md" if n % 2 else "-") for n in range(30)]
+    )
+    listed = sorted([(one.document, one.chunks) async for one in store.come_from("a", None, "")])
+    assert listed == sorted((f"{n}.md", n % 3 + 1) for n in range(30))
+    asked = [("", f"{n}.md") for n in (28, 3, 99, 17, 0)]
+    assert [(one.document, len(one.passages)) for one in await store.whole("a", asked)] == [
+        ("28.md", 2),
+        ("3.md", 1),
+        ("17.md", 3),
+        ("0.md", 1),
+    ]
+    assert await store.whole("a", []) == []
 
 
 def normalised(vector: list[float]) -> list[float]:
@@ -493,6 +509,7 @@ async def test_a_tenant_sees_its_own_on_every_path(store: VectorStore, operation
         for name in ("x.md", "y.md"):
             read = [hit.content for hit in await store.passages("a", tenant, name)]
             assert read == ([own[name]] if name in own else [])
-            assert (await store.whole("a", tenant, name) is not None) == (name in own)
+        both = [(tenant, "x.md"), (tenant, "y.md")]
+        assert [one.document for one in await store.whole("a", both)] == sorted(own)
     everything = (await store.usage("a", None)).documents
     assert {(one.tenant, one.document) for one in everything} == expected.keys()

@@ -102,9 +102,9 @@ class KBClient:
         stored = tuple(Stored(**raw) for raw in found["documents"])
         return Usage(**{**found, "documents": stored, "made": Made(**found["made"])})
 
-    async def whole(self, collection: str, tenant: str, document: str, /) -> Incoming | None:
-        raw = await self._ask("whole", {"collection": collection, "tenant": tenant, "document": document})
-        return Incoming(**{**raw, "passages": tuple(Passage(**one) for one in raw["passages"])}) if raw else None
+    async def whole(self, collection: str, documents: Sequence[tuple[str, str]], /) -> list[Incoming]:
+        found = await self._ask("whole", {"collection": collection, "documents": documents})
+        return [Incoming(**{**raw, "passages": tuple(Passage(**one) for one in raw["passages"])}) for raw in found]
 
     async def swap(self, building: str, collection: str, /) -> bool:
         done: bool = await self._ask("swap", {"collection": collection, "building": building})

@@ -268,16 +268,18 @@ class Collection:
         wanted = range(chunks) if ordinals is None else [ordinal for ordinal in ordinals if 0 <= ordinal < chunks]
         return self._hits({generation << ORDINALS | ordinal: 1.0 for ordinal in wanted})
 
-    def whole(self, tenant: str, document: str) -> Incoming | None:
-        """A document as it was put."""
-        found = self._manifest.generation(tenant, document)
-        if found is None:
-            return None
-        generation, chunks = found
-        ids = [generation << ORDINALS | ordinal for ordinal in range(chunks)]
+    def whole(self, documents: Sequence[tuple[str, str]]) -> list[Incoming]:
+        """Documents, given as (tenant, document), as they were put."""
+        generations = dict(filter(None, (self._manifest.generation(*document) for document in documents)))
+        own = {one: [one << ORDINALS | ordinal for ordinal in range(chunks)] for one, chunks in generations.items()}
+        ids = [*chain.from_iterable(own.values())]
         payloads, vectors = self._shard.payloads(ids), self._shard.vectors(ids)
-        kept = [(payloads[id], packed(vectors[id])) for id in ids]
-        return points.incoming(self._manifest.document(generation), kept, self.made.fields)
+        return [
+            points.incoming(
+                self._manifest.document(one), [(payloads[id], packed(vectors[id])) for id in points_of], self.made.fields
+            )
+            for one, points_of in own.items()
+        ]
 
     def usage(self, tenant: str | None) -> Usage:
         return Usage(documents=tuple(self._manifest.stored(tenant)), disk_bytes=size(self._folder.path), made=self.made)

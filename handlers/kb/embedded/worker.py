@@ -103,8 +103,7 @@ class Worker:
                 found = collection.facets(body["tenant"], body["fields"], among, body["limit"]) if collection else {}
                 link.answer(id, found)
             elif operation == "whole":
-                document = collection.whole(body["tenant"], body["document"]) if collection else None
-                link.answer(id, asdict(document) if document else None)
+                link.answer(id, [_outgoing(document) for document in collection.whole(body["documents"])] if collection else [])
             elif operation == "usage":
                 link.answer(id, self._usage(collection, body))
             elif operation == "relocate":
@@ -225,6 +224,10 @@ class Worker:
 
 def _incoming(raw: Mapping[str, Any]) -> Incoming:
     return Incoming(**{**raw, "passages": tuple(Passage(**one) for one in raw["passages"])})
+
+
+def _outgoing(document: Incoming) -> dict[str, Any]:
+    return {**plain(document), "passages": [plain(passage) for passage in document.passages]}
 
 
 def _ids(documents: list[Stored]) -> list[str]:

@@ -235,8 +235,8 @@ class Graphed:
     ) -> dict[str, list[tuple[Scalar, int]]]:
         return await self._store.facets(collection, tenant, fields, filter, limit)
 
-    async def whole(self, collection: str, tenant: str, document: str, /) -> Incoming | None:
-        return await self._store.whole(collection, tenant, document)
+    async def whole(self, collection: str, documents: Sequence[tuple[str, str]], /) -> list[Incoming]:
+        return await self._store.whole(collection, documents)
 
     async def swap(self, building: str, collection: str, /) -> bool:
         return await self._store.swap(building, collection)

@@ -8,14 +8,15 @@ although Qdrant has no transactions: see `search`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
+from itertools import chain
 from typing import Any
 from weakref import WeakValueDictionary
 
 import anyio
-from qdrant_client import models
+from qdrant_client import AsyncQdrantClient, models
 
 from handlers.kb import points
 from handlers.kb.server import search as server_search
@@ -116,7 +117,7 @@ class ServerStore:
     async def passages(
         self, collection: str, tenant: str | None, document: str, /, *, ordinals: Sequence[int] | None = None
     ) -> tuple[Hit, ...]:
-        found = await self._whole(collection, tenant or "", document, ordinals, vectors=False)
+        found = await self._passages(collection, tenant or "", document, ordinals)
         if found is None:
             return ()
         known, record, records = found
@@ -133,12 +134,24 @@ class ServerStore:
             for passage in records
         )
 
-    async def whole(self, collection: str, tenant: str, document: str, /) -> Incoming | None:
-        found = await self._whole(collection, tenant, document, None, vectors=True)
-        if found is None:
-            return None
-        known, record, records = found
-        return points.incoming(stored_of(record), [kept_of(passage) for passage in records], known.made.fields)
+    async def whole(self, collection: str, documents: Sequence[tuple[str, str]], /) -> list[Incoming]:
+        known = await self._collections.look(collection)
+        if known is None:
+            return []
+        found: dict[str, Incoming] = {}
+        waiting = wanted = list(dict.fromkeys(record_id(*document) for document in documents))
+        for _ in range(_ROUNDS):
+            records = await self._retrieve(known.name, waiting, vectors=False)
+            own = {id: _passage_ids(record.payload or {}) for id, record in records.items()}
+            passages = await self._retrieve(known.name, [*chain.from_iterable(own.values())], vectors=True)
+            for id, ids in own.items():
+                if passages.keys() >= set(ids):
+                    kept = [kept_of(passages[one]) for one in ids]
+                    found[id] = points.incoming(stored_of(records[id].payload or {}), kept, known.made.fields)
+            waiting = [id for id in own if id not in found]  # they were replaced between the two
+            if not waiting:
+                return [found[id] for id in wanted if id in found]
+        raise _too_fast(str((records[waiting[0]].payload or {})["document"]))
 
     async def facets(
         self, collection: str, tenant: str | None, fields: Sequence[str], filter: Filter | None, limit: int, /
@@ -180,7 +193,7 @@ class ServerStore:
         known = await self._collections.look(collection)
         if known is not None:
             async for stored in self._stored(known, of_records(tenant, source=source)):
-                if stored.source == source or stored.source.startswith(f"{source}/"):
+                if not source or stored.source == source or stored.source.startswith(f"{source}/"):
                     yield stored
 
     async def relocate(self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /) -> None:
@@ -228,8 +241,8 @@ class ServerStore:
             documents = [stored.document for stored in gone if stored.tenant == tenant]
             await self._delete(name, models.FilterSelector(filter=of_documents(tenant, documents)))
 
-    async def _whole(
-        self, collection: str, tenant: str, document: str, ordinals: Sequence[int] | None, *, vectors: bool
+    async def _passages(
+        self, collection: str, tenant: str, document: str, ordinals: Sequence[int] | None
     ) -> tuple[Known, Mapping[str, Any], list[models.Record]] | None:
         """A document's record, and its passages or some of them, all of one version."""
         known = await self._collections.look(collection)
@@ -239,20 +252,22 @@ class ServerStore:
             record = await self._collections.record(known.name, record_id(tenant, document))
             if record is None:
                 return None
-            chunks = range(record["chunks"])
-            wanted = chunks if ordinals is None else [ordinal for ordinal in ordinals if ordinal in chunks]
-            ids = [passage_id(record["version"], ordinal) for ordinal in wanted]
-            found: dict[str, models.Record] = {}
-            for start in range(0, len(ids), _PAGE):
-                found |= await self._retrieve(known.name, ids[start : start + _PAGE], vectors=vectors)
+            ids = _passage_ids(record)
+            if ordinals is not None:
+                ids = [ids[ordinal] for ordinal in ordinals if 0 <= ordinal < len(ids)]
+            found = await self._retrieve(known.name, ids, vectors=False)
             if found.keys() >= set(ids):
                 return known, record, [found[id] for id in ids]
-        raise StorageError(f"document {document!r} changes faster than it can be read", hint="try again")
+        raise _too_fast(document)
 
     async def _retrieve(self, name: str, ids: Sequence[str], *, vectors: bool) -> dict[str, models.Record]:
         wanted: Any = [points.DENSE] if vectors else False
-        records = await self._link.read(lambda client: client.retrieve(name, ids, with_payload=True, with_vectors=wanted))
-        return {str(record.id): record for record in records}
+        found: dict[str, models.Record] = {}
+        for start in range(0, len(ids), _PAGE):
+            page = ids[start : start + _PAGE]
+            call = partial(_retrieved, name=name, ids=page, with_vectors=wanted)
+            found |= {str(record.id): record for record in await self._link.read(call)}
+        return found
 
     async def _facet(self, known: Known, field: str, among: models.Filter) -> list[tuple[Scalar, int]]:
         # Ties are broken as the server likes: all values are asked for, and cut here.
@@ -284,6 +299,19 @@ class ServerStore:
 
     async def _delete(self, name: str, selector: Any) -> None:
         await self._link.write(lambda client: client.delete(name, selector))
+
+
+def _retrieved(client: AsyncQdrantClient, *, name: str, ids: Sequence[str], with_vectors: Any) -> Awaitable[list[models.Record]]:
+    return client.retrieve(name, ids, with_payload=True, with_vectors=with_vectors)
+
+
+def _passage_ids(record: Mapping[str, Any]) -> list[str]:
+    """Of all passages of a document, by its record."""
+    return [passage_id(record["version"], ordinal) for ordinal in range(record["chunks"])]
+
+
+def _too_fast(document: str) -> StorageError:
+    return StorageError(f"document {document!r} changes faster than it can be read", hint="try again")
 
 
 def _tell(told: Told, before: int, total: int, done: int) -> None:
