@@ -70,7 +70,7 @@ async def added(state: Path, embedder: BuiltinEmbedder, files: Sequence[Path]) -
 
 
 async def small_documents(folder: Path, rows: int) -> None:
-    """Added, added again as they are, and added again with other words."""
+    """Added, added again as they are, added again with other words, and exported."""
     chance = random.Random(3)
     path, one = folder / "rows.csv", folder / "one.csv"
     one.write_text("id,title,text\n1,a,b\n", encoding="utf-8")
@@ -85,6 +85,10 @@ async def small_documents(folder: Path, rows: int) -> None:
             report = await kb.add("docs", [path])
             assert report.counts == {outcome: rows}
             figure(f"{rows} documents of one chunk, {outcome}", rows / (time.perf_counter() - began), "documents/s")
+        began = time.perf_counter()
+        with (folder / "rows.jsonl").open("w", encoding="utf-8") as out:
+            assert (await kb.export("docs", out)).documents == rows
+        figure(f"{rows} documents of one chunk, exported", rows / (time.perf_counter() - began), "documents/s")
 
 
 async def main(rows: int) -> None:
