@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
 
@@ -201,7 +201,7 @@ async def open_host(
     `now` fixes the clock (a moment, or what returns one), for hooks as well. `seed` fixes chance, for tests only: the random
     numbers of hooks, and the fence around sources, which documents must not know. `environment` replaces the process's variables.
     `plugins` add rerankers, as those of the entry point group `groundhook.plugins` do. `sources` take the place of the built-in
-    ones, `connectors` of those that the app declares. `tools` are offered to models. Raises ConfigError where there is no app.
+    ones, `connectors` of those that the app declares. `tools` are offered to models. Raises ConfigError, UnknownName.
     """
     _refuse_the_other_rerankers()
     app = load_app(Path(path), process_environment() if environment is None else environment)
@@ -286,7 +286,8 @@ def _registered(handlers: Mapping[SearchType, Handler], model: Reranker, plugins
         for name, reranker in rerankers.items():
             registries.rerankers.add(name, reranker)
 
-    registries = Plugins(handlers=Registry[Handler]("search type"), rerankers=Registry[Reranker]("reranker"))
+    types = Registry[Handler]("search type", get_args(SearchType))
+    registries = Plugins(handlers=types, rerankers=Registry[Reranker]("reranker"))
     for plugin in [builtin, *(point.load() for point in metadata.entry_points(group=PLUGINS)), *plugins]:
         plugin(registries)
     return registries

@@ -23,11 +23,16 @@ def by_end(noun: str, name: str, known: Collection[str]) -> str:
 
 
 class Registry(Generic[T]):
-    def __init__(self, noun: str) -> None:
-        self._noun = noun
+    """Things by name; `only` says which names there may be, where not any."""
+
+    def __init__(self, noun: str, only: Collection[str] = ()) -> None:
+        self._noun, self._only = noun, only
         self._items: dict[str, T] = {}
 
     def add(self, name: str, item: T) -> None:
+        """Raises UnknownName for a name that there may not be."""
+        if self._only and name not in self._only:
+            raise UnknownName(self._noun, name, self._only)
         if name in self._items:
             raise ValueError(f"{self._noun} {name!r} is already registered")
         self._items[name] = item

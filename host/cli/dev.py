@@ -19,7 +19,7 @@ from host.app import open_host
 from host.cli import options
 from host.cli.chat import View
 from host.cli.check import count, tell
-from host.cli.edge import execute
+from host.cli.edge import FAILED, execute
 from host.cli.report import Report
 from host.errors import HostError
 from host.output.findings import failures
@@ -49,13 +49,22 @@ def command(
     """Watch the app, and swap what is saved while turns go on.
 
     A turn in flight ends on what it began with. What is broken is told, and what was good last stays. With ASSISTANT every
-    line on standard input is a turn. Ctrl-C ends it.
+    line on standard input is a turn. Ctrl-C ends it, and so does the end of those lines: with 1 when a turn has failed.
     """
     report = Report(json=as_json)
     folder = str(app.absolute())
     asking = options.asking(user=user, team=team, tenant=tenant, chat=chat, locale=locale, metadata=metadata)
 
     async def work() -> int:
+        code = 0
+
+        async def converse(name: str, scope: anyio.CancelScope) -> None:
+            nonlocal code
+            failed = await _converse(name, asking, current, report)
+            if not _is_nowhere(sys.stdin.fileno()):  # which is what a command in the background is given
+                code = FAILED if failed else 0
+                scope.cancel()
+
         async with open_host(app) as host, live(host) as current, anyio.create_task_group() as tasks:
             tasks.start_soon(_until_interrupted, tasks.cancel_scope)
             if assistant is not None:
@@ -68,9 +77,9 @@ def command(
                 report.line({"type": "watching", "assistants": list(host.app.packages)})
             tasks.start_soon(_watch, app, seen, current, report)
             if assistant is not None:
-                tasks.start_soon(_converse, assistant, asking, current, report)
+                tasks.start_soon(converse, assistant, tasks.cancel_scope)
             await anyio.sleep_forever()
-        return 0
+        return code
 
     return execute(work, report, debug=debug)
 
@@ -121,8 +130,9 @@ def _as_json(swap: Swap) -> dict[str, Any]:
     }
 
 
-async def _converse(assistant: str, asking: Mapping[str, Any], current: Live, report: Report) -> None:
-    """Every line that is typed is a turn, on what is good when it begins."""
+async def _converse(assistant: str, asking: Mapping[str, Any], current: Live, report: Report) -> bool:
+    """Every line that is typed is a turn, on what is good when it begins. Whether one has failed."""
+    failed = False
     async for line in _lines():
         message = line.strip()
         if not message:
@@ -131,10 +141,13 @@ async def _converse(assistant: str, asking: Mapping[str, Any], current: Live, re
             async with current.host.stream(assistant, message, **asking) as events:
                 with View(report, trace=False) as view:
                     async for event in events:
+                        failed = failed or event.type == "error"
                         view.show(event)
         except HostError as exc:
+            failed = True
             for event in failures(exc):
                 report.failed(event)
+    return failed
 
 
 async def _lines() -> AsyncIterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,10 +53,32 @@ class Words(click.ParamType[str]):
         return text
 
 
+class LanguageTag(Words):
+    """A language tag as BCP 47 has it, of any case: `en`, `pt-BR`, `zh-Hant-TW`."""
+
+    _WELL_FORMED = re.compile(
+        r"[a-z]{2,3}(-[a-z]{3}){0,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*(-[a-wyz0-9](-[a-z0-9]{2,8})+)*"
+        r"(-x(-[a-z0-9]{1,8})+)?|x(-[a-z0-9]{1,8})+",
+        re.IGNORECASE,
+    )
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = super().convert(value, param, ctx)
+        if not self._WELL_FORMED.fullmatch(text):
+            dashed = text.replace("_", "-").partition(".")[0]
+            meant = f"; did you mean {dashed}?" if dashed != text and self._WELL_FORMED.fullmatch(dashed) else ""
+            self.fail(f"{text!r} is no language tag such as en or pt-BR (BCP 47){meant}", param, ctx)
+        return text
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is no number of JSON")
+
+
 def json_of(what: str, text: str, example: str) -> Any:
     """The value of JSON from the command line. Raises click.UsageError, which names `what` and shows the example."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_no_number)
         too_deep = is_deeper(value)
     except RecursionError:
         too_deep = True
@@ -96,7 +119,9 @@ class JsonObject(click.ParamType[dict[str, Any]]):
 def circumstances(command: F) -> F:
     """--chat, --locale and --metadata: what a client would send beside the message."""
     command = click.option("--metadata", type=JsonObject(), metavar="JSON", help="What hooks find in ctx.metadata.")(command)
-    command = click.option("--locale", type=Words(), metavar="L", help="Language of who asks, such as en or pt-BR.")(command)
+    command = click.option("--locale", type=LanguageTag(), metavar="L", help="Language of who asks, such as en or pt-BR.")(
+        command
+    )
     return click.option("--chat", type=Words(), metavar="ID", help="Id of the chat, which ctx.memory.chat belongs to.")(command)
 
 

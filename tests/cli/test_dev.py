@@ -114,6 +114,21 @@ def test_lines_belong_to_the_chat_that_is_named(hook: Path, shop: Path) -> None:
         assert [running.version(), running.version()] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("lines", "code", "ended"), [("hello\nagain", 0, 2), ("", 0, 0), ("hello\nfail\n", 1, 2), ("fail\nhello\n", 1, 2)]
+)
+def test_the_end_of_piped_lines_ends_it(hook: Path, shop: Path, lines: str, code: int, ended: int) -> None:
+    hook.write_text(
+        "function Create(ctx, [{ content }]) {\n  if (content === 'fail') throw new Error('no');\n"
+        "  return { search: false, connector: 'plain' };\n}",
+        encoding="utf-8",
+    )
+    with dev(shop, "shop") as running:
+        out, _ = running.child.communicate(lines, timeout=30)
+    assert running.child.returncode == code
+    assert sum(json.loads(line)["type"] == "stream_end" for line in out.splitlines()) == ended
+
+
 def test_an_unknown_assistant_is_one_clear_line(shop: Path) -> None:
     with dev(shop, "shpo") as running:
         assert running.until(lambda event: event["type"] == "error")["code"] == "unknown_name"

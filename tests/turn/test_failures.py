@@ -276,3 +276,11 @@ def test_a_program_that_leaves_from_one_of_its_tasks_ends(tmp_path: Path) -> Non
     (tmp_path / "assistants").mkdir()
     ended = subprocess.run([sys.executable, "-c", LEAVES, str(tmp_path)], cwd=Path(__file__).parents[2], timeout=30)
     assert ended.returncode == 3
+
+
+async def test_a_source_of_no_type_that_is_searched_is_refused_with_the_nearest_name(make_app: MakeApp) -> None:
+    sources: Any = {"kbb": kb()}
+    with pytest.raises(UnknownName, match="no search type 'kbb'") as caught:
+        async with open_host(app_with(make_app), environment={}, sources=sources):
+            pass
+    assert "did you mean 'kb'?" in str(caught.value)
