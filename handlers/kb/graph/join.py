@@ -54,8 +54,10 @@ def ordered(found: Sequence[T], reached: Sequence[T], walked: Mapping[T, int], *
 
     rest = [*found[HEAD:], *(one for one in reached if one not in rank)]
     order = [*found[:HEAD], *sorted(rest, key=lambda one: (-score(one), rank.get(one, len(rank) + 1)))]
-    staying = [one for one in found[: limit // 2] if one not in order[:limit]]
-    return [*(one for one in order if one not in staying)][: limit - len(staying)] + staying
+    kept = set(found[: limit // 2])
+    others = [one for one in order if one not in kept][: limit - len(kept)]
+    kept.update(others)
+    return [one for one in order if one in kept]
 
 
 def nodes(collection: str, graph: Graph, scores: Vector, named: Sequence[str]) -> tuple[GraphNode, ...]:

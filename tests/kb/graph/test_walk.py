@@ -6,7 +6,7 @@ import math
 import random
 import time
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handlers.kb.graph import join
@@ -89,6 +89,7 @@ places = st.lists(st.integers(0, 30), max_size=12, unique=True)
 
 
 @given(places, places, st.lists(st.integers(0, 30), max_size=20, unique=True), st.integers(1, 15))
+@example([0, 8, 9, 10, 11], [0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 6, 7, 0, 8], 11)  # one stays outside, one at the edge
 def test_joining_keeps_the_head_and_the_better_half_of_what_was_found(
     found: list[int], reached: list[int], walk: list[int], limit: int
 ) -> None:
