@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import math
+import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 WIDEST = 1.4  # times what letters are wide by rule of thumb, half their size: hardly any text is wider
 CELLS_APART = 2.0  # times the size: what begins so far behind the end of a text is another cell of a table
+WORDS_APART = 0.3  # times the size: what ends so far before a text that runs from right to left is another word
 # No text has a NUL; the bullets of Word and LibreOffice are set in a font of symbols.
 _SIGNS = {0: " ", 0xF0B7: "•", 0xF0A7: "▪", 0xF0D8: "➢", 0xF0FC: "✓", 0xF02D: "–"}
 
@@ -69,15 +71,39 @@ def read_pdf(data: bytes) -> Pdf:
 
 @dataclass
 class _Setting:
-    """A line under way: (letters, size, bold) of its parts. `end` is about where the last part ends; `letter` where it begins if
-    it is a single letter."""
+    """A line under way: (letters, size, bold) of its parts. `last` is where the last part begins and `end` about where it ends;
+    `letter` where it begins if it is a single letter. `backward`: it runs from right to left; `signs` are the last part if it has
+    none that runs in a direction, at `signs_left`."""
 
     text: str = ""
     parts: list[tuple[int, float, bool]] = field(default_factory=list)
     left: float = 0.0
     base: float = 0.0
+    last: float = 0.0
     end: float = 0.0
     letter: float = math.nan
+    backward: bool = False
+    signs: str = ""
+    signs_left: float = math.nan
+
+    def add(self, part: str, left: float, high: float) -> None:
+        """Go on with a part of the line. Signs at the left end of a part in another direction come from the library before it and
+        turned round, though they may be its end; and it puts no blank where there is room between words that run backward."""
+        backward = _backward(part)
+        if backward is not None and left == self.signs_left and (backward or self.backward):
+            self.text = self.text.removesuffix(self.signs)
+            part = part + self.signs[::-1] if backward else self.signs[::-1] + part
+        room = self.last - left - high * sum(map(_wide, part.strip()))
+        parted = self.text[-1:].isspace() or part[0].isspace()
+        if (backward or self.backward) and room >= WORDS_APART * high and not parted:
+            self.text += " "
+        self.text += part
+        if part.strip():
+            self.last = left
+        if backward is None:
+            self.signs, self.signs_left = part, left
+        else:
+            self.backward, self.signs_left = backward, math.nan
 
     def line(self) -> Line:
         size = max(self.parts, key=lambda part: part[0])[1]
@@ -102,11 +128,13 @@ def _page(page: PageObject) -> tuple[str, tuple[Line, ...]]:
             if len(lines) > 1 and not lines[-1].parts and _spells_on(lines[-2], left, base, high):
                 lines.pop()
             if letters:
-                if not lines[-1].parts or left > lines[-1].end + CELLS_APART * high:
+                if not lines[-1].parts:
+                    lines[-1].left, lines[-1].base = left, base
+                elif left > lines[-1].end + CELLS_APART * high:
                     lines.append(_Setting(left=left, base=base))
                 lines[-1].parts.append((letters, high, _is_bold(font)))
                 lines[-1].end = left + WIDEST * high * sum(1.0 if letter >= "\u2e80" else 0.5 for letter in part.strip())
-            lines[-1].text += part
+            lines[-1].add(part, left, high)
             lines[-1].letter = left if len(part) == 1 else math.nan
 
     text = page.extract_text(visitor_text=seen)
@@ -123,6 +151,24 @@ def _has_images(page: PageObject) -> bool:
 def _spells_on(line: _Setting, left: float, base: float, high: float) -> bool:
     """Whether a letter goes on with a line that is drawn letter by letter: hardly one is wider than its size."""
     return 0 < left - line.letter <= high and abs(base - line.base) < high / 10
+
+
+def _wide(letter: str) -> float:
+    """How wide a letter is by rule of thumb, as a multiple of its size."""
+    return _WIDE.get(unicodedata.bidirectional(letter), 0.3) if letter.isalnum() else 0.3
+
+
+_WIDE = {"R": 0.55, "AL": 0.5, "L": 0.6, "EN": 0.6, "AN": 0.6}
+
+
+def _backward(text: str) -> bool | None:
+    """Whether a text begins to run from right to left; None where it has neither letters nor digits."""
+    directions = map(unicodedata.bidirectional, text)
+    first = next((direction for direction in directions if direction in _DIRECTIONS), "")
+    return _DIRECTIONS.get(first)
+
+
+_DIRECTIONS = {"R": True, "AL": True, "L": False, "EN": False, "AN": False}  # Unicode Standard Annex 9, table 4
 
 
 def _plain(text: str) -> str:

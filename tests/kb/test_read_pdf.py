@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pypdf import PdfWriter
+from pypdf.generic import DecodedStreamObject, NameObject
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
@@ -236,6 +238,51 @@ def test_a_file_is_called_what_it_calls_itself_else_what_stands_largest_on_its_f
     assert pdf(*parts, title="Rules").title == "Rules"
     assert pdf(*parts, title="Microsoft Word - rules_final2.docx").title == "Handbook"
     assert pdf(text(LINES), title="untitled").title == "rules"
+
+
+LETTERS = {chr(0x5D0 + number): chr(ord("a") + number) for number in range(26)}  # Hebrew but for the last, as codes of a font
+CMAP = "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <ff> endcodespacerange\n"
+CMAP += "1 beginbfrange <61> <7a> <05d0> endbfrange endcmap end"
+
+
+def from_right_to_left(*pieces: tuple[int, int, str]) -> str:
+    """The text of a page with pieces at (left, height), each drawn as the eye sees it, in the order in which they are read."""
+    buffer, made = io.BytesIO(), io.BytesIO()
+    canvas = Canvas(buffer, invariant=1)
+    for left, height, words in pieces:
+        seen = words[::-1] if any(letter in LETTERS for letter in words) else words
+        piece = canvas.beginText(left, height)
+        piece.textOut("".join(LETTERS.get(letter, letter) for letter in seen))
+        canvas.drawText(piece)
+    canvas.save()
+    writer = PdfWriter(clone_from=buffer)
+    font = writer.pages[0]["/Resources"]["/Font"]["/F1"].get_object()  # type: ignore[index]
+    codes = DecodedStreamObject()
+    codes.set_data(CMAP.encode())
+    font[NameObject("/ToUnicode")] = writer._add_object(codes)
+    writer.write(made)
+    return read(made.getvalue(), "drawn.pdf").text.strip()
+
+
+def test_numbers_and_signs_in_text_from_right_to_left_stand_where_they_are_read() -> None:
+    said = from_right_to_left(
+        (420, 700, "שולם "),
+        (398, 700, "250"),
+        (320, 700, " שקלים לפי סעיף "),
+        (308, 700, "14"),
+        (250, 700, "(ב), נשלח ב-"),
+        (244, 700, "3"),
+    )
+    assert said == "שולם 250 שקלים לפי סעיף 14(ב), נשלח ב-3"
+
+
+def test_cells_of_a_row_from_right_to_left_do_not_run_into_each_other() -> None:
+    said = from_right_to_left((420, 700, "עיר"), (370, 700, "סכום"), (420, 680, "אוסלו"), (370, 680, "180"))
+    assert said == "עיר סכום\nאוסלו 180"
+
+
+def test_a_sign_behind_a_name_from_right_to_left_stays_behind_it() -> None:
+    assert from_right_to_left((60, 700, "ASK "), (90, 700, "משה כהן"), (126, 700, ", WHO KNOWS.")) == "ASK משה כהן, WHO KNOWS."
 
 
 def test_a_line_that_is_drawn_letter_by_letter_is_one_and_cells_of_one_letter_are_cells() -> None:
