@@ -64,6 +64,23 @@ def test_markdown_may_say_its_title_and_address() -> None:
     assert "tags" not in "".join(text for _, text in parts(document))
 
 
+def test_comments_in_markdown_are_left_out_and_those_in_code_are_code() -> None:
+    text = (
+        "---\ntitle: A <!-- b --> c\n---\n# Top\n\n<!-- two\nlines -->\n\nOne<!-- x --> `<!-- y -->` two.\n\n- a <!-- z -->\n\n"
+    )
+    text += "```html\n<!-- kept -->\n```\n\n<!-- one --><p>Three.</p><!-- two -->\n\n<!-- never ends\n"
+    document = read(text.encode(), "a.md")
+    assert document.title == "A <!-- b --> c"
+    assert [said for _, said in parts(document)] == [
+        "# Top",
+        "One `<!-- y -->` two.",
+        "- a",
+        "```html\n<!-- kept -->\n```",
+        "<p>Three.</p>",
+        "<!-- never ends",
+    ]
+
+
 def test_a_document_without_a_title_is_called_by_its_file() -> None:
     assert read(b"just text", "folder/my_notes.txt").title == "my notes"
 

@@ -32,7 +32,16 @@ Made = TypeVar("Made")
 
 _FORMAT = b"3"  # raised when reading or cutting changes, so that documents are made anew
 # The same for one kind of file: what its reader is.
-_READ_BY = {".pdf": ".pdf 5", ".docx": ".docx 3", ".html": ".html 3", ".htm": ".htm 3", ".xhtml": ".xhtml 3"}
+_READ_BY = {
+    ".md": ".md 2",
+    ".markdown": ".markdown 2",
+    ".mdx": ".mdx 2",
+    ".pdf": ".pdf 5",
+    ".docx": ".docx 3",
+    ".html": ".html 3",
+    ".htm": ".htm 3",
+    ".xhtml": ".xhtml 3",
+}
 _SHOWN = ("title", "url")  # what front matter may say beside declared fields
 
 

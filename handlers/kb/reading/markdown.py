@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from handlers.kb.reading.document import Block, Document, Kind
@@ -29,9 +29,11 @@ def markdown(data: bytes, name: str) -> Document:
 
 
 def from_markdown(text: str, name: str, *, front: bool = True) -> Document:
-    """The document in Markdown; `title` and `url` may stand in its front matter, if it can have one (`front`). Raises
-    IngestError."""
+    """The document in Markdown. What somebody wrote (`front`) may say `title` and `url` in front matter, and its comments are
+    left out. Raises IngestError."""
     said, begin = front_matter(text, name) if front else ({}, 0)
+    if front and "<!--" in text:
+        text = _without_comments(text, begin)
     blocks = markdown_blocks(text, begin)
     headings = [block for block in blocks if block.kind == "heading" and block.name]
     named = str(said["title"].value) if said.get("title") and said["title"].value else ""
@@ -42,13 +44,7 @@ def from_markdown(text: str, name: str, *, front: bool = True) -> Document:
 
 def markdown_blocks(text: str, begin: int) -> tuple[Block, ...]:
     """The parts of a Markdown text from `begin` on."""
-    starts = [begin]
-    for line in text[begin:].split("\n"):
-        starts.append(starts[-1] + len(line) + 1)
-    starts[-1] = len(text)
-    from markdown_it import MarkdownIt  # a host that reads no documents does without
-
-    tokens = MarkdownIt("commonmark").enable("table").parse(text[begin:])
+    tokens, starts = _parsed(text, begin)
     blocks: list[Block] = []
     reached = begin
     for index, token in enumerate(tokens):
@@ -65,6 +61,43 @@ def markdown_blocks(text: str, begin: int) -> tuple[Block, ...]:
             blocks.append(Block(_KINDS[token.type], start, end))
     blocks += paragraphs(text, reached)
     return tuple(blocks)
+
+
+def _parsed(text: str, begin: int) -> tuple[list[Token], list[int]]:
+    """What stands from `begin` on, and where each of its lines begins."""
+    from markdown_it import MarkdownIt  # a host that reads no documents does without
+
+    starts = [begin]
+    for line in text[begin:].split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    starts[-1] = len(text)
+    return MarkdownIt("commonmark").enable("table").parse(text[begin:]), starts
+
+
+def _without_comments(text: str, begin: int) -> str:
+    """Comments are for whoever edits a page: who reads it does not see them. What looks like one in code is code."""
+    tokens, starts = _parsed(text, begin)
+    kept: list[str] = []
+    reached = 0
+    for token in tokens:
+        for comment in _comments(token):
+            assert token.map is not None
+            first, last = token.map
+            at = text.find(comment, max(reached, starts[first]), starts[last])
+            if at >= 0:  # not where the signs of a quotation stand between its lines
+                kept.append(text[reached:at])
+                reached = at + len(comment)
+    return "".join([*kept, text[reached:]])
+
+
+def _comments(token: Token) -> Iterator[str]:
+    if token.type == "inline":
+        inner = (child.content for child in token.children or () if child.type == "html_inline")
+        yield from (content for content in inner if content.startswith("<!--"))
+    elif token.type == "html_block":
+        end = 0
+        while (start := token.content.find("<!--", end)) >= 0 and (end := token.content.find("-->", start + 4) + 3) > 2:
+            yield token.content[start:end]
 
 
 def _words(inline: Token) -> str:
