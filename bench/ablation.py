@@ -31,7 +31,7 @@ from handlers.kb.language import language_of, scripts, words_can_match
 from handlers.kb.points import mean_length
 from handlers.kb.ranking.across import Across
 from handlers.kb.ranking.company import GAINS, Gains, Portraits, judged
-from handlers.kb.ranking.fusion import best, fuse, places, standing_out, weight_of_words
+from handlers.kb.ranking.fusion import best, clear, fuse, places, standing_out, weight_of_words
 from handlers.kb.store import POOL, Made
 
 TOGETHER = 250  # points put at once
@@ -86,16 +86,21 @@ def by_fusion(asked: Asked) -> list[int]:
     return ordered(added_up(asked))
 
 
-def in_company(asked: Asked, worth: Mapping[int, float], gains: Gains = GAINS) -> list[int]:
+def in_company(asked: Asked, worth: Mapping[int, float], gains: Gains = GAINS, *, always: bool = False) -> list[int]:
     """As the product orders what was fused."""
     order = ordered(worth)
-    first = order[:POOL] if asked.weight else []
+    doubted = always or not clear(asked.found.dense, asked.found.words)
+    first = order[:POOL] if asked.weight and doubted else []
     portraits = asked.portraits.of(first, asked.shard.both(asked.portraits.missing(first)))
     return judged(order, worth, portraits, asked.words, asked.weight, gains)
 
 
 def by_all(asked: Asked) -> list[int]:
     return in_company(asked, added_up(asked))
+
+
+def by_company_in_any_case(asked: Asked) -> list[int]:
+    return in_company(asked, added_up(asked), always=True)
 
 
 def by_company_in_meaning(asked: Asked) -> list[int]:
@@ -179,6 +184,7 @@ WAYS = (
     Way("convex, 0.5", by_scaled_scores, freed=False),
     Way("Groundhook"),
     Way("without company", by_fusion),
+    Way("company of every question", by_company_in_any_case),
     Way("company by meaning alone", by_company_in_meaning),
     Way("company by words alone", by_company_in_words),
     Way("words always in full", by_all_evenly, freed=False),
@@ -228,7 +234,7 @@ class Stand:
 
     def _asked(self, vector: Sequence[float], words: Sparse) -> Asked:
         found = ranked(self.shard, vector, words)
-        weight = weight_of_words(words, self.shard.tokens(best(found.words))) if found.words else 0.0
+        weight = weight_of_words(words, self.shard.tokens(best(found.words)).values()) if found.words else 0.0
         return Asked(self.shard, vector, words, found, weight, self._portraits)
 
 

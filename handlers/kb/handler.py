@@ -189,6 +189,7 @@ class KBHandler:
                     "found": len(answer.hits),
                     "cut": sum(item.extent is not None and item.extent.sentences is not None for item in items),
                     "words": answer.lexical,
+                    "company": answer.judged,
                     "best": round(embedder.similarity(max(hit.cosine for hit in answer.hits)), 3) if answer.hits else None,
                 }
         except HostError as exc:

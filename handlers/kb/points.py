@@ -49,23 +49,12 @@ def incoming(stored: Stored, kept: Sequence[tuple[Mapping[str, Any], bytes]], ty
     )
 
 
-def hit(
-    payload: Mapping[str, Any],
-    types: Mapping[str, str],
-    *,
-    document: str,
-    title: str,
-    url: str,
-    ordinal: int,
-    cosine: float,
-    vector: bytes = b"",
-) -> Hit:
-    """`types` are those of the payload fields."""
+def hit(payload: Mapping[str, Any], types: Mapping[str, str], *, document: str, title: str, url: str, ordinal: int) -> Hit:
+    """A passage as it is, whatever was asked. `types` are those of the payload fields."""
     passage, content, heading, page, start, end = _AS_IT_IS(payload)
     fields = payload.get("fields")
     shown = shown_fields(fields, types) if fields else {}
-    gap = payload.get("gap", "")
-    return Hit(document, title, url, passage, content, heading, page, ordinal, cosine, start, end, shown, vector, gap)
+    return Hit(document, title, url, passage, content, heading, page, ordinal, start, end, shown, payload.get("gap", ""))
 
 
 def path_of(field: str) -> str:

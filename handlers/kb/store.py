@@ -98,9 +98,9 @@ class Stored:
 
 
 class Hit(NamedTuple):
-    """A passage that was found. `cosine` is that of question and passage, whatever put the passage where it stands. `start` and
-    `end` are characters of the document, `gap` the blanks before them; `fields` its payload; `vector` is there when it was asked
-    for. A tuple, since searches make many and send them on."""
+    """A passage that was found. `start` and `end` are characters of the document, `gap` the blanks before them; `fields` its
+    payload. `cosine` is that of question and passage, whatever put the passage where it stands; `vector` is there when it was
+    asked for. A tuple, since searches make many and send them on."""
 
     document: str
     title: str
@@ -110,19 +110,23 @@ class Hit(NamedTuple):
     heading: str
     page: int
     ordinal: int
-    cosine: float
     start: int = 0
     end: int = 0
     fields: Fields = _NO_FIELDS
-    vector: bytes = b""
     gap: str = ""
+    cosine: float = 1.0
+    vector: bytes = b""
+
+    def found(self, cosine: float, vector: bytes = b"") -> Hit:
+        """The same passage by another question."""
+        return Hit._make((*self[:-2], cosine, vector))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
     """What is searched for: a vector as in `Passage`, the question's words, at most `limit` passages of at least
     `least_cosine`, of one tenant (None: the collection has none), that fulfil `filter`. `vectors`: the hits bring theirs.
-    `company`: the foremost are judged by the company they keep."""
+    `company`: where the foremost are in doubt, they are judged by the company they keep."""
 
     vector: bytes
     text: str
@@ -138,13 +142,14 @@ class Question:
 class Answer:
     """Hits best first. `candidates` passages were compared, `below` of them were not similar enough. `lexical` says what words
     did: `used`, or that too few of them match, of a question in the documents' script (`no match`) or in `other script`.
-    `language` is the collection's. `exists` is False when nothing was ever added to it."""
+    `judged`: by the company they keep. `language` is the collection's. `exists` is False when nothing was ever added to it."""
 
     exists: bool = True
     hits: tuple[Hit, ...] = ()
     candidates: int = 0
     below: int = 0
     lexical: Literal["used", "other script", "no match"] = "used"
+    judged: bool = False
     language: str = PLAIN
 
 

@@ -154,6 +154,16 @@ async def test_of_two_passages_that_are_as_near_the_one_comes_first_that_the_bes
     assert alone.index("pear 0") < alone.index("pear 1")
 
 
+async def test_company_is_asked_only_where_meaning_and_words_do_not_agree_about_the_best(store: VectorStore) -> None:
+    passages = tuple(passage(n, f"pear {n}", near=n / 10) for n in range(20))
+    await store.put("a", MADE, replace(document("one.md"), passages=passages))
+    assert not (await ask(store, "pear 0")).judged
+    assert (await ask(store, "pear 7")).judged
+    assert (await ask(store, "pear")).judged  # by words all are as good
+    assert not (await ask(store, "pear 7", company=False)).judged
+    assert not (await ask(store, "zebra")).judged
+
+
 async def test_what_words_did_is_said(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "ripe pears", "green apples"))
     said = [(await ask(store, text)).lexical for text in ("pear", "梨", "zebra")]
@@ -242,6 +252,7 @@ async def test_documents_are_found_by_the_folder_that_they_come_from(store: Vect
 
 async def test_a_document_that_moved_says_where_it_is(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "pears"))
+    assert [hit.url for hit in (await ask(store)).hits] == ["file:///one.md"]
     await store.relocate("a", "", {"one.md": ("file:///elsewhere", "/elsewhere"), "none.md": ("file:///x", "/x")})
     assert [hit.url for hit in (await ask(store)).hits] == ["file:///elsewhere"]
     listed = (await store.usage("a", None)).documents
@@ -455,6 +466,15 @@ async def test_fields_may_be_declared_later_and_differently(store: VectorStore) 
     assert (await store.facets("a", None, ["tag"], None, 5)) == {"tag": [("red", 2)]}
     await store.put("a", replace(MADE, fields={"year": "integer"}), document("three.md", "pears", fields={"year": 1}))
     assert (await store.facets("a", None, ["tag", "year"], None, 5)) == {"year": [(1, 1)]}
+
+
+async def test_a_field_that_becomes_a_boolean_is_shown_as_one_in_what_was_found_before(store: VectorStore) -> None:
+    await store.put("a", replace(MADE, fields={"draft": "integer"}), document("one.md", "pears", fields={"draft": 1}))
+    assert [hit.fields for hit in (await ask(store)).hits] == [{"draft": 1}]
+    await store.put("a", replace(MADE, fields={"draft": "boolean"}), document("two.md", "pears", fields={"draft": False}))
+    found = {hit.document: hit.fields["draft"] for hit in (await ask(store)).hits}
+    assert (found["one.md"], found["two.md"]) == (True, False)
+    assert all(isinstance(value, bool) for value in found.values())
 
 
 # ------------------------------------------------------------------------------------------------ tenants

@@ -185,7 +185,7 @@ async def test_neighbours_are_the_documents_own_text(opens: Opens, write: Writes
 
 def test_neighbours_that_were_stored_without_the_blanks_before_them_keep_their_places() -> None:
     def hit(content: str, start: int) -> Hit:
-        return Hit("a.md", "", "", content, content, "", 0, 0, 1.0, start, start + len(content))
+        return Hit("a.md", "", "", content, content, "", 0, 0, start, start + len(content))
 
     assert choose.joined([hit("if ripe:", 0), hit("pick()", 13), hit("eat()", 20)]) == "if ripe:\n    pick()\neat()"
     assert choose.joined([hit("One.", 0), hit("Two.", 6), hit("o. Three.", 8)]) == "One.\n\nTwo. Three."

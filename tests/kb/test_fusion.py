@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handlers.kb.analyse import Analyser, Sparse
-from handlers.kb.ranking.fusion import best, descending, ordered, places, weight_of_words
+from handlers.kb.ranking.fusion import best, clear, descending, ordered, places, weight_of_words
 from handlers.kb.ranking.fusion import fuse as worth_of
 
 
@@ -161,6 +161,16 @@ def test_what_a_passage_is_worth_adds_up_what_stands_out_and_its_places() -> Non
     fused = worth_of({1: 0.9, 2: 0.8, 4: 0.7}, {2: 6.0, 3: 4.0}, limit=64)
     by_hand = {1: 10 * 0.9 + 1, 2: 10 * 0.8 + 6 / 3 + 1 / 2 + 1, 3: 10 * 0.6 + 4 / 3 + 1 / 2}
     assert fused.worths({1: 0.9, 2: 0.8, 3: 0.6, 5: 0.5}) == pytest.approx(by_hand)
+
+
+@given(SCORES, SCORES)
+def test_the_best_is_clear_where_one_passage_alone_matches_best_and_none_is_nearer(
+    dense: dict[int, float], words: dict[int, float]
+) -> None:
+    ranked = [{id: scores[id] for id in sorted(scores, key=lambda id: -scores[id])} for scores in (dense, words)]
+    bests = [id for id, score in words.items() if score == max(words.values())]
+    nearest = {id for id, cosine in dense.items() if cosine == max(dense.values())}
+    assert clear(*ranked) == (len(bests) == 1 and bests[0] in nearest)
 
 
 def test_equal_ones_share_a_place() -> None:

@@ -21,6 +21,7 @@ from handlers.kb.embedded.copying import Copy
 from handlers.kb.embedded.edge import ORDINALS, NewPoint, Shard
 from handlers.kb.embedded.folder import Contents, Folder, size
 from handlers.kb.embedded.manifest import Entered, Manifest
+from handlers.kb.embedded.remembered import Remembered
 from handlers.kb.language import words_can_match
 from handlers.kb.ranking import fusion
 from handlers.kb.store import (
@@ -47,6 +48,7 @@ from host.types.filters import Filter
 _WORTH_POINTS, _WORTH_SHARE = 5_000, 0.2  # written since it was optimised: so many, and such a part of all
 _SYNC_POINTS = 16_384  # points put between two waits for the disk, which take longer than writing thousands of points,
 _SYNC_S, _QUIET_S = 10.0, 1.0  # and seconds, while more is put; when nothing was for so long, the disk is waited for
+_HITS, _MATCHED = 1024, 512  # passages remembered as they are shown, and the words of those that match best
 BATCH = 64  # points written before others get their turn
 assert MOST_PASSAGES < 1 << ORDINALS
 
@@ -66,6 +68,8 @@ class Collection:
         self._agreed: Mapping[str, Any] = {}
         self._question = Analyser(contents.made.language)
         self._portraits: Any = None  # company.Portraits, from the first search on
+        self._hits = Remembered(_HITS, self._read_hits)
+        self._tokens = Remembered(_MATCHED, lambda ids: self._shard.tokens(ids))
 
     @classmethod
     def open(cls, path: Path, id: str) -> Collection | None:
@@ -192,6 +196,7 @@ class Collection:
         try:
             self._shard.index_fields(self.made.fields, fields)
             self.made = replace(self.made, fields=dict(fields))
+            self._hits.forget()
             self._contents = replace(self._contents, made=self.made)
             self._folder.write(self._contents)
         except OSError as exc:
@@ -231,10 +236,10 @@ class Collection:
         ranked = self._shard.rank(
             vector, words, limit=pool, tenant=question.tenant, hidden=self._manifest.hidden, among=question.filter
         )
-        weight = fusion.weight_of_words(words, self._shard.tokens(fusion.best(ranked.words))) if ranked.words else 0.0
+        weight = fusion.weight_of_words(words, self._tokens.of(fusion.best(ranked.words))) if ranked.words else 0.0
         fits = bool(weight) or words_can_match(question.text, self._manifest.scripts)
         fused = fusion.fuse(ranked.dense, ranked.words, limit=pool, weight=weight)
-        together = question.company and bool(weight)
+        together = question.company and bool(weight) and not fusion.clear(ranked.dense, ranked.words)
         # Passages are judged by all of their company, near enough or not.
         first, least = (pool, -1.0) if together else (question.limit, question.least_cosine)
         cosines = fused.needed_by_vectors(first, least)
@@ -246,10 +251,11 @@ class Collection:
         order = self._in_company(order, worth, words, weight) if together else order
         enough = islice((id for id in order if cosines[id] >= question.least_cosine), question.limit)
         return Answer(
-            hits=self._hits({id: cosines[id] for id in enough}, vectors=question.vectors),
+            hits=self._found({id: cosines[id] for id in enough}, vectors=question.vectors),
             candidates=len(ranked.dense) + len(measured),
             below=sum(map(float(question.least_cosine).__gt__, chain(ranked.dense.values(), measured.values()))),
             lexical="used" if weight else "no match" if fits else "other script",
+            judged=together,
             language=self.made.language,
         )
 
@@ -266,7 +272,7 @@ class Collection:
             return ()
         generation, chunks = found
         wanted = range(chunks) if ordinals is None else [ordinal for ordinal in ordinals if 0 <= ordinal < chunks]
-        return self._hits({generation << ORDINALS | ordinal: 1.0 for ordinal in wanted})
+        return tuple(self._read_hits([generation << ORDINALS | ordinal for ordinal in wanted]).values())
 
     def whole(self, documents: Sequence[tuple[str, str]]) -> list[Incoming]:
         """Documents, given as (tenant, document), as they were put."""
@@ -297,6 +303,7 @@ class Collection:
 
     def relocate(self, tenant: str, places: Mapping[str, Sequence[str]]) -> None:
         self._manifest.relocate(tenant, places)
+        self._hits.forget()
 
     def remove(self, documents: Sequence[Stored]) -> None:
         self._manifest.drop([(stored.tenant, stored.document) for stored in documents])
@@ -326,26 +333,24 @@ class Collection:
         portraits = self._portraits.of(order[:POOL], self._shard.both(self._portraits.missing(order[:POOL])))
         return company.judged(order, worth, portraits, question, weight)
 
-    def _hits(self, cosines: Mapping[int, float], *, vectors: bool = False) -> tuple[Hit, ...]:
+    def _found(self, cosines: Mapping[int, float], *, vectors: bool) -> tuple[Hit, ...]:
         """The passages of these points, in this order."""
-        payloads = self._shard.payloads(list(cosines))
-        brought = self._shard.vectors(list(cosines)) if vectors else {}
-        hits = []
-        for id, cosine in cosines.items():
+        ids = list(cosines)
+        hits = zip(self._hits.of(ids), cosines.values(), strict=True)
+        if not vectors:
+            return tuple([hit.found(cosine) for hit, cosine in hits])
+        brought = self._shard.vectors(ids)
+        return tuple([hit.found(cosine, packed(brought[id])) for id, (hit, cosine) in zip(ids, hits, strict=True)])
+
+    def _read_hits(self, ids: Sequence[int]) -> dict[int, Hit]:
+        payloads = self._shard.payloads(ids)
+        read = {}
+        for id in ids:
             document, title, url = self._manifest.shown(id >> ORDINALS)
-            hits.append(
-                points.hit(
-                    payloads[id],
-                    self.made.fields,
-                    document=document,
-                    title=title,
-                    url=url,
-                    ordinal=id & MOST_PASSAGES,
-                    cosine=cosine,
-                    vector=packed(brought[id]) if vectors else b"",
-                )
+            read[id] = points.hit(
+                payloads[id], self.made.fields, document=document, title=title, url=url, ordinal=id & MOST_PASSAGES
             )
-        return tuple(hits)
+        return read
 
 
 def _held(collection: Collection) -> set[tuple[str, str, str]]:

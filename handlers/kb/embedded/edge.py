@@ -172,8 +172,9 @@ class Shard:
             return {}
         among = engine.Filter(must=[engine.HasIdCondition(set(ids))])
         nearest = engine.Query.Nearest(vector, using=DENSE)
+        asked = engine.QueryRequest(limit=len(ids), query=nearest, filter=among, params=_EVERY_ONE)
         with _engine_at(self._path):
-            return _scores(self._handle.query(engine.QueryRequest(limit=len(ids), query=nearest, filter=among)))
+            return _scores(self._handle.query(asked))
 
     def facets(
         self, fields: Mapping[str, str], *, tenant: str | None, hidden: Collection[int], among: Filter | None, limit: int
@@ -204,12 +205,12 @@ class Shard:
         brought: dict[int, Any] = {int(record.id): record.vector for record in records}
         return {id: (both[DENSE], Sparse(both[WORDS].indices, both[WORDS].values)) for id, both in brought.items()}
 
-    def tokens(self, ids: Sequence[int]) -> list[list[int]]:
-        """The indices of each passage's words, in any order of passages."""
+    def tokens(self, ids: Sequence[int]) -> dict[int, frozenset[int]]:
+        """The indices of each passage's words."""
         with _engine_at(self._path):
             records = self._handle.retrieve(list(ids), False, [WORDS])
-        brought: list[Any] = [record.vector for record in records]
-        return [vector[WORDS].indices for vector in brought]
+        brought: dict[int, Any] = {int(record.id): record.vector for record in records}
+        return {id: frozenset(vector[WORDS].indices) for id, vector in brought.items()}
 
     def payloads(self, ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
         with _engine_at(self._path):
@@ -282,6 +283,7 @@ _INDEXES: Mapping[str, Callable[[], Any]] = {
     "float": engine.FloatIndexParams,
     "datetime": engine.DatetimeIndexParams,
 }
+_EVERY_ONE = engine.SearchParams(exact=True)  # of a few, without a plan of how to find them, which takes a fifth of the time
 _PAGE = 64  # points copied at a time
 # Where a filter lets so few passages pass their words are compared one by one, 50 ns each; elsewhere the lists of the question's
 # words are gone through, whoever is in them: of 300,000 passages 1.8 ms, against 0.3 ms for 6,000 that a filter lets pass.

@@ -14,8 +14,10 @@ language than the documents, or in other words than theirs, shares names and com
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, islice
 
 from handlers.kb.analyse import Sparse, is_code
 
@@ -100,7 +102,7 @@ def fuse(dense: Mapping[int, float], words: Mapping[int, float], *, limit: int, 
     # In a ranking that was cut, those with the least score are there by chance: others as good were left out.
     least = min(words.values()) if len(words) >= limit else 0.0
     scores = {id: score for id, score in words.items() if score > least}
-    others = len(dense) - sum(map(scores.__contains__, dense))
+    others = len(dense) - len(dense.keys() & scores.keys())
     per_cosine = standing_out(list(dense.values()))
     per_score = weight * standing_out([*scores.values(), *[least] * others])
     return Fused(
@@ -129,8 +131,17 @@ def standing_out(scores: Sequence[float]) -> float:
 
 def places(scores: Iterable[float], best: float = 1.0) -> dict[float, float]:
     """Score → `best` divided by its place in a ranking; equal ones share the better place."""
-    falling = sorted(scores, reverse=True)
-    return dict(zip(reversed(falling), [best / place for place in range(len(falling), 0, -1)], strict=True))
+    rising = sorted(scores)
+    shares: Sequence[float] = _shares(len(rising))
+    if best != 1.0:
+        shares = [best * share for share in shares]
+    return dict(zip(rising, shares, strict=True))  # of equal ones the last stays: the best placed
+
+
+@lru_cache(maxsize=256)
+def _shares(places: int) -> tuple[float, ...]:
+    """One over each place, the last place first."""
+    return tuple(1 / place for place in range(places, 0, -1))
 
 
 def best(words: Mapping[int, float]) -> list[int]:
@@ -139,17 +150,27 @@ def best(words: Mapping[int, float]) -> list[int]:
     return ordered({id: score for id, score in words.items() if score >= least})[:LOOKED_AT]
 
 
-def weight_of_words(question: Sparse, best: Iterable[Iterable[int]]) -> float:
+def weight_of_words(question: Sparse, best: Iterable[Container[int]]) -> float:
     """What a question's words count against its vector, 0-1, by the share of them, weighed, that stands together in one passage
     of those that match `best`, which are given by their tokens: up to 15 % nothing, from 35 % on in full. An exact code in
     common is enough."""
     weights = dict(zip(*question, strict=True))
-    shared = [weights.keys() & tokens for tokens in best]
-    if any(is_code(index) for tokens in shared for index in tokens):
+    shared = [[index for index in weights if index in tokens] for tokens in best]
+    codes = {index for index in weights if is_code(index)}
+    if codes and not codes.isdisjoint(chain.from_iterable(shared)):
         return 1.0
-    whole = math.fsum(question.values)
-    share = max((math.fsum(weights[index] for index in tokens) / whole for tokens in shared if whole), default=0.0)
+    whole = math.fsum(question.values) or 1.0
+    share = max([math.fsum(map(weights.__getitem__, tokens)) for tokens in shared], default=0.0) / whole
     return min(1.0, max(0.0, share - _NAMES) / (_ENOUGH - _NAMES))
+
+
+def clear(dense: Mapping[int, float], words: Mapping[int, float]) -> bool:
+    """Whether one passage matches best by words and none is nearer in meaning: both rankings, best first, say the same."""
+    if not dense or not words:
+        return False
+    (best, score), *second = islice(words.items(), 2)
+    alone = all(other < score for _, other in second)
+    return alone and dense.get(best) == next(iter(dense.values()))
 
 
 def descending(similarities: Sequence[float]) -> list[float]:

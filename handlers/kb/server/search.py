@@ -73,7 +73,8 @@ async def search(link: ServerLink, known: Known, question: Question, without: di
     )
     worth = fusion.fuse(dense, by_words, limit=pool, weight=ranked.weight).worths(cosines)
     order = fusion.ordered(worth)
-    names = [numbered[id].point for id in order[:POOL]] if question.company and ranked.weight else []
+    together = question.company and bool(ranked.weight) and not fusion.clear(dense, by_words)
+    names = [numbered[id].point for id in order[:POOL]] if together else []
     stored = await _both(link, known, known.portraits.missing(names))
     portraits = known.portraits.of(names, stored)
     # In a thread: numpy's threads wait for each other, on a busy machine for many milliseconds.
@@ -103,14 +104,13 @@ async def search(link: ServerLink, known: Known, question: Question, without: di
                 title=found[place.record]["title"],
                 url=found[place.record]["url"],
                 ordinal=place.ordinal,
-                cosine=cosine,
-                vector=vectors.get(place.point, b""),
-            )
+            ).found(cosine, vectors.get(place.point, b""))
             for place, cosine in best.items()
         ),
         candidates=len(order),
         below=len(order) - len(enough),
         lexical="used" if ranked.weight else "no match" if fits else "other script",
+        judged=together,
         language=known.made.language,
     )
 
@@ -154,9 +154,9 @@ def _scores(found: Sequence[models.ScoredPoint]) -> dict[Place, float]:
     return {place(point.payload): point.score for point in found}
 
 
-def _tokens(found: models.ScoredPoint) -> Sequence[int]:
+def _tokens(found: models.ScoredPoint) -> frozenset[int]:
     vector: Any = found.vector
-    return list(vector[points.WORDS].indices)
+    return frozenset(vector[points.WORDS].indices)
 
 
 async def _payloads(link: ServerLink, known: Known, ids: set[str]) -> dict[str, Mapping[str, Any]]:

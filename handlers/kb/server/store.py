@@ -129,7 +129,6 @@ class ServerStore:
                 title=record["title"],
                 url=record["url"],
                 ordinal=(passage.payload or {})["ordinal"],
-                cosine=1.0,
             )
             for passage in records
         )

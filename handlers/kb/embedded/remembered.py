@@ -1,0 +1,40 @@
+"""What was read of the points that were met last: the same passages answer many questions, and to have the engine read one and
+hand it over takes longer than most of what is done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import Generic, TypeVar
+
+Read = TypeVar("Read")
+
+
+class Remembered(Generic[Read]):
+    """Of the last `most` points, by ids that never come to mean another point; `read` gets what is not there yet."""
+
+    def __init__(self, most: int, read: Callable[[Sequence[int]], Mapping[int, Read]]) -> None:
+        self._most = most
+        self._read = read
+        self._kept: dict[int, Read] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def of(self, ids: Sequence[int]) -> list[Read]:
+        """In the order of the ids."""
+        kept = self._kept
+        if not all(map(kept.__contains__, ids)):
+            self._make_room(ids)
+            kept |= self._read([id for id in ids if id not in kept])
+        return [*map(kept.__getitem__, ids)]
+
+    def forget(self) -> None:
+        self._kept.clear()
+
+    def _make_room(self, ids: Sequence[int]) -> None:
+        """Those go that were read first, and are not asked for."""
+        asked = set(ids)
+        excess = len(asked | self._kept.keys()) - self._most
+        for oldest in list(islice((id for id in self._kept if id not in asked), max(0, excess))):
+            del self._kept[oldest]

@@ -1,0 +1,37 @@
+"""What was read of points is remembered: each is read once while it is, and never more is kept than was said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handlers.kb.embedded.remembered import Remembered
+
+ASKED = st.lists(st.lists(st.integers(0, 12), max_size=6, unique=True), max_size=12)
+
+
+@given(ASKED, st.integers(1, 8))
+def test_points_come_in_the_order_asked_for_whatever_was_forgotten(asked: list[list[int]], most: int) -> None:
+    remembered = Remembered(most, lambda ids: {id: str(id) for id in reversed(ids)})
+    for ids in asked:
+        assert remembered.of(ids) == [str(id) for id in ids]
+    assert len(remembered) <= max([most, *map(len, asked)])
+
+
+@given(ASKED)
+def test_what_is_remembered_is_not_read_again_until_it_is_forgotten(asked: list[list[int]]) -> None:
+    read: list[int] = []
+
+    def reading(ids: Sequence[int]) -> dict[int, str]:
+        read.extend(ids)
+        return {id: str(id) for id in ids}
+
+    remembered = Remembered(100, reading)
+    for ids in [*asked, *asked]:
+        remembered.of(ids)
+    assert sorted(read) == sorted({id for ids in asked for id in ids})
+    remembered.forget()
+    assert remembered.of([1]) == ["1"]
+    assert read[-1] == 1
