@@ -73,7 +73,8 @@ class Part:
 
 def parts(contents: Sequence[str], question: str, language: str, most: int) -> list[Part | None]:
     """For each chunk the part of at most `most` tokens, as `estimated_tokens` counts them, that answers the question; more only
-    where a unit alone has more, or the names of a table's columns with its first row. None: the chunk as it is, since it has hardly more, or the question's words do not tell."""
+    where a unit alone has more, or the names of a table's columns with its first row. None: the chunk as it is, since it has
+    hardly more, or the question's words do not tell."""
     if max(map(estimated_tokens, contents), default=0) <= SPARE * most:
         return [None] * len(contents)
     analyser = Analyser(language)
