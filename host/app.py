@@ -159,7 +159,7 @@ class Host:
         """Everything that is wrong with the app's files, or with one assistant: configuration, references between files,
         hooks that do not compile or do not fit their types. Raises UnknownName."""
         rerankers = self.machinery.plugins.rerankers.names()
-        found = check(self.app, assistant or "", providers=self.providers, rerankers=rerankers)
+        found = check(self.app, assistant or "", providers=self.providers, rerankers=rerankers, collection=self.kb.wrong)
         ids = [assistant] if assistant else sorted(self.app.packages)
         outdated = [Problem(_severity(one), one.message, hint=one.hint, code=one.code) for one in await self.kb.outdated()]
         return [*found, *outdated, *await hook_problems(self.app, ids, self.machinery.hooks, self._tools)]

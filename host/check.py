@@ -17,15 +17,18 @@ from host.config import tree
 from host.config.documents import Document, read_document
 from host.config.environment import without_unset
 from host.config.layers import Layer, file_layer
+from host.config.places import Path
 from host.config.problems import Problem, problems_of
 from host.config.validate import Checked, check_document
 from host.errors import ConfigError, HostError, Place, UnknownName
+from host.llm.scripted import ScriptedConnector
 from host.mcp.commands import missing_command
 from host.packages import AGENT_FILE, PROMPTS_FILE, SEARCH_FILE, App, Package, check_package
 from host.references import References
 from host.types.base import Value, dotted
 from host.types.model_schema import misfits
 from host.types.specs import DELETED, PERMISSION, TIMESTAMPS, CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
+from host.usable import wrong_database, wrong_together, wrong_values
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,13 +36,20 @@ T = TypeVar("T")
 _SPECS: dict[str, type[Value]] = {"kb": CollectionSpec, "models": ModelSpec, "connectors": ConnectorSpec, "mcps": ServerSpec}
 
 
-def check(app: App, assistant_id: str = "", *, providers: Collection[str] = (), rerankers: Collection[str] = ()) -> list[Problem]:
+def check(
+    app: App,
+    assistant_id: str = "",
+    *,
+    providers: Collection[str] = (),
+    rerankers: Collection[str] = (),
+    collection: Callable[[CollectionSpec], tuple[Path, HostError] | None] = lambda _: None,
+) -> list[Problem]:
     """Everything found, each once, in the order of reading. With an assistant: the app's own files and that assistant's.
-    `providers` are the names of web search providers (none: they are not looked up), `rerankers` those of rerankers. Raises
-    UnknownName."""
+    `providers` are the names of web search providers (none: they are not looked up), `rerankers` those of rerankers;
+    `collection` says what else is wrong with a collection, and where in its file. Raises UnknownName."""
     if assistant_id and assistant_id not in app.packages:
         raise UnknownName("assistant", assistant_id, app.packages)
-    checking = _Check(app, assistant_id, frozenset(providers), frozenset(rerankers))
+    checking = _Check(app, assistant_id, frozenset(providers), frozenset(rerankers), collection)
     checking.run()
     return list(dict.fromkeys(checking.found))
 
@@ -50,6 +60,7 @@ class _Check:
     only: str
     providers: frozenset[str]
     rerankers: frozenset[str]
+    collection: Callable[[CollectionSpec], tuple[Path, HostError] | None]
     found: list[Problem] = field(default_factory=list)
 
     def run(self) -> None:
@@ -75,6 +86,7 @@ class _Check:
             if isinstance(value, Checked):
                 self.found.extend(value.findings())
                 self._names(file_layer("global", value, under="search" if name == "search_file" else ""), "")
+                self.found.extend(wrong_database(value))
 
     def _package(self, place: tree.Found) -> None:
         package = self._attempt(self.app.packages.named, place.id)
@@ -90,11 +102,10 @@ class _Check:
             self.found.extend(package.layer.checked.findings())
         self._names(package.layer, package.id)
         self._texts(package)
+        with suppress(ConfigError):  # of layers that cannot be folded, each is among the findings
+            self.found.extend(wrong_together(package, self.app.settings_for(package)))
 
     def _texts(self, package: Package) -> None:
-        preset = package.layer.data.get("prompt_preset")
-        if isinstance(preset, str) and preset not in package.presets:
-            self._attempt(package.prompts_for, preset, place=package.layer.place(("prompt_preset",)))
         for name in package.presets:
             self._attempt(package.presets.named, name)
         for name in package.locales:
@@ -102,6 +113,7 @@ class _Check:
 
     def _names(self, layer: Layer, owner: str) -> None:
         self.found.extend(References(self.app, layer, owner, self.providers, self.rerankers).problems())
+        self.found.extend(wrong_values(layer))
 
     def _declaration(self, kind: str, owner: str, place: tree.Found) -> None:
         document: Document | None = self._attempt(read_document, place.path, place.shown)
@@ -116,17 +128,20 @@ class _Check:
             if model is not None:
                 self._model(owner, model, checked)
         if kind == "connectors" and not checked.errors:
-            self._connector(checked)
+            self._connector(place, checked)
         if kind == "mcps" and not checked.errors:
             self._server(place, checked)
         if kind == "kb" and not checked.errors:
-            self._extractor(place, checked)
+            self._collection(place, checked)
 
-    def _extractor(self, place: tree.Found, checked: Checked) -> None:
-        """Who names the entities of a collection. It is asked outside of any assistant, so its full name counts."""
+    def _collection(self, place: tree.Found, checked: Checked) -> None:
+        """What it is made with, and who names its entities: who is asked outside of any assistant, so the full name counts."""
         spec = self._attempt(self.app.collections.named, place.id)
         if spec is None:
             return
+        if (wrong := self.collection(spec)) is not None:
+            path, error = wrong
+            self.found.append(Problem("error", error.message, checked.place(path), error.hint, error.code))
         done = spec.entities.extractor.partition(":")[0]
         at = checked.place(("entities", "extractor"))
         if done == SPACY and (missing := not_installed(spec.entities.extractor)) is not None:  # it may be where the app will run
@@ -139,17 +154,18 @@ class _Check:
             names = References(self.app, Layer(name="assistant", checked=checked), "")
             self.found.extend(names.doer(("entities", "extractor"), "assistant", spec.entities.extractor))
 
-    def _connector(self, checked: Checked) -> None:
+    def _connector(self, place: tree.Found, checked: Checked) -> None:
         """What no turn could ask; of a variable that is not set nothing is known."""
         options = checked.data.get("options", {})
+        if checked.data.get("type") == "scripted" and (spec := self._attempt(self.app.connectors.named, place.id)) is not None:
+            try:
+                ScriptedConnector(spec)
+            except ConfigError as exc:
+                self.found.append(Problem("error", exc.message, checked.place(("options", "script")), exc.hint))
         if checked.data.get("type") != "openai":
             return
         if options.get("model", "") == "":
             self.found.append(Problem("error", "names no model", checked.place(("options",)), "set options.model"))
-        host = options.get("host")
-        if isinstance(host, str) and host and not host.startswith(("http://", "https://")):
-            at = checked.place(("options", "host"))
-            self.found.append(Problem("error", f"'options.host' begins with neither http:// nor https://: {host!r}", at))
 
     def _server(self, place: tree.Found, checked: Checked) -> None:
         """A program that is not here may be where the app will run: a warning."""

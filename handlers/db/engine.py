@@ -61,6 +61,15 @@ def engine_for(url: str, *, timeout_ms: int, connections: int, result_kb: int) -
     return Server(parsed, timeout, connections)
 
 
+def problem_of(url: str) -> SourceNotConfigured | None:
+    """What is wrong with a URL that no engine could use; nothing is connected to."""
+    try:
+        _parsed(url)
+    except SourceNotConfigured as exc:
+        return exc
+    return None
+
+
 def render(statement: sa.Select[Any], values: Mapping[str, Any], dialect: str) -> tuple[str, dict[str, Any]]:
     """A statement's text and its bound values, for the trace; `values`: those that it leaves open."""
     compiled = statement.compile(dialect=_dialect(dialect), compile_kwargs={"render_postcompile": True})
@@ -82,8 +91,10 @@ def _parsed(url: str) -> URL:
         parsed.get_dialect()
     except ImportError as exc:
         raise SourceNotConfigured(f"the driver of the database URL is not installed ({exc.name})") from exc
-    except sql.ArgumentError as exc:
+    except (sql.ArgumentError, ValueError) as exc:
         raise SourceNotConfigured(f"the database URL ({kind!r}) cannot be used", hint=hint) from exc
+    if parsed.port is not None and not 0 < parsed.port < 65536:
+        raise SourceNotConfigured(f"the database URL names a port that there is not: {parsed.port}", hint=hint)
     if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise SourceNotConfigured("a SQLite database needs a file: sqlite:///path/to/file.db")
     return parsed

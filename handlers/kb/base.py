@@ -212,17 +212,16 @@ class KnowledgeBase:
         return await calibrate(self._store, spec.id, tenant, embedder, asked=questions, most=most, done=progress)
 
     async def outdated(self) -> Sequence[HostError]:
-        """Collections that are declared otherwise than they were made, or with an embedding or a language that there is not
-        (ConfigError), or with what the engine does not have; and the first that could not be asked."""
+        """Collections that are declared otherwise than they were made (ConfigError), or with what the engine does not have; and
+        the first that could not be asked."""
         found: dict[str, HostError] = {}
         for id in self._collections:
             try:
                 spec = self._collections[id]
             except HostError:
                 continue  # said where it is declared
-            if (stray := self._stray(spec)) is not None:
-                found[id] = stray
-                continue
+            if self.wrong(spec) is not None:
+                continue  # likewise
             try:
                 declared = self._made(spec, self._embedder(spec))
             except HostError:
@@ -264,15 +263,16 @@ class KnowledgeBase:
         UsageError."""
         return self._collections[by_end("collection", id, self._collections)]
 
-    def _stray(self, spec: CollectionSpec) -> ConfigError | None:
-        """What is wrong with the names of its embedding and its language."""
+    def wrong(self, spec: CollectionSpec) -> tuple[tuple[str, ...], ConfigError] | None:
+        """What is wrong with the names of its embedding and its language, and where in its declaration."""
         try:
             self._factories.get(spec.embedding.provider)
-            known_language(spec.analyser.language, spec.id)
         except UnknownName as exc:
-            return ConfigError(f"collection {spec.id!r}: {exc.message}", hint=exc.hint)
+            return ("embedding", "provider"), ConfigError(f"collection {spec.id!r}: {exc.message}", hint=exc.hint)
+        try:
+            known_language(spec.analyser.language, spec.id)
         except ConfigError as exc:
-            return exc
+            return ("analyser", "language"), exc
         return None
 
     def _embedder(self, spec: CollectionSpec) -> Embedder:

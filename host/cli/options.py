@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ import click
 
 from host.jsontext import DEEPEST, is_deeper
 from host.types.turn import Identity
+from host.types.written import is_language_tag, no_language_tag
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,20 +54,12 @@ class Words(click.ParamType[str]):
 
 
 class LanguageTag(Words):
-    """A language tag as BCP 47 has it, of any case: `en`, `pt-BR`, `zh-Hant-TW`."""
-
-    _WELL_FORMED = re.compile(
-        r"[a-z]{2,3}(-[a-z]{3}){0,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*(-[a-wyz0-9](-[a-z0-9]{2,8})+)*"
-        r"(-x(-[a-z0-9]{1,8})+)?|x(-[a-z0-9]{1,8})+",
-        re.IGNORECASE,
-    )
+    """A language tag as BCP 47 has it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = super().convert(value, param, ctx)
-        if not self._WELL_FORMED.fullmatch(text):
-            dashed = text.replace("_", "-").partition(".")[0]
-            meant = f"; did you mean {dashed}?" if dashed != text and self._WELL_FORMED.fullmatch(dashed) else ""
-            self.fail(f"{text!r} is no language tag such as en or pt-BR (BCP 47){meant}", param, ctx)
+        if not is_language_tag(text):
+            self.fail(no_language_tag(text), param, ctx)
         return text
 
 

@@ -20,6 +20,7 @@ from host.types.markers import usable_format
 from host.types.search import RerankOptions
 from host.types.servers import parse_listed
 from host.types.turn import ConnectorNames
+from host.types.written import Headers, VariableName, WebAddress
 
 # Keys that published packages carry and that nothing here acts on; `groundhook check` says so.
 UNREAD: dict[str, Any] = {"unread": True}
@@ -47,8 +48,8 @@ class RerankSettings(RerankOptions):
         default="auto",
         description="Of `type: model`; `endpoint`: any with the shape of /rerank at `host`; `tei`: TEI's own shape",
     )
-    host: str = Field(default="", description="Address of an endpoint, or another base URL for a provider")
-    api_key_env: str = Field(default="", description="Environment variable with the key (default: the provider's own)")
+    host: WebAddress = Field(default="", description="Address of an endpoint, or another base URL for a provider")
+    api_key_env: VariableName = Field(default="", description="Environment variable with the key (default: the provider's own)")
     max_items: int = Field(default=100, ge=1, le=1000, description="Most items that are judged; others stay behind them")
     max_chars: int = Field(default=0, ge=0, description="Longest text of an item that is sent; 0: what the reranker takes")
 
@@ -192,7 +193,9 @@ class DatabaseSettings(Value):
 class QdrantSettings(Value):
     """Where collections are kept when not under the state folder."""
 
-    url: str = Field(default="", description="A Qdrant server or cluster, such as https://host:6333; empty: the embedded engine")
+    url: WebAddress = Field(
+        default="", description="Qdrant server or cluster, such as https://host:6333; empty: the embedded engine"
+    )
     api_key: str = Field(default="", description="Its key, as $ENV.NAME")
     prefix: str = Field(
         default="groundhook.", description="What names on the server begin with; apps that share one need their own"
@@ -208,7 +211,7 @@ class QdrantSettings(Value):
 
 class KBStorageSettings(Value):
     idle_s: float = Field(
-        default=300.0, gt=0, description="The process that holds the vectors ends after so long without a request"
+        default=300.0, ge=1, description="The process that holds the vectors ends after so long without a request"
     )
     reserve_mb: int = Field(default=128, ge=0, description="Disk space that adding documents must leave free")
     vector_cache_mb: int = Field(default=256, ge=0, description="Vectors kept to be used again, on disk; 0: none")
@@ -227,9 +230,9 @@ class EmbedderSettings(Value):
     type: Literal["", "openai", "voyage"] = Field(
         default="", description="How it is spoken to; may be left out for those named `openai` and `voyage`"
     )
-    host: str = Field(default="", description="Base URL; empty: that of OpenAI or Voyage")
+    host: WebAddress = Field(default="", description="Base URL; empty: that of OpenAI or Voyage")
     key: str = Field(default="", description="Empty: OPENAI_API_KEY or VOYAGE_API_KEY, for a service at its own address")
-    headers: dict[str, str] = Field(default={}, description="Sent with every request; `openai` only")
+    headers: Headers = Field(default={}, description="Sent with every request; `openai` only")
     query_timeout_ms: int = Field(default=6000, ge=1, description="A question, with all tries")
     timeout_ms: int = Field(default=120000, ge=1, description="One request of documents, with all tries")
     retries: int = Field(default=3, ge=0, le=20, description="Tries again after a limit, a failure or a lost connection")

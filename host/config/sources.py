@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from host.types.base import Value
 from host.types.hosts import parse_declared
+from host.types.written import VariableName, WebAddress
 
 
 class Switched(Value):
@@ -59,8 +60,8 @@ class BreakerSettings(Value):
 
 class WebSettings(Switched):
     provider: str = Field(default="auto", description="`auto`, a provider's name, `mcp:<server>` or an assistant")
-    host: str = Field(default="", description="Another base URL for the provider")
-    api_key_env: str = Field(default="", description="Environment variable with the key (default: the provider's own)")
+    host: WebAddress = Field(default="", description="Another base URL for the provider")
+    api_key_env: VariableName = Field(default="", description="Environment variable with the key (default: the provider's own)")
     max_results: int = Field(default=10, ge=1, le=100)
     timeout_ms: int = Field(default=8000, ge=1, description="Deadline of one search, whatever the client believes")
     exclude_sites: tuple[str, ...] = Field(default=(), description="Sites whose pages are left out")

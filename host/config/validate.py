@@ -72,6 +72,7 @@ def _stray(document: Document, stray: Stray) -> ConfigError:
 
 
 def _wrong(document: Document, normal: Normal, path: Path, message: str) -> ConfigError:
+    path = tuple(step for step in path if step != "bool" and "[" not in str(step))  # of a value with several types: their names
     written = normal.written(path)
     place = document.place(written)
     if message == "field required":
@@ -79,7 +80,8 @@ def _wrong(document: Document, normal: Normal, path: Path, message: str) -> Conf
     found = document.at(written, ...)  # as written, so that what a variable holds is never shown
     if found is None:  # which YAML places in the line after
         place = document.place(written, of="key")
-    return ConfigError(f"{dotted(written)!r}: {message}{_instead(message, found)}", place=place)
+    instead = "" if written[-1:] == ("api_key_env",) else _instead(message, found)  # where keys are written by mistake
+    return ConfigError(f"{dotted(written)!r}: {message}{instead}", place=place)
 
 
 def _instead(message: str, found: Any) -> str:

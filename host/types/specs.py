@@ -8,7 +8,6 @@ them, the handlers and the composition root receive them. `id` is given by the f
 from __future__ import annotations
 
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -16,6 +15,7 @@ from host.types.base import Value
 from host.types.fields import FieldType
 from host.types.filters import DOCUMENT, WORDS
 from host.types.model_options import ModelOptions, PermissionColumns
+from host.types.written import Headers, Variables, WebAddress, web_address
 
 # ------------------------------------------------------------------------------------------------ *.kb.yao
 
@@ -279,11 +279,11 @@ class ModelSpec(Value):
 
 class ConnectorOptions(Value):
     model: str = ""
-    host: str = Field(default="", description="Base URL of an OpenAI-compatible endpoint")
+    host: WebAddress = Field(default="", description="Base URL of an OpenAI-compatible endpoint")
     key: str = ""
     timeout: float = Field(default=30.0, gt=0, description="Seconds without a byte before a call counts as stalled")
     retries: int = Field(default=2, ge=0, description="Tries again before the first byte")
-    headers: dict[str, str] = {}
+    headers: Headers = {}
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(default=None, ge=0, description="0: the model's own, as if it was not said")
     max_completion_tokens: int | None = Field(default=None, ge=0, description="As `max_tokens`, for models that want this name")
@@ -315,11 +315,9 @@ class ServerSpec(Value):
     transport: Literal["stdio", "http"] = "stdio"
     command: str = Field(default="", validate_default=True, description="Program of a stdio server; runs in the app's folder")
     args: tuple[str, ...] = ()
-    env: dict[str, str] = Field(
-        default={}, description="Variables for the program, beside HOME, LOGNAME, PATH, SHELL, TERM, USER"
-    )
+    env: Variables = Field(default={}, description="Variables for the program, beside HOME, LOGNAME, PATH, SHELL, TERM, USER")
     url: str = Field(default="", validate_default=True, description="Address of an http server, such as https://host/mcp")
-    headers: dict[str, str] = Field(default={}, description="Sent with every request to an http server")
+    headers: Headers = Field(default={}, description="Sent with every request to an http server")
     timeout: float = Field(default=30.0, gt=0, description="Seconds for one call")
     start_timeout: float = Field(
         default=30.0, gt=0, description="Seconds for starting or connecting, which the first call waits for"
@@ -341,7 +339,7 @@ class ServerSpec(Value):
     @classmethod
     def _address(cls, url: str, info: ValidationInfo) -> str:
         if info.data.get("transport") == "http":
-            parts = urlsplit(url)
-            if parts.scheme not in ("http", "https") or not parts.hostname:
+            if not url:
                 raise ValueError("an http server needs its address, such as 'https://host/mcp'")
+            web_address(url)
         return url

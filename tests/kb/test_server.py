@@ -415,7 +415,6 @@ async def test_a_private_certificate_is_trusted_when_its_authority_is_named(
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"url": "ftp://x"}, r"qdrant\.url 'ftp://x' is not an address"),
         ({"url": "https://x", "ca_file": "/nowhere.pem"}, r"qdrant\.ca_file '/nowhere\.pem' cannot be used"),
         ({"url": "https://x", "ca_file": "/nowhere.pem", "prefer_grpc": True}, r"qdrant\.ca_file '/nowhere\.pem' cannot be used"),
     ],

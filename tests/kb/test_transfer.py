@@ -188,8 +188,11 @@ async def test_an_embedding_or_a_language_that_there_is_not_is_named_before_anyt
     opens: Opens, declared: dict[str, Any], said: str
 ) -> None:
     async with opens(spec("docs", **declared)) as kb:
-        [problem] = await kb.outdated()
-    assert isinstance(problem, ConfigError)
+        wrong = kb.wrong(spec("docs", **declared))
+        assert await kb.outdated() == ()
+    assert wrong is not None
+    path, problem = wrong
+    assert path == (*declared, *next(iter(declared.values())))
     assert said in str(problem)
 
 

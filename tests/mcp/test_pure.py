@@ -120,7 +120,7 @@ def test_what_is_wrong_with_a_servers_file_is_told_with_its_place(make_app: Make
 
     assert [str(problem) for problem in check(load_app(root, {}))] == [
         "mcps/empty.mcp.yao:1:1: error: 'command': a stdio server needs the program to run (or say transport: 'http')",
-        "mcps/far.mcp.yao:3:10: error: 'url': an http server needs its address, such as 'https://host/mcp', not 'example.org'",
+        "mcps/far.mcp.yao:3:10: error: 'url': should be an http(s) address, such as 'https://host:8443/path', not 'example.org'",
         "mcps/odd.mcp.yao:1:18: error: unknown key 'tool' (did you mean 'tools'?)",
         "mcps/odd.mcp.yao:1:44: error: 'timeout': should be greater than 0, not 0",
     ]

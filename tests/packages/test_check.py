@@ -18,7 +18,7 @@ from tests.conftest import MakeApp
 HERE = Path(__file__).parents[2]
 
 
-def findings(root: Path, assistant: str = "", **more: tuple[str, ...]) -> list[str]:
+def findings(root: Path, assistant: str = "", **more: Any) -> list[str]:
     return [str(problem) for problem in check(load_app(root, {}), assistant, **more)]
 
 
@@ -180,7 +180,8 @@ def test_a_connector_that_no_turn_could_ask_is_an_error(make_app: MakeApp) -> No
     assert [finding for finding in findings(root) if "variable" not in finding] == [
         "assistants/a/package.yao:1:15: error: no connector '' (known: bare, extractive, later, near)",
         "connectors/bare.conn.yao:1:1: error: names no model (set options.model)",
-        "connectors/near.conn.yao:1:54: error: 'options.host' begins with neither http:// nor https://: 'localhost:8080/v1'",
+        "connectors/near.conn.yao:1:54: error: 'options.host': should be an http(s) address, such as 'https://host:8443/path', "
+        "not 'localhost:8080/v1'",
     ]
 
 

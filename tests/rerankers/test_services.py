@@ -130,7 +130,6 @@ def test_auto_takes_what_the_settings_point_to(options: dict[str, Any], environm
         ({"provider": "cohere"}, "reranking by 'cohere' has no key (set the environment variable COHERE_API_KEY or CO_API_KEY)"),
         ({"provider": "voyage", "api_key_env": "MINE"}, "reranking by 'voyage' has no key (set the environment variable MINE)"),
         ({"provider": "tei"}, "the rerank provider 'tei' needs an address (set search.rerank.host)"),
-        ({"host": "ftp://x"}, "'ftp://x' is not an http(s) address"),
     ],
 )
 async def test_what_is_missing_is_named(options: dict[str, Any], problem: str) -> None:

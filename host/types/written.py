@@ -1,0 +1,74 @@
+"""Texts of a certain form that files say: addresses, names of variables and headers, language tags. Pure.
+
+The annotated types hold for fields of models, whose errors then name file and line.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
+_LANGUAGE = re.compile(  # RFC 5646, section 2.1, without what is registered for nobody yet
+    r"[a-z]{2,3}(-[a-z]{3}){0,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*"
+    r"(-[a-wyz0-9](-[a-z0-9]{2,8})+)*(-x(-[a-z0-9]{1,8})+)?|x(-[a-z0-9]{1,8})+",
+    re.IGNORECASE,
+)
+
+
+def web_address(text: str) -> str:
+    """`text`, when it is empty or an http(s) address. Raises ValueError, worded."""
+    wanted = "should be an http(s) address, such as 'https://host:8443/path'"
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as exc:
+        raise ValueError(f"{wanted}: {str(exc)[:1].lower()}{str(exc)[1:]}") from None
+    fits = parts.scheme in ("http", "https") and parts.hostname and port != 0 and not re.search(r"\s", text)
+    if text and not fits:
+        raise ValueError(wanted)
+    return text
+
+
+def is_language_tag(text: str) -> bool:
+    """Whether BCP 47 could have it, of any case: `en`, `pt-BR`, `zh-Hant-TW`."""
+    return _LANGUAGE.fullmatch(text) is not None
+
+
+def no_language_tag(text: str) -> str:
+    """What to say of a text that is none."""
+    dashed = text.replace("_", "-").partition(".")[0]
+    meant = f"; did you mean {dashed}?" if dashed != text and is_language_tag(dashed) else ""
+    return f"{text!r} is no language tag such as en or pt-BR (BCP 47){meant}"
+
+
+def _variable(text: str) -> str:
+    if text and not _VARIABLE.fullmatch(text):
+        raise ValueError("should be the name of a variable that holds the key, such as MY_API_KEY, and not the key itself")
+    return text
+
+
+def _headers(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name):
+            raise ValueError(f"{name!r} cannot be the name of a header")
+        if re.search(r"[\r\n\0]", value):
+            raise ValueError(f"the header {name!r} has more than one line")
+    return headers
+
+
+def _variables(variables: dict[str, str]) -> dict[str, str]:
+    for name, value in variables.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise ValueError(f"{name!r} cannot be the name of a variable, or its value cannot be one's")
+    return variables
+
+
+WebAddress = Annotated[str, AfterValidator(web_address)]
+VariableName = Annotated[str, AfterValidator(_variable)]
+Headers = Annotated[dict[str, str], AfterValidator(_headers)]
+Variables = Annotated[dict[str, str], AfterValidator(_variables)]

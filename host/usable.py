@@ -1,0 +1,91 @@
+"""Settings whose values have the right type and that no turn could use: found where they are written, not in the first turn.
+
+Owns what only those know who read a setting: which languages and databases there are, what a reranker cannot do without. What a
+value must look like by itself is said by the schema; names of an app's own things are `host.references`' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from host.config.layers import Layer
+from host.config.places import Path
+from host.config.problems import Problem, problems_of
+from host.config.settings import Resolved
+from host.config.validate import Checked
+from host.errors import UnknownName, suggestion
+from host.packages import Package
+from host.types.base import dotted
+from host.types.written import is_language_tag, no_language_tag
+
+_TAGS: tuple[Path, ...] = (("locale",), ("search", "web", "language"))
+_SOURCES = {"kb": ("collections", "collection"), "db": ("models", "model")}
+_OWN_HOST = ("endpoint", "tei")  # rerankers that have no address of their own
+
+
+def wrong_values(layer: Layer) -> Iterator[Problem]:
+    """Of one layer. What has another type than it should is passed over, and so is a variable that is not set."""
+    from handlers.db.question.vocabulary import languages as readable  # needs time to load, and few commands check
+    from handlers.web.stopwords import code_of
+    from handlers.web.stopwords import languages as understood
+
+    for path in _TAGS:
+        said = _at(layer, path)
+        if isinstance(said, str) and said and not is_language_tag(said):
+            yield Problem("warning", f"{dotted(path)!r}: {no_language_tag(said)}", layer.place(path))
+    said = _at(layer, path := ("search", "query", "language"))
+    if isinstance(said, str) and said not in ("auto", *readable()):
+        hint = suggestion(said, ["auto", *readable()])
+        yield Problem("error", f"'search.query.language': questions in {said!r} cannot be read", layer.place(path), hint)
+    said = _at(layer, path := ("search", "keyword", "language"))
+    if isinstance(said, str) and said != "auto" and not code_of(said):
+        hint = suggestion(said, ["auto", *understood().values()])
+        message = f"'search.keyword.language': no words of {said!r} are known, so every question is searched for as it is"
+        yield Problem("warning", message, layer.place(path), hint)
+
+
+def wrong_database(file: Checked) -> Iterator[Problem]:
+    """Of `agent/agent.yml`."""
+    from handlers.db.engine import problem_of
+
+    section = file.data.get("database")
+    url = section.get("url") if isinstance(section, Mapping) else None
+    if isinstance(url, str) and url and (wrong := problem_of(url)) is not None:
+        yield Problem("error", f"'database.url': {wrong.message}", file.place(("database", "url")), wrong.hint)
+
+
+def wrong_together(package: Package, resolved: Resolved) -> Iterator[Problem]:
+    """Of what holds for an assistant, whichever layers said it."""
+    yield from _preset(package, resolved)
+    yield from _reranker(resolved)
+    for source, (names, noun) in _SOURCES.items():
+        section = getattr(resolved.settings.search, source)
+        if section.enabled and not getattr(section, names):
+            hint = f"name some with '{source}.{names}', or leave '{source}' out of 'search'"
+            place = resolved.place("search", source, "enabled")
+            yield Problem("warning", f"'search.{source}' is on, and there is no {noun} to search", place, hint)
+
+
+def _preset(package: Package, resolved: Resolved) -> Iterator[Problem]:
+    name = resolved.settings.prompt_preset
+    if name and name not in package.presets:
+        yield from problems_of(UnknownName("prompt preset", name, package.presets, place=resolved.place("prompt_preset")))
+
+
+def _reranker(resolved: Resolved) -> Iterator[Problem]:
+    rerank = resolved.settings.search.rerank
+    place = resolved.place("search", "rerank", "type") or resolved.place("search", "rerank", "provider")
+    if rerank.type in ("agent", "mcp") and not getattr(rerank, rerank.type):
+        message = f"'search.rerank.type' is {rerank.type!r}, and there is no {rerank.type!r} beside it"
+        yield Problem("error", message, place, f"set search.rerank.{rerank.type}")
+    if rerank.type == "model" and rerank.provider in _OWN_HOST and not rerank.host:
+        message = f"the rerank provider {rerank.provider!r} needs an address"
+        yield Problem("error", message, resolved.place("search", "rerank", "provider"), "set search.rerank.host")
+
+
+def _at(layer: Layer, path: Path) -> Any:
+    value: Any = layer.data
+    for step in path:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value

@@ -1,0 +1,140 @@
+"""Settings that have the right type and that no turn could use: the check says what, where and what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from host.app import open_host
+from host.errors import ConfigError
+from tests.conftest import MakeApp
+
+AGENT, PACKAGE, COLLECTION = "agent/agent.yml", "assistants/a/package.yao", "kb/docs.kb.yao"
+CONNECTOR, SERVER = "connectors/x.conn.yao", "mcps/x.mcp.yao"
+ADDRESS = "should be an http(s) address, such as 'https://host:8443/path'"
+URLS = "sqlite:///shop.db, postgresql://user@host/database or mariadb://user@host/database"
+
+
+def app(file: str, text: Any) -> Mapping[str, str]:
+    written = text if isinstance(text, str) else json.dumps(text, indent=1)
+    return {AGENT: "", PACKAGE: "{}", COLLECTION: "{}", file: written}
+
+
+async def findings(make_app: MakeApp, file: str, text: Any) -> list[str]:
+    async with open_host(make_app(app(file, text)), environment={}) as host:
+        return [str(problem) for problem in await host.check()]
+
+
+WRONG: list[tuple[str, Any, str]] = [
+    (AGENT, "database:\n  url: oracle://h/x", f"2:8: error: 'database.url': the database URL ('oracle') cannot be used ({URLS})"),
+    (AGENT, "database:\n  url: shop.db", "2:8: error: 'database.url': the database URL ('shop.db') cannot be used"),
+    (
+        AGENT,
+        "database:\n  url: postgresql://h:99999/x",
+        "2:8: error: 'database.url': the database URL names a port that there is not",
+    ),
+    (AGENT, "database:\n  url: 'sqlite://'", "2:8: error: 'database.url': a SQLite database needs a file: sqlite:///path"),
+    (
+        AGENT,
+        "locale: de_DE",
+        "1:9: warning: 'locale': 'de_DE' is no language tag such as en or pt-BR (BCP 47); did you mean de-DE?",
+    ),
+    (AGENT, "prompt_preset: shrot", "1:16: error: no prompt preset 'shrot'"),
+    (
+        COLLECTION,
+        {"analyser": {"language": "klingon"}},
+        "3:15: error: collection 'docs': no analyser for language 'klingon' (known",
+    ),
+    (
+        COLLECTION,
+        {"embedding": {"provider": "voygae"}},
+        "3:15: error: collection 'docs': no embedding provider 'voygae' (did you",
+    ),
+    (
+        PACKAGE,
+        {"search": {"query": {"language": "klingon"}}},
+        "4:16: error: 'search.query.language': questions in 'klingon' cannot be read (known",
+    ),
+    (
+        PACKAGE,
+        {"search": {"keyword": {"language": "klingon"}}},
+        "4:16: warning: 'search.keyword.language': no words of 'klingon' are known",
+    ),
+    (PACKAGE, {"search": {"web": {"language": "english"}}}, "4:16: warning: 'search.web.language': 'english' is no language tag"),
+    (PACKAGE, {"search": {"web": {"host": "nowhere"}}}, f"4:12: error: 'search.web.host': {ADDRESS}, not 'nowhere'"),
+    (
+        PACKAGE,
+        {"search": {"web": {"api_key_env": "sk-1"}}},
+        "4:19: error: 'search.web.api_key_env': should be the name of a variable that",
+    ),
+    (
+        PACKAGE,
+        {"search": {"rerank": {"type": "agent"}}},
+        "4:12: error: 'search.rerank.type' is 'agent', and there is no 'agent' beside it",
+    ),
+    (
+        PACKAGE,
+        {"search": {"rerank": {"type": "model", "provider": "tei"}}},
+        "5:16: error: the rerank provider 'tei' needs an address (set search",
+    ),
+    (
+        PACKAGE,
+        {"search": {"kb": True}},
+        "3:9: warning: 'search.kb' is on, and there is no collection to search (name some with 'kb.collections'",
+    ),
+    (
+        PACKAGE,
+        {"search": {"db": {"max_results": 3}}},
+        "3:9: warning: 'search.db' is on, and there is no model to search (name some with",
+    ),
+    (
+        CONNECTOR,
+        {"type": "openai", "options": {"model": "m", "host": "http://h:99999"}},
+        f"5:11: error: 'options.host': {ADDRESS}: port out of range 0-65535",
+    ),
+    (
+        CONNECTOR,
+        {"type": "openai", "options": {"model": "m", "headers": {"a b": "c"}}},
+        "5:14: error: 'options.headers': 'a b' cannot be the name of a header",
+    ),
+    (
+        CONNECTOR,
+        {"type": "scripted", "options": {"script": [{"txet": "a"}]}},
+        "4:13: error: connector 'x': options.script[0].txet: extra inputs are not permitted (keys of a reply: ",
+    ),
+    (SERVER, {"transport": "http", "url": "http://h:99999/mcp"}, f"3:9: error: 'url': {ADDRESS}: port out of range"),
+    (SERVER, {"command": "cat", "env": {"A=B": "c"}}, "3:9: error: 'env': 'A=B' cannot be the name of a variable"),
+]
+
+
+@pytest.mark.parametrize(("file", "text", "said"), WRONG)
+async def test_a_value_that_no_turn_could_use_is_found_where_it_is_written(
+    make_app: MakeApp, file: str, text: Any, said: str
+) -> None:
+    found = await findings(make_app, file, text)
+    assert [finding for finding in found if finding.startswith(f"{file}:{said}")] == found
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("url", ["x", "localhost:6333", "ftp://host", "http://host:99999", "https://"])
+async def test_an_address_of_a_vector_store_that_is_none_is_refused_with_its_line(make_app: MakeApp, url: str) -> None:
+    with pytest.raises(ConfigError, match=r"^agent/agent.yml:2:8: 'qdrant.url': should be an http\(s\) address"):
+        await findings(make_app, AGENT, f"qdrant:\n  url: {url}")
+
+
+async def test_what_a_key_was_written_for_is_not_shown(make_app: MakeApp) -> None:
+    (found,) = await findings(make_app, PACKAGE, {"search": {"rerank": {"api_key_env": "sk-s3cret"}}})
+    assert "s3cret" not in found
+
+
+async def test_values_from_variables_that_are_not_set_are_not_judged(make_app: MakeApp) -> None:
+    text = "locale: $ENV.L\ndatabase: {url: $ENV.D}\nsearch: {web: {host: $ENV.H, language: $ENV.W}, query: {language: $ENV.Q}}"
+    host = {AGENT: text, PACKAGE: "{}", COLLECTION: "{}"}
+    with pytest.raises(ConfigError, match=r"DATABASE|'D'|ENV\.D"):
+        async with open_host(make_app(host), environment={}) as opened:
+            await opened.check()
+    async with open_host(make_app(host), environment={"D": "sqlite:///x.db"}) as opened:
+        assert {problem.severity for problem in await opened.check()} == {"warning"}
