@@ -4,10 +4,10 @@
 
 Without sizes: 1,000, 10,000 and 100,000 passages; `--large` adds 300,000. Searches go through the door of a turn,
 `KnowledgeBase.search`, to the worker process and back, with the question's vector at hand; their floor is the bare engine
-in this process, asked for the same with its own fusion on a copy of the same files, the two in turns. A question has six words of
-a passage and a vector not far from its; then the same with words and vectors by chance, for which no passage stands out, so that
-the best are compared with each other (company). Figures are JSON lines on standard output; the cost against size is a table on
-standard error. `bench.kb_adding` measures adding.
+in this process, asked for the same with its own fusion on a copy of the same files, the two in turns. Fifty questions that
+passages answer are asked again and again, then others once each; then such that nothing answers, for which no passage stands out
+and the best are compared with each other (company). Figures are JSON lines on standard output; the cost against size is a table
+on standard error. `bench.kb_adding` measures adding.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ import psutil
 import qdrant_edge as engine
 
 from bench.figures import figure
+from bench.made_up import DIMENSIONS, TENANTS, Asked, answered, documents
 from handlers.kb.analyse import Analyser
 from handlers.kb.base import KnowledgeBase, open_kb
 from handlers.kb.embed import EmbedderFactory
 from handlers.kb.embedded.client import KBClient
 from handlers.kb.embedded.folder import Folder, folder_of
-from handlers.kb.store import POOL, Incoming, Made, Passage, packed
+from handlers.kb.store import POOL, Incoming, Made
 from host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
 from host.config.sources import KBSettings
 from host.ports import Embedder, Scope
@@ -47,23 +48,12 @@ from host.types.search import SearchRequest
 from host.types.specs import AnalyserSpec, CollectionSpec, EmbeddingSpec
 from host.types.turn import Identity
 
-MADE = Made(provider="bench", model="random", dimensions=384, language="english", tenanted=True)
+MADE = Made(provider="bench", model="random", dimensions=DIMENSIONS, language="english", tenanted=True)
 SPEC = CollectionSpec(
     id="bench", embedding=EmbeddingSpec(provider="bench"), analyser=AnalyserSpec(language="english"), tenant_field="tenant"
 )
-TENANTS = 50  # a filter lets 2 % pass
-TOGETHER = 200  # passages in a document
 ROUNDS, WARMING, IN_TURN = 300, 20, 10
 AT_ONCE = (1, 8, 32)
-SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprtvz" for vowel in "aeiou"]
-VOCABULARY, COMMONEST = 20_000, 30  # words by rank, without the commonest (stop words)
-
-
-@dataclass(frozen=True)
-class Asked:
-    vector: list[float]
-    words: str
-    tenant: str
 
 
 @dataclass
@@ -96,45 +86,6 @@ class Prepared:
 
     def similarity(self, cosine: float, /) -> float:
         return (cosine + 1) / 2
-
-
-def vector(chance: random.Random) -> list[float]:
-    return [chance.gauss(0, 1) for _ in range(MADE.dimensions)]
-
-
-def text(chance: random.Random, words: int = 60) -> str:
-    """Words by Zipf's law: the commonest stands in a quarter of all passages, most in hardly any."""
-    ratio = VOCABULARY / COMMONEST + 1
-    return " ".join(word(int(COMMONEST * ratio ** chance.random()) - COMMONEST) for _ in range(words))
-
-
-def word(rank: int) -> str:
-    """Syllables, so that it is cut as words are."""
-    made = ""
-    while rank or not made:
-        rank, syllable = divmod(rank, len(SYLLABLES))
-        made += SYLLABLES[syllable]
-    return made
-
-
-def answered(prepared: Sequence[Incoming], chance: random.Random) -> Asked:
-    """A question that a passage answers: six of its words, and its vector with as much noise (a cosine of .71)."""
-    document = chance.choice(prepared)
-    passage = chance.choice(document.passages)
-    near = memoryview(passage.vector).cast("f")
-    words = " ".join(chance.sample(sorted(set(passage.text.split())), 6))
-    return Asked([value + noise for value, noise in zip(near, vector(chance), strict=True)], words, document.tenant)
-
-
-def documents(passages: int, chance: random.Random) -> list[Incoming]:
-    vectors = [packed(vector(chance)) for _ in range(2000)]
-    made = []
-    for start in range(0, passages, TOGETHER):
-        texts = [text(chance) for _ in range(min(TOGETHER, passages - start))]
-        parts = [Passage(passage=str(n), content=said, text=said, vector=chance.choice(vectors)) for n, said in enumerate(texts)]
-        tenant = f"t{start // TOGETHER % TENANTS}"
-        made.append(Incoming(document=f"{start}.md", title="Bench", fingerprint="1", passages=tuple(parts), tenant=tenant))
-    return made
 
 
 def scope(tenant: str, *, company: bool) -> Scope:
@@ -182,17 +133,20 @@ async def one_size(state: Path, passages: int) -> Cost:
             await client.put("bench", MADE, document)
         added = passages / (time.perf_counter() - began)
         questions = [answered(prepared, chance) for _ in range(50)]
-        strays = [Asked(vector(chance), text(chance, 6), f"t{chance.randrange(min(TENANTS, len(prepared)))}") for _ in range(50)]
-        embedder.vectors = {asked.words: asked.vector for asked in [*questions, *strays]}
+        strays = [stray(prepared, chance) for _ in range(50)]
+        new = [answered(prepared, chance) for _ in range(WARMING + ROUNDS)]
+        embedder.vectors = {asked.words: asked.vector for asked in [*questions, *strays, *new]}
         bare_added = bare_adding(state, prepared)
         figure(f"passages added, embedded before, to {passages}", added, "passages/s", bare_added, "the engine in process")
         await while_optimising(kb, state, questions)
         await settled(state)
         shard = bare_shard(state)
         name = f"hybrid search with a filter on {passages} passages"
-        p50, p95, bare_p50 = await against(kb, shard, questions, name)
-        await against(kb, shard, strays, f"{name}, of questions that nothing answers")
-        await against(kb, shard, strays, f"{name}, of questions that nothing answers, company: false", company=False)
+        again, astray = chosen(questions), chosen(strays)
+        p50, p95, bare_p50 = await against(kb, shard, again, name)
+        await against(kb, shard, new, f"{name}, of questions never asked before")
+        await against(kb, shard, astray, f"{name}, of questions that nothing answers")
+        await against(kb, shard, astray, f"{name}, of questions that nothing answers, company: false", company=False)
         shard.close()
         for many in AT_ONCE:
             await at_once(kb, questions, many, name)
@@ -312,18 +266,22 @@ def bare_adding(state: Path, prepared: Sequence[Incoming]) -> float:
     return id / took
 
 
+def chosen(questions: Sequence[Asked]) -> list[Asked]:
+    """As many as `against` wants, each of them several times."""
+    return random.Random(2).choices(questions, k=WARMING + ROUNDS)
+
+
 async def against(
     kb: KnowledgeBase, shard: engine.EdgeShard, questions: Sequence[Asked], name: str, *, company: bool = True
 ) -> tuple[float, float, float]:
-    """Prints what a search costs beside the bare engine: the same questions to both → p50 and p95 through Groundhook, and p50 of
-    the engine, in ms. They are asked in turns, ten questions each: one after the other, each would find the processor's caches
-    full of what the other read, as no app would."""
-    chance = random.Random(2)
+    """Prints what a search costs beside the bare engine: the same questions to both, the first of them to warm up → p50 and p95
+    through Groundhook, and p50 of the engine, in ms. They are asked in turns, ten questions each: one after the other, each would
+    find the processor's caches full of what the other read, as in no app."""
     # The files hold Groundhook's tokens: the engine's own analyser would find none of them, and be quick at it.
     words = {asked.words: engine.SparseVector(*Analyser("english").question(asked.words)) for asked in questions}
     through, bare = list[float](), list[float]()
-    for _ in range((ROUNDS + WARMING) // IN_TURN):
-        some = [chance.choice(questions) for _ in range(IN_TURN)]
+    for start in range(0, len(questions), IN_TURN):
+        some = questions[start : start + IN_TURN]
         for asked in some:
             began = time.perf_counter()
             await ask(kb, asked, company=company)

@@ -20,7 +20,8 @@ from pathlib import Path
 import anyio
 
 from bench.figures import figure
-from bench.kb import knowledge_base, lag, quantile, text, vector
+from bench.kb import knowledge_base, lag, quantile
+from bench.made_up import text, vector
 from handlers.kb.embed import BuiltinEmbedder, HashEmbedder
 from host.types.specs import EmbeddingSpec
 

@@ -3,7 +3,7 @@ hand it over takes longer than most of what is done with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import islice
 from typing import Generic, TypeVar
 
@@ -24,17 +24,17 @@ class Remembered(Generic[Read]):
     def of(self, ids: Sequence[int]) -> list[Read]:
         """In the order of the ids."""
         kept = self._kept
-        if not all(map(kept.__contains__, ids)):
-            self._make_room(ids)
-            kept |= self._read([id for id in ids if id not in kept])
+        missing = [id for id in ids if id not in kept]
+        if missing:
+            self._make_room(len(missing), frozenset(ids))
+            kept |= self._read(missing)
         return [*map(kept.__getitem__, ids)]
 
     def forget(self) -> None:
         self._kept.clear()
 
-    def _make_room(self, ids: Sequence[int]) -> None:
+    def _make_room(self, more: int, asked: Container[int]) -> None:
         """Those go that were read first, and are not asked for."""
-        asked = set(ids)
-        excess = len(asked | self._kept.keys()) - self._most
-        for oldest in list(islice((id for id in self._kept if id not in asked), max(0, excess))):
+        excess = max(0, len(self._kept) + more - self._most)
+        for oldest in list(islice((id for id in self._kept if id not in asked), excess)):
             del self._kept[oldest]
