@@ -217,7 +217,7 @@ async def test_turns_that_come_at_once_compile_once(in_workers: Hooks, tmp_path:
         async def transpile(file: str, _source: str) -> str:
             compiled.append(file)
             await anyio.lowlevel.checkpoint()
-            return json.dumps({"code": "", "mappings": "", "errors": [], "requires": []})
+            return json.dumps({"code": "", "mappings": "", "errors": [], "requires": [], "values": []})
 
         yield transpile
 
