@@ -33,7 +33,7 @@ import psutil
 import qdrant_edge as engine
 
 from bench.figures import figure
-from bench.made_up import DIMENSIONS, TENANTS, Asked, answered, documents
+from bench.made_up import DIMENSIONS, TENANTS, Asked, answered, documents, stray
 from handlers.kb.analyse import Analyser
 from handlers.kb.base import KnowledgeBase, open_kb
 from handlers.kb.embed import EmbedderFactory
