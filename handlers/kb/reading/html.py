@@ -107,7 +107,8 @@ def _leave_out_what_is_no_text(soup: BeautifulSoup) -> None:
 
 def _leave_out_hidden(soup: BeautifulSoup) -> int:
     """Take out what an element hides by itself → how many words. `aria-hidden` hides nothing from the eye, and what is
-    `hidden="until-found"` is meant to be found; style sheets are not read."""
+    `hidden="until-found"` is meant to be found; a page that hides all of itself shows it when it is loaded; style sheets are not
+    read."""
     from bs4 import Tag
 
     shown: dict[int, tuple[bool, bool]] = {id(soup): (True, True)}  # of each tag: whether it is displayed, and visible
@@ -116,7 +117,7 @@ def _leave_out_hidden(soup: BeautifulSoup) -> int:
     for node in soup.descendants:
         displayed, visible = shown[id(node.parent)]
         if isinstance(node, Tag):
-            style = _style(node)
+            style = {} if node.name in ("html", "body") else _style(node)
             hidden = node.has_attr("hidden") and str(node["hidden"]).lower() != "until-found"
             display = style.get("display", "none" if hidden else "")
             visible = style["visibility"] == "visible" if "visibility" in style else visible
