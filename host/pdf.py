@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import logging
 import math
+import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -69,43 +71,56 @@ def read_pdf(data: bytes) -> Pdf:
     return Pdf(title, tuple(text for text, _ in read), tuple(lines for _, lines in read), tuple(at + 1 for at in scanned))
 
 
+@dataclass(frozen=True)
+class _Run:
+    """Letters that run in one direction, as they are read; or signs that run in none (None), as they stand from left to right."""
+
+    text: str
+    backward: bool | None
+
+
 @dataclass
 class _Setting:
-    """A line under way: (letters, size, bold) of its parts. `last` is where the last part begins and `end` about where it ends;
-    `letter` where it begins if it is a single letter. `backward`: it runs from right to left; `signs` are the last part if it has
-    none that runs in a direction, at `signs_left`."""
+    """A line under way: (letters, size, bold) of its parts. `end` is about where the last part ends; `letter` where it begins if
+    it is a single letter. `runs` were drawn in one go, from `last` on, and are not in `text` yet. `backward`: the line runs from
+    right to left."""
 
     text: str = ""
     parts: list[tuple[int, float, bool]] = field(default_factory=list)
     left: float = 0.0
     base: float = 0.0
-    last: float = 0.0
     end: float = 0.0
     letter: float = math.nan
-    backward: bool = False
-    signs: str = ""
-    signs_left: float = math.nan
+    runs: list[_Run] = field(default_factory=list)
+    last: float = math.nan
+    high: float = 0.0
+    blank: float = math.nan  # where a text that stands left of what is told would have to end to be a word of its own
+    backward: bool | None = None
 
-    def add(self, part: str, left: float, high: float) -> None:
-        """Go on with a part of the line. Signs at the left end of a part in another direction come from the library before it and
-        turned round, though they may be its end; and it puts no blank where there is room between words that run backward."""
-        backward = _backward(part)
-        if backward is not None and left == self.signs_left and (backward or self.backward):
-            self.text = self.text.removesuffix(self.signs)
-            part = part + self.signs[::-1] if backward else self.signs[::-1] + part
-        room = self.last - left - high * sum(map(_wide, part.strip()))
-        parted = self.text[-1:].isspace() or part[0].isspace()
-        if (backward or self.backward) and room >= WORDS_APART * high and not parted:
-            self.text += " "
-        self.text += part
-        if part.strip():
+    def add(self, run: _Run, left: float, high: float) -> None:
+        if left != self.last:
+            self.settle()
             self.last = left
-        if backward is None:
-            self.signs, self.signs_left = part, left
-        else:
-            self.backward, self.signs_left = backward, math.nan
+        self.runs.append(run)
+        self.high = high
+
+    def settle(self) -> None:
+        """Tell what was drawn in one go."""
+        if not self.runs:
+            return
+        backward = _direction(self.runs, self.backward)
+        said = _as_read(self.runs, backward)
+        if self.backward is None:
+            self.backward = backward
+        if self.backward and not (self.text[-1:].isspace() or said[0].isspace()):
+            self.text += " " * (self.last + self.high * sum(map(_wide, said.strip())) <= self.blank)
+        self.text += said
+        if said.strip():
+            self.blank = self.last - WORDS_APART * self.high
+        self.runs.clear()
 
     def line(self) -> Line:
+        self.settle()
         size = max(self.parts, key=lambda part: part[0])[1]
         return Line(self.text.strip(), size, all(bold for _, _, bold in self.parts), self.left, self.base)
 
@@ -113,8 +128,10 @@ class _Setting:
 def _page(page: PageObject) -> tuple[str, tuple[Line, ...]]:
     """A page's text, and its lines; what stands far behind the rest of a line is one of its own."""
     lines = [_Setting()]
+    turned = False  # the library adds to the left of what it has since it met a letter that runs from right to left
 
     def seen(text: str, outer: list[float], inner: list[float], font: Any, size: float) -> None:
+        nonlocal turned
         for number, part in enumerate(_plain(text).split("\n")):
             if number:
                 lines.append(_Setting())
@@ -134,7 +151,9 @@ def _page(page: PageObject) -> tuple[str, tuple[Line, ...]]:
                     lines.append(_Setting(left=left, base=base))
                 lines[-1].parts.append((letters, high, _is_bold(font)))
                 lines[-1].end = left + WIDEST * high * sum(1.0 if letter >= "\u2e80" else 0.5 for letter in part.strip())
-            lines[-1].add(part, left, high)
+            backward = _backward(part)
+            lines[-1].add(_Run(part[::-1] if turned and backward is None else part, backward), left, high)
+            turned = turned if backward is None else backward
             lines[-1].letter = left if len(part) == 1 else math.nan
 
     text = page.extract_text(visitor_text=seen)
@@ -162,13 +181,55 @@ _WIDE = {"R": 0.55, "AL": 0.5, "L": 0.6, "EN": 0.6, "AN": 0.6}
 
 
 def _backward(text: str) -> bool | None:
-    """Whether a text begins to run from right to left; None where it has neither letters nor digits."""
-    directions = map(unicodedata.bidirectional, text)
-    first = next((direction for direction in directions if direction in _DIRECTIONS), "")
-    return _DIRECTIONS.get(first)
+    """Whether a text begins to run from right to left; None where it has no letters, and no digits but Arabic ones, which the
+    library takes for signs."""
+    if text.isascii():
+        return False if _ASCII.search(text) else None
+    letters = (letter for letter in text if not _ARABIC_DIGITS.match(letter))
+    directions = map(_DIRECTIONS.get, map(unicodedata.bidirectional, letters))
+    return next((backward for backward in directions if backward is not None), None)
 
 
-_DIRECTIONS = {"R": True, "AL": True, "L": False, "EN": False, "AN": False}  # Unicode Standard Annex 9, table 4
+def _direction(runs: Sequence[_Run], line: bool | None) -> bool | None:
+    """In which direction a reader takes what was drawn in one go: as at its two ends, or as most letters there, else as its line
+    runs."""
+    known = [run.backward for run in runs if run.backward is not None]
+    if not known:
+        return line
+    if known[0] == known[-1]:
+        return known[0]
+    letters = sum(letter.isalpha() if run.backward else -letter.isalpha() for run in runs for letter in run.text)
+    return letters > 0
+
+
+def _as_read(runs: Sequence[_Run], backward: bool | None) -> str:
+    """Runs that stand from left to right as they are read in that direction. The signs at the ends of a run have its direction
+    only when it is that of them all."""
+    if not backward and not any(run.backward for run in runs):
+        return "".join(run.text for run in runs)
+    told: list[tuple[str, bool | None]] = []
+    for run in runs:
+        if run.backward is None:
+            told.append((run.text, None))
+            continue
+        core = run.text.strip(_LOOSE)
+        start, end = run.text.split(core, 1)
+        left, right = (end[::-1], start[::-1]) if run.backward else (start, end)
+        told += [(left, None), (core, run.backward), (right, None)]
+    if backward:
+        told = [(text[::-1] if direction is None else text, True if direction is None else direction) for text, direction in told]
+        told.reverse()
+    return "".join(_ARABIC_DIGITS.sub(_turned, text) if direction else text for text, direction in told)
+
+
+def _turned(found: re.Match[str]) -> str:
+    return found.group()[::-1]
+
+
+_DIRECTIONS = {"R": True, "AL": True, "L": False, "EN": False}  # Unicode Standard Annex 9, table 4
+_ASCII = re.compile("[0-9A-Za-z]")
+_ARABIC_DIGITS = re.compile("[\u0660-\u0669\u06f0-\u06f9]+(?:[.,/:\u066b\u066c][\u0660-\u0669\u06f0-\u06f9]+)*")
+_LOOSE = " !\"&'()*+,-./:;<=>?@"  # that have no direction beside digits either; the library's signs
 
 
 def _plain(text: str) -> str:

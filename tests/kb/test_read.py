@@ -120,7 +120,8 @@ def test_what_a_page_hides_from_its_readers_is_left_out_and_told(hiding: str) ->
 
 
 def test_what_a_page_shows_after_all_is_read() -> None:
-    page = """<body style="visibility:hidden"><div hidden="until-found">One.</div><div hidden style="display:block">Two.</div><p aria-hidden="true">Three.</p>
+    page = """<body style="visibility:hidden"><div hidden="until-found">One.</div>
+        <div hidden style="display:block">Two.</div><p aria-hidden="true">Three.</p>
         <div style="visibility:hidden"><p style="visibility:visible">Four.</p></div>
         <details><summary>Five.</summary>Six.</details>
         <p style="background: url('none'); display: none; display: block">Seven.</p>"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 
 from hypothesis import given
@@ -240,19 +241,25 @@ def test_a_file_is_called_what_it_calls_itself_else_what_stands_largest_on_its_f
     assert pdf(text(LINES), title="untitled").title == "rules"
 
 
-LETTERS = {chr(0x5D0 + number): chr(ord("a") + number) for number in range(26)}  # Hebrew but for the last, as codes of a font
+# Hebrew letters but for the last, and Arabic digits, as codes of a font.
+LETTERS = {chr(0x5D0 + number): chr(ord("a") + number) for number in range(26)}
+DIGITS = {chr(0x660 + number): chr(ord("A") + number) for number in range(10)}
 CMAP = "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <ff> endcodespacerange\n"
-CMAP += "1 beginbfrange <61> <7a> <05d0> endbfrange endcmap end"
+CMAP += "2 beginbfrange\n<61> <7a> <05d0>\n<41> <4a> <0660>\nendbfrange endcmap end"
 
 
-def from_right_to_left(*pieces: tuple[int, int, str]) -> str:
-    """The text of a page with pieces at (left, height), each drawn as the eye sees it, in the order in which they are read."""
+def from_right_to_left(*pieces: tuple[int, int, *tuple[str, ...]]) -> str:
+    """The text of a page with pieces at (left, height), in the order in which they are read. Each is drawn in one go as the eye
+    sees it: where it runs in both directions, in its parts."""
     buffer, made = io.BytesIO(), io.BytesIO()
     canvas = Canvas(buffer, invariant=1)
-    for left, height, words in pieces:
-        seen = words[::-1] if any(letter in LETTERS for letter in words) else words
+    for left, height, *words in pieces:
+        turned = [part if re.search(r"[A-Z0-9٠-٩]", part) else part[::-1] for part in words]
+        seen = (
+            "".join(reversed(turned)) if any(letter in LETTERS for letter in turned[0]) or len(turned) == 1 else "".join(turned)
+        )
         piece = canvas.beginText(left, height)
-        piece.textOut("".join(LETTERS.get(letter, letter) for letter in seen))
+        piece.textOut("".join({**LETTERS, **DIGITS}.get(letter, letter) for letter in seen))
         canvas.drawText(piece)
     canvas.save()
     writer = PdfWriter(clone_from=buffer)
@@ -276,13 +283,24 @@ def test_numbers_and_signs_in_text_from_right_to_left_stand_where_they_are_read(
     assert said == "שולם 250 שקלים לפי סעיף 14(ב), נשלח ב-3"
 
 
+def test_a_line_from_right_to_left_that_is_drawn_in_one_go_is_read_from_its_right_end() -> None:
+    words = ("שולם ", "250", " שקלים לפי סעיף ", "NOT 9001", " (ב), נשלח ב-", "3", ".")
+    assert from_right_to_left((200, 700, *words)) == "".join(words)
+    assert from_right_to_left((60, 700, "TOP ", "משה כהן", " - NOT SO.")) == "TOP משה כהן - NOT SO."
+
+
+def test_digits_of_arabic_writing_keep_their_order() -> None:
+    said = from_right_to_left((420, 700, "לפי סעיף "), (395, 700, "١٤"), (330, 700, " של "), (290, 700, "٣/١٢/٢٠٢٤"))
+    assert said == "לפי סעיף ١٤ של ٣/١٢/٢٠٢٤"
+
+
 def test_cells_of_a_row_from_right_to_left_do_not_run_into_each_other() -> None:
     said = from_right_to_left((420, 700, "עיר"), (370, 700, "סכום"), (420, 680, "אוסלו"), (370, 680, "180"))
     assert said == "עיר סכום\nאוסלו 180"
 
 
 def test_a_sign_behind_a_name_from_right_to_left_stays_behind_it() -> None:
-    assert from_right_to_left((60, 700, "ASK "), (90, 700, "משה כהן"), (126, 700, ", WHO KNOWS.")) == "ASK משה כהן, WHO KNOWS."
+    assert from_right_to_left((60, 700, "TOP "), (90, 700, "משה כהן"), (126, 700, ", WORN.")) == "TOP משה כהן, WORN."
 
 
 def test_a_line_that_is_drawn_letter_by_letter_is_one_and_cells_of_one_letter_are_cells() -> None:

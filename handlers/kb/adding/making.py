@@ -36,7 +36,7 @@ _READ_BY = {
     ".md": ".md 2",
     ".markdown": ".markdown 2",
     ".mdx": ".mdx 2",
-    ".pdf": ".pdf 5",
+    ".pdf": ".pdf 6",
     ".docx": ".docx 3",
     ".html": ".html 3",
     ".htm": ".htm 3",
