@@ -28,7 +28,7 @@ from host.references import References
 from host.types.base import Value, dotted
 from host.types.model_schema import misfits
 from host.types.specs import DELETED, PERMISSION, TIMESTAMPS, CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
-from host.usable import wrong_database, wrong_together, wrong_values
+from host.usable import wrong_for_all, wrong_rows, wrong_together, wrong_values
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class _Check:
             if isinstance(value, Checked):
                 self.found.extend(value.findings())
                 self._names(file_layer("global", value, under="search" if name == "search_file" else ""), "")
-                self.found.extend(wrong_database(value))
+                self.found.extend(wrong_for_all(value))
 
     def _package(self, place: tree.Found) -> None:
         package = self._attempt(self.app.packages.named, place.id)
@@ -179,6 +179,8 @@ class _Check:
         for number, row in enumerate(model.values):
             for key in sorted(row.keys() - columns):
                 self._no_column(key, columns, checked.document.place(("values", number, key), of="key"))
+        if all(row.keys() <= columns for row in model.values):
+            self.found.extend(wrong_rows(model, checked))
         for name, relation in model.relations.items():
             at = ("relations", name)
             other = self._attempt(self.app.resolve_model, owner, relation.model, place=checked.place((*at, "model")))

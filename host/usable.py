@@ -6,7 +6,9 @@ value must look like by itself is said by the schema; names of an app's own thin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from host.config.layers import Layer
@@ -14,13 +16,15 @@ from host.config.places import Path
 from host.config.problems import Problem, problems_of
 from host.config.settings import Resolved
 from host.config.validate import Checked
-from host.errors import UnknownName, suggestion
+from host.errors import ConfigError, UnknownName, suggestion
 from host.packages import Package
 from host.types.base import dotted
+from host.types.specs import ModelSpec
 from host.types.written import is_language_tag, no_language_tag
 
 _TAGS: tuple[Path, ...] = (("locale",), ("search", "web", "language"))
 _SOURCES = {"kb": ("collections", "collection"), "db": ("models", "model")}
+_ROW = re.compile(r"\bvalues\[(\d+)\]")
 _OWN_HOST = ("endpoint", "tei")  # rerankers that have no address of their own
 
 
@@ -45,20 +49,36 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
         yield Problem("warning", message, layer.place(path), hint)
 
 
-def wrong_database(file: Checked) -> Iterator[Problem]:
-    """Of `agent/agent.yml`."""
+def wrong_for_all(file: Checked) -> Iterator[Problem]:
+    """Of what `agent/agent.yml` says for the whole app."""
     from handlers.db.engine import problem_of
 
-    section = file.data.get("database")
-    url = section.get("url") if isinstance(section, Mapping) else None
+    url = _in(file.data, ("database", "url"))
     if isinstance(url, str) and url and (wrong := problem_of(url)) is not None:
         yield Problem("error", f"'database.url': {wrong.message}", file.place(("database", "url")), wrong.hint)
+    server = file.data.get("qdrant")
+    if isinstance(server, Mapping) and server and not server.get("url"):
+        message = "nothing reads 'qdrant' without 'qdrant.url': the embedded engine holds the vectors"
+        yield Problem("warning", message, file.document.place(("qdrant",), of="key"), "set qdrant.url to the server's address")
+
+
+def wrong_rows(model: ModelSpec, checked: Checked) -> Iterator[Problem]:
+    """Of a model's sample rows: values that its columns do not take."""
+    from handlers.db.loading import rows_of
+
+    try:
+        rows_of(model, datetime.now(UTC))
+    except ConfigError as exc:
+        number = _ROW.search(exc.message)
+        path: Path = ("values", int(number[1])) if number else ("values",)
+        yield Problem("error", exc.message, checked.document.place(path), exc.hint)
 
 
 def wrong_together(package: Package, resolved: Resolved) -> Iterator[Problem]:
     """Of what holds for an assistant, whichever layers said it."""
     yield from _preset(package, resolved)
     yield from _reranker(resolved)
+    yield from _itself(package, resolved)
     for source, (names, noun) in _SOURCES.items():
         section = getattr(resolved.settings.search, source)
         if section.enabled and not getattr(section, names):
@@ -73,6 +93,15 @@ def _preset(package: Package, resolved: Resolved) -> Iterator[Problem]:
         yield from problems_of(UnknownName("prompt preset", name, package.presets, place=resolved.place("prompt_preset")))
 
 
+def _itself(package: Package, resolved: Resolved) -> Iterator[Problem]:
+    doers: dict[Path, str | None] = {("uses", step): doer for step, doer in resolved.settings.uses.model_dump().items()}
+    doers["search", "rerank", "agent"] = resolved.settings.search.rerank.agent
+    for path, doer in doers.items():
+        if doer == package.id:
+            message = f"{dotted(path)!r} of {package.id!r} is {package.id!r} itself, which would ask itself without end"
+            yield Problem("warning", message, resolved.place(*map(str, path)), "name another assistant, or 'builtin'")
+
+
 def _reranker(resolved: Resolved) -> Iterator[Problem]:
     rerank = resolved.settings.search.rerank
     place = resolved.place("search", "rerank", "type") or resolved.place("search", "rerank", "provider")
@@ -85,7 +114,11 @@ def _reranker(resolved: Resolved) -> Iterator[Problem]:
 
 
 def _at(layer: Layer, path: Path) -> Any:
-    value: Any = layer.data
+    return _in(layer.data, path)
+
+
+def _in(data: Mapping[str, Any], path: Path) -> Any:
+    value: Any = data
     for step in path:
         value = value.get(step) if isinstance(value, Mapping) else None
     return value

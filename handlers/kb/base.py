@@ -273,6 +273,11 @@ class KnowledgeBase:
             known_language(spec.analyser.language, spec.id)
         except ConfigError as exc:
             return ("analyser", "language"), exc
+        try:
+            if spec.embedding.provider == "builtin":  # others may lack nothing but a key, which may be set where the app will run
+                self._embedder(spec)
+        except ConfigError as exc:
+            return ("embedding", "model" if spec.embedding.model else "dimensions"), exc
         return None
 
     def _embedder(self, spec: CollectionSpec) -> Embedder:

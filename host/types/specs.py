@@ -202,9 +202,9 @@ class ColumnSpec(Value):
     comment: str = Field(default="", description="Pieces of up to three words, parted by commas, are further names for questions")
     option: tuple[str, ...] = Field(default=(), description="Values of an enum")
     primary: bool = Field(default=False, description="The primary key, where no column has the type ID")
-    length: int | None = None
-    precision: int | None = None
-    scale: int | None = None
+    length: int | None = Field(default=None, ge=1)
+    precision: int | None = Field(default=None, ge=1)
+    scale: int | None = Field(default=None, ge=0)
     default: Any = None
     nullable: bool = False
     index: bool = False
@@ -220,7 +220,7 @@ class RelationSpec(Value):
 
 class IndexSpec(Value):
     name: str
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] = Field(min_length=1)
     type: Literal["index", "unique"] = "index"
 
 

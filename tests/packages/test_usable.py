@@ -13,7 +13,8 @@ from host.errors import ConfigError
 from tests.conftest import MakeApp
 
 AGENT, PACKAGE, COLLECTION = "agent/agent.yml", "assistants/a/package.yao", "kb/docs.kb.yao"
-CONNECTOR, SERVER = "connectors/x.conn.yao", "mcps/x.mcp.yao"
+CONNECTOR, SERVER, MODEL = "connectors/x.conn.yao", "mcps/x.mcp.yao", "models/x.mod.yao"
+THINGS = {"table": {"name": "x"}, "columns": [{"name": "id", "type": "ID"}, {"name": "n", "type": "integer"}]}
 ADDRESS = "should be an http(s) address, such as 'https://host:8443/path'"
 URLS = "sqlite:///shop.db, postgresql://user@host/database or mariadb://user@host/database"
 
@@ -104,6 +105,33 @@ WRONG: list[tuple[str, Any, str]] = [
         CONNECTOR,
         {"type": "scripted", "options": {"script": [{"txet": "a"}]}},
         "4:13: error: connector 'x': options.script[0].txet: extra inputs are not permitted (keys of a reply: ",
+    ),
+    (
+        COLLECTION,
+        {"embedding": {"model": "ada"}},
+        "3:12: error: the builtin embedding is 'multilingual-e5-small' with 384 dimensions",
+    ),
+    (COLLECTION, {"embedding": {"dimensions": 99}}, "3:17: error: the builtin embedding is 'multilingual-e5-small' with 384 dim"),
+    (
+        MODEL,
+        {**THINGS, "values": [{"id": 1, "n": 1}, {"id": 2, "n": "two"}]},
+        "20:3: error: the model 'x', values[1]: the value 'two' does not fit the field 'n'",
+    ),
+    (MODEL, {**THINGS, "values": [{"id": 1}]}, "16:3: error: the model 'x', values[0]: the column 'n' has no value and is not"),
+    (
+        MODEL,
+        {**THINGS, "indexes": [{"name": "i", "columns": []}]},
+        "18:15: error: 'indexes[0].columns': should have at least 1 item",
+    ),
+    (
+        AGENT,
+        "qdrant:\n  api_key: k",
+        "1:1: warning: nothing reads 'qdrant' without 'qdrant.url': the embedded engine holds the vectors",
+    ),
+    (
+        PACKAGE,
+        {"uses": {"query": "a"}},
+        "3:12: warning: 'uses.query' of 'a' is 'a' itself, which would ask itself without end (name",
     ),
     (SERVER, {"transport": "http", "url": "http://h:99999/mcp"}, f"3:9: error: 'url': {ADDRESS}: port out of range"),
     (SERVER, {"command": "cat", "env": {"A=B": "c"}}, "3:9: error: 'env': 'A=B' cannot be the name of a variable"),
