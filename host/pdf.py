@@ -156,8 +156,17 @@ def _page(page: PageObject) -> tuple[str, tuple[Line, ...]]:
             turned = turned if backward is None else backward
             lines[-1].letter = left if len(part) == 1 else math.nan
 
-    text = page.extract_text(visitor_text=seen)
-    return _plain(text).strip(), tuple(line.line() for line in lines if line.parts)
+    page.extract_text(visitor_text=seen)
+    said = tuple(line.line() for line in lines if line.parts)
+    return "".join(map(_after, (None, *said), said)), said
+
+
+def _after(before: Line | None, line: Line) -> str:
+    """A line with what parts it from the one before: a cell stands beside another of its row."""
+    if before is None:
+        return line.text
+    beside = line.base == before.base and line.left > before.left
+    return f"  {line.text}" if beside else f"\n{line.text}"
 
 
 def _has_images(page: PageObject) -> bool:
