@@ -64,6 +64,7 @@ def threw(hook: str, described: str, program: Program) -> HookError:
     return HookThrew(f"{hook} threw {said}{code}", place=place, hint=f"called from {callers}" if callers else "")
 
 
+UNCAUGHT = "hook_uncaught"
 UNHEARD = {
     "timer": "a timer of {hook}",
     "microtask": "a microtask of {hook}",
@@ -76,7 +77,7 @@ def warned(asked: str, hook: str, text: str, program: Program) -> tuple[str, Hoo
     error in a callback or a promise that nobody waits for; `!hole`: a number that has no JSON form."""
     if asked == "!uncaught":
         where, _, described = text.partition("\n")
-        return "hook_uncaught", threw(UNHEARD[where].format(hook=hook), described, program)
+        return UNCAUGHT, threw(UNHEARD[where].format(hook=hook), described, program)
     return "hook_not_finite", _hole(hook, from_v8(text), program)
 
 

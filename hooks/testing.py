@@ -70,6 +70,9 @@ class Suite:
         try:
             async with self._session(stage) as session:
                 raw = await session.invoke("Test", [index])
+                if raw is None and stage.uncaught:
+                    message, place = stage.uncaught[0]
+                    return Fault(message, place or Place(self.script.shown))
                 return None if raw is None else _fault(raw, session)
         except HookError as exc:
             return Fault(exc.message, exc.place or Place(self.script.shown))

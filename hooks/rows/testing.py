@@ -8,17 +8,23 @@ from typing import Any, Protocol, cast
 from pydantic_core import to_json
 
 from hooks.row import HostCall, padded
+from host.errors import Place
 from host.ports import HookServices
 
 
 class Stage(Protocol):
-    """What stands behind a test file, in the place of what stands behind a hook."""
+    """What stands behind a test file, in the place of what stands behind a hook. `uncaught`: errors that nothing in the file
+    waits for."""
+
+    uncaught: list[tuple[str, Place | None]]
 
     async def turn(self, message: Any, options: Any, /) -> Mapping[str, Any]:
         """One turn of the assistant → what came of it. Raises HostError for what keeps the test from going on."""
         ...
 
     async def log(self, level: str, message: str, /) -> None: ...
+
+    async def warn(self, code: str, message: str, place: Place | None = None, /) -> None: ...
 
 
 async def _turn(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:

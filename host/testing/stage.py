@@ -15,8 +15,9 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from handlers.canned import ANY, CannedSource
+from hooks.faults import UNCAUGHT
 from host.app import Host
-from host.errors import ConfigError, SourceError, UsageError
+from host.errors import ConfigError, Place, SourceError, UsageError
 from host.llm.scripted import ScriptedConnector
 from host.memory.memory import Memory
 from host.output.terminal import complaint
@@ -62,6 +63,7 @@ class Stage:
     cassette: Cassette
     memory: Memory
     said: list[str] = field(default_factory=list)
+    uncaught: list[tuple[str, Place | None]] = field(default_factory=list)
 
     async def turn(self, message: Any, options: Any, /) -> Mapping[str, Any]:
         """Raises UsageError and ConfigError; NotRecorded when something was asked for that is not recorded."""
@@ -84,6 +86,13 @@ class Stage:
 
     async def log(self, level: str, message: str, /) -> None:
         self.said.append(message if level == "info" else f"{level}: {message}")
+
+    async def warn(self, code: str, message: str, place: Place | None = None, /) -> None:
+        """An error that nothing in the test's own file waits for fails the test; anything else is said."""
+        if code == UNCAUGHT:
+            self.uncaught.append((message, place))
+        else:
+            self.said.append(f"warning: {f'{place}: ' if place else ''}{message}")
 
     def _machinery(self, wanted: TurnAsked, asked: Asked) -> Machinery:
         """The host's own with recordings in it, and what this turn says itself in the place of those."""

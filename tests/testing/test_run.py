@@ -274,3 +274,29 @@ async def test_a_turn_that_failed_or_warned_is_told_beside_what_did_not_hold(run
     warned, failed = ran.results[0].said[-2:]
     assert warned.startswith("the turn warned: assistants/a/index.ts: ctx.search.KB: unknown key 'limt'")
     assert failed.startswith("the turn failed: assistants/a/index.ts:3:17: Create threw TypeError")
+
+
+async def test_an_error_that_nothing_in_a_test_waits_for_fails_it_at_its_line(run_tests: RunTests) -> None:
+    ran = await run_tests(
+        """
+        async function late() {
+          throw new Error("unheard");
+        }
+        test("floating", () => { late(); });
+        test("a timer", async () => {
+          setTimeout(() => { throw new Error("boom"); }, 1);
+          await new Promise((resolve) => setTimeout(resolve, 3));
+        });
+        test("awaited", async () => { await late().catch(() => null); });
+        test("not finite", () => { turn("?", { searches: { kb: [] }, model: ["x"], metadata: { a: NaN } }); });
+        """,
+        index_ts=HOOK,
+    )
+    assert ran.outcome == {"floating": "failed", "a timer": "failed", "awaited": "passed", "not finite": "passed"}
+    floating, timer, _, not_finite = ran.results
+    assert floating.fault is not None
+    assert "does not await threw unheard" in floating.fault.message
+    assert str(floating.place).endswith("tests/first.test.ts:3:9")
+    assert timer.fault is not None
+    assert "threw boom" in timer.fault.message
+    assert any("turn was given NaN at argument 2.metadata.a, which arrives as null" in line for line in not_finite.said)
