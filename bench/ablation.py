@@ -4,7 +4,8 @@
 
 DATA, the collections in it and the cache are those of `bench.retrieval`. The parts are the product's own analyser, engine and
 fusion, put together here, in this process, so that each can be left out. Prints nDCG@10 for each collection and way, the mean
-over all collections, and the median milliseconds of a question whose embedding is there, without the way to the worker process.
+over all collections, and the median milliseconds of a question whose embedding is there, without the way to the worker process;
+last the share of questions at which passages are compared with each other, since the best is in doubt.
 With `--json` one line a collection and way. `bare engine` is the engine with its own BM25, as in `bench.retrieval`.
 """
 
@@ -35,6 +36,7 @@ from handlers.kb.ranking.fusion import best, clear, fuse, places, standing_out, 
 from handlers.kb.store import POOL, Made
 
 TOGETHER = 250  # points put at once
+DOUBTED = "questions in doubt"  # the last line, which is no way to search
 
 
 @dataclass(frozen=True)
@@ -86,11 +88,14 @@ def by_fusion(asked: Asked) -> list[int]:
     return ordered(added_up(asked))
 
 
+def in_doubt(asked: Asked) -> bool:
+    return bool(asked.weight) and not clear(asked.found.dense, asked.found.words)
+
+
 def in_company(asked: Asked, worth: Mapping[int, float], gains: Gains = GAINS, *, always: bool = False) -> list[int]:
     """As the product orders what was fused."""
     order = ordered(worth)
-    doubted = always or not clear(asked.found.dense, asked.found.words)
-    first = order[:POOL] if asked.weight and doubted else []
+    first = order[:POOL] if in_doubt(asked) or (always and asked.weight) else []
     portraits = asked.portraits.of(first, asked.shard.both(asked.portraits.missing(first)))
     return judged(order, worth, portraits, asked.words, asked.weight, gains)
 
@@ -232,6 +237,12 @@ class Stand:
             answered[id] = [self.ids[number] for number in order[:10]]
         return answered, statistics.median(times)
 
+    def doubted(self, questions: Mapping[str, str]) -> float:
+        """The share of the questions at which passages are compared with each other."""
+        analyser = Analyser(self.language)
+        asked = [self._asked(self._vectors.questions[text], analyser.question(text)) for text in questions.values()]
+        return statistics.fmean(in_doubt(each) for each in asked)
+
     def _asked(self, vector: Sequence[float], words: Sparse) -> Asked:
         found = ranked(self.shard, vector, words)
         weight = weight_of_words(words, self.shard.tokens(best(found.words)).values()) if found.words else 0.0
@@ -239,7 +250,7 @@ class Stand:
 
 
 async def measured(collection: Collection, vectors: Vectors, folder: Path) -> dict[str, tuple[float, float]]:
-    """nDCG@10 and milliseconds of each way."""
+    """nDCG@10 and milliseconds of each way; and the share of questions in doubt."""
     found: dict[str, tuple[float, float]] = {}
     bare = Bare(collection, vectors, folder / "bare")
     fusions: dict[str, Any] = {"words": "words", "RRF, k = 60": engine.Fusion.Rrf(k=60), "DBSF": engine.Fusion.Dbsf()}
@@ -254,6 +265,7 @@ async def measured(collection: Collection, vectors: Vectors, folder: Path) -> di
             stands[stored] = Stand(collection, vectors, stored, folder / str(len(stands)))
         answered, ms = await stands[stored].answers(way, collection.questions, across)
         found[way.name] = scores(collection, answered)["ndcg10"], ms
+    found[DOUBTED] = stands[WEIGHTS].doubted(collection.questions), 0.0
     for stand in stands.values():
         stand.shard.close()
     return found
@@ -266,7 +278,7 @@ def table(measured: Mapping[str, Mapping[str, tuple[float, float]]]) -> str:
         values = [found[name][0] for found in measured.values()]
         ms = statistics.fmean(found[name][1] for found in measured.values())
         shown = [f"{value:.3f}".removeprefix("0") for value in [*values, statistics.fmean(values)]]
-        lines.append(f"| {name} | " + " | ".join([*shown, f"{ms:.2f}"]) + " |")
+        lines.append(f"| {name} | " + " | ".join([*shown, f"{ms:.2f}" if ms else "–"]) + " |")
     return "\n".join(lines)
 
 
@@ -280,8 +292,8 @@ async def main(data: Path, only: Sequence[str], cache: Path, as_json: bool) -> N
             every[collection.name] = await measured(collection, vectors, Path(scratch))
         if as_json:
             for way, (ndcg, ms) in every[collection.name].items():
-                told = {"collection": collection.name, "way": way, "ndcg10": ndcg, "ms_query": round(ms, 3)}
-                print(json.dumps(told), flush=True)
+                told = {"ndcg10": ndcg, "ms_query": round(ms, 3)} if way != DOUBTED else {"share": round(ndcg, 4)}
+                print(json.dumps({"collection": collection.name, "way": way, **told}), flush=True)
     kept.close()
     if not as_json and every:
         print(table(every))
