@@ -145,7 +145,9 @@ def _messages(run: Run, created: CreateReturn | None, pooled: Pool) -> list[Mess
     own = bool(added) and not citation.auto_inject_prompt
     items = [entry.item for entry in pooled.entries if not (own and entry.source == "hook")]
     shared = () if run.settings.disable_global_prompts else run.machinery.app.prompts
-    own_prompts = run.package.prompts_for(run.settings.prompt_preset)
+    preset = run.settings.prompt_preset  # one that Create returned is known to be there
+    place = run.machinery.app.settings_for(run.package).place("prompt_preset") if preset else None
+    own_prompts = run.package.prompts_for(preset, place=place)
     token = run.machinery.fixed.token(8)
     return with_references([*shared, *own_prompts, *conversation], items, citation, run.searcher.book.grammar, token)
 

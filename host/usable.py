@@ -7,7 +7,7 @@ value must look like by itself is said by the schema; names of an app's own thin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,6 +24,7 @@ from host.types.written import is_language_tag, no_language_tag
 
 _TAGS: tuple[Path, ...] = (("locale",), ("search", "web", "language"))
 _SOURCES = {"kb": ("collections", "collection"), "db": ("models", "model")}
+_SITE = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?")
 _ROW = re.compile(r"\bvalues\[(\d+)\]")
 _OWN_HOST = ("endpoint", "tei")  # rerankers that have no address of their own
 
@@ -33,11 +34,16 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
     from handlers.db.question.vocabulary import languages as readable  # needs time to load, and few commands check
     from handlers.web.stopwords import code_of
     from handlers.web.stopwords import languages as understood
+    from handlers.web.urls import bare
 
     for path in _TAGS:
         said = _at(layer, path)
         if isinstance(said, str) and said and not is_language_tag(said):
             yield Problem("warning", f"{dotted(path)!r}: {no_language_tag(said)}", layer.place(path))
+    for number, site in enumerate(_list(layer, path := ("search", "web", "exclude_sites"))):
+        if isinstance(site, str) and not _SITE.fullmatch(bare(site).partition("/")[0]):
+            message = f"'search.web.exclude_sites': {site!r} is no site, so nothing is left out for it"
+            yield Problem("warning", message, layer.place((*path, number)), "write example.com, or example.com/docs")
     said = _at(layer, path := ("search", "query", "language"))
     if isinstance(said, str) and said not in ("auto", *readable()):
         hint = suggestion(said, ["auto", *readable()])
@@ -115,6 +121,11 @@ def _reranker(resolved: Resolved) -> Iterator[Problem]:
 
 def _at(layer: Layer, path: Path) -> Any:
     return _in(layer.data, path)
+
+
+def _list(layer: Layer, path: Path) -> Sequence[Any]:
+    found = _at(layer, path)
+    return found if isinstance(found, (list, tuple)) else ()
 
 
 def _in(data: Mapping[str, Any], path: Path) -> Any:

@@ -130,6 +130,11 @@ WRONG: list[tuple[str, Any, str]] = [
     ),
     (
         PACKAGE,
+        {"search": {"web": {"exclude_sites": ["https://www.example.com/a?b", "http://"]}}},
+        "6:5: warning: 'search.web.exclude_sites': 'http://' is no site, so nothing",
+    ),
+    (
+        PACKAGE,
         {"uses": {"query": "a"}},
         "3:12: warning: 'uses.query' of 'a' is 'a' itself, which would ask itself without end (name",
     ),
@@ -166,3 +171,12 @@ async def test_values_from_variables_that_are_not_set_are_not_judged(make_app: M
             await opened.check()
     async with open_host(make_app(host), environment={"D": "sqlite:///x.db"}) as opened:
         assert {problem.severity for problem in await opened.check()} == {"warning"}
+
+
+async def test_a_preset_that_there_is_not_ends_the_turn_with_the_line_that_names_it(make_app: MakeApp) -> None:
+    async with (
+        open_host(make_app(app(AGENT, "locale: en\nprompt_preset: shrot")), environment={}) as host,
+        host.stream("a", "hello") as events,
+    ):
+        failed = [event async for event in events if event.type == "error"]
+    assert [(each.message, each.file, each.line) for each in failed] == [("no prompt preset 'shrot'", AGENT, 2)]
