@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, islice, repeat
+from itertools import chain, islice, repeat, starmap
 from pathlib import Path
 from typing import Any
 
@@ -276,30 +276,18 @@ class Collection:
 
     def whole(self, documents: Sequence[tuple[str, str]]) -> list[Incoming]:
         """Documents, given as (tenant, document), as they were put."""
-        generations = dict(filter(None, (self._manifest.generation(*document) for document in documents)))
-        own = {one: [one << ORDINALS | ordinal for ordinal in range(chunks)] for one, chunks in generations.items()}
-        ids = [*chain.from_iterable(own.values())]
-        payloads, vectors = self._shard.payloads(ids), self._shard.vectors(ids)
-        return [
-            points.incoming(
-                self._manifest.document(one), [(payloads[id], packed(vectors[id])) for id in points_of], self.made.fields
-            )
-            for one, points_of in own.items()
-        ]
+        found = filter(None, starmap(self._manifest.generation, documents))
+        ids = {version: range(version << ORDINALS, (version << ORDINALS) + chunks) for version, chunks in found}
+        kept = self._shard.kept([*chain.from_iterable(ids.values())])
+        listed = self._manifest.document
+        return [points.incoming(listed(one), [kept[id] for id in own], self.made.fields) for one, own in ids.items()]
 
     def usage(self, tenant: str | None) -> Usage:
         return Usage(documents=tuple(self._manifest.stored(tenant)), disk_bytes=size(self._folder.path), made=self.made)
 
-    def stored(
-        self,
-        tenant: str | None,
-        *,
-        documents: Sequence[str] | None = None,
-        source: str = "",
-        after: Sequence[str] = ("", ""),
-        limit: int = -1,
-    ) -> list[Stored]:
-        return self._manifest.stored(tenant, documents=documents, source=source, after=after, limit=limit)
+    def stored(self, tenant: str | None, **asked: Any) -> list[Stored]:
+        """What `Manifest.stored` is asked."""
+        return self._manifest.stored(tenant, **asked)
 
     def relocate(self, tenant: str, places: Mapping[str, Sequence[str]]) -> None:
         self._manifest.relocate(tenant, places)

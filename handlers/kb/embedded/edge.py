@@ -18,7 +18,7 @@ import qdrant_edge as engine
 
 from handlers.kb.analyse import Sparse
 from handlers.kb.points import DENSE, FIRST, WORDS, path_of, shown_value, stored_value
-from handlers.kb.store import Made
+from handlers.kb.store import Made, packed
 from host.errors import StorageError
 from host.types.fields import Scalar
 from host.types.filters import Both, Exists, Filter, Not, OneOf, Range
@@ -211,6 +211,13 @@ class Shard:
             records = self._handle.retrieve(list(ids), False, [WORDS])
         brought: dict[int, Any] = {int(record.id): record.vector for record in records}
         return {id: frozenset(vector[WORDS].indices) for id, vector in brought.items()}
+
+    def kept(self, ids: Sequence[int]) -> dict[int, tuple[Mapping[str, Any], bytes]]:
+        """Each passage's payload, and its vector as it travels."""
+        with _engine_at(self._path):
+            records = self._handle.retrieve(list(ids), True, [DENSE])
+        brought: list[Any] = records
+        return {int(record.id): (record.payload or {}, packed(record.vector[DENSE])) for record in brought}
 
     def payloads(self, ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
         with _engine_at(self._path):
