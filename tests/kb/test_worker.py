@@ -236,18 +236,32 @@ async def test_many_that_come_first_share_one_worker(state: Path) -> None:
 
 
 async def test_a_worker_that_another_version_started_makes_room(state: Path) -> None:
-    (state / "kb").mkdir(parents=True)
-    older = (
-        "import sys; from handlers.kb import store; store.SPEAKS = '1'; "
-        "from handlers.kb.embedded.worker import main; sys.exit(main(*sys.argv[1:]))"
-    )
-    await anyio.run_process([sys.executable, "-c", older, str(state), "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    old = worker_of(state)
+    old = await _started(state, "from handlers.kb import store; store.SPEAKS = '1'")
     async with client(state) as kb:
         await kb.put("docs", MADE, document("new"))
         assert await versions(kb) == {"new"}
         assert worker_of(state).pid != old.pid
     await anyio.to_thread.run_sync(old.wait, 5)
+
+
+async def test_a_worker_whose_code_was_replaced_while_it_ran_makes_room(state: Path) -> None:
+    old = await _started(state, "sys.modules['handlers.kb.ranking.company'] = None")  # importing it fails
+    async with client(state) as kb:
+        await kb.put("docs", MADE, document("new", 20))
+        vector = packed([1.0, 0.0, 0.0, 0.0])
+        found = await kb.search("docs", MADE, Question(vector=vector, text="pear 7", limit=5))
+        assert found.judged
+        assert found.hits[0].content == "new 7"
+        assert worker_of(state).pid != old.pid
+    await anyio.to_thread.run_sync(old.wait, 5)
+
+
+async def _started(state: Path, before: str) -> psutil.Process:
+    """A worker in which something was done first."""
+    (state / "kb").mkdir(parents=True)
+    code = f"import sys; {before}; from handlers.kb.embedded.worker import main; sys.exit(main(*sys.argv[1:]))"
+    await anyio.run_process([sys.executable, "-c", code, str(state), "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return worker_of(state)
 
 
 async def test_a_worker_ends_when_nobody_asks_and_the_next_question_starts_another(state: Path) -> None:

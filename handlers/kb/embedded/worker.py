@@ -23,6 +23,7 @@ import stat
 import sys
 import tempfile
 import time
+import traceback
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -115,6 +116,12 @@ class Worker:
                 link.answer(id, [plain(stored) for stored in listed])
         except HostError as exc:
             link.refuse(id, exc)
+        except (
+            ImportError
+        ):  # its code was replaced while it ran: who asked asks once more, and starts a worker that has all of it
+            traceback.print_exc()
+            self.stopped.set()
+            link.close()
 
     def _search(self, collection: Collection | None, body: Any) -> Any:
         if collection is None:
