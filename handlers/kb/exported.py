@@ -1,5 +1,5 @@
-"""The file that `kb export` writes and `kb import` reads: JSON lines, so that it can be read anywhere and no more than a document,
-or a few small ones, is in memory at a time.
+"""The file that `kb export` writes and `kb import` reads: JSON lines, so that it can be read anywhere and no more than a document
+or a few small ones are in memory at a time.
 
     {"groundhook": "collection", "version": 1, "collection": "docs", "made": {"provider": …, "model": …, "dimensions": …, …}}
     {"document": "a.md", "tenant": "", "title": …, "url": …, "fingerprint": …, "bytes": …, "fields": {…}, "passages": 2}
