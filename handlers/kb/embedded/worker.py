@@ -38,7 +38,7 @@ import portalocker
 from handlers.kb.embedded.collection import Collection
 from handlers.kb.embedded.folder import folder_of, identity
 from handlers.kb.embedded.optimise import Optimiser
-from handlers.kb.store import SPEAKS, Incoming, Made, Outcome, Passage, Stored, plain, question_in
+from handlers.kb.store import SPEAKS, Incoming, Made, Outcome, Passage, plain, question_in
 from host.errors import HostError, StorageError
 from host.types.filters import loaded
 from host.workers import Link
@@ -184,7 +184,7 @@ class Worker:
             collection.discard()
         else:
             collection.remove(gone)
-        return _ids(gone)
+        return [stored.document for stored in gone]
 
     async def _swap(self, _link: Link, body: Any) -> bool:
         name, other = body["collection"], body["building"]
@@ -235,10 +235,6 @@ def _incoming(raw: Mapping[str, Any]) -> Incoming:
 
 def _outgoing(document: Incoming) -> dict[str, Any]:
     return {**plain(document), "passages": [plain(passage) for passage in document.passages]}
-
-
-def _ids(documents: list[Stored]) -> list[str]:
-    return [stored.document for stored in documents]
 
 
 async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: float) -> None:
