@@ -83,7 +83,8 @@ def table(units: int, dialect: Dialect = HOOKS) -> str:
         "added": dialect.script,
         "late": [*LATE, *MISSING_FUNCTIONS, *MISSING_OBJECTS, *functions],
     }
-    return json.dumps(described)
+    # Every isolate reads it anew: V8 reads JSON faster than the same as an object of its own language.
+    return f"JSON.parse({json.dumps(json.dumps(described, separators=(',', ':')))})"
 
 
 def seldom_table() -> str:

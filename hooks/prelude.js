@@ -236,12 +236,13 @@
   let settled;
   let watching = false;
 
-  // What a statement or a variable is given, and functions (`kind` 1) that will give promises to whoever calls them: the compiler
+  // What a statement or a variable is given, and functions (`kind` 1) whose caller may drop what they give: the compiler
   // (transpile.js) hands them over, since a promise that nobody awaits may be among them.
   const heard = ((value, kind) => {
-    if (kind !== 1 && (typeof value !== "object" || value === null || !isPrototypeOf(promised, value))) return value;
+    if (kind === 1 && typeof value === "function") return function (...args) { return heard(apply(value, this, args)); };
+    if (typeof value !== "object" || value === null || !isPrototypeOf(promised, value)) return value;
     watching = true;
-    return seldom().watch(value, kind);
+    return seldom().watch(value);
   });
 
   // With promises to watch, a hook has ended when its microtasks have run.
@@ -253,13 +254,10 @@
 
   // After "~", once the microtasks have run, and again as long as the answer is "~": what came of the promise, or the next timer.
   const later = () => {
-    try {
-      const text = settled ?? seldom().later();
-      if (watching && text !== "~") seldom().unheard();
-      return text;
-    } finally {
-      write(head, 7, 1);
-    }
+    const text = settled ?? seldom().later();
+    if (watching && text !== "~") seldom().unheard();
+    write(head, 7, 1);
+    return text;
   };
 
   const invoke = ((name, args, program) => {

@@ -220,11 +220,7 @@
   const MOST_TOLD = 10;
   let firstFailed, lastFailed;
 
-  function watch(value, kind) {
-    return kind === 1 ? attentive(value) : watched(value);
-  }
-
-  function watched(promise) {
+  function watch(promise) {
     const entry = { __proto__: null, awaited: false, error: undefined, next: undefined };
     const constructor = { __proto__: null, get() { entry.awaited = true; return Promise; } };
     if (!defineProperty(promise, "constructor", constructor)) return promise;  // it is watched already
@@ -236,14 +232,6 @@
     });
     entry.awaited = false;
     return promise;
-  }
-
-  // An async function whose caller may not look at what it gives.
-  function attentive(made) {
-    const giving = function (...args) { return watched(apply(made, this, args)); };
-    defineProperty(giving, "name", { __proto__: null, value: made.name, configurable: true });
-    defineProperty(giving, "length", { __proto__: null, value: made.length, configurable: true });
-    return giving;
   }
 
   function unheard() {

@@ -27,6 +27,9 @@ function mayBePromise(node) {
 const isAsync = (node) => (ts.isArrowFunction(node) || (ts.isFunctionExpression(node) && !node.asteriskToken))
   && node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.AsyncKeyword);
 
+const mayGivePromises = (node) => isAsync(node) || ts.isIdentifier(node) || ts.isPropertyAccessExpression(node)
+  || (ts.isArrowFunction(node) && mayBePromise(node.body));
+
 const listening = (context) => (file) => {
   const visit = (before) => {
     const node = ts.visitEachChild(before, visit, context);
@@ -37,8 +40,10 @@ const listening = (context) => (file) => {
     if (ts.isVariableDeclaration(node) && node.initializer && mayBePromise(node.initializer)) {
       return factory.updateVariableDeclaration(node, node.name, node.exclamationToken, node.type, heard(node.initializer));
     }
-    if (ts.isCallExpression(node) && node.arguments.some(isAsync)) {
-      const passed = node.arguments.map((each) => (isAsync(each) ? heard(each, factory.createNumericLiteral(1)) : each));
+    if (ts.isCallExpression(node)) {
+      const drops = node.expression.name?.escapedText === "forEach" ? mayGivePromises : isAsync;
+      if (!node.arguments.some(drops)) return node;
+      const passed = node.arguments.map((each) => (drops(each) ? heard(each, factory.createNumericLiteral(1)) : each));
       return factory.updateCallExpression(node, node.expression, node.typeArguments, passed);
     }
     return node;

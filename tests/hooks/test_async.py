@@ -175,6 +175,8 @@ UNAWAITED = {
     "behind a condition": ("messages.length && save();", "2:9"),
     "in a promise chain": ("Promise.resolve(1).then(save);", "2:9"),
     "in forEach": ("[1].forEach(async () => { throw new RangeError('too far'); });", "5:33"),
+    "by name": ("[1].forEach(save);", "2:9"),
+    "by an arrow": ("[1].forEach((one) => save());", "2:9"),
 }
 
 
@@ -205,6 +207,10 @@ async def test_what_somebody_awaits_in_time_is_no_error_that_nobody_heard(hooks:
         setTimeout(async () => { try { await fails(4); } catch (error: any) { told.push(error.message); } }, 1);
         await new Promise((resolve) => setTimeout(resolve, 3));
         const fine = fails(0);
+        const names: any[] = [], list = { of: names, add(this: any, one: any) { this.of.push(one); } };
+        ["a", "b"].forEach(list.add, list);
+        ["c"].forEach((one) => names.push(one));
+        if (names.join() !== "a,b,c") throw new Error(names.join());
         return { metadata: { value: told, same: fine instanceof Promise && fine.constructor === Promise } };
     """
     assert await created(hooks, body, services) == ["no 1", "no 2", "no 3", "no 4"]
