@@ -27,11 +27,12 @@ import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from handlers.kb.store import Incoming, Made, Passage
-from host.errors import StorageError, UsageError
+from host.errors import HostError, StorageError, UsageError
 from host.types.base import well_formed
 from host.types.fields import LARGEST, FieldType, field_value
 
 _VERSION = 1
+_TOGETHER = 64  # passages that are read in one turn of a thread, which takes longer to come by than to read one
 _LONGEST_LINE = 64 << 20  # characters
 _PASSAGE = tuple(field.name for field in fields(Passage) if field.name != "vector")
 _MADE = TypeAdapter(Made)
@@ -103,13 +104,14 @@ def _json(lines: list[dict[str, Any]]) -> str:
 
 
 class Lines:
-    """What a file holds, a document at a time. Raises UsageError, with the line, for a file that is not one, StorageError for one
-    that was cut or cannot be read."""
+    """What a file holds, a few documents at a time. Raises UsageError, with the line, for a file that is not one, StorageError for
+    one that was cut or cannot be read."""
 
     def __init__(self, file: IO[str]) -> None:
         self.name = str(getattr(file, "name", "the file"))
         self._number = 0
         self._file = file
+        self._last: int | HostError | None = None  # what came behind the documents that were handed out
 
     async def made(self) -> Made:
         """What the collection was made with; to be read first."""
@@ -123,10 +125,28 @@ class Lines:
         except ValidationError as exc:
             raise self._foreign(_told(exc)) from exc
 
-    async def next(self, made: Made, *, vectors: bool) -> Incoming | int:
-        """The next document, for a collection that is made so (`vectors`: with these very ones); at the end of the file how many
-        it says that it has."""
-        return await anyio.to_thread.run_sync(partial(self._document, made, vectors=vectors))
+    async def next(self, made: Made, *, vectors: bool) -> list[Incoming] | int:
+        """The next documents, for a collection that is made so (`vectors`: with these very ones); at the end of the file how many
+        it says that it has. Those before a line that is refused are handed out first."""
+        return await anyio.to_thread.run_sync(partial(self._documents, made, vectors=vectors))
+
+    def _documents(self, made: Made, *, vectors: bool) -> list[Incoming] | int:
+        read: list[Incoming] = []
+        while self._last is None and sum(len(document.passages) for document in read) < _TOGETHER:
+            try:
+                found = self._document(made, vectors=vectors)
+            except HostError as exc:
+                self._last = exc
+            else:
+                if isinstance(found, Incoming):
+                    read.append(found)
+                else:
+                    self._last = found
+        if read or self._last is None:
+            return read
+        if isinstance(self._last, HostError):
+            raise self._last
+        return self._last
 
     def _document(self, made: Made, *, vectors: bool) -> Incoming | int:
         said = self._next()

@@ -89,17 +89,18 @@ class Transfer:
         filling = self._filling(id, made, embedder if embed else None, told)
         unchanged, passages = 0, 0
         try:
-            while isinstance(document := await lines.next(made, vectors=not embed), Incoming):
-                known = there.get((document.tenant, document.document))
-                if known is not None and known.fingerprint == document.fingerprint:
-                    unchanged, passages = unchanged + 1, passages + known.chunks
-                    filling.tell(document.document)
-                else:
-                    await filling.add(document)
+            while not isinstance(read := await lines.next(made, vectors=not embed), int):
+                for document in read:
+                    known = there.get((document.tenant, document.document))
+                    if known is not None and known.fingerprint == document.fingerprint:
+                        unchanged, passages = unchanged + 1, passages + known.chunks
+                        filling.tell(document.document)
+                    else:
+                        await filling.add(document)
         finally:  # what was read of a file that was cut counts
             await filling.flush()
-        if document != filling.documents + unchanged:
-            raise StorageError(f"{lines.name!r} says that it has {document} documents and has another number")
+        if read != filling.documents + unchanged:
+            raise StorageError(f"{lines.name!r} says that it has {read} documents and has another number")
         return Transferred(
             collection=id,
             documents=filling.documents,
