@@ -104,8 +104,8 @@ def _json(lines: list[dict[str, Any]]) -> str:
 
 
 class Lines:
-    """What a file holds, a few documents at a time. Raises UsageError, with the line, for a file that is not one, StorageError for
-    one that was cut or cannot be read."""
+    """What a file holds, a few documents at a time. Raises UsageError for a file that is not one, with the line, and StorageError
+    for one that was cut or cannot be read."""
 
     def __init__(self, file: IO[str]) -> None:
         self.name = str(getattr(file, "name", "the file"))
