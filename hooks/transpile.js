@@ -59,10 +59,12 @@ const KINDS = {
 
 function valuesIn(file, source) {
   const parsed = ts.createSourceFile(file, source, ts.ScriptTarget.ES2022);
-  const declared = parsed.statements.filter(ts.isVariableStatement).flatMap((statement) => statement.declarationList.declarations);
-  return declared.filter(({ name, initializer }) => ["Create", "Next"].includes(name.text) && initializer && KINDS[initializer.kind]).map((each) => {
+  const declared = parsed.statements.flatMap((statement) => (ts.isVariableStatement(statement) ? statement.declarationList.declarations : [statement]));
+  const kindOf = (node) => (node?.asteriskToken ? "generator" : node && KINDS[node.kind]);
+  return declared.filter((each) => ["Create", "Next"].includes(each.name?.text)).flatMap((each) => {
+    const kind = kindOf(ts.isVariableDeclaration(each) ? each.initializer : each);
     const at = parsed.getLineAndCharacterOfPosition(each.name.end - each.name.text.length);
-    return { name: each.name.text, kind: KINDS[each.initializer.kind], line: at.line, column: at.character };
+    return kind ? [{ name: each.name.text, kind, line: at.line, column: at.character }] : [];
   });
 }
 

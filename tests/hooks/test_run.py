@@ -196,6 +196,8 @@ async def test_a_throw_of_nothing_says_so(hooks: Hooks, kind: str, thrown: str) 
     [
         ("export const Create = 5;", "1:14: Create is a number, not a function"),
         ("\n let x = 1;\n const Create = { messages: [] };", "3:7: Create is an object, not a function"),
+        ("export function* Create() { yield 1; }", "1:18: Create is a generator, not a function"),
+        ("export const Create = async function* () {};", "1:14: Create is a generator, not a function"),
         ("export const Create = [() => 1];", "1:14: Create is a list, not a function"),
         ("function hook() { return 'x'; }\nexport const Create = hook();", ": Create is a string, not a function"),
         ("export default { Create: 5 };", ": Create is a number, not a function"),
