@@ -10,7 +10,7 @@
 // V8 then compiles them with what is around them, instead of looking over them first and reading them again when called.
 (function (table) {
   "use strict";
-  const { apply, construct, defineProperty, setPrototypeOf } = Reflect;
+  const { apply, construct, defineProperty, getPrototypeOf, setPrototypeOf } = Reflect;
   const { parse, stringify } = JSON;
   const { Error, TypeError, Promise, Proxy, String, Uint16Array } = globalThis;
   const uncurried = Function.prototype.bind.bind(Function.prototype.call);
@@ -107,8 +107,8 @@
 
   // ------------------------------------------------------------------------------------------------ ctx and globals
   const taken = {
-    __proto__: null, Error, TypeError, Promise, String, stringify, slice, lastIndexOf, defineProperty, keys: Object.keys,
-    apply, then, resolved, now, evaluate, groups: table.groups, call, ask, guard: (of, path) => guard(of, path), heard: (value) => heard(value),
+    __proto__: null, Error, TypeError, Promise, String, stringify, slice, lastIndexOf, defineProperty, getPrototypeOf,
+    keys: Object.keys, apply, then, resolved, now, evaluate, groups: table.groups, call, ask, guard: (of, path) => guard(of, path), heard: (value) => heard(value),
   };
   let seldomMade;
   const seldom = () => (seldomMade ??= evaluate(ask("!seldom", ""))(taken));
@@ -239,7 +239,12 @@
   // What a statement or a variable is given, and functions (`kind` 1) whose caller may drop what they give: the compiler
   // (transpile.js) hands them over, since a promise that nobody awaits may be among them.
   const heard = ((value, kind) => {
-    if (kind === 1 && typeof value === "function") return function (...args) { return heard(apply(value, this, args)); };
+    if (kind === 1 && typeof value === "function") {
+      const listened = function (...args) { return heard(apply(value, this, args)); };
+      // Who is given it may go by how many arguments it takes.
+      defineProperty(listened, "length", { __proto__: null, value: value.length, configurable: true });
+      return listened;
+    }
     if (typeof value !== "object" || value === null || !isPrototypeOf(promised, value)) return value;
     watching = true;
     return seldom().watch(value);

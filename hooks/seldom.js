@@ -3,7 +3,7 @@
 // asked for.
 (function (taken, table) {
   "use strict";
-  const { Error, TypeError, Promise, String, stringify, slice, defineProperty, keys, apply, then, resolved } = taken;
+  const { Error, TypeError, Promise, String, stringify, slice, defineProperty, getPrototypeOf, keys, apply, then, resolved } = taken;
   const { now, evaluate, call, ask } = taken;
 
   // ------------------------------------------------------------------------------------------------ values as text
@@ -222,7 +222,8 @@
 
   function watch(promise) {
     const entry = { __proto__: null, awaited: false, error: undefined, next: undefined };
-    const constructor = { __proto__: null, get() { entry.awaited = true; return Promise; } };
+    let species = Promise;  // while the host itself looks: a class of the hook's own need not know
+    const constructor = { __proto__: null, get() { entry.awaited = true; return species; } };
     if (!defineProperty(promise, "constructor", constructor)) return promise;  // it is watched already
     then(promise, undefined, (error) => {
       entry.error = error;
@@ -231,6 +232,7 @@
       lastFailed = entry;
     });
     entry.awaited = false;
+    species = getPrototypeOf(promise).constructor;
     return promise;
   }
 

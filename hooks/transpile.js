@@ -20,7 +20,8 @@ function mayBePromise(node) {
   if (ts.isConditionalExpression(node)) return mayBePromise(node.whenTrue) || mayBePromise(node.whenFalse);
   if (!ts.isBinaryExpression(node)) return false;
   const logical = [SyntaxKind.AmpersandAmpersandToken, SyntaxKind.BarBarToken, SyntaxKind.QuestionQuestionToken];
-  const last = [SyntaxKind.EqualsToken, SyntaxKind.CommaToken, ...logical];
+  const assigning = [SyntaxKind.AmpersandAmpersandEqualsToken, SyntaxKind.BarBarEqualsToken, SyntaxKind.QuestionQuestionEqualsToken];
+  const last = [SyntaxKind.EqualsToken, SyntaxKind.CommaToken, ...assigning, ...logical];
   return last.includes(node.operatorToken.kind) && (mayBePromise(node.right) || (logical.includes(node.operatorToken.kind) && mayBePromise(node.left)));
 }
 
@@ -34,17 +35,18 @@ const listening = (context) => (file) => {
   const visit = (before) => {
     const node = ts.visitEachChild(before, visit, context);
     if (ts.isExpressionStatement(node)) {
-      const value = ts.isVoidExpression(node.expression) ? node.expression.expression : node.expression;
-      return mayBePromise(value) ? factory.updateExpressionStatement(node, heard(value)) : node;
+      return mayBePromise(node.expression) ? factory.updateExpressionStatement(node, heard(node.expression)) : node;
     }
+    if (ts.isVoidExpression(node)) return mayBePromise(node.expression) ? factory.updateVoidExpression(node, heard(node.expression)) : node;
     if (ts.isVariableDeclaration(node) && node.initializer && mayBePromise(node.initializer)) {
       return factory.updateVariableDeclaration(node, node.name, node.exclamationToken, node.type, heard(node.initializer));
     }
-    if (ts.isCallExpression(node)) {
+    if (ts.isCallExpression(node) || ts.isNewExpression(node)) {
       const drops = node.expression.name?.escapedText === "forEach" ? mayGivePromises : isAsync;
-      if (!node.arguments.some(drops)) return node;
+      if (!node.arguments?.some(drops)) return node;
       const passed = node.arguments.map((each) => (drops(each) ? heard(each, factory.createNumericLiteral(1)) : each));
-      return factory.updateCallExpression(node, node.expression, node.typeArguments, passed);
+      return ts.isCallExpression(node) ? factory.updateCallExpression(node, node.expression, node.typeArguments, passed)
+        : factory.updateNewExpression(node, node.expression, node.typeArguments, passed);
     }
     return node;
   };

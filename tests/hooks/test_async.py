@@ -177,6 +177,9 @@ UNAWAITED = {
     "in forEach": ("[1].forEach(async () => { throw new RangeError('too far'); });", "5:33"),
     "by name": ("[1].forEach(save);", "2:9"),
     "by an arrow": ("[1].forEach((one) => save());", "2:9"),
+    "given to void": ("[1].map(() => void save());", "2:9"),
+    "kept where nothing was": ("let saved: any; saved ??= save();", "2:9"),
+    "in what makes a promise": ("new Promise(async () => { await save(); });", "2:9"),
 }
 
 
@@ -215,6 +218,37 @@ async def test_what_somebody_awaits_in_time_is_no_error_that_nobody_heard(hooks:
     """
     assert await created(hooks, body, services) == ["no 1", "no 2", "no 3", "no 4"]
     assert services.warnings == []
+
+
+async def test_async_functions_that_are_passed_on_take_as_many_arguments_as_they_say(hooks: Hooks) -> None:
+    assert (
+        await created(
+            hooks, "const arity = (f: any) => f.length; return { metadata: { value: arity(async (a: any, b: any) => a) } };"
+        )
+        == 2
+    )
+
+
+async def test_promises_of_a_class_of_the_hooks_own_keep_their_class(hooks: Hooks) -> None:
+    services = Services()
+    source = """\
+        class Task extends Promise<number> {
+          static made = 0;
+          constructor(run: any) { super(run); Task.made++; }
+          twice() { return this.then((n) => 2 * n) as Task; }
+        }
+        const start = (n: number) => new Task((resolve: any) => resolve(n));
+        async function Create() {
+          const task = start(3);
+          const value = await task.twice().twice();
+          const lost = start(1).then(() => { throw new Error("lost"); });
+          return { metadata: { value, made: Task.made, lost: lost instanceof Task } };
+        }
+    """
+    returned = await hooks.create(source, services)
+    assert returned is not None
+    assert returned.metadata == {"value": 12, "made": 6, "lost": True}  # as without a host: one for each `then`, and for `await`
+    assert [message.rpartition("threw ")[2] for _, message in services.warnings] == ["lost"]
 
 
 async def test_the_error_of_an_async_timer_is_told(hooks: Hooks) -> None:
