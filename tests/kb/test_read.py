@@ -81,6 +81,12 @@ def test_comments_in_markdown_are_left_out_and_those_in_code_are_code() -> None:
     ]
 
 
+def test_comments_in_quotations_and_lists_are_left_out_and_what_stands_between_two_is_not() -> None:
+    text = "> <!-- a\n> b -->\n> One.\n\n- Two.\n\n  <!-- c\n  d -->\n\n<!--> Three. <!-- e -->\n"
+    document = read(text.encode(), "a.md")
+    assert document.text.split() == [">", ">", "One.", "-", "Two.", "Three."]
+
+
 def test_a_document_without_a_title_is_called_by_its_file() -> None:
     assert read(b"just text", "folder/my_notes.txt").title == "my notes"
 
@@ -124,9 +130,13 @@ def test_what_a_page_shows_after_all_is_read() -> None:
         <div hidden style="display:block">Two.</div><p aria-hidden="true">Three.</p>
         <div style="visibility:hidden"><p style="visibility:visible">Four.</p></div>
         <details><summary>Five.</summary>Six.</details>
-        <p style="background: url('none'); display: none; display: block">Seven.</p>"""
+        <p style="background: url('none'); display: none; display: block">Seven.</p>
+        <p style="visibility: inherit">Eight.</p><p style="display: block !important; display: none">Nine.</p>
+        <button aria-controls="more">Ten.</button><div id="more" hidden>Eleven.</div>
+        <div role="tabpanel" hidden>Twelve.</div>"""
     document = read(page.encode(), "a.html")
-    assert document.text.split() == ["One.", "Two.", "Three.", "Four.", "Five.", "Six.", "Seven."]
+    shown = "One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve"
+    assert document.text.split() == [f"{word}." for word in shown.split()]
     assert document.notes == ()
 
 

@@ -105,22 +105,27 @@ def _leave_out_what_is_no_text(soup: BeautifulSoup) -> None:
         string.extract()  # comments, `<?xml …?>`
 
 
+_VISIBLE = {"visible": True, "initial": True, "hidden": False, "collapse": False}  # every other value is what is around it
+
+
 def _leave_out_hidden(soup: BeautifulSoup) -> int:
     """Take out what an element hides by itself → how many words. `aria-hidden` hides nothing from the eye, and what is
-    `hidden="until-found"` is meant to be found; a page that hides all of itself shows it when it is loaded; style sheets are not
-    read."""
+    `hidden="until-found"` is meant to be found; a page that hides all of itself shows it when it is loaded, and tabs and answers
+    that are folded away show when somebody wants them; style sheets are not read."""
     from bs4 import Tag
 
+    opened = {id for control in soup.select("[aria-controls]") for id in str(control["aria-controls"]).split()}
     shown: dict[int, tuple[bool, bool]] = {id(soup): (True, True)}  # of each tag: whether it is displayed, and visible
     gone: list[Any] = []
     words = 0
     for node in soup.descendants:
         displayed, visible = shown[id(node.parent)]
         if isinstance(node, Tag):
-            style = {} if node.name in ("html", "body") else _style(node)
-            hidden = node.has_attr("hidden") and str(node["hidden"]).lower() != "until-found"
+            opens = node.name in ("html", "body") or node.get("role") == "tabpanel" or node.get("id") in opened
+            style = {} if opens else _style(node)
+            hidden = not opens and node.has_attr("hidden") and str(node["hidden"]).lower() != "until-found"
             display = style.get("display", "none" if hidden else "")
-            visible = style["visibility"] == "visible" if "visibility" in style else visible
+            visible = _VISIBLE.get(style.get("visibility", ""), visible)
             shown[id(node)] = displayed and display != "none", visible
             if displayed and display == "none":
                 gone.append(node)
@@ -134,9 +139,10 @@ def _leave_out_hidden(soup: BeautifulSoup) -> int:
 
 
 def _style(tag: Tag) -> dict[str, str]:
-    """What an element says of its style, by property."""
+    """What an element says of its style, by property: the last word, or the last that is said to be important."""
     said = (declaration.partition(":") for declaration in str(tag.get("style") or "").lower().split(";"))
-    return {name.strip(): value.replace("!important", "").strip() for name, _, value in said}
+    rising = sorted(said, key=lambda one: "!" in one[2])
+    return {name.strip(): value.partition("!")[0].strip() for name, _, value in rising}
 
 
 def _lists_of_links(soup: BeautifulSoup) -> list[Tag]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -83,10 +84,11 @@ def _without_comments(text: str, begin: int) -> str:
         for comment in _comments(token):
             assert token.map is not None
             first, last = token.map
-            at = text.find(comment, max(reached, starts[first]), starts[last])
-            if at >= 0:  # not where the signs of a quotation stand between its lines
-                kept.append(text[reached:at])
-                reached = at + len(comment)
+            # Its lines may begin with what the quotation or the list around them begins with.
+            written = re.compile(re.escape(comment).replace("\\\n", "\n[ \\t>]*"))
+            if at := written.search(text, max(reached, starts[first]), starts[last]):
+                kept.append(text[reached : at.start()])
+                reached = at.end()
     return "".join([*kept, text[reached:]])
 
 
@@ -96,7 +98,7 @@ def _comments(token: Token) -> Iterator[str]:
         yield from (content for content in inner if content.startswith("<!--"))
     elif token.type == "html_block":
         end = 0
-        while (start := token.content.find("<!--", end)) >= 0 and (end := token.content.find("-->", start + 4) + 3) > 2:
+        while (start := token.content.find("<!--", end)) >= 0 and (end := token.content.find("-->", start + 2) + 3) > 2:
             yield token.content[start:end]
 
 
