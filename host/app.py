@@ -265,7 +265,7 @@ def _severity(error: HostError) -> Literal["error", "warning"]:
 
 def _database(app: App) -> AbstractAsyncContextManager[Database]:
     said = app.settings.database
-    url = said.url or f"sqlite:///{app.state.absolute() / 'data.sqlite'}"
+    url = app.database_url
     return open_database(url, said.timeout_ms, app.models, connections=said.connections, result_kb=said.result_kb)
 
 

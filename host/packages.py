@@ -124,6 +124,13 @@ class App:
         """The folder for shards, SQLite files and compiled hooks."""
         return self.root / self.settings.state
 
+    @property
+    def database_url(self) -> str:
+        """Of the database; the path of a SQLite file begins at the app's folder, wherever the program was started."""
+        url = self.settings.database.url or f"sqlite:///{self.settings.state}/data.sqlite"
+        file = url.removeprefix("sqlite:///")
+        return url if file in (url, "", ":memory:") else f"sqlite:///{self.root.absolute() / file}"
+
     @cached_property
     def prompts(self) -> Prompts:
         """Prompts before those of every assistant (`agent/prompts.yml`, optional). Raises ConfigError."""

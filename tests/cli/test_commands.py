@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from host.types.search import SearchResult
-from tests.cli.conftest import Groundhook
+from tests.cli.conftest import Groundhook, run_in
 
 
 def test_db_load_fills_empty_tables_once(groundhook: Groundhook, shop: Path) -> None:
@@ -18,6 +18,16 @@ def test_db_load_fills_empty_tables_once(groundhook: Groundhook, shop: Path) -> 
     assert (first.code, first.err) == (0, "")
     assert re.search(r"^product +product +created +2 +0", first.out, re.MULTILINE)
     assert [(line["model"], line["created"], line["rows"], line["had"]) for line in again.lines] == [("product", False, 0, 2)]
+
+
+def test_the_file_of_a_relative_database_url_is_in_the_apps_folder_wherever_the_command_runs(shop: Path, tmp_path: Path) -> None:
+    (shop / "agent/agent.yml").write_text("connector: cites\ndatabase:\n  url: sqlite:///own.db\n")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert run_in(elsewhere, "db", "load", "--app", str(shop)).code == 0
+    assert (shop / "own.db").exists()
+    assert list(elsewhere.rglob("*.db")) == []
+    assert run_in(shop, "db", "check").code == 0
 
 
 def test_db_check_says_what_differs_and_ends_with_1(groundhook: Groundhook, shop: Path) -> None:
