@@ -15,7 +15,7 @@ from handlers.kb.graph.extract import BUILTIN, SPACY, kinds_that_nothing_has, no
 from handlers.kb.graph.names import KINDS
 from host.config import tree
 from host.config.documents import Document, read_document
-from host.config.environment import without_unset
+from host.config.environment import unset_in, without_unset
 from host.config.layers import Layer, file_layer
 from host.config.places import Path
 from host.config.problems import Problem, problems_of
@@ -123,15 +123,17 @@ class _Check:
         self.found.extend(checked.findings())
         if kind == "models":
             self.found.extend(_misfits(checked))
-        if kind == "models" and not checked.errors:
+        if kind == "connectors" and not checked.errors:
+            self._connector(place, checked)
+        if checked.errors or unset_in(checked.data):
+            return
+        if kind == "models":
             model = self._attempt(self.app.models.named, place.id)
             if model is not None:
                 self._model(owner, model, checked)
-        if kind == "connectors" and not checked.errors:
-            self._connector(place, checked)
-        if kind == "mcps" and not checked.errors:
+        if kind == "mcps":
             self._server(place, checked)
-        if kind == "kb" and not checked.errors:
+        if kind == "kb":
             self._collection(place, checked)
 
     def _collection(self, place: tree.Found, checked: Checked) -> None:
@@ -157,9 +159,9 @@ class _Check:
     def _connector(self, place: tree.Found, checked: Checked) -> None:
         """What no turn could ask; of a variable that is not set nothing is known."""
         options = checked.data.get("options", {})
-        if checked.data.get("type") == "scripted" and (spec := self._attempt(self.app.connectors.named, place.id)) is not None:
+        if checked.data.get("type") == "scripted" and not unset_in(checked.data):
             try:
-                ScriptedConnector(spec)
+                ScriptedConnector(self.app.connectors.named(place.id))
             except ConfigError as exc:
                 self.found.append(Problem("error", exc.message, checked.place(("options", "script")), exc.hint))
         if checked.data.get("type") != "openai":

@@ -24,7 +24,8 @@ from host.types.written import is_language_tag, no_language_tag
 
 _TAGS: tuple[Path, ...] = (("locale",), ("search", "web", "language"))
 _SOURCES = {"kb": ("collections", "collection"), "db": ("models", "model")}
-_SITE = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?")
+# A word alone is the name of a company sooner than that of a machine, unless something says so.
+_SITE = re.compile(r"\.?[\w-]+(\.[\w-]+)+\.?(:\d+)?|\.[\w-]+|[\w-]+(\.|\.?:\d+)|localhost|\[[0-9a-f:.]+\](:\d+)?", re.IGNORECASE)
 _ROW = re.compile(r"\bvalues\[(\d+)\]")
 _OWN_HOST = ("endpoint", "tei")  # rerankers that have no address of their own
 
@@ -111,7 +112,9 @@ def _itself(package: Package, resolved: Resolved) -> Iterator[Problem]:
 def _reranker(resolved: Resolved) -> Iterator[Problem]:
     rerank = resolved.settings.search.rerank
     place = resolved.place("search", "rerank", "type") or resolved.place("search", "rerank", "provider")
-    if rerank.type in ("agent", "mcp") and not getattr(rerank, rerank.type):
+    uses = resolved.settings.uses.rerank
+    beside = "mcp" if uses.startswith("mcp:") else "agent" if uses not in ("", "builtin") else ""
+    if rerank.type in ("agent", "mcp") and not getattr(rerank, rerank.type) and rerank.type != beside:
         message = f"'search.rerank.type' is {rerank.type!r}, and there is no {rerank.type!r} beside it"
         yield Problem("error", message, place, f"set search.rerank.{rerank.type}")
     if rerank.type == "model" and rerank.provider in _OWN_HOST and not rerank.host:

@@ -49,7 +49,9 @@ def check_document(model: type[BaseModel], document: Document, environment: Envi
     try:
         model.model_validate(without_unset(normal.data))
     except ValidationError as exc:
-        errors += [_wrong(document, normal, path, message) for path, message in problems(exc)]
+        unset = {each.path for each in unset_in(normal.data)}  # of which nothing is known
+        wrong = [(path, message) for path, message in problems(exc) if normal.written(path) not in unset]
+        errors += [_wrong(document, normal, path, message) for path, message in wrong]
     return Checked(document, normal, tuple(sorted(errors, key=_position)))
 
 

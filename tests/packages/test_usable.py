@@ -163,6 +163,41 @@ async def test_what_a_key_was_written_for_is_not_shown(make_app: MakeApp) -> Non
     assert "s3cret" not in found
 
 
+RIGHT: list[tuple[str, Any]] = [
+    (PACKAGE, {"search": {"web": {"exclude_sites": ["localhost", ".gov", "example.com.", "[::1]", "wiki:8080", "*.bücher.de"]}}}),
+    (PACKAGE, {"search": {"rerank": {"type": "mcp"}}, "uses": {"rerank": "mcp:x"}}),
+    (CONNECTOR, {"type": "openai", "options": {"model": "m", "host": "http://[::1]:8000/v1"}}),
+    (CONNECTOR, {"type": "openai", "options": {"model": "m", "host": "http://my_machine:8000/v1"}}),
+]
+
+
+@pytest.mark.parametrize(("file", "text"), RIGHT)
+async def test_what_is_right_however_seldom_is_no_finding(make_app: MakeApp, file: str, text: Any) -> None:
+    texts = {SERVER: json.dumps({"command": "cat"}), **app(file, text)}
+    async with open_host(make_app(texts), environment={"PATH": "/bin:/usr/bin"}) as host:
+        assert [str(problem) for problem in await host.check()] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (SERVER, {"transport": "http", "url": "$ENV.X"}),
+        (SERVER, {"command": "$ENV.X"}),
+        (SERVER, {"command": "cat", "args": ["--key", "$ENV.X"]}),
+        (CONNECTOR, {"type": "$ENV.X", "options": {"model": "m"}}),
+        (CONNECTOR, {"type": "scripted", "options": {"script": ["$ENV.X"]}}),
+        (COLLECTION, {"name": "$ENV.X"}),
+        (MODEL, {**THINGS, "values": [{"id": 1, "n": "$ENV.X"}]}),
+    ],
+)
+async def test_a_declaration_that_needs_a_variable_is_a_warning_where_it_is_not_set(
+    make_app: MakeApp, file: str, text: Any
+) -> None:
+    (found,) = await findings(make_app, file, text)
+    assert "warning: " in found
+    assert "needs the environment variable 'X', which is not set" in found
+
+
 async def test_values_from_variables_that_are_not_set_are_not_judged(make_app: MakeApp) -> None:
     text = "locale: $ENV.L\ndatabase: {url: $ENV.D}\nsearch: {web: {host: $ENV.H, language: $ENV.W}, query: {language: $ENV.Q}}"
     host = {AGENT: text, PACKAGE: "{}", COLLECTION: "{}"}
