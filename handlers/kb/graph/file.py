@@ -111,10 +111,11 @@ class GraphFile:
         """(tenant, document, fingerprint) of what is there, of these documents or of all."""
         with self._reading() as db:
             sql = (
-                "select tenant, document, fingerprint from versions where (?1 is null or tenant = ?1) "
-                "and (?2 is null or document in (select value from json_each(?2)))"
+                "select tenant, document, fingerprint from versions where (:tenant is null or tenant = :tenant) "
+                "and (:documents is null or document in (select value from json_each(:documents)))"
             )
-            return set(db.execute(sql, [tenant, None if documents is None else json.dumps(list(documents))]).fetchall())
+            wanted = None if documents is None else json.dumps(list(documents))
+            return set(db.execute(sql, {"tenant": tenant, "documents": wanted}).fetchall())
 
     def changes(self, tenant: str) -> int:
         """A number that grows with every change of a tenant's graph."""
@@ -196,8 +197,8 @@ class GraphFile:
             db.execute("delete from passages where id = ?", [passage])
         db.execute(f"delete from versions where tenant = ? and {where}", [tenant, *values])
         db.executemany(
-            "delete from entities where id = ?1 and not exists (select 1 from mentions where entity = ?1)",
-            [[id] for id in entities],
+            "delete from entities where id = :id and not exists (select 1 from mentions where entity = :id)",
+            [{"id": id} for id in entities],
         )
 
     @contextmanager
