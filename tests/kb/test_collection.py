@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -150,3 +151,17 @@ def test_a_collection_of_an_earlier_analyser_is_refused_with_the_command_that_ma
         collection.check(plain(MADE))
     assert "groundhook kb rebuild docs" in str(refused.value.hint)
     collection.close()
+
+
+def test_passages_of_any_length_are_not_all_kept_in_memory(folder: Path) -> None:
+    collection = opened(folder)
+    blanks = " " * 500_000
+    wide = [Passage(passage=str(n), content=f"plum{blanks}.", text="plum", vector=packed([0.0, 1.0])) for n in range(24)]
+    list(collection.put(Incoming(document="wide.md", title="Wide", fingerprint="1", passages=tuple(wide))))
+    tracemalloc.start()
+    lengths = [len(hit.content) for hit in ask(collection, "plum", 24).hits]
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    collection.close()
+    assert lengths == [500_005] * 24
+    assert kept < 2_000_000

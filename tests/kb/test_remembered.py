@@ -35,3 +35,17 @@ def test_what_is_remembered_is_not_read_again_until_it_is_forgotten(asked: list[
     remembered.forget()
     assert remembered.of([1]) == ["1"]
     assert read[-1] == 1
+
+
+def test_what_is_too_long_is_read_every_time_and_not_kept() -> None:
+    read: list[int] = []
+
+    def reading(ids: Sequence[int]) -> dict[int, str]:
+        read.extend(ids)
+        return {id: "x" * id for id in ids}
+
+    remembered = Remembered(10, reading, lambda text: len(text) > 3)
+    for _ in range(2):
+        assert remembered.of([5, 2, 4]) == ["xxxxx", "xx", "xxxx"]
+    assert read == [5, 2, 4, 5, 4]
+    assert len(remembered) == 1

@@ -49,6 +49,7 @@ _WORTH_POINTS, _WORTH_SHARE = 5_000, 0.2  # written since it was optimised: so m
 _SYNC_POINTS = 16_384  # points put between two waits for the disk, which take longer than writing thousands of points,
 _SYNC_S, _QUIET_S = 10.0, 1.0  # and seconds, while more is put; when nothing was for so long, the disk is waited for
 _HITS, _MATCHED = 1024, 512  # passages remembered as they are shown, and the words of those that match best
+_LONG = 32_768  # characters of a passage that is not remembered: with nothing but blanks between its words it may have millions
 BATCH = 64  # points written before others get their turn
 assert MOST_PASSAGES < 1 << ORDINALS
 
@@ -68,7 +69,7 @@ class Collection:
         self._agreed: Mapping[str, Any] = {}
         self._question = Analyser(contents.made.language)
         self._portraits: Any = None  # company.Portraits, from the first search on
-        self._hits = Remembered(_HITS, self._read_hits)
+        self._hits = Remembered(_HITS, self._read_hits, lambda hit: len(hit.content) > _LONG)
         self._tokens = Remembered(_MATCHED, lambda ids: self._shard.tokens(ids))
 
     @classmethod

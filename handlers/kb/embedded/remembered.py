@@ -11,11 +11,15 @@ Read = TypeVar("Read")
 
 
 class Remembered(Generic[Read]):
-    """Of the last `most` points, by ids that never come to mean another point; `read` gets what is not there yet."""
+    """Of the last `most` points, by ids that never come to mean another point; `read` gets what is not there yet. What is
+    `too_long` is read every time: so much of it would not fit into memory."""
 
-    def __init__(self, most: int, read: Callable[[Sequence[int]], Mapping[int, Read]]) -> None:
+    def __init__(
+        self, most: int, read: Callable[[Sequence[int]], Mapping[int, Read]], too_long: Callable[[Read], bool] = lambda _: False
+    ) -> None:
         self._most = most
         self._read = read
+        self._too_long = too_long
         self._kept: dict[int, Read] = {}
 
     def __len__(self) -> int:
@@ -28,7 +32,11 @@ class Remembered(Generic[Read]):
         if missing:
             self._make_room(len(missing), frozenset(ids))
             kept |= self._read(missing)
-        return [*map(kept.__getitem__, ids)]
+        found = [*map(kept.__getitem__, ids)]
+        for id in missing:
+            if self._too_long(kept[id]):
+                del kept[id]
+        return found
 
     def forget(self) -> None:
         self._kept.clear()
