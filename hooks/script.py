@@ -27,7 +27,7 @@ from host.ports import HookScript
 Transpile = Callable[[str, str], Awaitable[str]]  # file name, source → the JSON that transpile.js describes
 Transpiling = Callable[[], AbstractAsyncContextManager[Transpile]]
 
-VERSION = "5/typescript-5.7.3"  # of what is cached
+VERSION = "6/typescript-5.7.3"  # of what is cached
 SUFFIXES = (".ts", ".js", ".json")
 MOST_FILES = 256
 RUNTIME = Path("@yao/runtime")  # what modules of the runtime's own name (`@yao/…`) are: the globals under their names

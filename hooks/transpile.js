@@ -28,7 +28,7 @@ function mayBePromise(node) {
 const isAsync = (node) => (ts.isArrowFunction(node) || (ts.isFunctionExpression(node) && !node.asteriskToken))
   && node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.AsyncKeyword);
 
-const mayGivePromises = (node) => isAsync(node) || ts.isIdentifier(node) || ts.isPropertyAccessExpression(node)
+const mayGivePromises = (node) => isAsync(node) || ts.isIdentifier(node) || ts.isPropertyAccessExpression(node) || ts.isCallExpression(node)
   || (ts.isArrowFunction(node) && mayBePromise(node.body));
 
 const listening = (context) => (file) => {

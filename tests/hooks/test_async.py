@@ -177,6 +177,7 @@ UNAWAITED = {
     "in forEach": ("[1].forEach(async () => { throw new RangeError('too far'); });", "5:33"),
     "by name": ("[1].forEach(save);", "2:9"),
     "by an arrow": ("[1].forEach((one) => save());", "2:9"),
+    "by a method": ("const it = { save };\n[1].forEach(it.save.bind(it));", "2:9"),
     "given to void": ("[1].map(() => void save());", "2:9"),
     "kept where nothing was": ("let saved: any; saved ??= save();", "2:9"),
     "in what makes a promise": ("new Promise(async () => { await save(); });", "2:9"),
