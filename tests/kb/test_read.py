@@ -125,6 +125,12 @@ def test_what_a_page_hides_from_its_readers_is_left_out_and_told(hiding: str) ->
     assert document.notes == ("3 words that it hides from its readers were left out",)
 
 
+def test_a_page_that_hides_all_of_its_text_is_refused_with_the_reason() -> None:
+    with pytest.raises(IngestError, match="it is empty") as refused:
+        read(b"<main style='display: none'><p>All of it.</p></main>", "a.html")
+    assert refused.value.hint == "3 words that it hides from its readers were left out"
+
+
 def test_what_a_page_shows_after_all_is_read() -> None:
     page = """<body style="visibility:hidden"><div hidden="until-found">One.</div>
         <div hidden style="display:block">Two.</div><p aria-hidden="true">Three.</p>

@@ -50,7 +50,8 @@ def read(data: bytes, name: str) -> Document:
         )
     document = reader(data, name) if data else None
     if document is None or document.empty:
-        raise IngestError(f"{name!r} was not added: it is empty", hint="nothing to search for in it")
+        said = "; ".join(document.notes) if document else ""
+        raise IngestError(f"{name!r} was not added: it is empty", hint=said or "nothing to search for in it")
     return document
 
 
