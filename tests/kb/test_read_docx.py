@@ -141,6 +141,11 @@ def test_results_of_fields_and_text_in_a_direction_of_its_own_are_read() -> None
     assert (document.text.strip(), document.notes) == ("It costs fifty שקל euros", ())
 
 
+def test_a_part_that_no_text_stands_in_may_be_no_xml() -> None:
+    document = word(paragraph("It costs fifty."), theme="<a:gone>")
+    assert document.text.strip() == "It costs fifty."
+
+
 def test_a_file_that_is_damaged_or_would_unpack_for_ever_says_what_to_do() -> None:
     whole = packed(paragraph("It costs fifty. " * 500))
     at = whole.index(b"word/document.xml") + len("word/document.xml")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -45,7 +46,7 @@ class _Word:
 def mended(data: bytes) -> tuple[bytes, int]:
     """A DOCX as the converter should see it, and how many words were hidden. Raises what reading ZIP and XML does."""
     with zipfile.ZipFile(io.BytesIO(data)) as parts:
-        roots = {name: ElementTree.fromstring(parts.read(name)) for name in parts.namelist() if name.endswith(".xml")}
+        roots = dict(_roots(parts))
         words = dict(_words_of(roots))
         changed: dict[str, bytes] = {}
         hidden = 0
@@ -61,6 +62,13 @@ def mended(data: bytes) -> tuple[bytes, int]:
             for part in parts.infolist():
                 out.writestr(part.filename, changed.get(part.filename) or parts.read(part))
         return whole.getvalue(), hidden
+
+
+def _roots(parts: zipfile.ZipFile) -> Iterator[tuple[str, Element]]:
+    for name in parts.namelist():
+        if name.endswith(".xml"):
+            with suppress(ElementTree.ParseError):  # of a part that has text, the converter says so; others may be anything
+                yield name, ElementTree.fromstring(parts.read(name))
 
 
 def _words_of(roots: Mapping[str, Element]) -> Iterator[tuple[str, _Word]]:
