@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any, ParamSpec, TypeVar
 
 from handlers.kb.graph.extract import BUILTIN, SPACY, kinds_that_nothing_has, not_installed
@@ -154,7 +155,9 @@ class _Check:
             self.found.append(Problem("warning", message, checked.place(("entities", "types")), hint))
         if done not in (BUILTIN, SPACY):
             names = References(self.app, Layer(name="assistant", checked=checked), "")
-            self.found.extend(names.doer(("entities", "extractor"), "assistant", spec.entities.extractor))
+            near = get_close_matches(done, (BUILTIN, SPACY), n=1)
+            for problem in names.doer(("entities", "extractor"), "assistant", spec.entities.extractor):
+                self.found.append(replace(problem, hint=f"did you mean {near[0]!r}?") if near else problem)
 
     def _connector(self, place: tree.Found, checked: Checked) -> None:
         """What no turn could ask; of a variable that is not set nothing is known."""

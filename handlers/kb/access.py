@@ -6,7 +6,7 @@ fields alone, so that no filter can reach what the tenant does not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from host.errors import NotPermitted, UsageError, suggestion
 from host.types.filters import Filter, fit_filter, parse_filter
@@ -40,15 +40,29 @@ def filter_of(spec: CollectionSpec, request: SearchRequest) -> Filter | None:
 
 
 def facets_of(spec: CollectionSpec, request: SearchRequest) -> Sequence[str]:
-    """The fields whose values are to be counted. Raises UsageError for one that is not declared as facetable."""
-    if not request.facets:
-        return ()
-    facetable = [name for name, field in spec.fields.items() if field.facetable]
-    for name in request.facets:
-        if name not in facetable:
-            hint = suggestion(name, facetable)
-            raise UsageError(f"collection {spec.id!r} has no facetable field {name!r}", hint=hint)
-    return request.facets
+    """The fields of the collection whose values are to be counted; it may lack some of those that are asked for."""
+    return [name for name in request.facets or () if name in facetable(spec)]
+
+
+def facetable(spec: CollectionSpec) -> list[str]:
+    """The fields that facets may count."""
+    return [name for name, field in spec.fields.items() if field.facetable]
+
+
+def fit_facets(specs: Sequence[CollectionSpec], request: SearchRequest) -> Iterator[tuple[str, str]]:
+    """Code and text of a warning where a count leaves out documents that have values. Raises UsageError for a facet that none of
+    the collections can count; they are those that the request may see."""
+    if not specs:
+        return
+    known = list(dict.fromkeys(name for spec in specs for name in facetable(spec)))
+    whose = f"collection {specs[0].id!r} has no" if len(specs) == 1 else "none of the collections has a"
+    for name in request.facets or ():
+        if name not in known:
+            raise UsageError(f"{whose} facetable field {name!r}", hint=suggestion(name, known))
+        for spec in specs:
+            if name in spec.fields and not spec.fields[name].facetable:
+                left_out = f"the facet {name!r} leaves out collection {spec.id!r}, whose field {name!r} is not facetable"
+                yield "facet_not_counted", left_out
 
 
 def _lets_in(permission: PermissionSpec, identity: Identity) -> bool:

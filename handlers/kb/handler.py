@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import anyio
 
-from handlers.kb.access import facets_of, filter_of, tenant_seen
+from handlers.kb.access import facets_of, filter_of, fit_facets, tenant_seen
 from handlers.kb.declared import made_with
 from handlers.kb.embed import least_cosine
 from handlers.kb.graph.base import Graphs
@@ -101,6 +101,7 @@ class KBHandler:
                 parts.append(self._part(id, request, scope))
             except HostError as exc:
                 outcome.problems[id] = exc
+        uncounted = list(fit_facets([part.declared.spec for part in parts], request))
         vectors = await self._vectors(request.query, [part.declared for part in parts], outcome)
         asked = [part for part in parts if part.declared.spec.id not in outcome.problems]
         await _all(
@@ -108,9 +109,9 @@ class KBHandler:
         )
         if outcome.problems and not outcome.items:
             raise next(outcome.problems[id] for id in wanted if id in outcome.problems)
-        for id in wanted:
-            if id in outcome.problems:
-                await scope.warn(outcome.problems[id].code, str(outcome.problems[id]))
+        problems = [(problem.code, str(problem)) for id in wanted if (problem := outcome.problems.get(id))]
+        for code, said in (*problems, *uncounted):
+            await scope.warn(code, said)
         items = alike.merged((_embedded_by(part), found) for part in asked if (found := outcome.items.get(part.declared.spec.id)))
         facets = await self._counted(outcome.facets, scope) if request.facets is not None else None
         nodes = sorted(outcome.nodes, key=lambda node: (-node.score, node.id)) if request.graph else None

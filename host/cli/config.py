@@ -18,7 +18,7 @@ def command() -> None:
     """Configuration: which layer set which value."""
 
 
-@command.command("explain")
+@command.command("explain", short_help="Show every setting and who set it.")
 @click.argument("assistant")
 @options.common
 def explain(assistant: str, app: Path, as_json: bool, debug: bool) -> int:

@@ -19,7 +19,7 @@ def command() -> None:
     """Databases: create the models' tables, load their sample rows, compare tables with models."""
 
 
-@command.command("load")
+@command.command("load", short_help="Create tables that are missing, and load sample rows.")
 @options.common
 def load(app: Path, as_json: bool, debug: bool) -> int:
     """Create the tables that are missing and put the models' sample rows into empty ones.
@@ -47,7 +47,7 @@ def load(app: Path, as_json: bool, debug: bool) -> int:
     return execute(work, report, debug=debug)
 
 
-@command.command("check")
+@command.command("check", short_help="Compare the models with the tables that there are.")
 @options.common
 def check(app: Path, as_json: bool, debug: bool) -> int:
     """Compare the models with the tables that there are: missing tables and columns, types, what may be empty, keys and

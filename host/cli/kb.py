@@ -51,7 +51,7 @@ for other in (kb_move.rebuild, kb_move.export, kb_move.import_, kb_calibrate.cal
     command.add_command(other)
 
 
-@command.command("add")
+@command.command("add", short_help="Add the documents of files and folders, or of a feed.")
 @click.argument("collection")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True), metavar="PATH...")
 @options.common
@@ -98,7 +98,7 @@ def add(collection: str, paths: tuple[Path, ...], app: Path, tenant: str, prune:
     return execute(partial(stoppable, work, report, after), report, debug=debug)
 
 
-@command.command("list")
+@command.command("list", short_help="Show the collections, or the documents in some.")
 @click.argument("collections", nargs=-1, metavar="[COLLECTION]...")
 @options.common
 @click.option("--tenant", metavar="T", help="Only documents of this tenant.")
@@ -113,12 +113,14 @@ def list_(collections: tuple[str, ...], app: Path, tenant: str | None, as_json: 
             for entry in listed:
                 report.line(asdict(entry))
         elif collections:
-            documents = [
-                (entry.id, stored.document, stored.title, stored.chunks, decimal(stored.bytes))
-                for entry in listed
-                for stored in entry.documents
+            stored = [(entry.id, each) for entry in listed for each in entry.documents]
+            tenants = any(each.tenant for _, each in stored)
+            columns = ("collection", *(["tenant"] if tenants else ()), "document", "title", "chunks", "size")
+            rows = [
+                (id, *([each.tenant] if tenants else ()), each.document, each.title, each.chunks, decimal(each.bytes))
+                for id, each in stored
             ]
-            report.show(table(("collection", "document", "title", "chunks", "size"), documents, numbers=("chunks", "size")))
+            report.show(table(columns, rows, numbers=("chunks", "size")))
         elif listed:
             rows = [
                 (entry.id, entry.name, len(entry.documents), entry.chunks, decimal(entry.bytes), decimal(entry.disk_bytes))
@@ -133,7 +135,7 @@ def list_(collections: tuple[str, ...], app: Path, tenant: str | None, as_json: 
     return execute(work, report, debug=debug)
 
 
-@command.command("remove")
+@command.command("remove", short_help="Remove documents.")
 @click.argument("collection")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @options.common
@@ -156,6 +158,13 @@ def remove(collection: str, ids: tuple[str, ...], app: Path, tenant: str, everyt
         return 0
 
     return execute(work, report, debug=debug)
+
+
+@command.command("search", hidden=True, context_settings={"ignore_unknown_options": True})
+@click.argument("anything", nargs=-1)
+def search(anything: tuple[str, ...]) -> int:
+    """Say where it is: the other kinds of search are there too."""
+    raise click.UsageError("`groundhook search kb QUERY` searches knowledge bases; --collection names one")
 
 
 def unread(names: Sequence[str]) -> Iterator[str]:

@@ -57,7 +57,7 @@ class Calibrated(Protocol):
     def curve(self) -> Curve | None: ...
 
 
-@click.command("calibrate")
+@click.command("calibrate", short_help="Measure what an embedding's similarities are worth.")
 @click.argument("collection")
 @click.option(
     "--questions",

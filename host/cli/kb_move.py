@@ -29,7 +29,7 @@ from host.output.tree import duration
 STANDARD = Path("-")  # standard input or output
 
 
-@click.command("rebuild")
+@click.command("rebuild", short_help="Make a collection anew as it is declared now.")
 @click.argument("collection")
 @options.common
 def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
@@ -57,7 +57,7 @@ def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
     return execute(partial(stoppable, work, report, after), report, debug=debug)
 
 
-@click.command("export")
+@click.command("export", short_help="Write a collection to a file.")
 @click.argument("collection")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @options.common
@@ -83,7 +83,7 @@ def export(collection: str, file: Path, app: Path, as_json: bool, debug: bool) -
     return execute(partial(stoppable, work, report, after), report, debug=debug)
 
 
-@click.command("import")
+@click.command("import", short_help="Add what `kb export` wrote.")
 @click.argument("collection")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True))
 @options.common

@@ -27,7 +27,7 @@ def command() -> None:
     """MCP servers: list them and their tools, call a tool."""
 
 
-@command.command("list")
+@command.command("list", short_help="List the servers, or what one of them offers.")
 @click.argument("server", required=False)
 @options.common
 def list_(server: str | None, app: Path, as_json: bool, debug: bool) -> int:
@@ -48,7 +48,7 @@ def list_(server: str | None, app: Path, as_json: bool, debug: bool) -> int:
     return execute(work, report, debug=debug)
 
 
-@command.command("call")
+@command.command("call", short_help="Call a tool, and print what it answers.")
 @click.argument("server")
 @click.argument("tool")
 @click.argument("arguments", default="{}")

@@ -19,7 +19,7 @@ def command() -> None:
     """Make a new assistant that runs."""
 
 
-@command.command("assistant")
+@command.command("assistant", short_help="Make an assistant with a collection, a hook and tests.")
 @click.argument("id")
 @options.common
 def assistant(id: str, app: Path, as_json: bool, debug: bool) -> int:

@@ -72,7 +72,7 @@ def found(result: SearchResult) -> Iterator[Text]:
         relation = f" ({one_line(node.relation)})" if node.relation else ""
         yield Text(f"   related: {one_line(node.name)}, {one_line(node.type)}{relation} {node.score:.2f}", "dim")
     for field, counts in (result.facets or {}).items():
-        counted = ", ".join(f"{one_line(compact(each.value))} {each.count}" for each in counts)
+        counted = ", ".join(f"{one_line(compact(each.value))} ({each.count})" for each in counts)
         yield Text(f"{one_line(field)}: {counted or 'no document has one'}", "dim")
     if result.dsl is not None:
         for said in in_words(result.dsl):

@@ -22,7 +22,7 @@ def trace_tree(nodes: Iterable[TraceNode], warnings: Iterable[Styled] = ()) -> T
     trees: dict[str, Tree] = {"": Tree(Styled("Trace", "bold"))}
     for node in nodes:
         tree = trees[node.id] = trees.get(node.parent, trees[""]).add(_node_line(node))
-        for line in _item_lines(node):
+        for line in (*_found_lines(node), *_item_lines(node)):
             tree.add(line)
     for warning in warnings:
         trees[""].add(warning)
@@ -45,6 +45,18 @@ def _node_line(node: TraceNode) -> Styled:
     if error := node.data.get("error"):
         line.append(f": {one_line(str(error))}", style)
     return line
+
+
+def _found_lines(node: TraceNode) -> Iterator[Styled]:
+    """What a search of a collection went by, and the statement that a database was sent, with its bound values."""
+    data = node.data
+    if node.type == "vector_search" and "candidates" in data:
+        numbers = f"{data['found']} found of {data['candidates']} compared, {data['below_threshold']} below the threshold"
+        judged = "yes" if data["company"] else "no"
+        yield Styled(f"{numbers} {data['threshold']:g}; words: {one_line(data['words'])}; company: {judged}", "dim")
+    if node.type == "db_query" and "sql" in data:
+        bound = ", ".join(f"{name} = {value!r}" for name, value in data.get("parameters", {}).items())
+        yield Styled(one_line(f"{data['sql']} [{bound}]"), "dim")
 
 
 def _item_lines(node: TraceNode) -> Iterator[Styled]:

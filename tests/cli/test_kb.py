@@ -54,6 +54,15 @@ def test_documents_are_added_listed_found_and_removed(groundhook: Groundhook, sh
     assert groundhook("kb", "remove", "notes", "pens.md").code == 1
 
 
+def test_the_list_tells_documents_of_one_name_apart_by_their_tenants(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "kb/notes.kb.yao").write_text('{"embedding": {"provider": "hash"}, "tenant_field": "firm"}', encoding="utf-8")
+    for tenant in ("acme", "zed"):
+        assert groundhook("kb", "add", "notes", "docs/pens.md", "--tenant", tenant).code == 0
+    header, _, *rows = groundhook("kb", "list", "notes").out.splitlines()
+    assert header.split()[:3] == ["collection", "tenant", "document"]
+    assert [row.split()[:3] for row in rows] == [["notes", "acme", "pens.md"], ["notes", "zed", "pens.md"]]
+
+
 def test_a_feed_is_added_filtered_counted_and_removed_as_a_whole(groundhook: Groundhook, shop: Path) -> None:
     (shop / "kb/notes.kb.yao").unlink()
     folder = shop / "assistants/shop/kb"
@@ -72,7 +81,7 @@ def test_a_feed_is_added_filtered_counted_and_removed_as_a_whole(groundhook: Gro
     found = groundhook(*asked, "--filter", '{"year": {"gte": 2020}}', "--facet", "year")
     assert "1 result from" in found.out
     assert "agents.shop.feed / a" in found.out
-    assert found.out.splitlines()[-1] == "year: 2020 1"
+    assert found.out.splitlines()[-1] == "year: 2020 (1)"
     assert "no filterable field 'yaer' (did you mean 'year'?)" in groundhook(*asked, "--filter", '{"yaer": 1}').err
     assert groundhook("kb", "remove", "feed", "--all").out == "Removed 2 documents from agents.shop.feed.\n"
 

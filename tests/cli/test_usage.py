@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -15,6 +16,8 @@ from tests.cli.conftest import Groundhook
     ("arguments", "message"),
     [
         (["nope"], "No such command 'nope'"),
+        (["serch", "kb", "ink"], "No such command 'serch'. Did you mean 'search'?"),
+        (["kb", "search", "docs", "ink"], "`groundhook search kb QUERY` searches knowledge bases"),
         (["chat"], "Missing argument 'ASSISTANT'"),
         (["chat", "shop"], "Missing argument 'MESSAGE'"),
         (["chat", "shop", "hi", "--now", "soon"], "'soon' is not a date or time"),
@@ -56,6 +59,7 @@ def test_every_command_has_help(here: Groundhook, command: list[str]) -> None:
     ran = here(*command, "--help")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("Usage: groundhook")
+    assert not re.search(r"\w\.\.\.$", ran.out.partition("\nCommands:\n")[2], re.MULTILINE)  # no sentence is broken off
 
 
 def test_help_loads_nothing_but_the_command_line() -> None:

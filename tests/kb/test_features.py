@@ -102,6 +102,30 @@ async def test_a_field_that_one_collection_of_several_declares_is_a_warning_for_
     assert [said for _, said in warnings.said if "'plain' has no filterable field 'year'" in said]
 
 
+async def test_facets_count_in_the_collections_that_have_the_field_and_narrow_no_search(opens: Opens, write: Writes) -> None:
+    warnings = Warnings()
+    other = spec("other", fields={"kind": FieldSpec(facetable=True), "tag": FieldSpec()})
+    async with opens(fielded(), other, spec("plain")) as kb:
+        folder = write({"t.csv": CSV})
+        await kb.add("docs", [folder])
+        await kb.add("other", [write({"u.csv": "id,text,kind,tag\n7,ripe pears of all kinds,fruit,a\n"})])
+        await kb.add("plain", [folder])
+        every = ("docs", "other", "plain")
+        without = await ask(kb, collections=every)
+        found = await ask(kb, asker=scope(warn=warnings), collections=every, facets=("tag", "kind"))
+        with pytest.raises(UsageError, match=r"none of the collections has a facetable field 'knd' \(did you mean 'kind'\?\)"):
+            await ask(kb, collections=every, facets=("knd",))
+    assert ids(found) == ids(without)
+    assert found.facets is not None
+    assert {name: [(each.value, each.count) for each in counts] for name, counts in found.facets.items()} == {
+        "tag": [("a", 2), ("b", 1)],
+        "kind": [("fruit", 1)],
+    }
+    assert warnings.said == [
+        ("facet_not_counted", "the facet 'tag' leaves out collection 'other', whose field 'tag' is not facetable")
+    ]
+
+
 async def test_front_matter_becomes_fields_and_a_wrong_type_names_its_line(opens: Opens, write: Writes) -> None:
     folder = write(
         {

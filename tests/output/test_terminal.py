@@ -240,6 +240,24 @@ def test_the_trace_is_a_tree_with_times_and_states() -> None:
     assert Screen().play(events).out == ""
 
 
+def test_the_trace_tells_what_a_collection_was_searched_by_and_what_a_database_was_sent() -> None:
+    searched = {"threshold": 0.3, "candidates": 6, "below_threshold": 3, "found": 2, "words": "no match", "company": False}
+    asked = {"sql": "SELECT *\nFROM bed WHERE plant = ?", "parameters": {"param_1": "Rose\x1b[2J"}}
+    nodes = [
+        TraceNode(id="n1", type="vector_search", label="docs", status="completed", data=searched),
+        TraceNode(id="n2", type="vector_search", label="gone", status="failed", data={"threshold": 0.3, "error": "no"}),
+        TraceNode(id="n3", type="db_query", label="bed", status="completed", data=asked),
+    ]
+    out = Screen().play([*(Trace(node=node) for node in nodes), StreamEnd()], trace=True).out
+    assert out.splitlines()[1:] == [
+        "├── vector_search docs  0 ms  completed",
+        "│   └── 2 found of 6 compared, 3 below the threshold 0.3; words: no match; company: no",
+        "├── vector_search gone  0 ms  failed: no",
+        "└── db_query bed  0 ms  completed",
+        "    └── SELECT * FROM bed WHERE plant = ? [param_1 = 'Rose\\x1b[2J']",
+    ]
+
+
 def test_lines_of_the_trace_say_how_grave_they_are() -> None:
     levels = ["info", "warn", "error"]
     nodes = [TraceNode(id=level, type="log", label="tea", status="completed", data={"level": level}) for level in levels]

@@ -349,12 +349,14 @@ def test_who_names_the_entities_of_a_collection_is_looked_up(make_app: MakeApp) 
             "kb/b.kb.yao": '{"graph": true, "entities": {"extractor": "mcp:fils.names"}}',
             "kb/c.kb.yao": '{"graph": true, "entities": {"extractor": "judge"}}',
             "kb/d.kb.yao": '{"graph": true, "entities": {"extractor": "mcp:files.names"}}',
+            "kb/f.kb.yao": '{"graph": true, "entities": {"extractor": "spcy:en_core_web_sm"}}',
             "kb/e.kb.yao": '{"graph": true, "entities": {"types": ["Organisation", "tool"], "dictionary": {"tool": ["hoe"]}}}',
         }
     )
     assert findings(root) == [
         "kb/a.kb.yao:1:43: error: no assistant 'jduge' (did you mean 'judge'?)",
         "kb/b.kb.yao:1:43: error: no MCP server 'fils.names' (did you mean 'files'?)",
+        "kb/f.kb.yao:1:43: error: no assistant 'spcy:en_core_web_sm' (did you mean 'spacy'?)",
     ]
 
 
