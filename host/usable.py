@@ -24,8 +24,10 @@ from host.types.written import is_language_tag, no_language_tag
 
 _TAGS: tuple[Path, ...] = (("locale",), ("search", "web", "language"))
 _SOURCES = {"kb": ("collections", "collection"), "db": ("models", "model")}
-# A word alone is the name of a company sooner than that of a machine, unless something says so.
-_SITE = re.compile(r"\.?[\w-]+(\.[\w-]+)+\.?(:\d+)?|\.[\w-]+|[\w-]+(\.|\.?:\d+)|localhost|\[[0-9a-f:.]+\](:\d+)?", re.IGNORECASE)
+# A word alone is the name of a company sooner than that of a machine or, beyond three letters, of all sites that end so.
+_SITE = re.compile(
+    r"\.?[\w-]+(\.[\w-]+)+\.?(:\d+)?|\.[\w-]+|[\w-]+(\.|\.?:\d+)|localhost|[a-z]{2,3}|\[[0-9a-f:.]+\](:\d+)?", re.IGNORECASE
+)
 _ROW = re.compile(r"\bvalues\[(\d+)\]")
 _OWN_HOST = ("endpoint", "tei")  # rerankers that have no address of their own
 

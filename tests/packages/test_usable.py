@@ -164,7 +164,14 @@ async def test_what_a_key_was_written_for_is_not_shown(make_app: MakeApp) -> Non
 
 
 RIGHT: list[tuple[str, Any]] = [
-    (PACKAGE, {"search": {"web": {"exclude_sites": ["localhost", ".gov", "example.com.", "[::1]", "wiki:8080", "*.bücher.de"]}}}),
+    (
+        PACKAGE,
+        {
+            "search": {
+                "web": {"exclude_sites": ["localhost", "gov", ".info", "example.com.", "[::1]", "wiki:8080", "*.bücher.de"]}
+            }
+        },
+    ),
     (PACKAGE, {"search": {"rerank": {"type": "mcp"}}, "uses": {"rerank": "mcp:x"}}),
     (CONNECTOR, {"type": "openai", "options": {"model": "m", "host": "http://[::1]:8000/v1"}}),
     (CONNECTOR, {"type": "openai", "options": {"model": "m", "host": "http://my_machine:8000/v1"}}),
