@@ -239,6 +239,7 @@ def agree(collection: str, there: Made, asked: Made) -> None:
             f"{asked.analyser} would not match its words",
             hint=f"make it anew from what it holds: `groundhook kb rebuild {collection}`",
         )
+    refuse_other_tenancy(collection, there, asked)
     was, now = _worded(there), _worded(asked)
     same_language = asked.language in ("auto", there.language)
     if was == now and same_language:
@@ -249,6 +250,17 @@ def agree(collection: str, there: Made, asked: Made) -> None:
         f"collection {collection!r} was made with {was}, and is declared with {now}",
         hint=f"declare it as it was, or make it anew from what it holds: `groundhook kb rebuild {collection}`",
     )
+
+
+def refuse_other_tenancy(collection: str, there: Made, asked: Made) -> None:
+    """Raises ConfigError when a collection got or lost its tenants: its documents would be found by nobody, or by everybody."""
+    if there.tenanted != asked.tenanted:
+        was, now = (("with" if made.tenanted else "without") + " tenants" for made in (there, asked))
+        raise ConfigError(
+            f"collection {collection!r} was made {was}, and is declared {now}",
+            hint="declare `tenant_field` as it was, or remove its documents and add them anew: "
+            f"`groundhook kb remove {collection} --all`",
+        )
 
 
 def decided(made: Made, documents: Iterable[Incoming]) -> Made:
@@ -273,8 +285,7 @@ def refuse_without_tenant(collection: str, made: Made, tenant: str | None) -> No
 
 
 def _worded(made: Made) -> str:
-    tenants = "with tenants" if made.tenanted else "without tenants"
-    return f"embedding {made.provider!r} {made.model!r} of {made.dimensions} dimensions, {tenants}"
+    return f"embedding {made.provider!r} {made.model!r} of {made.dimensions} dimensions"
 
 
 def packed(vector: Sequence[float]) -> bytes:

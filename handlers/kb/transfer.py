@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from handlers.kb.adding.filling import Filling, Moved
 from handlers.kb.exported import Lines, end, header, lines_of
-from handlers.kb.store import Incoming, Made, Stored, VectorStore, agree
+from handlers.kb.store import Incoming, Made, Stored, VectorStore, agree, refuse_other_tenancy
 from host.errors import ConfigError, StorageError, UsageError
 from host.ports import Embedder
 
@@ -39,7 +39,8 @@ class Transfer:
 
     async def rebuild(self, id: str, made: Made, embedder: Embedder, told: Moved | None = None) -> Transferred:
         """Make a collection anew with what is declared now, beside the one that is searched meanwhile, and put it in its
-        place. What an attempt before this one made counts as unchanged. Raises UsageError when nothing to make it from."""
+        place. What an attempt before this one made counts as unchanged. Raises UsageError when nothing to make it from, and
+        ConfigError when it is to gain or lose its tenants: whose its documents are is then for whoever adds them to say."""
         building = id + _BUILDING
         there = await self._store.usage(id, None)
         if (was := there.made) is None:
@@ -47,6 +48,7 @@ class Transfer:
         if not there.documents:  # an add that was refused has left it: the next one makes it as it is declared then
             await self._store.remove(id, None, None)
             return Transferred(collection=id)
+        refuse_other_tenancy(id, was, made)
         again = None if _same_vectors(was, made) else embedder
         await self._start(building, made)
         done = Transferred(collection=id)

@@ -363,15 +363,16 @@ async def test_documents_put_at_the_same_time_make_one_collection(store: VectorS
 # ------------------------------------------------------------------------------------------------ what it was made with
 
 
-async def test_another_embedding_is_refused_with_the_command_that_rebuilds(store: VectorStore) -> None:
+async def test_another_embedding_is_refused_with_the_command_that_helps(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "pears"))
-    for other in (replace(MADE, model="x"), replace(MADE, dimensions=8), replace(MADE, language="german"), TENANTED):
+    others = (replace(MADE, model="x"), replace(MADE, dimensions=8), replace(MADE, language="german"))
+    for other, command in (*((each, "kb rebuild a") for each in others), (TENANTED, "kb remove a --all")):
         for attempt in (
             store.put("a", other, document("two.md", "pears")),
             ask(store, made=other, tenant="t"),
             store.usage("a", None, made=other),
         ):
-            with pytest.raises(ConfigError, match=r"'a' was made with .*kb rebuild a"):
+            with pytest.raises(ConfigError, match=rf"'a' was made with.* {command}`"):
                 await attempt
     assert len((await store.usage("a", None)).documents) == 1
 

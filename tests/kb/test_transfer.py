@@ -144,6 +144,27 @@ anyio.run(main, *sys.argv[1:])
 """
 
 
+@pytest.mark.parametrize("tenanted", [False, True])
+async def test_tenants_neither_come_nor_go_with_a_rebuild(opens: Opens, write: Writes, tenanted: bool) -> None:
+    """Who could not see a document before would, or nobody would any more."""
+    plain, apart = spec("docs"), spec("docs", tenant_field="firm")
+    was, now = (apart, plain) if tenanted else (plain, apart)
+    tenants = ("acme", "zed") if tenanted else ("",)
+    async with opens(was) as kb:
+        for tenant in tenants:
+            await kb.add("docs", [write(FILES)], tenant=tenant)
+    async with opens(now) as kb:
+        with pytest.raises(ConfigError, match="tenants, and is declared with") as refused:
+            await kb.rebuild("docs")
+        assert "`groundhook kb remove docs --all`" in refused.value.hint
+    async with opens(was) as kb:
+        assert len((await kb.list())[0].documents) == len(tenants) * len(FILES)
+    async with opens(now) as kb:
+        await kb.remove("docs", None)
+        await kb.add("docs", [write(FILES)], tenant="" if tenanted else "acme")
+        assert len((await search(kb, "pear", tenant="" if tenanted else "acme", limit=50)).items) == 6
+
+
 async def test_a_half_made_collection_of_another_kind_is_begun_anew(opens: Opens, write: Writes) -> None:
     async with opens() as kb:
         await kb.add("docs", [write(FILES)])
