@@ -314,7 +314,10 @@ def place_of(source: Item | Cited) -> str:
     if page := _PAGE.search(source.url):
         place += f", page {page.group(1)}"
     told = source.extent.sentences if source.extent else None
-    return f"{place} (sentences {told.first}-{told.last} of {told.of})" if told else place
+    if told is None:
+        return place
+    which = f"sentence {told.first}" if told.first == told.last else f"sentences {told.first}-{told.last}"
+    return f"{place} ({which} of {told.of})"
 
 
 def marker_style(verdict: Verdict, url: str) -> Style:

@@ -35,7 +35,7 @@ from host.types.events import (
     TraceNode,
     Warned,
 )
-from host.types.search import Item
+from host.types.search import Extent, Item, Sentences
 
 HOOKS = Item(citation_id="#ref:k3vd", type="kb", title="Hooks", collection="docs", document_id="hooks.md")
 NEWS = Item(citation_id="#ref:b2c3", type="web", title="News", url="https://example.org/news")
@@ -272,6 +272,15 @@ def test_a_search_that_nobody_waits_for_is_no_failure() -> None:
         SearchComplete(search_id="s1", total=0, duration_ms=5, error=STOPPED),
     ]
     assert Screen().play(events).out.splitlines()[1:] == ["⏹ Search stopped (web) (5 ms)"]
+
+
+@pytest.mark.parametrize(("last", "said"), [(3, "sentence 3 of 5"), (4, "sentences 3-4 of 5")])
+def test_a_part_of_a_passage_says_which_sentences_it_is(last: int, said: str) -> None:
+    extent = Extent(start=0, end=9, sentences=Sentences(first=3, last=last, of=5))
+    cited = Cited(
+        marker="#ref:a1b2", verdict="ok", title="Tea", type="kb", collection="docs", document_id="tea.md", extent=extent
+    )
+    assert f"docs / tea.md ({said})\n" in Screen().play([StreamEnd(citations=(cited,))]).out
 
 
 def test_what_next_returned_stands_apart_from_the_sources() -> None:
