@@ -84,13 +84,15 @@ class Fused:
         """The passages found by words alone that may be among the `first` with at least `least_cosine`, so that their cosines
         have to be measured. `worths` are those of `needed_by_vectors`. A passage that the search by vectors did not find is
         no nearer than the farthest that it did: with that cosine it would have to be among the first."""
+        nearest = min(self.cosines.values(), default=1.0)  # that one of them may be
+        if nearest < least_cosine:
+            return []
         known = sorted([worth for id, worth in worths.items() if self.cosines[id] >= least_cosine])
         bar = known[-first] if len(known) >= first else -math.inf
-        farthest = self.per_cosine * min(self.cosines.values(), default=0.0)
         found = []
         for id, score in self.scores.items():
             if id not in self.cosines:
-                if farthest + self.per_score * score + self.bonus_of_score.get(score, 0.0) < bar:
+                if self.per_cosine * nearest + self.per_score * score + self.bonus_of_score.get(score, 0.0) < bar:
                     break
                 found.append(id)
         return found
