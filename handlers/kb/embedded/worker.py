@@ -116,9 +116,7 @@ class Worker:
                 link.answer(id, [plain(stored) for stored in listed])
         except HostError as exc:
             link.refuse(id, exc)
-        except (
-            ImportError
-        ):  # its code was replaced while it ran: who asked asks once more, and starts a worker that has all of it
+        except ImportError:  # its code was replaced while it ran; whoever asked asks again, and starts a worker of the new code
             traceback.print_exc()
             self.stopped.set()
             link.close()
