@@ -49,10 +49,10 @@ lint: install
 	@$(BIN)/lint-imports
 
 docs: install
-	@$(BIN)/python -m host.output.events_doc
-	@$(BIN)/python -m host.output.delegation_doc
-	@$(BIN)/python -m hooks.typings
-	@$(BIN)/python -m handlers.db.published
+	@$(BIN)/python -m groundhook.host.output.events_doc
+	@$(BIN)/python -m groundhook.host.output.delegation_doc
+	@$(BIN)/python -m groundhook.hooks.typings
+	@$(BIN)/python -m groundhook.handlers.db.published
 
 bench: install
 	@for name in $(or $(NAME),$(BENCHES)); do $(BIN)/python -m bench.$$name || exit 1; done

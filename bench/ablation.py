@@ -25,15 +25,15 @@ import anyio
 import qdrant_edge as engine
 
 from bench.retrieval import Bare, Collection, Ranked, Ready, Vectors, arguments, collections, embedded, say, scores, versions
-from handlers.kb.analyse import WEIGHTS, Analyser, Sparse, Weights
-from handlers.kb.embedded.edge import NewPoint, Rankings, Shard
-from handlers.kb.embedders.cached import VectorCache
-from handlers.kb.language import language_of, scripts, words_can_match
-from handlers.kb.points import mean_length
-from handlers.kb.ranking.across import Across
-from handlers.kb.ranking.company import GAINS, Gains, Portraits, judged
-from handlers.kb.ranking.fusion import best, clear, fuse, places, standing_out, weight_of_words
-from handlers.kb.store import POOL, Made
+from groundhook.handlers.kb.analyse import WEIGHTS, Analyser, Sparse, Weights
+from groundhook.handlers.kb.embedded.edge import NewPoint, Rankings, Shard
+from groundhook.handlers.kb.embedders.cached import VectorCache
+from groundhook.handlers.kb.language import language_of, scripts, words_can_match
+from groundhook.handlers.kb.points import mean_length
+from groundhook.handlers.kb.ranking.across import Across
+from groundhook.handlers.kb.ranking.company import GAINS, Gains, Portraits, judged
+from groundhook.handlers.kb.ranking.fusion import best, clear, fuse, places, standing_out, weight_of_words
+from groundhook.handlers.kb.store import POOL, Made
 
 TOGETHER = 250  # points put at once
 DOUBTED = "questions in doubt"  # the last line, which is no way to search

@@ -21,13 +21,13 @@ from pathlib import Path
 import anyio
 
 from bench.graph import HERE, ask_items, questions, write
-from handlers.kb.base import open_kb
-from handlers.kb.embed import EmbedderFactory, register
-from handlers.kb.ranking.alike import merged
-from host.config.schema import KBStorageSettings
-from host.registry import Registry
-from host.types.search import Item
-from host.types.specs import CollectionSpec, EmbeddingSpec
+from groundhook.handlers.kb.base import open_kb
+from groundhook.handlers.kb.embed import EmbedderFactory, register
+from groundhook.handlers.kb.ranking.alike import merged
+from groundhook.host.config.schema import KBStorageSettings
+from groundhook.host.registry import Registry
+from groundhook.host.types.search import Item
+from groundhook.host.types.specs import CollectionSpec, EmbeddingSpec
 
 SPECS = {
     "meaning": CollectionSpec(id="meaning"),

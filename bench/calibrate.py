@@ -22,14 +22,14 @@ import anyio
 import numpy as np
 import numpy.typing as npt
 
-from handlers.kb.calibrate import PERCENTILES, balance, curve_through
-from handlers.kb.embed import EmbedderFactory, register
-from handlers.kb.embedders import providers as services
-from host.config.environment import process_environment
-from host.packages import load_app
-from host.ports import Embedder
-from host.registry import Registry
-from host.types.specs import EmbeddingSpec
+from groundhook.handlers.kb.calibrate import PERCENTILES, balance, curve_through
+from groundhook.handlers.kb.embed import EmbedderFactory, register
+from groundhook.handlers.kb.embedders import providers as services
+from groundhook.host.config.environment import process_environment
+from groundhook.host.packages import load_app
+from groundhook.host.ports import Embedder
+from groundhook.host.registry import Registry
+from groundhook.host.types.specs import EmbeddingSpec
 
 Matrix = npt.NDArray[np.float32]
 SETS = ("xquad-en", "scifact", "xquad-ar", "xquad-zh", "govil-title")

@@ -23,20 +23,20 @@ from pydantic import BaseModel
 
 from bench.figures import figure
 from bench.hooks import of_200_lines, resident_mb
-from handlers.canned import CannedSource, canned_item
-from hooks.engine import Isolate
-from hooks.runner import open_engine
-from hooks.typecheck import type_errors
-from host.app import Host, open_host
-from host.authoring import declarations, hook_problems
-from host.llm.scripted import ScriptedConnector
-from host.packages import load_app
-from host.ports import Found, Handler, HookScript, Scope
-from host.tools import Tool
-from host.types.events import Failed, StreamEnd, Warned
-from host.types.search import SearchRequest, SearchType
-from host.types.specs import ConnectorOptions, ConnectorSpec
-from host.types.turn import Identity
+from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.hooks.engine import Isolate
+from groundhook.hooks.runner import open_engine
+from groundhook.hooks.typecheck import type_errors
+from groundhook.host.app import Host, open_host
+from groundhook.host.authoring import declarations, hook_problems
+from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.packages import load_app
+from groundhook.host.ports import Found, Handler, HookScript, Scope
+from groundhook.host.tools import Tool
+from groundhook.host.types.events import Failed, StreamEnd, Warned
+from groundhook.host.types.search import SearchRequest, SearchType
+from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.host.types.turn import Identity
 
 ROUNDS, MANY, CALLS, FEWER, CHUNKS = 9, 400, 100, 20, 5000
 WAITING, TICK_SECONDS, WAIT_SECONDS = 200, 0.002, 2.0

@@ -23,16 +23,16 @@ import anyio
 import sqlalchemy as sa
 
 from bench.figures import figure
-from handlers.db.base import open_database
-from handlers.db.dsl import QueryDSL, parse
-from handlers.db.engine import Engine, engine_for
-from handlers.db.linter import checked
-from handlers.db.store import Store
-from host.config.schema import SearchSettings, UsesSettings
-from host.ports import Scope
-from host.types.search import SearchRequest
-from host.types.specs import ModelSpec
-from host.types.turn import Identity
+from groundhook.handlers.db.base import open_database
+from groundhook.handlers.db.dsl import QueryDSL, parse
+from groundhook.handlers.db.engine import Engine, engine_for
+from groundhook.handlers.db.linter import checked
+from groundhook.handlers.db.store import Store
+from groundhook.host.config.schema import SearchSettings, UsesSettings
+from groundhook.host.ports import Scope
+from groundhook.host.types.search import SearchRequest
+from groundhook.host.types.specs import ModelSpec
+from groundhook.host.types.turn import Identity
 from tests.loopback.databases import KINDS, NotThere, serving
 
 ROUNDS = 100

@@ -29,17 +29,17 @@ from typing import Any
 import anyio
 
 from bench.figures import figure
-from handlers.db.base import Database, open_database
-from handlers.db.question.languages import words_for
-from handlers.db.question.lexicon import Lexicons, Offer
-from handlers.db.question.reading import Reading, read_question
-from handlers.db.schema import Schemas
-from host.config.documents import read_document
-from host.config.schema import SearchSettings, UsesSettings
-from host.ports import Found, Scope
-from host.types.search import SearchRequest
-from host.types.specs import ModelSpec
-from host.types.turn import Identity
+from groundhook.handlers.db.base import Database, open_database
+from groundhook.handlers.db.question.languages import words_for
+from groundhook.handlers.db.question.lexicon import Lexicons, Offer
+from groundhook.handlers.db.question.reading import Reading, read_question
+from groundhook.handlers.db.schema import Schemas
+from groundhook.host.config.documents import read_document
+from groundhook.host.config.schema import SearchSettings, UsesSettings
+from groundhook.host.ports import Found, Scope
+from groundhook.host.types.search import SearchRequest
+from groundhook.host.types.specs import ModelSpec
+from groundhook.host.types.turn import Identity
 
 HERE = Path(__file__).with_name("db_questions")
 SHOP = Path(__file__).parent.parent / "assistants/shop/models"

@@ -23,17 +23,17 @@ import httpx2
 from mcp import Client, StdioServerParameters
 
 from bench.figures import figure
-from handlers.canned import CannedSource, canned_item
-from host.app import Host, open_host
-from host.config.schema import RerankSettings, SearchSettings, UsesSettings, WeightSettings
-from host.ports import Ranked, Scope
-from host.registry import Registry
-from host.search.merge import apply_ranking, cut, pool
-from host.search.searcher import Plugins
-from host.types.search import Item, SearchRequest, SearchResult
-from host.types.turn import Identity
-from rerankers.model import ModelReranker, rerank_providers
-from rerankers.providers import ProviderType
+from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.host.app import Host, open_host
+from groundhook.host.config.schema import RerankSettings, SearchSettings, UsesSettings, WeightSettings
+from groundhook.host.ports import Ranked, Scope
+from groundhook.host.registry import Registry
+from groundhook.host.search.merge import apply_ranking, cut, pool
+from groundhook.host.search.searcher import Plugins
+from groundhook.host.types.search import Item, SearchRequest, SearchResult
+from groundhook.host.types.turn import Identity
+from groundhook.rerankers.model import ModelReranker, rerank_providers
+from groundhook.rerankers.providers import ProviderType
 from tests.loopback.server import Json, Loopback, serving
 
 ITEMS = 100

@@ -31,17 +31,17 @@ from pathlib import Path
 import anyio
 
 from bench.answers import DOCUMENTS, SETS
-from handlers.kb.base import KnowledgeBase, open_kb
-from handlers.kb.embed import EmbedderFactory, register
-from handlers.kb.graph.file import Rows
-from handlers.kb.graph.walk import Graph
-from handlers.kb.points import HEADINGS
-from host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
-from host.ports import Scope
-from host.registry import Registry
-from host.types.search import Item, SearchRequest
-from host.types.specs import CollectionSpec, EntitySpec
-from host.types.turn import Identity
+from groundhook.handlers.kb.base import KnowledgeBase, open_kb
+from groundhook.handlers.kb.embed import EmbedderFactory, register
+from groundhook.handlers.kb.graph.file import Rows
+from groundhook.handlers.kb.graph.walk import Graph
+from groundhook.handlers.kb.points import HEADINGS
+from groundhook.host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
+from groundhook.host.ports import Scope
+from groundhook.host.registry import Registry
+from groundhook.host.types.search import Item, SearchRequest
+from groundhook.host.types.specs import CollectionSpec, EntitySpec
+from groundhook.host.types.turn import Identity
 
 HERE = Path(__file__).parent
 CUTS = (2, 5, 10)

@@ -22,11 +22,11 @@ import anyio.to_thread
 import psutil
 
 from bench.figures import figure
-from hooks.engine import Isolate, Outcome
-from hooks.runner import open_engine
-from host.ports import HookEngine, HookScript, HookTurn
-from host.types.search import SearchRequest, SearchResult
-from host.types.turn import Completion, Message, NextPayload
+from groundhook.hooks.engine import Isolate, Outcome
+from groundhook.hooks.runner import open_engine
+from groundhook.host.ports import HookEngine, HookScript, HookTurn
+from groundhook.host.types.search import SearchRequest, SearchResult
+from groundhook.host.types.turn import Completion, Message, NextPayload
 
 ROUNDS, WARM_UP, MANY, CALLS = 200, 20, 1000, 500
 PAUSE_SECONDS = 0.02

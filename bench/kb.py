@@ -35,19 +35,19 @@ import qdrant_edge as engine
 
 from bench.figures import figure
 from bench.made_up import DIMENSIONS, TENANTS, Asked, answered, documents, stray
-from handlers.kb.analyse import Analyser
-from handlers.kb.base import KnowledgeBase, open_kb
-from handlers.kb.embed import EmbedderFactory
-from handlers.kb.embedded.client import KBClient
-from handlers.kb.embedded.folder import Folder, folder_of
-from handlers.kb.store import POOL, Incoming, Made
-from host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
-from host.config.sources import KBSettings
-from host.ports import Embedder, Scope
-from host.registry import Registry
-from host.types.search import SearchRequest
-from host.types.specs import AnalyserSpec, CollectionSpec, EmbeddingSpec
-from host.types.turn import Identity
+from groundhook.handlers.kb.analyse import Analyser
+from groundhook.handlers.kb.base import KnowledgeBase, open_kb
+from groundhook.handlers.kb.embed import EmbedderFactory
+from groundhook.handlers.kb.embedded.client import KBClient
+from groundhook.handlers.kb.embedded.folder import Folder, folder_of
+from groundhook.handlers.kb.store import POOL, Incoming, Made
+from groundhook.host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
+from groundhook.host.config.sources import KBSettings
+from groundhook.host.ports import Embedder, Scope
+from groundhook.host.registry import Registry
+from groundhook.host.types.search import SearchRequest
+from groundhook.host.types.specs import AnalyserSpec, CollectionSpec, EmbeddingSpec
+from groundhook.host.types.turn import Identity
 
 MADE = Made(provider="bench", model="random", dimensions=DIMENSIONS, language="english", tenanted=True)
 SPEC = CollectionSpec(
@@ -202,7 +202,7 @@ async def while_optimising(kb: KnowledgeBase, state: Path, questions: Sequence[A
 
 def optimises(state: Path) -> bool:
     commands = (" ".join(_arguments(process)) for process in psutil.process_iter())
-    return any("handlers.kb.embedded.optimise" in command and str(state) in command for command in commands)
+    return any("groundhook.handlers.kb.embedded.optimise" in command and str(state) in command for command in commands)
 
 
 async def lag(lags: list[float]) -> None:

@@ -22,8 +22,8 @@ import anyio
 from bench.figures import figure
 from bench.kb import knowledge_base, lag, quantile
 from bench.made_up import text, vector
-from handlers.kb.embed import BuiltinEmbedder, HashEmbedder
-from host.types.specs import EmbeddingSpec
+from groundhook.handlers.kb.embed import BuiltinEmbedder, HashEmbedder
+from groundhook.host.types.specs import EmbeddingSpec
 
 ROWS = 10_000
 

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from handlers.kb.store import Incoming, Passage, packed
+from groundhook.handlers.kb.store import Incoming, Passage, packed
 
 DIMENSIONS = 384
 TENANTS = 50  # a filter lets 2 % pass

@@ -25,14 +25,14 @@ import anyio
 from bench.answers import DOCUMENTS, ROOT, SETS, Question, questions
 from bench.figures import figure
 from bench.retrieval import load
-from handlers.kb.adding.chunk import chunks
-from handlers.kb.analyse import Analyser
-from handlers.kb.embed import BuiltinEmbedder, estimated_tokens
-from handlers.kb.language import language_of
-from handlers.kb.ranking import passage
-from handlers.kb.reading.markdown import from_markdown
-from host.config.sources import KBSettings
-from host.sentences import spans
+from groundhook.handlers.kb.adding.chunk import chunks
+from groundhook.handlers.kb.analyse import Analyser
+from groundhook.handlers.kb.embed import BuiltinEmbedder, estimated_tokens
+from groundhook.handlers.kb.language import language_of
+from groundhook.handlers.kb.ranking import passage
+from groundhook.handlers.kb.reading.markdown import from_markdown
+from groundhook.host.config.sources import KBSettings
+from groundhook.host.sentences import spans
 
 BESIDE = 9  # chunks that are cut with the right one
 TOGETHER = 3  # documents of SET to a chunk

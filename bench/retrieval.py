@@ -33,20 +33,20 @@ from typing import Any
 import anyio
 import qdrant_edge as engine
 
-from handlers.kb.base import KnowledgeBase
-from handlers.kb.declared import made_with
-from handlers.kb.embed import BuiltinEmbedder, EmbedderFactory
-from handlers.kb.embedded.client import KBClient
-from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from handlers.kb.graph.base import Graphs
-from handlers.kb.language import language_of
-from handlers.kb.store import Incoming, Passage, packed
-from host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
-from host.ports import Scope
-from host.registry import Registry
-from host.types.search import SearchRequest
-from host.types.specs import CollectionSpec
-from host.types.turn import Identity
+from groundhook.handlers.kb.base import KnowledgeBase
+from groundhook.handlers.kb.declared import made_with
+from groundhook.handlers.kb.embed import BuiltinEmbedder, EmbedderFactory
+from groundhook.handlers.kb.embedded.client import KBClient
+from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
+from groundhook.handlers.kb.graph.base import Graphs
+from groundhook.handlers.kb.language import language_of
+from groundhook.handlers.kb.store import Incoming, Passage, packed
+from groundhook.host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
+from groundhook.host.ports import Scope
+from groundhook.host.registry import Registry
+from groundhook.host.types.search import SearchRequest
+from groundhook.host.types.specs import CollectionSpec
+from groundhook.host.types.turn import Identity
 
 DEPTH = 10
 TOGETHER = 32  # texts embedded at once

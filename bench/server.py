@@ -22,10 +22,10 @@ from pathlib import Path
 import anyio
 
 from bench.figures import figure
-from handlers.kb.server.link import ServerLink
-from handlers.kb.server.store import ServerStore
-from handlers.kb.store import Incoming, Made, Passage, Question, packed
-from host.config.schema import QdrantSettings
+from groundhook.handlers.kb.server.link import ServerLink
+from groundhook.handlers.kb.server.store import ServerStore
+from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, packed
+from groundhook.host.config.schema import QdrantSettings
 from tests.loopback.qdrant import qdrant
 from tests.loopback.qdrant_grpc import grpc_door
 

@@ -20,14 +20,14 @@ from pathlib import Path
 import anyio
 
 from bench.figures import figure
-from handlers.canned import CannedSource, canned_item
-from hooks.engine import Isolate
-from host.app import Host, open_host
-from host.llm.scripted import ScriptedConnector
-from host.output.channel import Channel
-from host.types.events import Event, StreamEnd
-from host.types.search import SearchType
-from host.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.hooks.engine import Isolate
+from groundhook.host.app import Host, open_host
+from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.output.channel import Channel
+from groundhook.host.types.events import Event, StreamEnd
+from groundhook.host.types.search import SearchType
+from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
 
 ROUNDS = 200
 HOOK = """
@@ -45,7 +45,7 @@ IMPORTS = """
 import gc, time
 gc.disable()
 began = time.perf_counter()
-import host.cli.main, host.cli.chat
+import groundhook.host.cli.main, groundhook.host.cli.chat
 print((time.perf_counter() - began) * 1000)
 """
 FILES = {

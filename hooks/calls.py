@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from hooks.row import HostCall
-from hooks.rows import agents, http, logs, memory, output, process, search, servers, tools, trace
+from groundhook.hooks.row import HostCall
+from groundhook.hooks.rows import agents, http, logs, memory, output, process, search, servers, tools, trace
 
 CALLS: tuple[HostCall, ...] = (
     *search.ROWS,

@@ -14,14 +14,14 @@ from typing import Any
 import anyio
 import psutil
 
-from hooks.lane import LANES, Lane
-from hooks.run import Prelude
-from hooks.seats import Called, Done, Lost, Mailbox, Order, Role, SeatEvent
-from hooks.vigil import Vigil
-from host.errors import HookCrashed
-from host.workers import Child, Link, start_child
+from groundhook.hooks.lane import LANES, Lane
+from groundhook.hooks.run import Prelude
+from groundhook.hooks.seats import Called, Done, Lost, Mailbox, Order, Role, SeatEvent
+from groundhook.hooks.vigil import Vigil
+from groundhook.host.errors import HookCrashed
+from groundhook.host.workers import Child, Link, start_child
 
-MODULE = "hooks.worker"
+MODULE = "groundhook.hooks.worker"
 SETTLING_SECONDS = 5.0  # work that a hook left behind has come to its end, or to the end of its CPU time
 MOST_LEAVING = 2  # isolates of a worker that are freed while nobody waits
 LEAVING_SECONDS = 2.0  # a worker that has not freed an isolate by then is stuck

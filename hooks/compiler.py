@@ -15,8 +15,8 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
-from hooks.engine import Isolate, Outcome
-from host.errors import HookCrashed
+from groundhook.hooks.engine import Isolate, Outcome
+from groundhook.host.errors import HookCrashed
 
 Done = Callable[[Outcome], None]
 HEAP_BYTES = 1024 * 1024 * 1024
@@ -27,7 +27,7 @@ class Compiler:
 
     def __init__(self) -> None:
         """Raises HookCrashed when the compiler cannot be found or loaded."""
-        wrapper = (files("hooks") / "transpile.js").read_text(encoding="utf-8")
+        wrapper = (files("groundhook.hooks") / "transpile.js").read_text(encoding="utf-8")
         source = _services().read_text(encoding="utf-8")
         self._lock = threading.Lock()
         self._waiting: deque[tuple[str, Done]] = deque()  # the first of them is under way

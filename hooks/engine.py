@@ -28,10 +28,10 @@ from typing import Any, Literal
 from py_mini_racer._dll import init_mini_racer, mr_callback_func
 from py_mini_racer._objects import _MiniRacerTypes as Kind
 
-from hooks.bridge import FETCH, MORE, Bridge, Locked, Waiting
-from hooks.foreign import ThreadState
-from hooks.vigil import Vigil
-from host.errors import HookCrashed
+from groundhook.hooks.bridge import FETCH, MORE, Bridge, Locked, Waiting
+from groundhook.hooks.foreign import ThreadState
+from groundhook.hooks.vigil import Vigil
+from groundhook.host.errors import HookCrashed
 
 _NATIVE, _EVALUATED = 1, 2  # callback ids, ours to choose
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from hooks.script import Program
-from hooks.wire import from_v8
-from host.config.schema import HookLimits
-from host.errors import HookError, HookLimit, HookReturnInvalid, HookSyntaxError, HookThrew, Place
-from host.types.base import dotted, problems
+from groundhook.hooks.script import Program
+from groundhook.hooks.wire import from_v8
+from groundhook.host.config.schema import HookLimits
+from groundhook.host.errors import HookError, HookLimit, HookReturnInvalid, HookSyntaxError, HookThrew, Place
+from groundhook.host.types.base import dotted, problems
 
 _FRAME = re.compile(r"^\s*at (?:(?P<name>.*?) \()?hook:(?P<index>\d+):(?P<line>\d+):(?P<column>\d+)\)?$", re.MULTILINE)
 _MENTION = re.compile(r"hook:(\d+):(\d+):(\d+)")

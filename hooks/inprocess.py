@@ -13,13 +13,13 @@ from contextlib import asynccontextmanager
 
 import anyio.to_thread
 
-from hooks.compiler import Compiler
-from hooks.engine import Outcome
-from hooks.run import Prelude, Run
-from hooks.script import Transpile
-from hooks.seats import Called, Done, Mailbox, Order, Seat, SeatEvent
-from hooks.vigil import Vigil
-from host.errors import HookCrashed
+from groundhook.hooks.compiler import Compiler
+from groundhook.hooks.engine import Outcome
+from groundhook.hooks.run import Prelude, Run
+from groundhook.hooks.script import Transpile
+from groundhook.hooks.seats import Called, Done, Mailbox, Order, Seat, SeatEvent
+from groundhook.hooks.vigil import Vigil
+from groundhook.host.errors import HookCrashed
 
 
 class InProcessSeat:

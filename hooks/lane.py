@@ -13,8 +13,8 @@ import socket
 import struct
 from contextlib import suppress
 
-from hooks.vigil import Vigil
-from host.errors import HookCrashed
+from groundhook.hooks.vigil import Vigil
+from groundhook.host.errors import HookCrashed
 
 LANES = 8  # for each worker; runs beyond are answered through its reading thread
 WANTED_BYTES = 128 * 1024

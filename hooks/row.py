@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from host.ports import HookServices
+from groundhook.host.ports import HookServices
 
 Run = Callable[["HostCall", HookServices, Sequence[Any]], Awaitable[str]]
 Late = Callable[[Sequence[Any], str], str]

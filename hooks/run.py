@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from hooks.bridge import Waiting
-from hooks.engine import Isolate, Outcome
-from hooks.vigil import Vigil
+from groundhook.hooks.bridge import Waiting
+from groundhook.hooks.engine import Isolate, Outcome
+from groundhook.hooks.vigil import Vigil
 
 UNITS = 32_768  # of the bridge's buffer: 64 KB
 SCRIPTS = {"!platform\n": "platform.js", "!objects\n": "objects.js"}  # what few runs need is asked for, as is the prelude's rest
@@ -138,4 +138,4 @@ class Run:
 
 @cache
 def _script(name: str) -> str:
-    return (files("hooks") / name).read_text(encoding="utf-8")
+    return (files("groundhook.hooks") / name).read_text(encoding="utf-8")

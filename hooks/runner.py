@@ -17,16 +17,16 @@ from typing import Any
 
 import anyio
 
-from hooks.calls import HOOKS, Dialect, seldom_table, table
-from hooks.inprocess import InProcessSeats
-from hooks.pool import Pool
-from hooks.run import UNITS, Prelude
-from hooks.script import Linker
-from hooks.seats import Seats
-from hooks.session import Session
-from host.errors import Place
-from host.ports import HookScript, HookSession, HookTurn
-from host.types.search import SearchRequest, SearchResult
+from groundhook.hooks.calls import HOOKS, Dialect, seldom_table, table
+from groundhook.hooks.inprocess import InProcessSeats
+from groundhook.hooks.pool import Pool
+from groundhook.hooks.run import UNITS, Prelude
+from groundhook.hooks.script import Linker
+from groundhook.hooks.seats import Seats
+from groundhook.hooks.session import Session
+from groundhook.host.errors import Place
+from groundhook.host.ports import HookScript, HookSession, HookTurn
+from groundhook.host.types.search import SearchRequest, SearchResult
 
 
 class _Engine:
@@ -96,7 +96,7 @@ async def open_engine(
 
 @once
 def _prelude(dialect: Dialect) -> Prelude:
-    package = files("hooks")
+    package = files("groundhook.hooks")
     source = (package / "prelude.js").read_text(encoding="utf-8")
     # Comments and indentation are read anew by every isolate.
     lines = [line.strip() for line in source.splitlines()]

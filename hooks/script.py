@@ -20,9 +20,9 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from hooks.sourcemap import original
-from host.errors import HookSyntaxError, Place
-from host.ports import HookScript
+from groundhook.hooks.sourcemap import original
+from groundhook.host.errors import HookSyntaxError, Place
+from groundhook.host.ports import HookScript
 
 Transpile = Callable[[str, str], Awaitable[str]]  # file name, source → the JSON that transpile.js describes
 Transpiling = Callable[[], AbstractAsyncContextManager[Transpile]]

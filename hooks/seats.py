@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from hooks.vigil import Vigil
+from groundhook.hooks.vigil import Vigil
 
 
 @dataclass(frozen=True)

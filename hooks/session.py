@@ -15,16 +15,16 @@ from typing import Any, TypeVar
 import anyio
 from pydantic import BaseModel, ValidationError
 
-from hooks import faults
-from hooks.journal import Journal
-from hooks.row import HostCall
-from hooks.script import Program, no_function
-from hooks.seats import Called, Done, Lost, Order, Seat, Seats
-from hooks.wire import from_v8, to_v8
-from host.errors import HookCrashed, HookReturnInvalid, HostError, Place, UsageError
-from host.ports import HookTurn
-from host.types.base import read
-from host.types.turn import Client, CreateReturn, Identity, Message, NextPayload, NextReturn
+from groundhook.hooks import faults
+from groundhook.hooks.journal import Journal
+from groundhook.hooks.row import HostCall
+from groundhook.hooks.script import Program, no_function
+from groundhook.hooks.seats import Called, Done, Lost, Order, Seat, Seats
+from groundhook.hooks.wire import from_v8, to_v8
+from groundhook.host.errors import HookCrashed, HookReturnInvalid, HostError, Place, UsageError
+from groundhook.host.ports import HookTurn
+from groundhook.host.types.base import read
+from groundhook.host.types.turn import Client, CreateReturn, Identity, Message, NextPayload, NextReturn
 
 Returned = TypeVar("Returned", bound=BaseModel)
 
@@ -175,7 +175,7 @@ class Session:
     def _crashed(self, lost: Lost) -> HostError:
         hook, place = self._hook or "the hook", Place(self._file)
         if not lost.started:
-            hint = "`python -m hooks.worker 0` in a terminal says why"
+            hint = "`python -m groundhook.hooks.worker 0` in a terminal says why"
             return HookCrashed(f"the process for hooks did not start ({lost.reason})", place=place, hint=hint)
         if lost.role == "culprit" and lost.limit:
             return faults.over(lost.limit, hook, self._limits, self._file)

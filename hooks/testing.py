@@ -15,15 +15,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
-from hooks import faults
-from hooks.calls import Dialect
-from hooks.rows import logs, testing
-from hooks.rows.testing import Stage
-from hooks.runner import InProcessEngine, WorkerEngine, open_engine
-from hooks.session import Session
-from host.config.schema import HookLimits
-from host.errors import HookError, Place
-from host.ports import HookScript, HookServices, HookTurn
+from groundhook.hooks import faults
+from groundhook.hooks.calls import Dialect
+from groundhook.hooks.rows import logs, testing
+from groundhook.hooks.rows.testing import Stage
+from groundhook.hooks.runner import InProcessEngine, WorkerEngine, open_engine
+from groundhook.hooks.session import Session
+from groundhook.host.config.schema import HookLimits
+from groundhook.host.errors import HookError, Place
+from groundhook.host.ports import HookScript, HookServices, HookTurn
 
 TURN_MS = 120_000  # a test waits for whole turns, where a hook waits for one call
 
@@ -97,7 +97,7 @@ async def open_suites(
 
 @once
 def _dialect() -> Dialect:
-    return Dialect((*logs.ROWS, *testing.ROWS), (files("hooks") / "testing.js").read_text(encoding="utf-8"))
+    return Dialect((*logs.ROWS, *testing.ROWS), (files("groundhook.hooks") / "testing.js").read_text(encoding="utf-8"))
 
 
 def _place(stack: str, session: Session) -> Place:

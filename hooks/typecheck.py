@@ -17,9 +17,9 @@ from typing import Any
 
 import anyio.to_thread
 
-from hooks.calls import MISSING_FUNCTIONS, MISSING_OBJECTS
-from host.errors import HookCrashed, HookTypeError, Place, suggestion
-from host.ports import HookScript
+from groundhook.hooks.calls import MISSING_FUNCTIONS, MISSING_OBJECTS
+from groundhook.host.errors import HookCrashed, HookTypeError, Place, suggestion
+from groundhook.host.ports import HookScript
 
 COMPILER_OPTIONS: dict[str, Any] = {
     "target": "ES2022",

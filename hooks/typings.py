@@ -19,11 +19,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from hooks.calls import CALLS, LATE
-from hooks.declare import Declarations, comment
-from hooks.globals import CONTEXT, DIALECT, GLOBALS, SHARED
-from hooks.row import HostCall
-from host.types import search, turn
+from groundhook.hooks.calls import CALLS, LATE
+from groundhook.hooks.declare import Declarations, comment
+from groundhook.hooks.globals import CONTEXT, DIALECT, GLOBALS, SHARED
+from groundhook.hooks.row import HostCall
+from groundhook.host.types import search, turn
 
 GIVEN: tuple[Any, ...] = (
     turn.CreateReturn,
@@ -77,7 +77,7 @@ def typings(names: Names | None = None, calls: Sequence[HostCall] = CALLS) -> st
     whose = "this app's names, and every call" if names else "every call"
     members = [_names(given), *_models(calls), SHARED, _context(calls), *_extra(calls)]
     inside = indent("\n".join(members), "  ", lambda line: bool(line.strip()))
-    tests = (files("hooks") / "testing.d.ts").read_text(encoding="utf-8")
+    tests = (files("groundhook.hooks") / "testing.d.ts").read_text(encoding="utf-8")
     globals = list(_globals(_qualified(calls, inside)))
     values = re.findall(r"^declare (?:var|function) (\w+)", "\n".join(globals), re.MULTILINE)
     runtime = "".join(f"  export const {name}: typeof globalThis.{name};\n" for name in dict.fromkeys(values))

@@ -1,7 +1,8 @@
 """A hook worker: the process that carries isolates, so that V8 can abort without taking the host along.
 
-`python -m hooks.worker FD [READING WRITING …]`: FD a socket to the host, whose frames are those of `host.workers`, the others
-the ends of lanes (`hooks.lane`). One thread reads the frames and minds the clocks; each isolate has a thread of its own, on
+`python -m groundhook.hooks.worker FD [READING WRITING …]`: FD a socket to the host, whose frames are those of `host.workers`,
+the others the ends of lanes (`hooks.lane`). One thread reads the frames and minds the clocks; each isolate has
+a thread of its own, on
 which host calls and outcomes are sent and answers on lanes are read. It ends when the socket closes.
 
     from the host   prelude [script, seldom] · open [run, setup, heap_mb, cpu_ms, lane, code] · invoke [run, code] ·
@@ -24,14 +25,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from hooks import engine
-from hooks.compiler import Compiler
-from hooks.engine import Outcome
-from hooks.lane import Lane
-from hooks.run import Prelude, Run
-from hooks.vigil import Vigil
-from host.errors import HookCrashed, HostError
-from host.workers import ANSWER, HEADER, POST, REFUSAL, describe, pack, unpack
+from groundhook.hooks import engine
+from groundhook.hooks.compiler import Compiler
+from groundhook.hooks.engine import Outcome
+from groundhook.hooks.lane import Lane
+from groundhook.hooks.run import Prelude, Run
+from groundhook.hooks.vigil import Vigil
+from groundhook.host.errors import HookCrashed, HostError
+from groundhook.host.workers import ANSWER, HEADER, POST, REFUSAL, describe, pack, unpack
 
 
 class Worker:

@@ -9,15 +9,15 @@ from typing import Any
 
 import anyio
 
-from host import citations
-from host.citations import Book, Plain, Reading
-from host.errors import ModelTruncated
-from host.output.channel import Channel
-from host.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
-from host.tools import Toolbox, parse_arguments
-from host.trace import span
-from host.types.events import CitationSeen, Cited, Text, ToolResult, ToolStart, Verdict, Warned
-from host.types.turn import Completion, Message, ToolOutcome, Usage
+from groundhook.host import citations
+from groundhook.host.citations import Book, Plain, Reading
+from groundhook.host.errors import ModelTruncated
+from groundhook.host.output.channel import Channel
+from groundhook.host.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
+from groundhook.host.tools import Toolbox, parse_arguments
+from groundhook.host.trace import span
+from groundhook.host.types.events import CitationSeen, Cited, Text, ToolResult, ToolStart, Verdict, Warned
+from groundhook.host.types.turn import Completion, Message, ToolOutcome, Usage
 
 MOST_TOGETHER = 16  # calls of tools that run at the same time
 

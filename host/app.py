@@ -17,43 +17,43 @@ from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
 
-from handlers.db.base import Database, open_database
-from handlers.kb import embed
-from handlers.kb.base import KnowledgeBase, open_kb
-from handlers.kb.embed import EmbedderFactory
-from handlers.kb.embedders import providers as services
-from handlers.kb.reading.html import markdown_of
-from handlers.web.base import open_web
-from hooks.runner import open_engine
-from host.authoring import declarations, hook_problems
-from host.check import check
-from host.citations import Book
-from host.config.environment import child_environment, process_environment
-from host.config.problems import Problem
-from host.config.schema import Settings
-from host.config.settings import Explained, explain, explain_app
-from host.errors import ConfigError, HostError, StorageError, UsageError, unwrapped
-from host.garbage import spared
-from host.llm.connectors import build
-from host.mcp.servers import open_servers
-from host.memory.memory import open_memory
-from host.output.channel import Channel
-from host.packages import App, load_app
-from host.ports import Connector, Delegates, Embedder, Handler, Reranker, Warn
-from host.registry import Registry
-from host.run import Caller, Fixed, Machinery, Names, Request, scope_of
-from host.search.searcher import Plugins, Searcher
-from host.stream import OpenTurns, call, open_turn
-from host.tools import Tool, Toolbox
-from host.types.base import dotted, problems, read, well_formed
-from host.types.events import Event, Warned
-from host.types.search import SearchRequest, SearchResult, SearchType
-from host.types.specs import EmbeddingSpec
-from host.types.turn import Identity, Message, TurnOptions
-from host.web_client.clients import open_web_clients
-from rerankers.delegated import DelegatedReranker
-from rerankers.model import open_model_reranker
-from rerankers.score import ScoreReranker
+from groundhook.handlers.db.base import Database, open_database
+from groundhook.handlers.kb import embed
+from groundhook.handlers.kb.base import KnowledgeBase, open_kb
+from groundhook.handlers.kb.embed import EmbedderFactory
+from groundhook.handlers.kb.embedders import providers as services
+from groundhook.handlers.kb.reading.html import markdown_of
+from groundhook.handlers.web.base import open_web
+from groundhook.hooks.runner import open_engine
+from groundhook.host.authoring import declarations, hook_problems
+from groundhook.host.check import check
+from groundhook.host.citations import Book
+from groundhook.host.config.environment import child_environment, process_environment
+from groundhook.host.config.problems import Problem
+from groundhook.host.config.schema import Settings
+from groundhook.host.config.settings import Explained, explain, explain_app
+from groundhook.host.errors import ConfigError, HostError, StorageError, UsageError, unwrapped
+from groundhook.host.garbage import spared
+from groundhook.host.llm.connectors import build
+from groundhook.host.mcp.servers import open_servers
+from groundhook.host.memory.memory import open_memory
+from groundhook.host.output.channel import Channel
+from groundhook.host.packages import App, load_app
+from groundhook.host.ports import Connector, Delegates, Embedder, Handler, Reranker, Warn
+from groundhook.host.registry import Registry
+from groundhook.host.run import Caller, Fixed, Machinery, Names, Request, scope_of
+from groundhook.host.search.searcher import Plugins, Searcher
+from groundhook.host.stream import OpenTurns, call, open_turn
+from groundhook.host.tools import Tool, Toolbox
+from groundhook.host.types.base import dotted, problems, read, well_formed
+from groundhook.host.types.events import Event, Warned
+from groundhook.host.types.search import SearchRequest, SearchResult, SearchType
+from groundhook.host.types.specs import EmbeddingSpec
+from groundhook.host.types.turn import Identity, Message, TurnOptions
+from groundhook.host.web_client.clients import open_web_clients
+from groundhook.rerankers.delegated import DelegatedReranker
+from groundhook.rerankers.model import open_model_reranker
+from groundhook.rerankers.score import ScoreReranker
 
 Plugin = Callable[[Plugins], None]
 PLUGINS = "groundhook.plugins"  # entry points of this group are plug-ins
@@ -203,7 +203,6 @@ async def open_host(
     `plugins` add rerankers, as those of the entry point group `groundhook.plugins` do. `sources` take the place of the built-in
     ones, `connectors` of those that the app declares. `tools` are offered to models. Raises ConfigError, UnknownName.
     """
-    _refuse_the_other_rerankers()
     app = load_app(Path(path), process_environment() if environment is None else environment)
     settings = app.settings
     _make_state_folder(app.state)
@@ -339,12 +338,3 @@ def _make_state_folder(folder: Path) -> None:
     except OSError as exc:
         hint = "make the app's folder writable, or name another with `state` in agent/agent.yml"
         raise StorageError(f"the state folder {str(folder)!r} cannot be made: {exc.strerror}", hint=hint) from exc
-
-
-def _refuse_the_other_rerankers() -> None:
-    """A distribution on the package index has the name of our folder `rerankers` and would overwrite it."""
-    if any(True for _ in metadata.distributions(name="rerankers")):
-        raise ConfigError(
-            "the distribution 'rerankers' is installed beside Groundhook, and both own the package 'rerankers'",
-            hint="pip uninstall rerankers, then install Groundhook again",
-        )

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hooks.typecheck import COMPILER_OPTIONS, type_errors
-from hooks.typings import Names, typings
-from host.config.problems import Problem, problems_of
-from host.errors import ConfigError, HookCrashed, HookError, Place
-from host.packages import App
-from host.ports import HookEngine, HookScript
+from groundhook.hooks.typecheck import COMPILER_OPTIONS, type_errors
+from groundhook.hooks.typings import Names, typings
+from groundhook.host.config.problems import Problem, problems_of
+from groundhook.host.errors import ConfigError, HookCrashed, HookError, Place
+from groundhook.host.packages import App
+from groundhook.host.ports import HookEngine, HookScript
 
 DECLARATIONS = "types/groundhook.d.ts"
 CONFIG = "tsconfig.json"

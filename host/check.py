@@ -12,24 +12,24 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, ParamSpec, TypeVar
 
-from handlers.kb.graph.extract import BUILTIN, SPACY, kinds_that_nothing_has, not_installed
-from handlers.kb.graph.names import KINDS
-from host.config import tree
-from host.config.documents import Document, read_document
-from host.config.environment import unset_in, without_unset
-from host.config.layers import Layer, file_layer
-from host.config.places import Path
-from host.config.problems import Problem, problems_of
-from host.config.validate import Checked, check_document
-from host.errors import ConfigError, HostError, Place, UnknownName
-from host.llm.scripted import ScriptedConnector
-from host.mcp.commands import missing_command
-from host.packages import AGENT_FILE, PROMPTS_FILE, SEARCH_FILE, App, Package, check_package
-from host.references import References
-from host.types.base import Value, dotted
-from host.types.model_schema import misfits
-from host.types.specs import DELETED, PERMISSION, TIMESTAMPS, CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
-from host.usable import wrong_for_all, wrong_rows, wrong_together, wrong_values
+from groundhook.handlers.kb.graph.extract import BUILTIN, SPACY, kinds_that_nothing_has, not_installed
+from groundhook.handlers.kb.graph.names import KINDS
+from groundhook.host.config import tree
+from groundhook.host.config.documents import Document, read_document
+from groundhook.host.config.environment import unset_in, without_unset
+from groundhook.host.config.layers import Layer, file_layer
+from groundhook.host.config.places import Path
+from groundhook.host.config.problems import Problem, problems_of
+from groundhook.host.config.validate import Checked, check_document
+from groundhook.host.errors import ConfigError, HostError, Place, UnknownName
+from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.mcp.commands import missing_command
+from groundhook.host.packages import AGENT_FILE, PROMPTS_FILE, SEARCH_FILE, App, Package, check_package
+from groundhook.host.references import References
+from groundhook.host.types.base import Value, dotted
+from groundhook.host.types.model_schema import misfits
+from groundhook.host.types.specs import DELETED, PERMISSION, TIMESTAMPS, CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
+from groundhook.host.usable import wrong_for_all, wrong_rows, wrong_together, wrong_values
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from host.types.events import Cited, Verdict
-from host.types.search import Item
+from groundhook.host.types.events import Cited, Verdict
+from groundhook.host.types.search import Item
 
 SHORTEST = 4
 LONGEST = 32  # an id beyond this many characters is text, not a marker

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from host.errors import NotSupported, UsageError
-from host.types.base import dotted, problems, read
-from host.types.search import OF_TABLE, SearchRequest
-from host.types.turn import DataSource, Message
+from groundhook.host.errors import NotSupported, UsageError
+from groundhook.host.types.base import dotted, problems, read
+from groundhook.host.types.search import OF_TABLE, SearchRequest
+from groundhook.host.types.turn import DataSource, Message
 
 MOST_SOURCES = 20  # of one message: each is a search of its own
 SUPPORTED = ("model", "table", "kb_collection", "kb_document", "mcp_resource")

@@ -17,14 +17,14 @@ from typing import Any, Generic
 import anyio
 from pydantic import ValidationError
 
-from host.errors import DelegateError, HostError, UnknownName, unwrapped
-from host.jsontext import extract_json
-from host.mcp.shapes import value_of
-from host.ports import ToolServers, accepted
-from host.trace import Span, span
-from host.types.base import dotted, problems
-from host.types.delegation import Answer, Asked, Use
-from host.types.events import StreamEnd
+from groundhook.host.errors import DelegateError, HostError, UnknownName, unwrapped
+from groundhook.host.jsontext import extract_json
+from groundhook.host.mcp.shapes import value_of
+from groundhook.host.ports import ToolServers, accepted
+from groundhook.host.trace import Span, span
+from groundhook.host.types.base import dotted, problems
+from groundhook.host.types.delegation import Answer, Asked, Use
+from groundhook.host.types.events import StreamEnd
 
 LONGEST_SHOWN = 400  # characters of a wrong answer in a message; the doer is sent ten times as many
 LONG = 20_000  # characters of a reply that is searched for JSON in a thread

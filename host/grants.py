@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from host.config.schema import Settings
-from host.errors import ConfigError, HostError, NotPermitted, UnknownName
-from host.packages import App
-from host.types.servers import ListedServer, parse_listed
+from groundhook.host.config.schema import Settings
+from groundhook.host.errors import ConfigError, HostError, NotPermitted, UnknownName
+from groundhook.host.packages import App
+from groundhook.host.types.servers import ListedServer, parse_listed
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
-from host.types.calls import Answered, Ask
-from host.types.events import MessageAction
-from host.types.search import RecordQuery
-from host.types.servers import ServerCalling, ServerMethod, ToolAsk
-from host.types.turn import ToolOutcome
+from groundhook.host.types.calls import Answered, Ask
+from groundhook.host.types.events import MessageAction
+from groundhook.host.types.search import RecordQuery
+from groundhook.host.types.servers import ServerCalling, ServerMethod, ToolAsk
+from groundhook.host.types.turn import ToolOutcome
 
 Together = Literal["all", "any", "race"]
 

@@ -13,23 +13,23 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from host.config import tree
-from host.config.catalogue import Catalogue
-from host.config.documents import read_document
-from host.config.environment import Environment, need, without_unset
-from host.config.layers import Layer, file_layer, hook_layer, request_layer
-from host.config.problems import Problem, raise_all
-from host.config.prompts import Prompts, inline_prompts, read_prompts
-from host.config.schema import AgentFile, AppSettings, PackageFile, SearchSettings, Settings
-from host.config.settings import Resolved, resolve
-from host.config.tsconfig import import_paths
-from host.config.validate import Checked, check_document, read_value
-from host.errors import ConfigError, ConfigErrors, Place, UnknownName
-from host.ports import HookScript
-from host.types.base import Value
-from host.types.specs import CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
-from host.types.system_models import SYSTEM_MODELS
-from host.types.turn import CreateReturn, TurnOptions
+from groundhook.host.config import tree
+from groundhook.host.config.catalogue import Catalogue
+from groundhook.host.config.documents import read_document
+from groundhook.host.config.environment import Environment, need, without_unset
+from groundhook.host.config.layers import Layer, file_layer, hook_layer, request_layer
+from groundhook.host.config.problems import Problem, raise_all
+from groundhook.host.config.prompts import Prompts, inline_prompts, read_prompts
+from groundhook.host.config.schema import AgentFile, AppSettings, PackageFile, SearchSettings, Settings
+from groundhook.host.config.settings import Resolved, resolve
+from groundhook.host.config.tsconfig import import_paths
+from groundhook.host.config.validate import Checked, check_document, read_value
+from groundhook.host.errors import ConfigError, ConfigErrors, Place, UnknownName
+from groundhook.host.ports import HookScript
+from groundhook.host.types.base import Value
+from groundhook.host.types.specs import CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
+from groundhook.host.types.system_models import SYSTEM_MODELS
+from groundhook.host.types.turn import CreateReturn, TurnOptions
 
 T = TypeVar("T")
 Spec = TypeVar("Spec", bound=Value)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from host.errors import IngestError
+from groundhook.host.errors import IngestError
 
 if TYPE_CHECKING:
     from pypdf import PageObject

@@ -15,14 +15,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from host.config.schema import HookLimits, HttpSettings, RerankSettings, SearchSettings, UsesSettings
-from host.errors import DelegateError, Place
-from host.hook_services import HookCalls, HookMemory, HookOutput, HookRecords, HookServers, HookTools, HookTrace, HookWeb
-from host.types.delegation import Answer, Asked, Use
-from host.types.search import FacetCount, GraphNode, Item, RecordQuery, SearchRequest, SearchResult
-from host.types.servers import ServerMethod
-from host.types.turn import CreateReturn, Identity, Message, NextPayload, NextReturn, Usage
-from host.types.web import WebAnswer
+from groundhook.host.config.schema import HookLimits, HttpSettings, RerankSettings, SearchSettings, UsesSettings
+from groundhook.host.errors import DelegateError, Place
+from groundhook.host.hook_services import (
+    HookCalls,
+    HookMemory,
+    HookOutput,
+    HookRecords,
+    HookServers,
+    HookTools,
+    HookTrace,
+    HookWeb,
+)
+from groundhook.host.types.delegation import Answer, Asked, Use
+from groundhook.host.types.search import FacetCount, GraphNode, Item, RecordQuery, SearchRequest, SearchResult
+from groundhook.host.types.servers import ServerMethod
+from groundhook.host.types.turn import CreateReturn, Identity, Message, NextPayload, NextReturn, Usage
+from groundhook.host.types.web import WebAnswer
 
 Warn = Callable[[str, str], Awaitable[None]]  # code, message
 Clock = Callable[[], datetime]

@@ -10,10 +10,10 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from host.citations import Grammar, defuse
-from host.config.schema import CitationSettings
-from host.types.search import Item
-from host.types.turn import Message
+from groundhook.host.citations import Grammar, defuse
+from groundhook.host.config.schema import CitationSettings
+from groundhook.host.types.search import Item
+from groundhook.host.types.turn import Message
 
 CONTENT_LIMIT = 6000  # characters of one source in the prompt
 QUOTABLE_LIMIT = 4 * CONTENT_LIMIT  # of one source that is searched for sentences to quote

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from host.config.layers import Layer
-from host.config.places import Path
-from host.config.problems import Problem, problems_of
-from host.config.schema import UsesSettings
-from host.errors import UnknownName
-from host.packages import App
-from host.types.servers import parse_listed
+from groundhook.host.config.layers import Layer
+from groundhook.host.config.places import Path
+from groundhook.host.config.problems import Problem, problems_of
+from groundhook.host.config.schema import UsesSettings
+from groundhook.host.errors import UnknownName
+from groundhook.host.packages import App
+from groundhook.host.types.servers import parse_listed
 
 # Lists of names: path → what they name.
 _LISTS: dict[Path, str] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Generic, TypeVar
 
-from host.errors import UnknownName, UsageError
+from groundhook.host.errors import UnknownName, UsageError
 
 T = TypeVar("T")
 

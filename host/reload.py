@@ -18,12 +18,12 @@ from typing import TypeVar
 
 from watchfiles import awatch
 
-from host.app import Host
-from host.config import tree
-from host.config.catalogue import Catalogue
-from host.config.problems import Problem, problems_of
-from host.errors import ConfigError, HostError
-from host.packages import App, Package, load_app
+from groundhook.host.app import Host
+from groundhook.host.config import tree
+from groundhook.host.config.catalogue import Catalogue
+from groundhook.host.config.problems import Problem, problems_of
+from groundhook.host.errors import ConfigError, HostError
+from groundhook.host.packages import App, Package, load_app
 
 FOLDERS = ("agent", "assistants", *tree.ENDINGS)  # of an app; others are not watched
 SETTLED_MS = 20  # without a change before changes are told

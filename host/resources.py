@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from host.errors import HostError, SourceError, SourceMalformed
-from host.pdf import read_pdf
-from host.ports import Found, ToolServers, Warn
-from host.types.search import Item
+from groundhook.host.errors import HostError, SourceError, SourceMalformed
+from groundhook.host.pdf import read_pdf
+from groundhook.host.ports import Found, ToolServers, Warn
+from groundhook.host.types.search import Item
 
 LONGEST = 1500  # characters of a passage
 MOST = 200  # passages of one resource

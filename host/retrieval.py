@@ -8,20 +8,20 @@ from functools import partial
 
 import anyio
 
-from host.content import DocumentReference, ResourceReference, UserData
-from host.errors import HostError, SourceTimeout
-from host.grants import Listing
-from host.ports import Found
-from host.resources import read_resource
-from host.run import Run
-from host.search.merge import Pool
-from host.search.plan import Plan, plan, refused
-from host.search.searcher import run_all
-from host.trace import span
-from host.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
-from host.types.search import SearchRequest, SearchResult, Source
-from host.types.servers import parse_listed
-from host.types.turn import CreateReturn
+from groundhook.host.content import DocumentReference, ResourceReference, UserData
+from groundhook.host.errors import HostError, SourceTimeout
+from groundhook.host.grants import Listing
+from groundhook.host.ports import Found
+from groundhook.host.resources import read_resource
+from groundhook.host.run import Run
+from groundhook.host.search.merge import Pool
+from groundhook.host.search.plan import Plan, plan, refused
+from groundhook.host.search.searcher import run_all
+from groundhook.host.trace import span
+from groundhook.host.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
+from groundhook.host.types.search import SearchRequest, SearchResult, Source
+from groundhook.host.types.servers import parse_listed
+from groundhook.host.types.turn import CreateReturn
 
 Job = Callable[[], Awaitable[SearchResult]]
 

@@ -11,27 +11,27 @@ from typing import Any
 
 import anyio
 
-from host.answer import Answer
-from host.citations import Book
-from host.config.problems import Problem
-from host.config.schema import Settings
-from host.content import question_of
-from host.delegate import Asking, Delegates
-from host.errors import HostError, NotPermitted, UsageError
-from host.grants import Grants
-from host.memory.memory import Memory
-from host.output.channel import Channel
-from host.output.findings import warning
-from host.output.outbox import Outbox
-from host.packages import App, Package
-from host.ports import Clock, Connector, Documents, HookEngine, Records, Scope, ToolServers, Warn
-from host.search.searcher import Plugins, Searcher
-from host.tools import Toolbox
-from host.types.base import UnknownKey
-from host.types.events import Event, StreamEnd, StreamStart, Warned
-from host.types.search import OF_TABLE, SearchResult, SearchType
-from host.types.turn import CreateReturn, Identity, Message, NextReturn, TurnOptions, connector_ids
-from host.web_client.clients import WebClients
+from groundhook.host.answer import Answer
+from groundhook.host.citations import Book
+from groundhook.host.config.problems import Problem
+from groundhook.host.config.schema import Settings
+from groundhook.host.content import question_of
+from groundhook.host.delegate import Asking, Delegates
+from groundhook.host.errors import HostError, NotPermitted, UsageError
+from groundhook.host.grants import Grants
+from groundhook.host.memory.memory import Memory
+from groundhook.host.output.channel import Channel
+from groundhook.host.output.findings import warning
+from groundhook.host.output.outbox import Outbox
+from groundhook.host.packages import App, Package
+from groundhook.host.ports import Clock, Connector, Documents, HookEngine, Records, Scope, ToolServers, Warn
+from groundhook.host.search.searcher import Plugins, Searcher
+from groundhook.host.tools import Toolbox
+from groundhook.host.types.base import UnknownKey
+from groundhook.host.types.events import Event, StreamEnd, StreamStart, Warned
+from groundhook.host.types.search import OF_TABLE, SearchResult, SearchType
+from groundhook.host.types.turn import CreateReturn, Identity, Message, NextReturn, TurnOptions, connector_ids
+from groundhook.host.web_client.clients import WebClients
 
 
 @dataclass(frozen=True, kw_only=True)

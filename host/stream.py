@@ -17,16 +17,16 @@ from typing import Any
 import anyio
 from pydantic import ValidationError
 
-from host.errors import HookReturnInvalid, HostError, Place, UnknownName, UsageError, leaves, unwrapped
-from host.output.channel import Channel
-from host.output.findings import failures
-from host.output.outbox import Outbox
-from host.run import Caller, Heard, Machinery, Request, Run
-from host.trace import recording, span
-from host.turn import take_turn
-from host.types.base import dotted, problems, read
-from host.types.events import Cited, Event, Failed, StreamEnd, Trace, Warned
-from host.types.turn import Delegation, TurnOptions, Usage
+from groundhook.host.errors import HookReturnInvalid, HostError, Place, UnknownName, UsageError, leaves, unwrapped
+from groundhook.host.output.channel import Channel
+from groundhook.host.output.findings import failures
+from groundhook.host.output.outbox import Outbox
+from groundhook.host.run import Caller, Heard, Machinery, Request, Run
+from groundhook.host.trace import recording, span
+from groundhook.host.turn import take_turn
+from groundhook.host.types.base import dotted, problems, read
+from groundhook.host.types.events import Cited, Event, Failed, StreamEnd, Trace, Warned
+from groundhook.host.types.turn import Delegation, TurnOptions, Usage
 
 PATIENCE = 5.0  # seconds that turns get to say their last words when their host is closed
 

@@ -14,13 +14,13 @@ from anyio import to_thread
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 
-from host.errors import HostError, UnknownName, unwrapped
-from host.jsontext import DEEPEST, is_deeper
-from host.mcp.servers import Toolset, toolset
-from host.mcp.shapes import loaded, value_of
-from host.ports import ToolServers
-from host.types.base import dotted, problems
-from host.types.turn import ToolOutcome
+from groundhook.host.errors import HostError, UnknownName, unwrapped
+from groundhook.host.jsontext import DEEPEST, is_deeper
+from groundhook.host.mcp.servers import Toolset, toolset
+from groundhook.host.mcp.shapes import loaded, value_of
+from groundhook.host.ports import ToolServers
+from groundhook.host.types.base import dotted, problems
+from groundhook.host.types.turn import ToolOutcome
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -150,7 +150,7 @@ def _server_offer(servers: ToolServers, found: Toolset, schema: Mapping[str, Any
 
     def check(arguments: dict[str, Any]) -> dict[str, Any]:
         # Imported here because it takes a tenth of a second, which a turn without such tools need not wait for.
-        from host.mcp.arguments import problems_of, validator_of
+        from groundhook.host.mcp.arguments import problems_of, validator_of
 
         if not validators:
             validators.append(validator_of(function["parameters"]))

@@ -16,8 +16,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from host.errors import leaves
-from host.types.events import NodeStatus, TraceNode
+from groundhook.host.errors import leaves
+from groundhook.host.types.events import NodeStatus, TraceNode
 
 
 @dataclass

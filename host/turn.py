@@ -14,19 +14,19 @@ from typing import TypeVar
 
 import anyio
 
-from host.content import user_data
-from host.errors import ConfigError, HookError, HookReturnInvalid, HostError, Place, UnknownName, unwrapped
-from host.llm.fallback import Fallback
-from host.output.findings import failures
-from host.ports import Connector, HookSession, ModelCall
-from host.prompt import quotable, with_references
-from host.retrieval import ranked_pool, search_automatically, search_user_data
-from host.run import Run
-from host.search.merge import Pool
-from host.services.tools import tools_of
-from host.services.turn import TurnServices, hook_options, hook_turn
-from host.types.events import Warned
-from host.types.turn import CreateReturn, Delegation, Message, NextPayload, NextReturn, connector_ids
+from groundhook.host.content import user_data
+from groundhook.host.errors import ConfigError, HookError, HookReturnInvalid, HostError, Place, UnknownName, unwrapped
+from groundhook.host.llm.fallback import Fallback
+from groundhook.host.output.findings import failures
+from groundhook.host.ports import Connector, HookSession, ModelCall
+from groundhook.host.prompt import quotable, with_references
+from groundhook.host.retrieval import ranked_pool, search_automatically, search_user_data
+from groundhook.host.run import Run
+from groundhook.host.search.merge import Pool
+from groundhook.host.services.tools import tools_of
+from groundhook.host.services.turn import TurnServices, hook_options, hook_turn
+from groundhook.host.types.events import Warned
+from groundhook.host.types.turn import CreateReturn, Delegation, Message, NextPayload, NextReturn, connector_ids
 
 T = TypeVar("T")
 

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from host.config.layers import Layer
-from host.config.places import Path
-from host.config.problems import Problem, problems_of
-from host.config.settings import Resolved
-from host.config.validate import Checked
-from host.errors import ConfigError, UnknownName, suggestion
-from host.packages import Package
-from host.types.base import dotted
-from host.types.specs import ModelSpec
-from host.types.written import is_language_tag, no_language_tag
+from groundhook.host.config.layers import Layer
+from groundhook.host.config.places import Path
+from groundhook.host.config.problems import Problem, problems_of
+from groundhook.host.config.settings import Resolved
+from groundhook.host.config.validate import Checked
+from groundhook.host.errors import ConfigError, UnknownName, suggestion
+from groundhook.host.packages import Package
+from groundhook.host.types.base import dotted
+from groundhook.host.types.specs import ModelSpec
+from groundhook.host.types.written import is_language_tag, no_language_tag
 
 _TAGS: tuple[Path, ...] = (("locale",), ("search", "web", "language"))
 _SOURCES = {"kb": ("collections", "collection"), "db": ("models", "model")}
@@ -34,10 +34,10 @@ _OWN_HOST = ("endpoint", "tei")  # rerankers that have no address of their own
 
 def wrong_values(layer: Layer) -> Iterator[Problem]:
     """Of one layer. What has another type than it should is passed over, and so is a variable that is not set."""
-    from handlers.db.question.vocabulary import languages as readable  # needs time to load, and few commands check
-    from handlers.web.stopwords import code_of
-    from handlers.web.stopwords import languages as understood
-    from handlers.web.urls import bare
+    from groundhook.handlers.db.question.vocabulary import languages as readable  # needs time to load, and few commands check
+    from groundhook.handlers.web.stopwords import code_of
+    from groundhook.handlers.web.stopwords import languages as understood
+    from groundhook.handlers.web.urls import bare
 
     for path in _TAGS:
         said = _at(layer, path)
@@ -60,7 +60,7 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
 
 def wrong_for_all(file: Checked) -> Iterator[Problem]:
     """Of what `agent/agent.yml` says for the whole app."""
-    from handlers.db.engine import problem_of
+    from groundhook.handlers.db.engine import problem_of
 
     url = _in(file.data, ("database", "url"))
     if isinstance(url, str) and url and (wrong := problem_of(url)) is not None:
@@ -73,7 +73,7 @@ def wrong_for_all(file: Checked) -> Iterator[Problem]:
 
 def wrong_rows(model: ModelSpec, checked: Checked) -> Iterator[Problem]:
     """Of a model's sample rows: values that its columns do not take."""
-    from handlers.db.loading import rows_of
+    from groundhook.handlers.db.loading import rows_of
 
     try:
         rows_of(model, datetime.now(UTC))

@@ -23,8 +23,8 @@ from typing import Any, cast
 
 import msgpack
 
-from host import errors
-from host.errors import HostError, Place, WorkerDied
+from groundhook.host import errors
+from groundhook.host.errors import HostError, Place, WorkerDied
 
 REQUEST, ANSWER, REFUSAL, POST = range(4)
 HEADER = struct.Struct("<I")

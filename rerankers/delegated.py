@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from host.config.schema import RerankSettings
-from host.errors import DelegateError, RerankError
-from host.ports import Ranked, Scope
-from host.types.delegation import RERANK, RankedEntry, RerankAnswer, RerankAsk, RerankEntry
-from host.types.search import Item
-from rerankers.judgement import in_order, scored, text_of
+from groundhook.host.config.schema import RerankSettings
+from groundhook.host.errors import DelegateError, RerankError
+from groundhook.host.ports import Ranked, Scope
+from groundhook.host.types.delegation import RERANK, RankedEntry, RerankAnswer, RerankAsk, RerankEntry
+from groundhook.host.types.search import Item
+from groundhook.rerankers.judgement import in_order, scored, text_of
 
 LONGEST = 2000  # characters of an item, unless `search.rerank.max_chars` says otherwise
 _TIMEOUT = "search.rerank.timeout_ms"

@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from host.errors import RerankError
-from rerankers.providers import Access, Failed, ProviderType, Scores, index_of, reading, score_of, wait_of
+from groundhook.host.errors import RerankError
+from groundhook.rerankers.providers import Access, Failed, ProviderType, Scores, index_of, reading, score_of, wait_of
 
 if TYPE_CHECKING:
     import httpx2

@@ -8,17 +8,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
 
-from host.config.schema import RerankSettings
-from host.errors import RerankError
-from host.ports import Ranked, Scope
-from host.registry import Registry
-from host.trace import span
-from host.types.search import Item
-from rerankers.cohere import COHERE
-from rerankers.endpoint import ENDPOINT, TEI
-from rerankers.judgement import scored, text_of
-from rerankers.providers import Access, Failed, Provider, ProviderType, Scores
-from rerankers.voyage import VOYAGE
+from groundhook.host.config.schema import RerankSettings
+from groundhook.host.errors import RerankError
+from groundhook.host.ports import Ranked, Scope
+from groundhook.host.registry import Registry
+from groundhook.host.trace import span
+from groundhook.host.types.search import Item
+from groundhook.rerankers.cohere import COHERE
+from groundhook.rerankers.endpoint import ENDPOINT, TEI
+from groundhook.rerankers.judgement import scored, text_of
+from groundhook.rerankers.providers import Access, Failed, Provider, ProviderType, Scores
+from groundhook.rerankers.voyage import VOYAGE
 
 CLOSING_TIME = 5.0  # seconds that open connections get to close
 FIRST_WAIT = 0.2  # seconds before the second try where the service does not say

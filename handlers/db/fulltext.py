@@ -18,8 +18,8 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql import ColumnElement, FromClause
 
-from handlers.db.schema import Schema
-from handlers.db.text import fold
+from groundhook.handlers.db.schema import Schema
+from groundhook.handlers.db.text import fold
 
 NAMED = "__text"  # behind the table's name
 SHADOWS = ("_config", "_data", "_docsize", "_idx")  # FTS5's own tables, behind the name of the table that they belong to

@@ -12,24 +12,24 @@ from typing import Any, NamedTuple
 
 import anyio.to_thread
 
-from handlers.db.asking import looser, merged, missing, unheard
-from handlers.db.coerce import plain
-from handlers.db.delegated import read_by
-from handlers.db.dsl import QueryDSL, reached
-from handlers.db.items import items_of
-from handlers.db.linter import Problem, checked_with_warnings
-from handlers.db.permission import permit_for
-from handlers.db.places import Permits
-from handlers.db.question.languages import words_for
-from handlers.db.question.lexicon import Lexicons, Offer
-from handlers.db.question.reading import Reading, read_question
-from handlers.db.statement import ROWS
-from handlers.db.store import Answer, Samples, Store
-from host.errors import DelegateError, NotPermitted, SourceError, SourceNotConfigured, SourceTimeout, suggestion
-from host.ports import Found, Scope
-from host.trace import Span, span
-from host.types.search import Item, RecordQuery, SearchRequest, Where
-from host.types.specs import ModelSpec
+from groundhook.handlers.db.asking import looser, merged, missing, unheard
+from groundhook.handlers.db.coerce import plain
+from groundhook.handlers.db.delegated import read_by
+from groundhook.handlers.db.dsl import QueryDSL, reached
+from groundhook.handlers.db.items import items_of
+from groundhook.handlers.db.linter import Problem, checked_with_warnings
+from groundhook.handlers.db.permission import permit_for
+from groundhook.handlers.db.places import Permits
+from groundhook.handlers.db.question.languages import words_for
+from groundhook.handlers.db.question.lexicon import Lexicons, Offer
+from groundhook.handlers.db.question.reading import Reading, read_question
+from groundhook.handlers.db.statement import ROWS
+from groundhook.handlers.db.store import Answer, Samples, Store
+from groundhook.host.errors import DelegateError, NotPermitted, SourceError, SourceNotConfigured, SourceTimeout, suggestion
+from groundhook.host.ports import Found, Scope
+from groundhook.host.trace import Span, span
+from groundhook.host.types.search import Item, RecordQuery, SearchRequest, Where
+from groundhook.host.types.specs import ModelSpec
 
 NONE: Samples = {}  # one and the same: what is made of samples is kept by who they are
 

@@ -16,13 +16,13 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from handlers.db.coerce import coerce
-from handlers.db.dsl import EVERY_TEXT, LISTS, MATCHES, NOTHING, OPERATORS, ORDERED, QueryDSL, conditions, operator
-from handlers.db.schema import MOST_HOPS, Field, Route, Schema, Schemas, route
-from host.errors import SourceError, suggestion
-from host.types.base import dotted, problems, read
-from host.types.search import Aggregate, Where
-from host.types.specs import ModelSpec
+from groundhook.handlers.db.coerce import coerce
+from groundhook.handlers.db.dsl import EVERY_TEXT, LISTS, MATCHES, NOTHING, OPERATORS, ORDERED, QueryDSL, conditions, operator
+from groundhook.handlers.db.schema import MOST_HOPS, Field, Route, Schema, Schemas, route
+from groundhook.host.errors import SourceError, suggestion
+from groundhook.host.types.base import dotted, problems, read
+from groundhook.host.types.search import Aggregate, Where
+from groundhook.host.types.specs import ModelSpec
 
 MOST_VALUES = 1000  # of one condition
 MOST_CONDITIONS = 200

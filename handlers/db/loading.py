@@ -14,12 +14,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from handlers.db import fulltext
-from handlers.db.coerce import coerce
-from handlers.db.schema import Field, schema_of
-from handlers.db.tables import table_of
-from host.errors import ConfigError, SourceError, suggestion
-from host.types.specs import SHARE, TIMESTAMPS, ModelSpec
+from groundhook.handlers.db import fulltext
+from groundhook.handlers.db.coerce import coerce
+from groundhook.handlers.db.schema import Field, schema_of
+from groundhook.handlers.db.tables import table_of
+from groundhook.host.errors import ConfigError, SourceError, suggestion
+from groundhook.host.types.specs import SHARE, TIMESTAMPS, ModelSpec
 
 BATCH = 500
 

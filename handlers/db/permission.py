@@ -18,10 +18,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from host.errors import NotPermitted
-from host.types.model_options import PermissionColumns
-from host.types.specs import ModelSpec
-from host.types.turn import Identity
+from groundhook.host.errors import NotPermitted
+from groundhook.host.types.model_options import PermissionColumns
+from groundhook.host.types.specs import ModelSpec
+from groundhook.host.types.turn import Identity
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.sql import ColumnElement, FromClause
 
-from handlers.db.coerce import coerce
-from handlers.db.permission import Permit
-from handlers.db.schema import Field, Relation
-from handlers.db.tables import Declared, Tables
-from handlers.db.text import Texts
-from host.errors import SourceError
-from host.types.model_options import PermissionColumns
-from host.types.specs import CREATED_BY, DELETED, SHARE, TEAM, TENANT, UPDATED_BY
+from groundhook.handlers.db.coerce import coerce
+from groundhook.handlers.db.permission import Permit
+from groundhook.handlers.db.schema import Field, Relation
+from groundhook.handlers.db.tables import Declared, Tables
+from groundhook.handlers.db.text import Texts
+from groundhook.host.errors import SourceError
+from groundhook.host.types.model_options import PermissionColumns
+from groundhook.host.types.specs import CREATED_BY, DELETED, SHARE, TEAM, TENANT, UPDATED_BY
 
 Clause = ColumnElement[Any]
 Permits = Mapping[str, Permit | None]

@@ -1,6 +1,7 @@
 """The formats of `*.mod.yao` and of QueryDSL as JSON Schemas, for editors and for those who write queries.
 
-`python -m handlers.db.published` writes docs/model.schema.json and docs/query.schema.json; a test compares them with `schemas`.
+`python -m groundhook.handlers.db.published` writes docs/model.schema.json and docs/query.schema.json; a test compares
+them with `schemas`.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from handlers.db.dsl import IS, OPERATORS, SYNONYMS, QueryDSL
-from host.types.model_schema import DIALECT, model_schema
+from groundhook.handlers.db.dsl import IS, OPERATORS, SYNONYMS, QueryDSL
+from groundhook.host.types.model_schema import DIALECT, model_schema
 
 MODEL, QUERY = Path("docs/model.schema.json"), Path("docs/query.schema.json")
 

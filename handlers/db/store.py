@@ -12,18 +12,18 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from handlers.db import fulltext
-from handlers.db.comparing import Difference, compare
-from handlers.db.dsl import QueryDSL, reached
-from handlers.db.engine import Engine, render
-from handlers.db.loading import Loaded, load_model
-from handlers.db.permission import Permit
-from handlers.db.places import Permits
-from handlers.db.schema import Schema
-from handlers.db.statement import COUNTED, Compiler, searched
-from handlers.db.tables import Tables
-from host.errors import SourceTimeout
-from host.types.specs import ModelSpec
+from groundhook.handlers.db import fulltext
+from groundhook.handlers.db.comparing import Difference, compare
+from groundhook.handlers.db.dsl import QueryDSL, reached
+from groundhook.handlers.db.engine import Engine, render
+from groundhook.handlers.db.loading import Loaded, load_model
+from groundhook.handlers.db.permission import Permit
+from groundhook.handlers.db.places import Permits
+from groundhook.handlers.db.schema import Schema
+from groundhook.handlers.db.statement import COUNTED, Compiler, searched
+from groundhook.handlers.db.tables import Tables
+from groundhook.host.errors import SourceTimeout
+from groundhook.host.types.specs import ModelSpec
 
 SAMPLE_ROWS = 5000  # looked at for each field
 SAMPLE_VALUES = 300  # kept of each field

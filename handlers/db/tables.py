@@ -17,9 +17,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
-from handlers.db.coerce import plain
-from handlers.db.schema import Schema, Schemas
-from host.types.specs import DELETED, PERMISSION, SHARE, TIMESTAMPS, ColumnSpec, ModelSpec
+from groundhook.handlers.db.coerce import plain
+from groundhook.handlers.db.schema import Schema, Schemas
+from groundhook.host.types.specs import DELETED, PERMISSION, SHARE, TIMESTAMPS, ColumnSpec, ModelSpec
 
 FOLDED = frozenset({"string", "char"})  # types of short texts, which are compared without case
 

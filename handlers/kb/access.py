@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from host.errors import NotPermitted, UsageError, suggestion
-from host.types.filters import Filter, fit_filter, parse_filter
-from host.types.search import SearchRequest
-from host.types.specs import CollectionSpec, PermissionSpec
-from host.types.turn import Identity
+from groundhook.host.errors import NotPermitted, UsageError, suggestion
+from groundhook.host.types.filters import Filter, fit_filter, parse_filter
+from groundhook.host.types.search import SearchRequest
+from groundhook.host.types.specs import CollectionSpec, PermissionSpec
+from groundhook.host.types.turn import Identity
 
 _LISTS = frozenset({"users", "teams", "tenants", "scopes"})
 

@@ -24,7 +24,7 @@ from zlib import crc32
 
 import Stemmer
 
-from handlers.kb.language import SCRIPTS, filling_words, normalised, script_of, stemmers
+from groundhook.handlers.kb.language import SCRIPTS, filling_words, normalised, script_of, stemmers
 
 _USUAL_HEADINGS = 60  # characters of a passage's headings
 _RUN, _CHARACTER, _CODE, _KIND = 1, 2, 3, 3  # what the low bits of an index say of its token; 0 of a word

@@ -15,28 +15,28 @@ from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 import anyio
 
-from handlers.kb.declared import made_with, tenant_of
-from handlers.kb.embed import Closes, EmbedderFactory, HashEmbedder
-from handlers.kb.embedded.client import KBClient
-from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from handlers.kb.graph.base import Graphed, Graphs
-from handlers.kb.handler import KBHandler
-from handlers.kb.language import known_language
-from handlers.kb.store import Made, Stored, VectorStore, agree
-from host.config.schema import KBStorageSettings, QdrantSettings
-from host.errors import ConfigError, HostError, UnknownName, UsageError
-from host.ports import Delegates, Embedder, Found, Nobody, Scope
-from host.registry import Registry, by_end
-from host.types.search import SearchRequest
-from host.types.specs import CollectionSpec, EmbeddingSpec
+from groundhook.handlers.kb.declared import made_with, tenant_of
+from groundhook.handlers.kb.embed import Closes, EmbedderFactory, HashEmbedder
+from groundhook.handlers.kb.embedded.client import KBClient
+from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
+from groundhook.handlers.kb.graph.base import Graphed, Graphs
+from groundhook.handlers.kb.handler import KBHandler
+from groundhook.handlers.kb.language import known_language
+from groundhook.handlers.kb.store import Made, Stored, VectorStore, agree
+from groundhook.host.config.schema import KBStorageSettings, QdrantSettings
+from groundhook.host.errors import ConfigError, HostError, UnknownName, UsageError
+from groundhook.host.ports import Delegates, Embedder, Found, Nobody, Scope
+from groundhook.host.registry import Registry, by_end
+from groundhook.host.types.search import SearchRequest
+from groundhook.host.types.specs import CollectionSpec, EmbeddingSpec
 
 if TYPE_CHECKING:
-    from handlers.kb.adding.filling import Moved
-    from handlers.kb.adding.report import AddReport, Progress
-    from handlers.kb.calibrate import Asked, Calibration
-    from handlers.kb.graph.extract import Extraction
-    from handlers.kb.server.store import ServerStore
-    from handlers.kb.transfer import Transfer, Transferred
+    from groundhook.handlers.kb.adding.filling import Moved
+    from groundhook.handlers.kb.adding.report import AddReport, Progress
+    from groundhook.handlers.kb.calibrate import Asked, Calibration
+    from groundhook.handlers.kb.graph.extract import Extraction
+    from groundhook.handlers.kb.server.store import ServerStore
+    from groundhook.handlers.kb.transfer import Transfer, Transferred
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ class KnowledgeBase:
         folders and files and is gone from there is removed, unless nothing of it is left (`prune`: even then, or never).
         `delegates` reach the assistant or the tool that names entities, where the collection has one. Raises UsageError,
         ConfigError and StorageError; what is wrong with a file is in the report."""
-        from handlers.kb.adding.ingest import Ingestion, Wanted
+        from groundhook.handlers.kb.adding.ingest import Ingestion, Wanted
 
         spec = self._spec(collection)
         embedder = self._embedder(spec)
@@ -186,7 +186,7 @@ class KnowledgeBase:
 
     def questions(self, lines: Iterable[str], name: str) -> Sequence[Asked]:
         """Questions for `calibrate`: JSON lines {question, document}, of a file of that name. Raises UsageError."""
-        from handlers.kb.calibrate import read_questions
+        from groundhook.handlers.kb.calibrate import read_questions
 
         return read_questions(lines, name)
 
@@ -201,7 +201,7 @@ class KnowledgeBase:
     ) -> Calibration:
         """Measure what the cosines of the collection's embedding are worth, with questions that name the documents which
         answer them, or with at most so many made from its passages. Raises UsageError, UnknownName, ConfigError."""
-        from handlers.kb.calibrate import calibrate
+        from groundhook.handlers.kb.calibrate import calibrate
 
         spec = self._spec(collection)
         embedder = self._embedder(spec)
@@ -247,7 +247,7 @@ class KnowledgeBase:
         return tuple(found.values())
 
     def _transfer(self, store: VectorStore) -> Transfer:
-        from handlers.kb.transfer import Transfer
+        from groundhook.handlers.kb.transfer import Transfer
 
         return Transfer(store, reserve_bytes=self._reserve_bytes)
 
@@ -291,7 +291,7 @@ class KnowledgeBase:
 
 
 def _extraction(spec: CollectionSpec, delegates: Delegates) -> Extraction:
-    from handlers.kb.graph.extract import Extraction
+    from groundhook.handlers.kb.graph.extract import Extraction
 
     return Extraction(spec=spec.entities, language=spec.analyser.language, delegates=delegates)
 
@@ -324,7 +324,7 @@ def opened_store(state: Path, storage: KBStorageSettings, qdrant: QdrantSettings
     """A store that connects when it is first asked something."""
     if qdrant is None or not qdrant.url:
         return KBClient(state, idle_s=storage.idle_s)
-    from handlers.kb.server.link import ServerLink
-    from handlers.kb.server.store import ServerStore  # its client takes a second to import
+    from groundhook.handlers.kb.server.link import ServerLink
+    from groundhook.handlers.kb.server.store import ServerStore  # its client takes a second to import
 
     return ServerStore(ServerLink(qdrant), qdrant.prefix)

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from handlers.kb.embedders.curve import Curve
-from handlers.kb.off_topic import OFF_TOPIC
-from handlers.kb.points import lead
-from handlers.kb.ranking.passage import units
-from handlers.kb.store import Incoming, Passage, VectorStore
-from host.errors import UnknownName, UsageError
-from host.ports import Embedder
+from groundhook.handlers.kb.embedders.curve import Curve
+from groundhook.handlers.kb.off_topic import OFF_TOPIC
+from groundhook.handlers.kb.points import lead
+from groundhook.handlers.kb.ranking.passage import units
+from groundhook.handlers.kb.store import Incoming, Passage, VectorStore
+from groundhook.host.errors import UnknownName, UsageError
+from groundhook.host.ports import Embedder
 
 Cosines = npt.NDArray[np.float32]
 Done = Callable[[int, int, str], None]  # questions done, of how many, the document

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from handlers.kb.store import Made
-from host.errors import UsageError
-from host.ports import Embedder
-from host.types.specs import CollectionSpec
+from groundhook.handlers.kb.store import Made
+from groundhook.host.errors import UsageError
+from groundhook.host.ports import Embedder
+from groundhook.host.types.specs import CollectionSpec
 
 
 def made_with(spec: CollectionSpec, embedder: Embedder, language: str) -> Made:

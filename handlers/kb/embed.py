@@ -21,11 +21,11 @@ from typing import Any, Protocol, runtime_checkable
 import anyio
 import anyio.to_thread
 
-from handlers.kb.language import normalised
-from host.errors import ConfigError
-from host.ports import Embedder
-from host.registry import Registry
-from host.types.specs import EmbeddingSpec
+from groundhook.handlers.kb.language import normalised
+from groundhook.host.errors import ConfigError
+from groundhook.host.ports import Embedder
+from groundhook.host.registry import Registry
+from groundhook.host.types.specs import EmbeddingSpec
 
 EmbedderFactory = Callable[[EmbeddingSpec], Embedder]
 

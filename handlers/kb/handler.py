@@ -14,23 +14,23 @@ from typing import Any, NamedTuple
 
 import anyio
 
-from handlers.kb.access import facets_of, filter_of, fit_facets, tenant_seen
-from handlers.kb.declared import made_with
-from handlers.kb.embed import least_cosine
-from handlers.kb.graph.base import Graphs
-from handlers.kb.language import known_language
-from handlers.kb.points import HEADINGS
-from handlers.kb.ranking import alike, choose, fusion, passage
-from handlers.kb.ranking.across import Across
-from handlers.kb.store import Answer, Hit, Made, Question, VectorStore, packed
-from host.errors import HostError, SourceNotConfigured, suggestion
-from host.ports import Embedder, Found, Scope
-from host.trace import span
-from host.types.base import unvalidated
-from host.types.fields import Scalar
-from host.types.filters import Filter
-from host.types.search import Extent, FacetCount, GraphNode, Item, SearchRequest, Sentences
-from host.types.specs import CollectionSpec, EmbeddingSpec
+from groundhook.handlers.kb.access import facets_of, filter_of, fit_facets, tenant_seen
+from groundhook.handlers.kb.declared import made_with
+from groundhook.handlers.kb.embed import least_cosine
+from groundhook.handlers.kb.graph.base import Graphs
+from groundhook.handlers.kb.language import known_language
+from groundhook.handlers.kb.points import HEADINGS
+from groundhook.handlers.kb.ranking import alike, choose, fusion, passage
+from groundhook.handlers.kb.ranking.across import Across
+from groundhook.handlers.kb.store import Answer, Hit, Made, Question, VectorStore, packed
+from groundhook.host.errors import HostError, SourceNotConfigured, suggestion
+from groundhook.host.ports import Embedder, Found, Scope
+from groundhook.host.trace import span
+from groundhook.host.types.base import unvalidated
+from groundhook.host.types.fields import Scalar
+from groundhook.host.types.filters import Filter
+from groundhook.host.types.search import Extent, FacetCount, GraphNode, Item, SearchRequest, Sentences
+from groundhook.host.types.specs import CollectionSpec, EmbeddingSpec
 
 EmbedderOf = Callable[[CollectionSpec], Embedder]
 _MOST_VALUES = 100  # of a facet

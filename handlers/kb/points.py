@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from handlers.kb.store import Hit, Incoming, Passage, Stored
-from host.types.fields import Fields, Scalar
-from host.types.filters import DOCUMENT
+from groundhook.handlers.kb.store import Hit, Incoming, Passage, Stored
+from groundhook.host.types.fields import Fields, Scalar
+from groundhook.host.types.filters import DOCUMENT
 
 DENSE, WORDS = "dense", "bm25"  # the two vectors of a point
 HEADINGS = " › "  # between the headings that a passage stands under

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol
 
-from handlers.kb.language import ANALYSER, PLAIN, language_of
-from host.errors import ConfigError, NotPermitted, StorageError
-from host.types.fields import Fields, Scalar
-from host.types.filters import Filter, dumped, loaded
+from groundhook.handlers.kb.language import ANALYSER, PLAIN, language_of
+from groundhook.host.errors import ConfigError, NotPermitted, StorageError
+from groundhook.host.types.fields import Fields, Scalar
+from groundhook.host.types.filters import Filter, dumped, loaded
 
 MOST_PASSAGES = (1 << 20) - 1  # of one document
 POOL = 80  # passages of each ranking that are fused, at least

@@ -8,13 +8,13 @@ from typing import Literal
 
 import anyio
 
-from handlers.web.answers import late
-from handlers.web.breaker import Breaker
-from handlers.web.cache import Cache
-from handlers.web.flights import Flights
-from handlers.web.providers import Ask, Hit, Provider
-from host.config.sources import WebSettings
-from host.errors import SourceError, SourceNotConfigured, SourceRateLimited, SourceRefused
+from groundhook.handlers.web.answers import late
+from groundhook.handlers.web.breaker import Breaker
+from groundhook.handlers.web.cache import Cache
+from groundhook.handlers.web.flights import Flights
+from groundhook.handlers.web.providers import Ask, Hit, Provider
+from groundhook.host.config.sources import WebSettings
+from groundhook.host.errors import SourceError, SourceNotConfigured, SourceRateLimited, SourceRefused
 
 BACKOFF = 0.2  # seconds before the first second try; doubled with each
 How = Literal["asked", "joined", "cached"]

@@ -9,23 +9,23 @@ from dataclasses import replace
 
 import anyio
 
-from handlers.web.asking import Asking
-from handlers.web.choose import Closing, choose
-from handlers.web.delegated import MOST, Delegated
-from handlers.web.items import items
-from handlers.web.pages import Pages
-from handlers.web.providers import ABILITIES, Ability, Access, Ask, Provider, ProviderType
-from handlers.web.searxng import SEARXNG
-from handlers.web.serper import SERPER
-from handlers.web.tavily import TAVILY
-from handlers.web.urls import bare
-from handlers.web.words import search_words
-from host.config.sources import WebSettings
-from host.errors import DelegateError, HostError, SourceError, SourceNotConfigured, UnknownName, suggestion
-from host.ports import ClientOf, Found, Scope
-from host.registry import Registry
-from host.trace import span
-from host.types.search import SearchRequest
+from groundhook.handlers.web.asking import Asking
+from groundhook.handlers.web.choose import Closing, choose
+from groundhook.handlers.web.delegated import MOST, Delegated
+from groundhook.handlers.web.items import items
+from groundhook.handlers.web.pages import Pages
+from groundhook.handlers.web.providers import ABILITIES, Ability, Access, Ask, Provider, ProviderType
+from groundhook.handlers.web.searxng import SEARXNG
+from groundhook.handlers.web.serper import SERPER
+from groundhook.handlers.web.tavily import TAVILY
+from groundhook.handlers.web.urls import bare
+from groundhook.handlers.web.words import search_words
+from groundhook.host.config.sources import WebSettings
+from groundhook.host.errors import DelegateError, HostError, SourceError, SourceNotConfigured, UnknownName, suggestion
+from groundhook.host.ports import ClientOf, Found, Scope
+from groundhook.host.registry import Registry
+from groundhook.host.trace import span
+from groundhook.host.types.search import SearchRequest
 
 CLOSING_TIME = 5.0  # seconds that open connections get to close
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import httpx
 
-from handlers.web.answers import too_large
-from host.errors import SourceMalformed
+from groundhook.handlers.web.answers import too_large
+from groundhook.host.errors import SourceMalformed
 
 
 class Bounded(httpx.AsyncByteStream):

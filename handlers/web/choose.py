@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from handlers.web.providers import Access, ProviderType
-from handlers.web.urls import followable
-from host.config.sources import WebSettings
-from host.errors import SourceNotConfigured, UnknownName
-from host.registry import Registry
+from groundhook.handlers.web.providers import Access, ProviderType
+from groundhook.handlers.web.urls import followable
+from groundhook.host.config.sources import WebSettings
+from groundhook.host.errors import SourceNotConfigured, UnknownName
+from groundhook.host.registry import Registry
 
 Closing = Callable[[Callable[[], Awaitable[None]]], object]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from handlers.web.providers import Ask, Hit
-from host.errors import DelegateError, SourceError
-from host.ports import Scope
-from host.types.delegation import WEB, WebAsk
+from groundhook.handlers.web.providers import Ask, Hit
+from groundhook.host.errors import DelegateError, SourceError
+from groundhook.host.ports import Scope
+from groundhook.host.types.delegation import WEB, WebAsk
 
 MOST = 50  # results that somebody who does the search is asked for
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from handlers.web.stopwords import (
+from groundhook.handlers.web.stopwords import (
     CAPITAL_PRONOUNS,
     QUANTITIES,
     UNSPACED,
@@ -20,7 +20,7 @@ from handlers.web.stopwords import (
     lead_in,
     without_ending,
 )
-from handlers.web.unspaced import topics
+from groundhook.handlers.web.unspaced import topics
 
 SHORT = 4  # words; a query of no more that asks nothing is taken as typed
 LONGEST_QUERY = 380  # characters; search engines refuse more than about 400

@@ -12,21 +12,21 @@ from urllib.parse import urljoin
 
 import anyio
 
-from handlers.web.cache import Cache
-from handlers.web.dates import published
-from handlers.web.extract import READABLE
-from handlers.web.flights import Flights
-from handlers.web.items import clean
-from handlers.web.readers import Readers
-from handlers.web.robots import AGENT, Robots
-from handlers.web.urls import followable
-from host.config.schema import HttpSettings
-from host.config.sources import PageSettings, WebSettings
-from host.errors import HostError, SourceError, SourceTimeout, UsageError
-from host.ports import ClientOf, Scope
-from host.trace import span
-from host.types.search import Item
-from host.types.web import WebAnswer
+from groundhook.handlers.web.cache import Cache
+from groundhook.handlers.web.dates import published
+from groundhook.handlers.web.extract import READABLE
+from groundhook.handlers.web.flights import Flights
+from groundhook.handlers.web.items import clean
+from groundhook.handlers.web.readers import Readers
+from groundhook.handlers.web.robots import AGENT, Robots
+from groundhook.handlers.web.urls import followable
+from groundhook.host.config.schema import HttpSettings
+from groundhook.host.config.sources import PageSettings, WebSettings
+from groundhook.host.errors import HostError, SourceError, SourceTimeout, UsageError
+from groundhook.host.ports import ClientOf, Scope
+from groundhook.host.trace import span
+from groundhook.host.types.search import Item
+from groundhook.host.types.web import WebAnswer
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MARGIN = 0.2  # seconds before the search's own deadline at which pages that are not there yet are given up

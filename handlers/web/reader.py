@@ -1,4 +1,6 @@
-"""The process that reads pages of strangers: `python -m handlers.web.reader FD`, FD a socket to the host; one request at a time.
+"""The process that reads pages of strangers, one request at a time: `python -m groundhook.handlers.web.reader FD`.
+
+FD is a socket to the host.
 
     ready {}                                  → nothing, once what takes a while to import is there
     read {body, media_type, charset, query}   → {title, passage, published, characters}
@@ -14,10 +16,10 @@ import socket
 import sys
 from typing import Any
 
-from handlers.web.extract import page_of, warm
-from handlers.web.passages import best_passage
-from host.errors import HostError, IngestError
-from host.workers import ANSWER, HEADER, REFUSAL, describe, pack, unpack
+from groundhook.handlers.web.extract import page_of, warm
+from groundhook.handlers.web.passages import best_passage
+from groundhook.host.errors import HostError, IngestError
+from groundhook.host.workers import ANSWER, HEADER, REFUSAL, describe, pack, unpack
 
 MEMORY = 2 * 1024**3  # bytes of address space; a page that needs more is not read
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import anyio
 
-from host.errors import IngestError, WorkerDied
-from host.workers import Child, start_child
+from groundhook.host.errors import IngestError, WorkerDied
+from groundhook.host.workers import Child, start_child
 
 MOST = 2  # at the same time
 LONGEST = 3.0  # seconds that one page may take
@@ -60,6 +60,6 @@ class Readers:
 
     async def _started(self) -> Child:
         try:
-            return await start_child("a reader of pages", "handlers.web.reader", environment=self._environment)
+            return await start_child("a reader of pages", "groundhook.handlers.web.reader", environment=self._environment)
         except OSError as exc:
             raise IngestError(f"no process can be started to read it: {exc.strerror}") from exc

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from handlers.web.cache import Cache
-from handlers.web.flights import Flights
-from handlers.web.readers import Readers
-from host.config.schema import HttpSettings
-from host.config.sources import PageSettings
-from host.errors import IngestError, SourceError
-from host.ports import ClientOf
+from groundhook.handlers.web.cache import Cache
+from groundhook.handlers.web.flights import Flights
+from groundhook.handlers.web.readers import Readers
+from groundhook.host.config.schema import HttpSettings
+from groundhook.host.config.sources import PageSettings
+from groundhook.host.errors import IngestError, SourceError
+from groundhook.host.ports import ClientOf
 
 AGENT = "groundhook"
 KEPT = 3600.0  # seconds; RFC 9309, section 2.4: not longer than a day

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from handlers.web.answers import judge, listed, text_of
-from handlers.web.providers import Access, Ask, Hit, ProviderType, with_operators
-from handlers.web.wire import Wire
-from host.errors import SourceError, SourceRefused
+from groundhook.handlers.web.answers import judge, listed, text_of
+from groundhook.handlers.web.providers import Access, Ask, Hit, ProviderType, with_operators
+from groundhook.handlers.web.wire import Wire
+from groundhook.host.errors import SourceError, SourceRefused
 
 NAME = "searxng"
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from handlers.web.answers import Reply, judge, late, listed, text_of, unreachable
-from handlers.web.providers import LARGEST, Access, Ask, Hit, ProviderType
+from groundhook.handlers.web.answers import Reply, judge, late, listed, text_of, unreachable
+from groundhook.handlers.web.providers import LARGEST, Access, Ask, Hit, ProviderType
 
 if TYPE_CHECKING:
     import httpx
@@ -61,7 +61,7 @@ class Tavily:
 
     async def _judge(self, response: httpx.Response) -> None:
         """Raises SourceError for an answer that is none; called for every answer before the client sees it."""
-        from handlers.web.bounded import body_of
+        from groundhook.handlers.web.bounded import body_of
 
         body = await body_of(NAME, response, LARGEST)
         reply = Reply(status=response.status_code, headers=dict(response.headers), body=body)

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from handlers.web.answers import Reply, late, too_large, unreachable
-from handlers.web.providers import LARGEST, Access
+from groundhook.handlers.web.answers import Reply, late, too_large, unreachable
+from groundhook.handlers.web.providers import LARGEST, Access
 
 if TYPE_CHECKING:
     import aiohttp

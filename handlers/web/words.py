@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from handlers.web.keywords import Keywords, extract, weighed
-from host.errors import DelegateError
-from host.ports import Scope
-from host.trace import span
-from host.types.delegation import KEYWORD, KeywordAsk
+from groundhook.handlers.web.keywords import Keywords, extract, weighed
+from groundhook.host.errors import DelegateError
+from groundhook.host.ports import Scope
+from groundhook.host.trace import span
+from groundhook.host.types.delegation import KEYWORD, KeywordAsk
 
 
 async def search_words(question: str, scope: Scope) -> str:

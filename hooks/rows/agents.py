@@ -12,13 +12,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hooks.row import HostCall, Late, kind_of, padded, quoted
-from host.errors import UsageError
-from host.hook_services import Together
-from host.ports import HookServices
-from host.types.base import Model, UnknownKey, dotted, names_of, problems, read
-from host.types.calls import AgentAsk, AgentOptions, AgentResult, Answered, Ask, ModelAsk, ModelOptions, ModelResult
-from host.types.turn import Message
+from groundhook.hooks.row import HostCall, Late, kind_of, padded, quoted
+from groundhook.host.errors import UsageError
+from groundhook.host.hook_services import Together
+from groundhook.host.ports import HookServices
+from groundhook.host.types.base import Model, UnknownKey, dotted, names_of, problems, read
+from groundhook.host.types.calls import AgentAsk, AgentOptions, AgentResult, Answered, Ask, ModelAsk, ModelOptions, ModelResult
+from groundhook.host.types.turn import Message
 
 Kind = type[AgentAsk] | type[ModelAsk]
 MODES: tuple[Together, ...] = ("all", "any", "race")

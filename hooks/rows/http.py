@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from hooks.row import HostCall, Run, kind_of, padded, quoted
-from host.errors import UsageError
-from host.ports import HookServices
+from groundhook.hooks.row import HostCall, Run, kind_of, padded, quoted
+from groundhook.host.errors import UsageError
+from groundhook.host.ports import HookServices
 
 FORM = "application/x-www-form-urlencoded"
 TYPES = """\

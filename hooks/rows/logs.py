@@ -7,10 +7,10 @@ from typing import Any
 
 import anyio
 
-from hooks.printf import printf
-from hooks.row import HostCall, Run, padded, quoted
-from host.errors import UsageError
-from host.ports import HookServices
+from groundhook.hooks.printf import printf
+from groundhook.hooks.row import HostCall, Run, padded, quoted
+from groundhook.host.errors import UsageError
+from groundhook.host.ports import HookServices
 
 LONGEST_SLEEP_MS = 60_000
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hooks.row import HostCall, Run
-from host.errors import UsageError
-from host.hook_services import MemoryOperation
-from host.ports import HookServices
+from groundhook.hooks.row import HostCall, Run
+from groundhook.host.errors import UsageError
+from groundhook.host.hook_services import MemoryOperation
+from groundhook.host.ports import HookServices
 
 NAMESPACES = {
     "user": "what is kept for the user",

@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from hooks.row import HostCall, Run, kind_of, padded, quoted
-from host.errors import UsageError
-from host.ports import HookServices
-from host.types.events import MessageAction
+from groundhook.hooks.row import HostCall, Run, kind_of, padded, quoted
+from groundhook.host.errors import UsageError
+from groundhook.host.ports import HookServices
+from groundhook.host.types.events import MessageAction
 
 CONTENT, PROPS = "props.content", "props"
 DEEPEST = 64  # levels of a message, steps of a path

@@ -12,13 +12,13 @@ from typing import Any
 import anyio.to_thread
 from pydantic import ValidationError
 
-from hooks.row import HostCall, kind_of, padded
-from hooks.text import markdown_to_html
-from host.errors import UsageError, suggestion
-from host.jsontext import extract_json
-from host.ports import HookServices
-from host.types.base import dotted, problems, read
-from host.types.search import RecordQuery
+from groundhook.hooks.row import HostCall, kind_of, padded
+from groundhook.hooks.text import markdown_to_html
+from groundhook.host.errors import UsageError, suggestion
+from groundhook.host.jsontext import extract_json
+from groundhook.host.ports import HookServices
+from groundhook.host.types.base import dotted, problems, read
+from groundhook.host.types.search import RecordQuery
 
 PROCESSES = {
     "text.ExtractJSON": "The first JSON value of a text, in a fenced block or anywhere; null where there is none.",

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from hooks.row import HostCall, Late, Run, kind_of, padded, quoted
-from host.errors import UsageError, suggestion
-from host.ports import HookServices
-from host.types.base import dotted, problems, read
-from host.types.search import SEARCH_TYPES, DBOptions, KBOptions, SearchRequest, SearchResult, SearchType, WebOptions
+from groundhook.hooks.row import HostCall, Late, Run, kind_of, padded, quoted
+from groundhook.host.errors import UsageError, suggestion
+from groundhook.host.ports import HookServices
+from groundhook.host.types.base import dotted, problems, read
+from groundhook.host.types.search import SEARCH_TYPES, DBOptions, KBOptions, SearchRequest, SearchResult, SearchType, WebOptions
 
 Mode = Literal["all", "any", "race"]
 MOST_TOGETHER = 50  # searches of one call: each is a task of the host's

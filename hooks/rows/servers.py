@@ -13,11 +13,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hooks.row import HostCall, Run, kind_of, padded, quoted
-from host.errors import ServerTimeout, UsageError
-from host.ports import HookServices
-from host.types.base import UnknownKey, dotted, problems, read
-from host.types.servers import ServerCalling, ServerMethod, ToolAsk
+from groundhook.hooks.row import HostCall, Run, kind_of, padded, quoted
+from groundhook.host.errors import ServerTimeout, UsageError
+from groundhook.host.ports import HookServices
+from groundhook.host.types.base import UnknownKey, dotted, problems, read
+from groundhook.host.types.servers import ServerCalling, ServerMethod, ToolAsk
 
 MOST_TOGETHER = 50  # calls at once: each is a task of the host's
 

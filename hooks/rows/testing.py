@@ -7,9 +7,9 @@ from typing import Any, Protocol, cast
 
 from pydantic_core import to_json
 
-from hooks.row import HostCall, padded
-from host.errors import Place
-from host.ports import HookServices
+from groundhook.hooks.row import HostCall, padded
+from groundhook.host.errors import Place
+from groundhook.host.ports import HookServices
 
 
 class Stage(Protocol):

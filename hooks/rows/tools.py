@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from hooks.row import HostCall, kind_of, padded, quoted
-from host.errors import UsageError
-from host.ports import HookServices
+from groundhook.hooks.row import HostCall, kind_of, padded, quoted
+from groundhook.host.errors import UsageError
+from groundhook.host.ports import HookServices
 
 
 async def _list(_call: HostCall, services: HookServices, _arguments: Sequence[Any]) -> str:

@@ -10,10 +10,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hooks.printf import printf
-from hooks.row import HostCall, Run, kind_of, padded, quoted
-from host.errors import UsageError
-from host.ports import HookServices
+from groundhook.hooks.printf import printf
+from groundhook.hooks.row import HostCall, Run, kind_of, padded, quoted
+from groundhook.host.errors import UsageError
+from groundhook.host.ports import HookServices
 
 LONGEST_LABEL = 200
 NAMED = ("type", "label")

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from host.app import open_host
-from host.cli import options
-from host.cli.edge import DEBUG_HINT, FAILED, execute
-from host.cli.report import Report
-from host.output.terminal import Terminal
-from host.types.events import Event, Failed
+from groundhook.host.app import open_host
+from groundhook.host.cli import options
+from groundhook.host.cli.edge import DEBUG_HINT, FAILED, execute
+from groundhook.host.cli.report import Report
+from groundhook.host.output.terminal import Terminal
+from groundhook.host.types.events import Event, Failed
 
 
 @click.command("chat")

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import click
 
-from hooks.runner import open_engine
-from host.app import open_host
-from host.authoring import hook_problems
-from host.check import check
-from host.cli import options
-from host.cli.edge import FAILED, execute
-from host.cli.report import Report
-from host.config.environment import child_environment, process_environment
-from host.config.problems import Problem
-from host.errors import ConfigError, Place
-from host.packages import load_app
-from host.tools import Toolbox
-from host.types.events import Failed, Warned
+from groundhook.hooks.runner import open_engine
+from groundhook.host.app import open_host
+from groundhook.host.authoring import hook_problems
+from groundhook.host.check import check
+from groundhook.host.cli import options
+from groundhook.host.cli.edge import FAILED, execute
+from groundhook.host.cli.report import Report
+from groundhook.host.config.environment import child_environment, process_environment
+from groundhook.host.config.problems import Problem
+from groundhook.host.errors import ConfigError, Place
+from groundhook.host.packages import load_app
+from groundhook.host.tools import Toolbox
+from groundhook.host.types.events import Failed, Warned
 
 
 @click.command("check")

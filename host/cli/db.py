@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from host.app import open_host
-from host.cli import options
-from host.cli.edge import execute
-from host.cli.report import Report
-from host.cli.tables import table
+from groundhook.host.app import open_host
+from groundhook.host.cli import options
+from groundhook.host.cli.edge import execute
+from groundhook.host.cli.report import Report
+from groundhook.host.cli.tables import table
 
 
 @click.group("db")

@@ -17,10 +17,10 @@ from contextlib import suppress
 
 import anyio
 
-from host.cli.report import Report
-from host.errors import HostError, leaves
-from host.output.findings import failures
-from host.types.events import Failed
+from groundhook.host.cli.report import Report
+from groundhook.host.errors import HostError, leaves
+from groundhook.host.output.findings import failures
+from groundhook.host.types.events import Failed
 
 FAILED = 1
 INTERRUPTED = 130

@@ -13,16 +13,16 @@ import click
 from rich.filesize import decimal
 from rich.progress import DownloadColumn, TransferSpeedColumn
 
-from host.app import open_host
-from host.cli import kb_calibrate, kb_move, options
-from host.cli.edge import FAILED, execute
-from host.cli.progress import progress, shortened
-from host.cli.report import Report
-from host.cli.stopping import stoppable
-from host.cli.streams import standard_input
-from host.cli.tables import table
-from host.output.tree import duration
-from host.types.events import Failed, Warned
+from groundhook.host.app import open_host
+from groundhook.host.cli import kb_calibrate, kb_move, options
+from groundhook.host.cli.edge import FAILED, execute
+from groundhook.host.cli.progress import progress, shortened
+from groundhook.host.cli.report import Report
+from groundhook.host.cli.stopping import stoppable
+from groundhook.host.cli.streams import standard_input
+from groundhook.host.cli.tables import table
+from groundhook.host.output.tree import duration
+from groundhook.host.types.events import Failed, Warned
 
 FEED = Path("-")
 

@@ -9,14 +9,14 @@ from typing import Protocol
 import click
 from rich.progress import MofNCompleteColumn
 
-from host.app import open_host
-from host.cli import options
-from host.cli.edge import FAILED, execute
-from host.cli.progress import progress
-from host.cli.report import Report
-from host.cli.tables import table
-from host.errors import UsageError
-from host.types.events import Failed
+from groundhook.host.app import open_host
+from groundhook.host.cli import options
+from groundhook.host.cli.edge import FAILED, execute
+from groundhook.host.cli.progress import progress
+from groundhook.host.cli.report import Report
+from groundhook.host.cli.tables import table
+from groundhook.host.errors import UsageError
+from groundhook.host.types.events import Failed
 
 
 class Curve(Protocol):

@@ -16,15 +16,15 @@ from typing import IO, Any, cast
 import click
 from rich.progress import MofNCompleteColumn
 
-from host.app import open_host
-from host.cli import options
-from host.cli.edge import execute
-from host.cli.progress import Rate, progress
-from host.cli.report import Report
-from host.cli.stopping import stoppable
-from host.cli.streams import as_utf8, standard_input
-from host.errors import UsageError
-from host.output.tree import duration
+from groundhook.host.app import open_host
+from groundhook.host.cli import options
+from groundhook.host.cli.edge import execute
+from groundhook.host.cli.progress import Rate, progress
+from groundhook.host.cli.report import Report
+from groundhook.host.cli.stopping import stoppable
+from groundhook.host.cli.streams import as_utf8, standard_input
+from groundhook.host.errors import UsageError
+from groundhook.host.output.tree import duration
 
 STANDARD = Path("-")  # standard input or output
 

@@ -14,20 +14,20 @@ from collections.abc import Sequence
 
 import click
 
-from host.cli.streams import open_what_is_closed, replace_what_has_no_code
+from groundhook.host.cli.streams import open_what_is_closed, replace_what_has_no_code
 
 COMMANDS = {
-    "chat": ("host.cli.chat", "Ask an assistant, and watch it search, answer and cite."),
-    "search": ("host.cli.search", "Search the web, knowledge bases or databases."),
-    "kb": ("host.cli.kb", "Documents of knowledge bases: add, list, remove, rebuild, export, import, calibrate."),
-    "db": ("host.cli.db", "Databases: load the models' sample rows, compare tables with models."),
-    "mcp": ("host.cli.mcp", "MCP servers: list them and their tools, call a tool."),
-    "check": ("host.cli.check", "Find mistakes in configuration, hooks and references."),
-    "types": ("host.cli.types", "Write TypeScript declarations of what a hook may use."),
-    "new": ("host.cli.new", "Make a new assistant that runs."),
-    "dev": ("host.cli.dev", "Watch an app, and swap what is saved while turns go on."),
-    "test": ("host.cli.test", "Run the tests that assistants carry, offline."),
-    "config": ("host.cli.config", "Explain which layer set which value."),
+    "chat": ("groundhook.host.cli.chat", "Ask an assistant, and watch it search, answer and cite."),
+    "search": ("groundhook.host.cli.search", "Search the web, knowledge bases or databases."),
+    "kb": ("groundhook.host.cli.kb", "Documents of knowledge bases: add, list, remove, rebuild, export, import, calibrate."),
+    "db": ("groundhook.host.cli.db", "Databases: load the models' sample rows, compare tables with models."),
+    "mcp": ("groundhook.host.cli.mcp", "MCP servers: list them and their tools, call a tool."),
+    "check": ("groundhook.host.cli.check", "Find mistakes in configuration, hooks and references."),
+    "types": ("groundhook.host.cli.types", "Write TypeScript declarations of what a hook may use."),
+    "new": ("groundhook.host.cli.new", "Make a new assistant that runs."),
+    "dev": ("groundhook.host.cli.dev", "Watch an app, and swap what is saved while turns go on."),
+    "test": ("groundhook.host.cli.test", "Run the tests that assistants carry, offline."),
+    "config": ("groundhook.host.cli.config", "Explain which layer set which value."),
 }
 FAILED = 1
 WRONG_USAGE = 2
@@ -81,8 +81,8 @@ def main() -> None:
 
 
 def _tell_closed() -> int:
-    from host.cli.report import Report
-    from host.types.events import Failed
+    from groundhook.host.cli.report import Report
+    from groundhook.host.types.events import Failed
 
     hint = "where it is not wanted: > /dev/null"
     Report(json=False).failed(Failed(code="output", message="standard output cannot be written: it is closed", hint=hint))
@@ -98,7 +98,7 @@ def run(arguments: Sequence[str]) -> int:
         return WRONG_USAGE
     except click.ClickException as exc:
         # Imported here because it takes four times as long as everything that `groundhook --help` needs.
-        from host.cli.report import tell_wrong_usage
+        from groundhook.host.cli.report import tell_wrong_usage
 
         context = getattr(exc, "ctx", None)
         tell_wrong_usage(exc.format_message(), context.command_path if context else "groundhook", json="--json" in arguments)

@@ -10,16 +10,16 @@ from typing import Any
 import click
 from rich.text import Text
 
-from host.app import Host, open_host
-from host.cli import options
-from host.cli.edge import FAILED, execute
-from host.cli.report import Report
-from host.cli.tables import table
-from host.errors import ConfigError
-from host.output.findings import warning
-from host.output.flow import visible
-from host.types.events import Failed
-from host.types.specs import ServerSpec
+from groundhook.host.app import Host, open_host
+from groundhook.host.cli import options
+from groundhook.host.cli.edge import FAILED, execute
+from groundhook.host.cli.report import Report
+from groundhook.host.cli.tables import table
+from groundhook.host.errors import ConfigError
+from groundhook.host.output.findings import warning
+from groundhook.host.output.flow import visible
+from groundhook.host.types.events import Failed
+from groundhook.host.types.specs import ServerSpec
 
 
 @click.group("mcp")

@@ -11,8 +11,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Column
 from rich.text import Text
 
-from host.cli.report import Report
-from host.output.flow import one_line
+from groundhook.host.cli.report import Report
+from groundhook.host.output.flow import one_line
 
 SHOWN_NAME = 24  # characters of a document's id
 EVERY_S = 10.0  # between two lines

@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import BaseModel
 from rich.console import RenderableType
 
-from host.output.lines import line
-from host.output.terminal import complaint, console
-from host.types.events import Failed, Warned
+from groundhook.host.output.lines import line
+from groundhook.host.output.terminal import complaint, console
+from groundhook.host.types.events import Failed, Warned
 
 
 class Report:

@@ -9,17 +9,17 @@ from typing import Any
 
 import click
 
-from handlers.kb.language import language_of
-from handlers.kb.ranking import passage
-from host.app import Host, open_host
-from host.cli import options
-from host.cli.edge import FAILED, execute
-from host.cli.report import Report
-from host.cli.tables import found
-from host.errors import UsageError
-from host.registry import by_end
-from host.types.events import Failed
-from host.types.search import SEARCH_TYPES, SearchResult
+from groundhook.handlers.kb.language import language_of
+from groundhook.handlers.kb.ranking import passage
+from groundhook.host.app import Host, open_host
+from groundhook.host.cli import options
+from groundhook.host.cli.edge import FAILED, execute
+from groundhook.host.cli.report import Report
+from groundhook.host.cli.tables import found
+from groundhook.host.errors import UsageError
+from groundhook.host.registry import by_end
+from groundhook.host.types.events import Failed
+from groundhook.host.types.search import SEARCH_TYPES, SearchResult
 
 ONLY_FOR = {
     "collections": ("kb", "--collection"),

@@ -7,11 +7,11 @@ import signal
 import anyio
 import anyio.abc
 
-from host.cli.edge import INTERRUPTED, Work
-from host.cli.report import Report
-from host.cli.streams import end_input
-from host.errors import HostError, leaves
-from host.types.events import Failed
+from groundhook.host.cli.edge import INTERRUPTED, Work
+from groundhook.host.cli.report import Report
+from groundhook.host.cli.streams import end_input
+from groundhook.host.errors import HostError, leaves
+from groundhook.host.types.events import Failed
 
 
 async def stoppable(work: Work, report: Report, after: str) -> int:

@@ -11,13 +11,13 @@ from typing import Any
 import click
 from rich.text import Text
 
-from host.cli import options
-from host.cli.check import count
-from host.cli.edge import FAILED, execute
-from host.cli.report import Report
-from host.output.flow import visible
-from host.output.tree import duration
-from host.testing.runner import FileEnd, Result, open_runner
+from groundhook.host.cli import options
+from groundhook.host.cli.check import count
+from groundhook.host.cli.edge import FAILED, execute
+from groundhook.host.cli.report import Report
+from groundhook.host.output.flow import visible
+from groundhook.host.output.tree import duration
+from groundhook.host.testing.runner import FileEnd, Result, open_runner
 
 MARKS = {"passed": ("ok", "green"), "failed": ("FAILED", "red"), "skipped": ("skipped", "yellow")}
 

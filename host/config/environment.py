@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from host.config.documents import Document
-from host.config.places import Path
-from host.config.problems import raise_all
-from host.errors import ConfigError
-from host.types.base import dotted
+from groundhook.host.config.documents import Document
+from groundhook.host.config.places import Path
+from groundhook.host.config.problems import raise_all
+from groundhook.host.errors import ConfigError
+from groundhook.host.types.base import dotted
 
 Environment = Mapping[str, str]
 

@@ -12,15 +12,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from host.config.environment import holds_variable
-from host.config.normalise import normalise
-from host.config.places import Path
-from host.config.schema import Settings
-from host.config.validate import Checked
-from host.errors import HookReturnInvalid, HostError, Place, UsageError
-from host.types.base import UnknownKey, dotted, problems
-from host.types.search import SEARCH_TYPES, RerankOptions
-from host.types.turn import CreateReturn, SearchChoice, TurnOptions
+from groundhook.host.config.environment import holds_variable
+from groundhook.host.config.normalise import normalise
+from groundhook.host.config.places import Path
+from groundhook.host.config.schema import Settings
+from groundhook.host.config.validate import Checked
+from groundhook.host.errors import HookReturnInvalid, HostError, Place, UsageError
+from groundhook.host.types.base import UnknownKey, dotted, problems
+from groundhook.host.types.search import SEARCH_TYPES, RerankOptions
+from groundhook.host.types.turn import CreateReturn, SearchChoice, TurnOptions
 
 LayerName = Literal["defaults", "global", "assistant", "hook", "request"]
 

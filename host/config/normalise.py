@@ -17,11 +17,11 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from host.config.environment import Unset
-from host.config.places import Path
-from host.config.schema import AppKeys, HookSettings, Listed, SearchSettings, Settings
-from host.config.sources import Sources, Switched
-from host.errors import suggestion
+from groundhook.host.config.environment import Unset
+from groundhook.host.config.places import Path
+from groundhook.host.config.schema import AppKeys, HookSettings, Listed, SearchSettings, Settings
+from groundhook.host.config.sources import Sources, Switched
+from groundhook.host.errors import suggestion
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from host.errors import ConfigError, ConfigErrors, HostError, Place
+from groundhook.host.errors import ConfigError, ConfigErrors, HostError, Place
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from host.config.documents import Document, read_document
-from host.config.environment import Environment
-from host.config.places import Node, Parsed
-from host.config.validate import read_value
-from host.types.base import Value
-from host.types.turn import Message
+from groundhook.host.config.documents import Document, read_document
+from groundhook.host.config.environment import Environment
+from groundhook.host.config.places import Node, Parsed
+from groundhook.host.config.validate import read_value
+from groundhook.host.types.base import Value
+from groundhook.host.types.turn import Message
 
 Prompts = tuple[Message, ...]
 

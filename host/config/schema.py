@@ -14,13 +14,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
-from host.config.sources import DBSettings, DeclaredHost, KBSettings, Sources, WebSettings
-from host.types.base import Value
-from host.types.markers import usable_format
-from host.types.search import RerankOptions
-from host.types.servers import parse_listed
-from host.types.turn import ConnectorNames
-from host.types.written import Headers, VariableName, WebAddress
+from groundhook.host.config.sources import DBSettings, DeclaredHost, KBSettings, Sources, WebSettings
+from groundhook.host.types.base import Value
+from groundhook.host.types.markers import usable_format
+from groundhook.host.types.search import RerankOptions
+from groundhook.host.types.servers import parse_listed
+from groundhook.host.types.turn import ConnectorNames
+from groundhook.host.types.written import Headers, VariableName, WebAddress
 
 # Keys that published packages carry and that nothing here acts on; `groundhook check` says so.
 UNREAD: dict[str, Any] = {"unread": True}

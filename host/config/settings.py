@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from host.config.environment import holds_variable, need
-from host.config.fold import fold
-from host.config.layers import DEFAULTS, Layer, LayerName
-from host.config.schema import AppSettings, Settings
-from host.config.validate import Checked
-from host.errors import Place
-from host.types.base import UnknownKey
-from host.types.search import rerank_type
+from groundhook.host.config.environment import holds_variable, need
+from groundhook.host.config.fold import fold
+from groundhook.host.config.layers import DEFAULTS, Layer, LayerName
+from groundhook.host.config.schema import AppSettings, Settings
+from groundhook.host.config.validate import Checked
+from groundhook.host.errors import Place
+from groundhook.host.types.base import UnknownKey
+from groundhook.host.types.search import rerank_type
 
 Key = tuple[str, ...]
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from host.types.base import Value
-from host.types.hosts import parse_declared
-from host.types.written import VariableName, WebAddress
+from groundhook.host.types.base import Value
+from groundhook.host.types.hosts import parse_declared
+from groundhook.host.types.written import VariableName, WebAddress
 
 
 class Switched(Value):

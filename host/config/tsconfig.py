@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from host.config.documents import Document, read_document
-from host.errors import ConfigError
+from groundhook.host.config.documents import Document, read_document
+from groundhook.host.errors import ConfigError
 
 FILE = "tsconfig.json"
 RUNTIME = "@yao/"

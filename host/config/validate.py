@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from host.config.documents import Document
-from host.config.environment import Environment, expand, need, unset_in, without_unset
-from host.config.normalise import Normal, Stray, normalise
-from host.config.places import Path
-from host.config.problems import Problem, problems_of, raise_all
-from host.errors import ConfigError, Place
-from host.types.base import dotted, problems
+from groundhook.host.config.documents import Document
+from groundhook.host.config.environment import Environment, expand, need, unset_in, without_unset
+from groundhook.host.config.normalise import Normal, Stray, normalise
+from groundhook.host.config.places import Path
+from groundhook.host.config.problems import Problem, problems_of, raise_all
+from groundhook.host.errors import ConfigError, Place
+from groundhook.host.types.base import dotted, problems
 
 Model = TypeVar("Model", bound=BaseModel)
 

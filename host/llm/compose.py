@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import indent
 
-from host.llm.passages import Quote, near
-from host.types.search import Item
+from groundhook.host.llm.passages import Quote, near
+from groundhook.host.types.search import Item
 
 MOST_ROWS = 8
 

@@ -10,8 +10,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import partial
 
-from host.errors import ConfigError, HostError, ModelError, unwrapped
-from host.ports import Connector, Delta, ModelCall, Warn
+from groundhook.host.errors import ConfigError, HostError, ModelError, unwrapped
+from groundhook.host.ports import Connector, Delta, ModelCall, Warn
 
 
 class Fallback:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import anyio
 from pydantic import ValidationError
 
-from host.errors import (
+from groundhook.host.errors import (
     HostError,
     ModelError,
     ModelGarbled,
@@ -26,11 +26,11 @@ from host.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
-from host.llm.chunks import Reader
-from host.ports import Delta, ModelCall
-from host.types.base import dotted, problems
-from host.types.specs import ConnectorSpec
-from host.types.turn import Message
+from groundhook.host.llm.chunks import Reader
+from groundhook.host.ports import Delta, ModelCall
+from groundhook.host.types.base import dotted, problems
+from groundhook.host.types.specs import ConnectorSpec
+from groundhook.host.types.turn import Message
 
 if TYPE_CHECKING:
     import ssl

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from host.llm.terms import terms
+from groundhook.host.llm.terms import terms
 
 MOST_PARTS = 3
 

@@ -22,7 +22,7 @@ import anyio
 import anyio.lowlevel
 from pydantic import AliasChoices, Field, ValidationError, field_validator
 
-from host.errors import (
+from groundhook.host.errors import (
     ConfigError,
     ModelError,
     ModelGarbled,
@@ -32,10 +32,10 @@ from host.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
-from host.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
-from host.types.base import Value, dotted, problems
-from host.types.specs import ConnectorSpec
-from host.types.turn import Usage
+from groundhook.host.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
+from groundhook.host.types.base import Value, dotted, problems
+from groundhook.host.types.specs import ConnectorSpec
+from groundhook.host.types.turn import Usage
 
 PIECE = 6  # characters of a delta: small, so that markers are split across deltas
 

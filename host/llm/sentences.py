@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from textwrap import dedent
 from typing import Literal
 
-from host.sentences import spans
+from groundhook.host.sentences import spans
 
 Kind = Literal["prose", "entry", "row", "code"]
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 
-from host.llm.questions import Part
-from host.llm.sentences import Sentence
-from host.llm.terms import terms
+from groundhook.host.llm.questions import Part
+from groundhook.host.llm.sentences import Sentence
+from groundhook.host.llm.terms import terms
 
 LONG_WINDED = 30  # a sentence of more words than this has some of the question's by chance
 

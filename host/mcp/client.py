@@ -32,14 +32,14 @@ from mcp_types import (
 )
 from pydantic import BaseModel, ValidationError
 
-from host.errors import HostError, ServerError, ServerMalformed, ServerNotConfigured, ServerRefused, leaves
-from host.mcp.evidence import Evidence
-from host.mcp.http import BROKE_OFF, LARGER, REFUSED, TOO_LARGE, UNREACHED, Guarded
-from host.mcp.lines import Oversize
-from host.mcp.program import Program, open_program
-from host.mcp.shapes import answered
-from host.types.base import dotted, problems
-from host.types.specs import ServerSpec
+from groundhook.host.errors import HostError, ServerError, ServerMalformed, ServerNotConfigured, ServerRefused, leaves
+from groundhook.host.mcp.evidence import Evidence
+from groundhook.host.mcp.http import BROKE_OFF, LARGER, REFUSED, TOO_LARGE, UNREACHED, Guarded
+from groundhook.host.mcp.lines import Oversize
+from groundhook.host.mcp.program import Program, open_program
+from groundhook.host.mcp.shapes import answered
+from groundhook.host.types.base import dotted, problems
+from groundhook.host.types.specs import ServerSpec
 
 T = TypeVar("T")
 Streams = tuple[Any, Any]

@@ -19,12 +19,12 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from host.errors import HostError, ServerError, ServerUnreachable
-from host.mcp.evidence import Evidence
-from host.types.specs import ServerSpec
+from groundhook.host.errors import HostError, ServerError, ServerUnreachable
+from groundhook.host.mcp.evidence import Evidence
+from groundhook.host.types.specs import ServerSpec
 
 if TYPE_CHECKING:
-    from host.mcp.client import Session
+    from groundhook.host.mcp.client import Session
 
 CLOSING = 2.0  # seconds for taking leave of a server over HTTP
 FINISHING = 0.25  # seconds for jobs whose answers are there already when a connection is lost
@@ -259,7 +259,7 @@ async def _sdk() -> Callable[..., Any]:
     """`open_session` of host.mcp.client. Importing the SDK takes half a second, which the loop does not wait for."""
 
     def load() -> Callable[..., Any]:
-        from host.mcp.client import open_session
+        from groundhook.host.mcp.client import open_session
 
         return open_session
 

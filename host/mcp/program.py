@@ -18,7 +18,7 @@ from typing import Any
 
 import anyio
 
-from host.mcp.lines import Line, Oversize, Splitter
+from groundhook.host.mcp.lines import Line, Oversize, Splitter
 
 PATIENCE = 2.0  # seconds a program has for ending by itself, the second half of them after it was told to
 SAID = 4096  # bytes of standard error that are kept

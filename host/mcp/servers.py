@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio.abc import TaskGroup
 
-from host.config.catalogue import Catalogue
-from host.errors import HostError, ServerUnreachable, UnknownName, UsageError
-from host.mcp.owner import Job, Owner
-from host.mcp.shapes import function, only_reads, prompt_arguments, unique_names, with_error
-from host.ports import ToolServers
-from host.types.servers import ServerMethod
-from host.types.specs import ServerSpec
+from groundhook.host.config.catalogue import Catalogue
+from groundhook.host.errors import HostError, ServerUnreachable, UnknownName, UsageError
+from groundhook.host.mcp.owner import Job, Owner
+from groundhook.host.mcp.shapes import function, only_reads, prompt_arguments, unique_names, with_error
+from groundhook.host.ports import ToolServers
+from groundhook.host.types.servers import ServerMethod
+from groundhook.host.types.specs import ServerSpec
 
 if TYPE_CHECKING:
-    from host.mcp.client import Session
+    from groundhook.host.mcp.client import Session
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from host.errors import ToolFailed
-from host.mcp.lines import Oversize
+from groundhook.host.errors import ToolFailed
+from groundhook.host.mcp.lines import Oversize
 
 LONGEST_NAME = 64  # of a function, in OpenAI's API
 LONGEST_DESCRIPTION = 1024

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from host.config.schema import MemorySettings
-from host.errors import StorageError, UsageError
-from host.memory.entries import Number, Stored, added, encode, full
+from groundhook.host.config.schema import MemorySettings
+from groundhook.host.errors import StorageError, UsageError
+from groundhook.host.memory.entries import Number, Stored, added, encode, full
 
 VERSION = 1
 SWEPT = 32  # entries that have ended, removed by one change

@@ -28,9 +28,9 @@ from typing import Any, ParamSpec, TypeVar
 import anyio
 import anyio.to_thread
 
-from host.config.schema import MemorySettings
-from host.errors import NotPermitted, UnknownName
-from host.memory.entries import (
+from groundhook.host.config.schema import MemorySettings
+from groundhook.host.errors import NotPermitted, UnknownName
+from groundhook.host.memory.entries import (
     Entries,
     LocalEntries,
     Number,
@@ -41,9 +41,9 @@ from host.memory.entries import (
     encode,
     expiry,
 )
-from host.memory.file import FileEntries
-from host.ports import Clock
-from host.types.turn import Identity
+from groundhook.host.memory.file import FileEntries
+from groundhook.host.ports import Clock
+from groundhook.host.types.turn import Identity
 
 NAMESPACES = ("user", "team", "chat", "context")
 THREADS = 4  # SQLite has one writer at a time; more threads would wait for each other

@@ -11,7 +11,7 @@ from collections import deque
 
 import anyio
 
-from host.types.events import Event
+from groundhook.host.types.events import Event
 
 BEHIND = 16  # events that may wait for the reader before a writer has to
 

@@ -1,6 +1,7 @@
 """Writes the part of `docs/delegation.md` that says what is asked and answered, from `host.types.delegation`.
 
-`python -m host.output.delegation_doc` writes it between the two marks in the file; a test compares it with what `section` gives.
+`python -m groundhook.host.output.delegation_doc` writes it between the two marks in the file; a test compares it with
+what `section` gives.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from host.types.delegation import USES, Use
+from groundhook.host.types.delegation import USES, Use
 
 DOCUMENT = Path("docs/delegation.md")
 BEGIN, END = "<!-- Written by `make docs` from host/types/delegation.py. -->", "<!-- End of what `make docs` writes. -->"

@@ -1,6 +1,6 @@
 """Writes `docs/events.md` from the event models, so that the document cannot say anything else than the program does.
 
-`python -m host.output.events_doc` writes the file; a test compares it with what `document` gives.
+`python -m groundhook.host.output.events_doc` writes the file; a test compares it with what `document` gives.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from host.output.lines import line
-from host.types.events import (
+from groundhook.host.output.lines import line
+from groundhook.host.types.events import (
     CitationSeen,
     Cited,
     Event,
@@ -25,8 +25,8 @@ from host.types.events import (
     Text,
     TraceNode,
 )
-from host.types.search import ComputedBy, Extent, GraphNode, Item, SearchResult, Sentences
-from host.types.turn import Usage
+from groundhook.host.types.search import ComputedBy, Extent, GraphNode, Item, SearchResult, Sentences
+from groundhook.host.types.turn import Usage
 
 DOCUMENT = Path("docs/events.md")
 COMMON = ("type", "turn_id", "at_ms")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from host.config.problems import Problem, problems_of
-from host.errors import HostError, Place
-from host.types.events import Failed, Warned
+from groundhook.host.config.problems import Problem, problems_of
+from groundhook.host.errors import HostError, Place
+from groundhook.host.types.events import Failed, Warned
 
 
 def failures(error: HostError) -> list[Failed]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
-from host.errors import UsageError
-from host.output.channel import Channel
-from host.types.events import HookMessage, MessageAction
+from groundhook.host.errors import UsageError
+from groundhook.host.output.channel import Channel
+from groundhook.host.types.events import HookMessage, MessageAction
 
 Kind = Literal["message", "block", "thread"]
 

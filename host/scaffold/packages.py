@@ -12,8 +12,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from host.config.tree import NOT_ASSISTANTS
-from host.errors import StorageError, UsageError
+from groundhook.host.config.tree import NOT_ASSISTANTS
+from groundhook.host.errors import StorageError, UsageError
 
 _STEP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
@@ -52,7 +52,7 @@ def _steps(id: str) -> list[str]:
 def _filled(template: str, id: str) -> dict[str, str]:
     """Path → text."""
     values = {"id": id, "name": id.rpartition(".")[2]}
-    return {_put(name, values): _put(text, values) for name, text in _walk(files("host.scaffold") / template)}
+    return {_put(name, values): _put(text, values) for name, text in _walk(files("groundhook.host.scaffold") / template)}
 
 
 def _put(text: str, values: Mapping[str, str]) -> str:

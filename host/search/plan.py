@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from host.config.schema import Settings
-from host.config.sources import DBSettings, KBSettings, WebSettings
-from host.types.search import SEARCH_TYPES, SearchRequest, SearchType
-from host.types.turn import CreateReturn, SearchChoice
+from groundhook.host.config.schema import Settings
+from groundhook.host.config.sources import DBSettings, KBSettings, WebSettings
+from groundhook.host.types.search import SEARCH_TYPES, SearchRequest, SearchType
+from groundhook.host.types.turn import CreateReturn, SearchChoice
 
 
 @dataclass(frozen=True)

@@ -14,18 +14,18 @@ from typing import Literal, Protocol, TypeVar
 
 import anyio
 
-from host.citations import Book
-from host.config.schema import RerankSettings, Settings
-from host.errors import HostError, RerankError, SourceTimeout, UsageError, unwrapped
-from host.output.channel import Channel
-from host.ports import Found, Handler, Ranked, Reranker, Scope
-from host.registry import Registry
-from host.search import plan
-from host.search.merge import Pool, apply_ranking, cut, pool
-from host.search.reranking import chosen, options_of
-from host.trace import Span, span
-from host.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
-from host.types.search import Item, SearchRequest, SearchResult, Source
+from groundhook.host.citations import Book
+from groundhook.host.config.schema import RerankSettings, Settings
+from groundhook.host.errors import HostError, RerankError, SourceTimeout, UsageError, unwrapped
+from groundhook.host.output.channel import Channel
+from groundhook.host.ports import Found, Handler, Ranked, Reranker, Scope
+from groundhook.host.registry import Registry
+from groundhook.host.search import plan
+from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
+from groundhook.host.search.reranking import chosen, options_of
+from groundhook.host.trace import Span, span
+from groundhook.host.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
+from groundhook.host.types.search import Item, SearchRequest, SearchResult, Source
 
 Mode = Literal["all", "any", "race"]
 T = TypeVar("T")

@@ -17,17 +17,17 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from host.answer import Draft, step
-from host.content import question_of
-from host.errors import HostError, ModelTruncated, UsageError
-from host.hook_services import Together
-from host.output.outbox import Outbox
-from host.ports import ModelCall, TextDelta, ToolDelta
-from host.run import Request, Run
-from host.search.searcher import run_all, run_first
-from host.trace import span
-from host.types.calls import AgentAsk, AgentResult, Answered, Ask, ModelAsk, ModelResult
-from host.types.events import Event, Text, Warned
+from groundhook.host.answer import Draft, step
+from groundhook.host.content import question_of
+from groundhook.host.errors import HostError, ModelTruncated, UsageError
+from groundhook.host.hook_services import Together
+from groundhook.host.output.outbox import Outbox
+from groundhook.host.ports import ModelCall, TextDelta, ToolDelta
+from groundhook.host.run import Request, Run
+from groundhook.host.search.searcher import run_all, run_first
+from groundhook.host.trace import span
+from groundhook.host.types.calls import AgentAsk, AgentResult, Answered, Ask, ModelAsk, ModelResult
+from groundhook.host.types.events import Event, Text, Warned
 
 UNHEARD = 64  # pieces of text that wait for the hook before their writer does
 STOPPED = "stopped"  # finish_reason of what the hook wanted no more of

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from host.config.schema import HttpSettings
-from host.trace import span
-from host.web_client.clients import WebClients
+from groundhook.host.config.schema import HttpSettings
+from groundhook.host.trace import span
+from groundhook.host.web_client.clients import WebClients
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from host.errors import NotPermitted
-from host.hook_services import MemoryOperation
-from host.memory.memory import Namespaces
+from groundhook.host.errors import NotPermitted
+from groundhook.host.hook_services import MemoryOperation
+from groundhook.host.memory.memory import Namespaces
 
 
 @dataclass(frozen=True)

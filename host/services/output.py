@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from host.output.outbox import Outbox
-from host.types.events import MessageAction
+from groundhook.host.output.outbox import Outbox
+from groundhook.host.types.events import MessageAction
 
 IDS = ("message_id", "block_id", "thread_id")
 

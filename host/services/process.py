@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from host.run import Run
-from host.types.search import RecordQuery
+from groundhook.host.run import Run
+from groundhook.host.types.search import RecordQuery
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from host.errors import HostError, ToolFailed, UsageError, suggestion
-from host.grants import Listing
-from host.mcp.shapes import value_of
-from host.run import Run
-from host.search.searcher import run_all, run_first
-from host.trace import span
-from host.types.servers import ServerCalling, ServerMethod, ToolAsk
+from groundhook.host.errors import HostError, ToolFailed, UsageError, suggestion
+from groundhook.host.grants import Listing
+from groundhook.host.mcp.shapes import value_of
+from groundhook.host.run import Run
+from groundhook.host.search.searcher import run_all, run_first
+from groundhook.host.trace import span
+from groundhook.host.types.servers import ServerCalling, ServerMethod, ToolAsk
 
 
 @dataclass

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from host.errors import HostError, UnknownName
-from host.grants import Listing
-from host.run import Run
-from host.tools import Offer, Toolbox, server_tools
-from host.trace import span
-from host.types.events import Warned
-from host.types.turn import ToolOutcome
+from groundhook.host.errors import HostError, UnknownName
+from groundhook.host.grants import Listing
+from groundhook.host.run import Run
+from groundhook.host.tools import Offer, Toolbox, server_tools
+from groundhook.host.trace import span
+from groundhook.host.types.events import Warned
+from groundhook.host.types.turn import ToolOutcome
 
 
 async def tools_of(run: Run) -> Toolbox:

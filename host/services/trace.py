@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from host.errors import UsageError
-from host.output.channel import Channel
-from host.trace import Span, opened
+from groundhook.host.errors import UsageError
+from groundhook.host.output.channel import Channel
+from groundhook.host.trace import Span, opened
 
 LEFT_OPEN = "the hook failed before it closed this node"
 

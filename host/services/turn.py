@@ -9,21 +9,21 @@ from typing import Any, Literal, TypeVar
 
 import anyio
 
-from host.errors import HostError, Place
-from host.ports import HookScript, HookTurn
-from host.run import Run
-from host.services.agents import Calls
-from host.services.http import TurnWeb
-from host.services.memory import TurnMemory
-from host.services.output import Output
-from host.services.process import TurnRecords
-from host.services.servers import ServerCalls
-from host.services.tools import TurnTools
-from host.services.trace import HookNodes
-from host.trace import span
-from host.types.events import Warned
-from host.types.search import SearchRequest, SearchResult
-from host.types.turn import TurnOptions
+from groundhook.host.errors import HostError, Place
+from groundhook.host.ports import HookScript, HookTurn
+from groundhook.host.run import Run
+from groundhook.host.services.agents import Calls
+from groundhook.host.services.http import TurnWeb
+from groundhook.host.services.memory import TurnMemory
+from groundhook.host.services.output import Output
+from groundhook.host.services.process import TurnRecords
+from groundhook.host.services.servers import ServerCalls
+from groundhook.host.services.tools import TurnTools
+from groundhook.host.services.trace import HookNodes
+from groundhook.host.trace import span
+from groundhook.host.types.events import Warned
+from groundhook.host.types.search import SearchRequest, SearchResult
+from groundhook.host.types.turn import TurnOptions
 
 T = TypeVar("T")
 

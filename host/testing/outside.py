@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from host.config.schema import HttpSettings
-from host.ports import Records, Scope, ToolServers, WebClient
-from host.testing.cassette import joined, lines
-from host.testing.tape import Answer, Tape
-from host.types.search import RecordQuery
-from host.types.servers import ServerMethod
-from host.types.web import WebAnswer
-from host.web_client.clients import WebClients
+from groundhook.host.config.schema import HttpSettings
+from groundhook.host.ports import Records, Scope, ToolServers, WebClient
+from groundhook.host.testing.cassette import joined, lines
+from groundhook.host.testing.tape import Answer, Tape
+from groundhook.host.types.search import RecordQuery
+from groundhook.host.types.servers import ServerMethod
+from groundhook.host.types.web import WebAnswer
+from groundhook.host.web_client.clients import WebClients
 
 PRIVATE = frozenset({"set-cookie", "date"})  # headers of an answer that are not kept
 

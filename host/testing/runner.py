@@ -15,16 +15,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from hooks.runner import InProcessEngine, WorkerEngine
-from hooks.testing import Declared, Fault, Suite, open_suites
-from host.app import Host, open_host
-from host.config.environment import child_environment
-from host.errors import ConfigErrors, HostError, Place, UnknownName, UsageError
-from host.memory.memory import open_memory
-from host.packages import Package
-from host.ports import HookScript
-from host.testing.cassette import SUFFIX, Cassette
-from host.testing.stage import Stage
+from groundhook.hooks.runner import InProcessEngine, WorkerEngine
+from groundhook.hooks.testing import Declared, Fault, Suite, open_suites
+from groundhook.host.app import Host, open_host
+from groundhook.host.config.environment import child_environment
+from groundhook.host.errors import ConfigErrors, HostError, Place, UnknownName, UsageError
+from groundhook.host.memory.memory import open_memory
+from groundhook.host.packages import Package
+from groundhook.host.ports import HookScript
+from groundhook.host.testing.cassette import SUFFIX, Cassette
+from groundhook.host.testing.stage import Stage
 
 Status = Literal["passed", "failed", "skipped"]
 ENDINGS = (".test.ts", ".test.js")

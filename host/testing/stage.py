@@ -14,26 +14,26 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from handlers.canned import ANY, CannedSource
-from hooks.faults import UNCAUGHT
-from host.app import Host
-from host.errors import ConfigError, Place, SourceError, UsageError
-from host.llm.scripted import ScriptedConnector
-from host.memory.memory import Memory
-from host.output.terminal import complaint
-from host.ports import Connector, Delta, Found, Handler, ModelCall, Reranker, Scope
-from host.registry import Registry
-from host.run import Fixed, Machinery
-from host.search.searcher import Plugins
-from host.testing.answer import Asked, answer_of
-from host.testing.cassette import Cassette, NotRecorded
-from host.testing.outside import TapedRecords, TapedServers, TapedWeb
-from host.testing.tape import Tape, TapedDocuments, TapedModel, TapedReranker, TapedSource
-from host.types.base import dotted, problems, read
-from host.types.events import Event, Failed, Warned
-from host.types.search import SEARCH_TYPES, Item, SearchRequest, SearchType
-from host.types.specs import ConnectorOptions, ConnectorSpec
-from host.types.turn import Identity, TurnOptions
+from groundhook.handlers.canned import ANY, CannedSource
+from groundhook.hooks.faults import UNCAUGHT
+from groundhook.host.app import Host
+from groundhook.host.errors import ConfigError, Place, SourceError, UsageError
+from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.memory.memory import Memory
+from groundhook.host.output.terminal import complaint
+from groundhook.host.ports import Connector, Delta, Found, Handler, ModelCall, Reranker, Scope
+from groundhook.host.registry import Registry
+from groundhook.host.run import Fixed, Machinery
+from groundhook.host.search.searcher import Plugins
+from groundhook.host.testing.answer import Asked, answer_of
+from groundhook.host.testing.cassette import Cassette, NotRecorded
+from groundhook.host.testing.outside import TapedRecords, TapedServers, TapedWeb
+from groundhook.host.testing.tape import Tape, TapedDocuments, TapedModel, TapedReranker, TapedSource
+from groundhook.host.types.base import dotted, problems, read
+from groundhook.host.types.events import Event, Failed, Warned
+from groundhook.host.types.search import SEARCH_TYPES, Item, SearchRequest, SearchType
+from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.host.types.turn import Identity, TurnOptions
 
 _TOLD = {"warning": "the turn warned", "error": "the turn failed"}
 COMPUTED = frozenset({"score"})  # rerankers that ask nobody

@@ -15,10 +15,10 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from host import errors
-from host.config.schema import RerankSettings
-from host.errors import HostError
-from host.ports import (
+from groundhook.host import errors
+from groundhook.host.config.schema import RerankSettings
+from groundhook.host.errors import HostError
+from groundhook.host.ports import (
     Connector,
     Delta,
     Documents,
@@ -32,9 +32,9 @@ from host.ports import (
     TextDelta,
     ToolDelta,
 )
-from host.testing.cassette import Cassette, joined, lines
-from host.types.search import GraphNode, Item, SearchRequest, SearchType
-from host.types.turn import Usage
+from groundhook.host.testing.cassette import Cassette, joined, lines
+from groundhook.host.types.search import GraphNode, Item, SearchRequest, SearchType
+from groundhook.host.types.turn import Usage
 
 PIECE = 8  # characters: smaller than a citation marker, so that markers are split across deltas
 

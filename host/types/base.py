@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self, TypeVar, get_args
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, FailFast, ValidationError
 
-from host.errors import suggestion
+from groundhook.host.errors import suggestion
 
 Model = TypeVar("Model", bound=BaseModel)
 Listed = TypeVar("Listed")

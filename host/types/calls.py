@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import AliasChoices, Field
 
-from host.types.base import Value
-from host.types.events import Cited
-from host.types.turn import Message, Usage
+from groundhook.host.types.base import Value
+from groundhook.host.types.events import Cited
+from groundhook.host.types.turn import Message, Usage
 
 
 class Skipped(Value):

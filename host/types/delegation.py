@@ -12,8 +12,8 @@ from typing import Any, Generic, Literal, Self, TypeVar
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
-from host.types.base import Few, Value
-from host.types.search import SearchType
+from groundhook.host.types.base import Few, Value
+from groundhook.host.types.search import SearchType
 
 Asked = TypeVar("Asked", bound=BaseModel)
 Answer = TypeVar("Answer", bound=BaseModel)

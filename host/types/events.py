@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, TypeAdapter
 
-from host.types.base import Value
-from host.types.search import ComputedBy, Extent, Item, SearchType, Source
-from host.types.turn import Usage
+from groundhook.host.types.base import Value
+from groundhook.host.types.search import ComputedBy, Extent, Item, SearchType, Source
+from groundhook.host.types.turn import Usage
 
 NodeStatus = Literal["running", "completed", "failed"]
 Verdict = Literal["ok", "unknown"]

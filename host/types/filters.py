@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
-from host.errors import UsageError, suggestion
-from host.types.fields import FieldType, Scalar, scalar_value
+from groundhook.host.errors import UsageError, suggestion
+from groundhook.host.types.fields import FieldType, Scalar, scalar_value
 
 DOCUMENT = "document_id"  # a field that every collection has: the document's id
 RANGES = ("gt", "gte", "lt", "lte")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from host.types.base import Value
+from groundhook.host.types.base import Value
 
 
 class PermissionColumns(Value):

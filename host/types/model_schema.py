@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from host.types.specs import ModelSpec
+from groundhook.host.types.specs import ModelSpec
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
-from host.errors import UsageError
-from host.types.base import Few, Value
-from host.types.filters import parse_filter
+from groundhook.host.errors import UsageError
+from groundhook.host.types.base import Few, Value
+from groundhook.host.types.filters import parse_filter
 
 SearchType = Literal["web", "kb", "db"]
 Source = Literal["user", "hook", "auto"]

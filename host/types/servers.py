@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field
 
-from host.types.base import Value
+from groundhook.host.types.base import Value
 
 ServerMethod = Literal["tools/list", "tools/call", "resources/list", "resources/read", "prompts/list", "prompts/get"]
 ServerCalling = Literal["in_order", "all", "any", "race"]

@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from host.types.base import Value
-from host.types.fields import FieldType
-from host.types.filters import DOCUMENT, WORDS
-from host.types.model_options import ModelOptions, PermissionColumns
-from host.types.written import Headers, Variables, WebAddress, web_address
+from groundhook.host.types.base import Value
+from groundhook.host.types.fields import FieldType
+from groundhook.host.types.filters import DOCUMENT, WORDS
+from groundhook.host.types.model_options import ModelOptions, PermissionColumns
+from groundhook.host.types.written import Headers, Variables, WebAddress, web_address
 
 # ------------------------------------------------------------------------------------------------ *.kb.yao
 

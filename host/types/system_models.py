@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from host.types.specs import ModelSpec
+from groundhook.host.types.specs import ModelSpec
 
 _USER: Mapping[str, Any] = {
     "id": "__yao.user",

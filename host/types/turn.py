@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
 
-from host.types.base import FEW, Few, Value
-from host.types.search import SearchType
+from groundhook.host.types.base import FEW, Few, Value
+from groundhook.host.types.search import SearchType
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 DataSourceType = Literal["model", "kb_collection", "kb_document", "mcp_resource", "table", "api"]

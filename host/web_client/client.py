@@ -22,12 +22,12 @@ import anyio
 import httpcore2
 import httpx2
 
-from host.config.schema import HttpSettings
-from host.errors import NotPermitted, SourceError, SourceMalformed, SourceTimeout, UsageError
-from host.types.hosts import Host, declares, parse_declared
-from host.types.web import WebAnswer
-from host.web_client.guard import FAILURES, Guard, Resolve, look_up
-from host.web_client.request import Outgoing, redirected
+from groundhook.host.config.schema import HttpSettings
+from groundhook.host.errors import NotPermitted, SourceError, SourceMalformed, SourceTimeout, UsageError
+from groundhook.host.types.hosts import Host, declares, parse_declared
+from groundhook.host.types.web import WebAnswer
+from groundhook.host.web_client.guard import FAILURES, Guard, Resolve, look_up
+from groundhook.host.web_client.request import Outgoing, redirected
 
 CONNECTIONS = 16
 CODINGS = frozenset({"identity", "gzip", "deflate"})

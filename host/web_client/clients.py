@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from host.config.schema import HttpSettings
-from host.ports import WebClient
+from groundhook.host.config.schema import HttpSettings
+from groundhook.host.ports import WebClient
 
 if TYPE_CHECKING:
-    from host.web_client.client import GuardedClient
+    from groundhook.host.web_client.client import GuardedClient
 
 
 class WebClients:
@@ -22,7 +22,7 @@ class WebClients:
 
     def of(self, settings: HttpSettings) -> WebClient:
         if settings not in self._clients:
-            from host.web_client.client import GuardedClient
+            from groundhook.host.web_client.client import GuardedClient
 
             self._clients[settings] = GuardedClient(settings)
         return self._clients[settings]

@@ -21,14 +21,14 @@ import anyio
 import psutil
 import pytest
 
-from handlers.canned import CannedSource, canned_item
-from host.app import Host, open_host
-from host.llm.scripted import ScriptedConnector
-from host.ports import Handler
-from host.types.events import Event, Failed, StreamEnd
-from host.types.search import SearchType
-from host.types.specs import ConnectorOptions, ConnectorSpec
-from host.types.turn import Identity
+from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.host.app import Host, open_host
+from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.ports import Handler
+from groundhook.host.types.events import Event, Failed, StreamEnd
+from groundhook.host.types.search import SearchType
+from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.host.types.turn import Identity
 
 LIMITS = {
     "cpu_ms": 200,

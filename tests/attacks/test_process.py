@@ -8,8 +8,8 @@ import resource
 import psutil
 import pytest
 
-from hooks.lane import LANES
-from host.app import open_host
+from groundhook.hooks.lane import LANES
+from groundhook.host.app import open_host
 from tests.attacks.conftest import Arena
 from tests.conftest import MakeApp
 

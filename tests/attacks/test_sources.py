@@ -15,13 +15,13 @@ import anyio
 import pytest
 from rich.console import Console
 
-from handlers.canned import CannedSource, canned_item
-from host.app import open_host
-from host.llm.scripted import ScriptedConnector
-from host.output.lines import line
-from host.output.terminal import Terminal
-from host.types.events import Event, StreamEnd
-from host.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.host.app import open_host
+from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.output.lines import line
+from groundhook.host.output.terminal import Terminal
+from groundhook.host.types.events import Event, StreamEnd
+from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
 from tests.conftest import MakeApp
 from tests.loopback.server import Json, Loopback, Reply, serving
 

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from host.output.lines import line
-from host.output.terminal import Terminal, console
+from groundhook.host.output.lines import line
+from groundhook.host.output.terminal import Terminal, console
 from tests.attacks.conftest import Arena, Fate
 
 TEXTS = r"""

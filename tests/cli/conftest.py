@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from host.cli.main import run
+from groundhook.host.cli.main import run
 
 COMMAND = Path(sys.executable).with_name("groundhook")
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "xterm-256color"}

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from host.cli.edge import execute
-from host.cli.report import Report
-from host.errors import ConfigError, ConfigErrors, HookThrew, HostError, Place
+from groundhook.host.cli.edge import execute
+from groundhook.host.cli.report import Report
+from groundhook.host.errors import ConfigError, ConfigErrors, HookThrew, HostError, Place
 
 Run = Callable[..., tuple[int, str, str]]
-GROUNDHOOK = (sys.executable, "-c", "from host.cli.main import main; main()")
+GROUNDHOOK = (sys.executable, "-c", "from groundhook.host.cli.main import main; main()")
 
 
 @pytest.fixture
@@ -111,8 +111,8 @@ def test_a_hook_runs_where_standard_error_is_closed(streams: str, tmp_path: Path
 EMBEDDED = """
 import asyncio, sys
 from pathlib import Path
-from hooks.runner import open_engine
-from host.ports import HookScript
+from groundhook.hooks.runner import open_engine
+from groundhook.host.ports import HookScript
 
 async def main(folder):
     (folder / "index.ts").write_text("function Create(ctx) { return { metadata: {} }; }")
@@ -152,8 +152,8 @@ def test_an_empty_question_is_wrong_usage(command: tuple[str, str]) -> None:
 def test_every_signal_wakes_a_command_that_is_about_to_wait() -> None:
     code = """
 import signal, sys
-from host.cli.edge import execute
-from host.cli.report import Report
+from groundhook.host.cli.edge import execute
+from groundhook.host.cli.report import Report
 
 async def work():
     return 0 if signal.set_wakeup_fd(-1) != -1 else 1

@@ -11,7 +11,7 @@ import pytest
 import spacy
 from thinc.api import fix_random_seed
 
-from handlers.kb.embedded.client import KBClient
+from groundhook.handlers.kb.embedded.client import KBClient
 from tests.cli.conftest import Groundhook, Ran, run_in
 from tests.loops import run
 

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from rich.filesize import decimal
 
-from host.cli.progress import Lines, progress
-from host.cli.report import Report
+from groundhook.host.cli.progress import Lines, progress
+from groundhook.host.cli.report import Report
 
 
 def test_a_line_comes_every_ten_seconds_and_says_how_long_it_will_take() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from host.cli.tables import table
+from groundhook.host.cli.tables import table
 
 ROW = ("agents.docs.docs", "Groundhook's documents", "12")
 

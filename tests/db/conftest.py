@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from handlers.db.base import Database, open_database
-from host.config.documents import read_document
-from host.config.schema import QuerySettings, SearchSettings, UsesSettings
-from host.ports import Found, Scope
-from host.types.search import SearchRequest
-from host.types.specs import ModelSpec
-from host.types.turn import Identity
+from groundhook.handlers.db.base import Database, open_database
+from groundhook.host.config.documents import read_document
+from groundhook.host.config.schema import QuerySettings, SearchSettings, UsesSettings
+from groundhook.host.ports import Found, Scope
+from groundhook.host.types.search import SearchRequest
+from groundhook.host.types.specs import ModelSpec
+from groundhook.host.types.turn import Identity
 from tests.loopback.databases import Databases, NotThere, serving
 
 NOW = datetime(2026, 11, 12, 10, 0, tzinfo=UTC)  # a Thursday

@@ -13,10 +13,10 @@ import anyio.to_thread
 import pytest
 import sqlalchemy as sa
 
-from handlers.db.base import open_database
-from handlers.db.engine import engine_for
-from host.errors import SourceError, SourceTimeout
-from host.types.specs import ModelSpec
+from groundhook.handlers.db.base import open_database
+from groundhook.handlers.db.engine import engine_for
+from groundhook.host.errors import SourceError, SourceTimeout
+from groundhook.host.types.specs import ModelSpec
 from tests.db.conftest import Shop, shop_models
 
 ATTACKS = [

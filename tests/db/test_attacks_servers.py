@@ -13,10 +13,10 @@ import anyio
 import pytest
 import sqlalchemy as sa
 
-from handlers.db.base import open_database
-from handlers.db.engine import Engine, engine_for
-from host.errors import SourceError, SourceNotConfigured, SourceRefused, SourceTimeout
-from host.types.specs import ModelSpec
+from groundhook.handlers.db.base import open_database
+from groundhook.handlers.db.engine import Engine, engine_for
+from groundhook.host.errors import SourceError, SourceNotConfigured, SourceRefused, SourceTimeout
+from groundhook.host.types.specs import ModelSpec
 from tests.db.conftest import Fresh, Shop, shop_models
 from tests.loopback.databases import Databases
 

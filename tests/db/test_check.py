@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from handlers.db.base import open_database
-from handlers.db.engine import engine_for
-from host.types.specs import ModelSpec
+from groundhook.handlers.db.base import open_database
+from groundhook.handlers.db.engine import engine_for
+from groundhook.host.types.specs import ModelSpec
 from tests.db.conftest import Fresh, Shop
 
 pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first

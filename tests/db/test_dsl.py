@@ -10,16 +10,16 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.db import linter
-from handlers.db.dsl import EVERY_TEXT, PLAIN, QueryDSL, parse
-from handlers.db.permission import permit_for
-from handlers.db.schema import schema_of
-from handlers.db.statement import Compiler
-from handlers.db.tables import Tables
-from host.errors import SourceError
-from host.types.search import Where
-from host.types.specs import ModelSpec
-from host.types.turn import Identity
+from groundhook.handlers.db import linter
+from groundhook.handlers.db.dsl import EVERY_TEXT, PLAIN, QueryDSL, parse
+from groundhook.handlers.db.permission import permit_for
+from groundhook.handlers.db.schema import schema_of
+from groundhook.handlers.db.statement import Compiler
+from groundhook.handlers.db.tables import Tables
+from groundhook.host.errors import SourceError
+from groundhook.host.types.search import Where
+from groundhook.host.types.specs import ModelSpec
+from groundhook.host.types.turn import Identity
 from tests.db.conftest import shop_models
 
 PRODUCT = shop_models()["product"]

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from handlers.db.base import open_database
-from handlers.db.text import fold
-from host.trace import recording
-from host.types.events import TraceNode
-from host.types.search import Item
-from host.types.specs import ModelSpec
+from groundhook.handlers.db.base import open_database
+from groundhook.handlers.db.text import fold
+from groundhook.host.trace import recording
+from groundhook.host.types.events import TraceNode
+from groundhook.host.types.search import Item
+from groundhook.host.types.specs import ModelSpec
 from tests.db.conftest import Fresh, Shop, shop_models
 
 pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first

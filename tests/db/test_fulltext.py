@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from handlers.db.base import open_database
-from handlers.db.dsl import QueryDSL
-from handlers.db.engine import engine_for
-from handlers.db.statement import Compiler
-from handlers.db.tables import Tables
-from host.errors import SourceError
-from host.trace import recording
-from host.types.events import TraceNode
-from host.types.search import Where
-from host.types.specs import CREATED_BY, SHARE, TEAM, TENANT, ModelSpec
-from host.types.turn import Identity
+from groundhook.handlers.db.base import open_database
+from groundhook.handlers.db.dsl import QueryDSL
+from groundhook.handlers.db.engine import engine_for
+from groundhook.handlers.db.statement import Compiler
+from groundhook.handlers.db.tables import Tables
+from groundhook.host.errors import SourceError
+from groundhook.host.trace import recording
+from groundhook.host.types.events import TraceNode
+from groundhook.host.types.search import Where
+from groundhook.host.types.specs import CREATED_BY, SHARE, TEAM, TENANT, ModelSpec
+from groundhook.host.types.turn import Identity
 from tests.db.conftest import Fresh, Shop
 
 pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first

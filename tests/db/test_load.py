@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from handlers.db.base import open_database
-from host.errors import ConfigError, HostError, StorageError
-from host.types.specs import ModelSpec
+from groundhook.handlers.db.base import open_database
+from groundhook.host.errors import ConfigError, HostError, StorageError
+from groundhook.host.types.specs import ModelSpec
 from tests.db.conftest import NOW, Shop, shop_models
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from handlers.db.base import open_database
-from host.errors import NotPermitted, SourceError
-from host.types.search import Where
-from host.types.specs import CREATED_BY, SHARE, TEAM, TENANT, UPDATED_BY, ModelSpec
-from host.types.turn import Constraints, Identity
+from groundhook.handlers.db.base import open_database
+from groundhook.host.errors import NotPermitted, SourceError
+from groundhook.host.types.search import Where
+from groundhook.host.types.specs import CREATED_BY, SHARE, TEAM, TENANT, UPDATED_BY, ModelSpec
+from groundhook.host.types.turn import Constraints, Identity
 from tests.db.conftest import Fresh, Shop
 
 ALICE = Identity(user_id="alice", team_id="red", tenant_id="acme")

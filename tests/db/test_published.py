@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from handlers.db.dsl import parse
-from handlers.db.published import MODEL, QUERY, schemas
-from host.config.documents import read_document
-from host.errors import SourceError
+from groundhook.handlers.db.dsl import parse
+from groundhook.handlers.db.published import MODEL, QUERY, schemas
+from groundhook.host.config.documents import read_document
+from groundhook.host.errors import SourceError
 
 ROOT = Path(__file__).parents[2]
 

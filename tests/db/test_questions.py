@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.db.dsl import EVERY_TEXT
-from handlers.db.linter import lint
-from handlers.db.question.languages import AUTO, language_of, words_for
-from handlers.db.question.lexicon import Lexicons, Offer, Samples
-from handlers.db.question.reading import Reading, read_question
-from handlers.db.question.tokens import tokens_of
-from handlers.db.question.vocabulary import languages, made, vocabulary
-from handlers.db.schema import Schema, Schemas
-from host.errors import ConfigError, SourceNotConfigured
-from host.types.specs import ModelSpec
+from groundhook.handlers.db.dsl import EVERY_TEXT
+from groundhook.handlers.db.linter import lint
+from groundhook.handlers.db.question.languages import AUTO, language_of, words_for
+from groundhook.handlers.db.question.lexicon import Lexicons, Offer, Samples
+from groundhook.handlers.db.question.reading import Reading, read_question
+from groundhook.handlers.db.question.tokens import tokens_of
+from groundhook.handlers.db.question.vocabulary import languages, made, vocabulary
+from groundhook.handlers.db.schema import Schema, Schemas
+from groundhook.host.errors import ConfigError, SourceNotConfigured
+from groundhook.host.types.specs import ModelSpec
 from tests.db.conftest import NOW, shop_models
 
 LEXICONS = Lexicons()

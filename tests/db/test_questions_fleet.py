@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from handlers.db.question.languages import words_for
-from handlers.db.question.lexicon import Offer
-from handlers.db.question.reading import Reading, read_question
-from handlers.db.schema import Schemas
-from host.types.search import Where
-from host.types.specs import ModelSpec
+from groundhook.handlers.db.question.languages import words_for
+from groundhook.handlers.db.question.lexicon import Offer
+from groundhook.handlers.db.question.reading import Reading, read_question
+from groundhook.handlers.db.schema import Schemas
+from groundhook.host.types.search import Where
+from groundhook.host.types.specs import ModelSpec
 
 NOW = datetime(2026, 3, 15, 12, tzinfo=UTC)
 VEHICLE = {

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from handlers.db.question.languages import AUTO, words_for
-from handlers.db.question.lexicon import Lexicons, Offer
-from handlers.db.question.reading import Reading, read_question
-from handlers.db.question.tokens import LONGEST_QUESTION
-from handlers.db.schema import Schemas
-from host.types.search import Where
-from host.types.specs import ModelSpec
+from groundhook.handlers.db.question.languages import AUTO, words_for
+from groundhook.handlers.db.question.lexicon import Lexicons, Offer
+from groundhook.handlers.db.question.reading import Reading, read_question
+from groundhook.handlers.db.question.tokens import LONGEST_QUESTION
+from groundhook.handlers.db.schema import Schemas
+from groundhook.host.types.search import Where
+from groundhook.host.types.specs import ModelSpec
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)  # a Sunday
 LEXICONS = Lexicons()

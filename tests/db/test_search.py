@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from handlers.db.base import open_database
-from host.errors import SourceError, SourceNotConfigured
-from host.trace import recording
-from host.types.events import TraceNode
-from host.types.search import SearchRequest
-from host.types.specs import ModelSpec
+from groundhook.handlers.db.base import open_database
+from groundhook.host.errors import SourceError, SourceNotConfigured
+from groundhook.host.trace import recording
+from groundhook.host.types.events import TraceNode
+from groundhook.host.types.search import SearchRequest
+from groundhook.host.types.specs import ModelSpec
 from tests.db.conftest import Shop, shop_models
 
 

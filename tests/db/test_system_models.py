@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from host.app import open_host
-from host.types.turn import Identity
+from groundhook.host.app import open_host
+from groundhook.host.types.turn import Identity
 from tests.conftest import MakeApp
 
 USER = {

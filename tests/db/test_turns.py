@@ -9,10 +9,10 @@ from typing import Any
 import anyio
 import pytest
 
-from host.app import open_host
-from host.llm.scripted import ScriptedConnector
-from host.types.events import Event, StreamEnd
-from host.types.turn import Identity
+from groundhook.host.app import open_host
+from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.types.events import Event, StreamEnd
+from groundhook.host.types.turn import Identity
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, of, scripted
 

@@ -12,15 +12,15 @@ from typing import Any
 import anyio
 import pytest
 
-from handlers.canned import CannedSource
-from host.app import open_host
-from host.config.environment import process_environment
-from host.errors import DelegateError
-from host.llm.scripted import ScriptedConnector
-from host.ports import Found, Scope, accepted
-from host.types.delegation import KEYWORD, KeywordAnswer, KeywordAsk
-from host.types.events import Event, Trace, TraceNode, Warned
-from host.types.search import SearchRequest
+from groundhook.handlers.canned import CannedSource
+from groundhook.host.app import open_host
+from groundhook.host.config.environment import process_environment
+from groundhook.host.errors import DelegateError
+from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.ports import Found, Scope, accepted
+from groundhook.host.types.delegation import KEYWORD, KeywordAnswer, KeywordAsk
+from groundhook.host.types.events import Event, Trace, TraceNode, Warned
+from groundhook.host.types.search import SearchRequest
 from tests.conftest import MakeApp
 from tests.mcp.conftest import HttpServer, serving
 from tests.turn.test_stream import scripted

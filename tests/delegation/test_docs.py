@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from host.app import open_host
-from host.output.delegation_doc import DOCUMENT, with_section
+from groundhook.host.app import open_host
+from groundhook.host.output.delegation_doc import DOCUMENT, with_section
 from tests.conftest import MakeApp
 from tests.delegation.conftest import AskingSource
 

@@ -11,11 +11,11 @@ from typing import Any
 import anyio
 import pytest
 
-from host.app import open_host
-from host.llm.scripted import ScriptedConnector
-from host.types.events import Warned
-from host.types.search import SearchResult
-from host.types.turn import Identity
+from groundhook.host.app import open_host
+from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.types.events import Warned
+from groundhook.host.types.search import SearchResult
+from groundhook.host.types.turn import Identity
 from tests.conftest import MakeApp
 from tests.turn.test_stream import scripted
 

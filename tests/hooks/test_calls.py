@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hooks.calls import CALLS
-from host.errors import HookThrew
-from host.types.search import Item, RerankOptions, SearchRequest, SearchResult
+from groundhook.hooks.calls import CALLS
+from groundhook.host.errors import HookThrew
+from groundhook.host.types.search import Item, RerankOptions, SearchRequest, SearchResult
 from tests.hooks.conftest import Hooks, Services
 
 

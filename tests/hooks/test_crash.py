@@ -14,12 +14,12 @@ import anyio.to_thread
 import psutil
 import pytest
 
-from hooks.engine import isolate_count
-from hooks.pool import MOST_ALONE
-from hooks.runner import open_engine
-from host.errors import HookCrashed, HookLimit, HostError
-from host.types.search import SearchRequest, SearchResult
-from host.types.turn import NextPayload
+from groundhook.hooks.engine import isolate_count
+from groundhook.hooks.pool import MOST_ALONE
+from groundhook.hooks.runner import open_engine
+from groundhook.host.errors import HookCrashed, HookLimit, HostError
+from groundhook.host.types.search import SearchRequest, SearchResult
+from groundhook.host.types.turn import NextPayload
 from tests.hooks.conftest import Hooks, Services
 
 ABORTING = "function Create() { return { metadata: { v: 'ab'.repeat(2 ** 27).split('').length } }; }"
@@ -271,7 +271,7 @@ async def attempt(hooks: Hooks, source: str) -> None:
 async def test_a_worker_ends_when_its_host_dies(cache: Path, tmp_path: Path) -> None:
     script = f"""
 import anyio, os, pathlib
-from hooks.runner import open_engine
+from groundhook.hooks.runner import open_engine
 from tests.hooks.conftest import Hooks
 async def main():
     async with open_engine(workers=1, cache=pathlib.Path({str(cache)!r})) as engine:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hooks.engine import Isolate, Outcome, close_all, isolate_count
-from host.errors import HookCrashed
+from groundhook.hooks.engine import Isolate, Outcome, close_all, isolate_count
+from groundhook.host.errors import HookCrashed
 
 ROOT = Path(__file__).parents[2]
 ECHO = """(() => {
@@ -248,7 +248,8 @@ def test_a_bridge_that_makes_no_buffer_is_refused_and_leaves_nothing() -> None:
 
 
 def test_every_isolate_is_closed_at_exit_and_the_interpreter_ends() -> None:
-    code = "from hooks.engine import Isolate as I; a = I.bare(); b = I.bare(); b.evaluate('for(;;);', print); print('end')"
+    code = "from groundhook.hooks.engine import Isolate as I; a = I.bare(); b = I.bare(); "
+    code += "b.evaluate('for(;;);', print); print('end')"
     ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=20, check=False)
     assert (ended.returncode, ended.stdout.splitlines()[0]) == (0, "end")
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hooks.lane import LANES, Lane
-from hooks.runner import open_engine
-from host.types.search import SearchRequest, SearchResult
+from groundhook.hooks.lane import LANES, Lane
+from groundhook.hooks.runner import open_engine
+from groundhook.host.types.search import SearchRequest, SearchResult
 from tests.hooks.conftest import Hooks, Services, one_item
 
 THREE = "['a', 'b', 'c'].map((name) => ctx.search.Web(name).query).join('')"

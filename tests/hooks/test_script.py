@@ -14,12 +14,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from hooks.compiler import Compiler
-from hooks.engine import Outcome
-from hooks.runner import open_engine
-from hooks.script import Linker, Transpile
-from host.errors import HookSyntaxError
-from host.ports import HookScript
+from groundhook.hooks.compiler import Compiler
+from groundhook.hooks.engine import Outcome
+from groundhook.hooks.runner import open_engine
+from groundhook.hooks.script import Linker, Transpile
+from groundhook.host.errors import HookSyntaxError
+from groundhook.host.ports import HookScript
 from tests.hooks.conftest import Hooks
 
 

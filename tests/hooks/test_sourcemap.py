@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hooks.sourcemap import DIGITS, VALUE, decode_mappings, decode_vlq, original
+from groundhook.hooks.sourcemap import DIGITS, VALUE, decode_mappings, decode_vlq, original
 
 
 def encode_vlq(numbers: Sequence[int]) -> str:

@@ -9,9 +9,9 @@ from textwrap import dedent
 
 import pytest
 
-from hooks.typecheck import type_errors
-from hooks.typings import Names, typings
-from host.ports import HookScript
+from groundhook.hooks.typecheck import type_errors
+from groundhook.hooks.typings import Names, typings
+from groundhook.host.ports import HookScript
 
 
 def package(root: Path, files: str | Mapping[str, str], name: str = "x") -> HookScript:

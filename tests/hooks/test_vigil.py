@@ -15,10 +15,10 @@ from typing import Any
 import anyio
 import pytest
 
-from hooks.engine import Isolate
-from hooks.runner import open_engine
-from hooks.vigil import MOMENT_SECONDS, MOST_LEFT_OUT, Vigil
-from host.types.search import SearchRequest, SearchResult
+from groundhook.hooks.engine import Isolate
+from groundhook.hooks.runner import open_engine
+from groundhook.hooks.vigil import MOMENT_SECONDS, MOST_LEFT_OUT, Vigil
+from groundhook.host.types.search import SearchRequest, SearchResult
 from tests.hooks.conftest import Hooks, Services
 
 

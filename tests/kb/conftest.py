@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from handlers.kb.base import KnowledgeBase, open_kb
-from handlers.kb.embed import EmbedderFactory, HashEmbedder, register
-from handlers.kb.embedded.client import KBClient
-from host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
-from host.ports import Found, Scope
-from host.registry import Registry
-from host.types.search import SearchRequest
-from host.types.specs import ChunkSpec, CollectionSpec, EmbeddingSpec
-from host.types.turn import Identity
+from groundhook.handlers.kb.base import KnowledgeBase, open_kb
+from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder, register
+from groundhook.handlers.kb.embedded.client import KBClient
+from groundhook.host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
+from groundhook.host.ports import Found, Scope
+from groundhook.host.registry import Registry
+from groundhook.host.types.search import SearchRequest
+from groundhook.host.types.specs import ChunkSpec, CollectionSpec, EmbeddingSpec
+from groundhook.host.types.turn import Identity
 
 HASH = EmbeddingSpec(provider="hash", dimensions=64)
 

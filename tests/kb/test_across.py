@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handlers.kb.embed import HashEmbedder
-from host.types.specs import EmbeddingSpec
+from groundhook.handlers.kb.embed import HashEmbedder
+from groundhook.host.types.specs import EmbeddingSpec
 from tests.kb.conftest import Opens, Writes, search, spec
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handlers.kb.analyse import Analyser, Sparse
-from handlers.kb.language import LANGUAGES
+from groundhook.handlers.kb.analyse import Analyser, Sparse
+from groundhook.handlers.kb.language import LANGUAGES
 
 
 def score(question: Sparse, passage: Sparse) -> float:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from handlers.kb.base import KnowledgeBase
-from handlers.kb.embed import EmbedderFactory
-from host.config.schema import KBStorageSettings
-from host.errors import ConfigError, NotPermitted, SourceNotConfigured, StorageError, UnknownName, UsageError
-from host.types.search import Extent, Item, SearchRequest
-from host.types.specs import AnalyserSpec, ChunkSpec, CollectionSpec, EmbeddingSpec, FieldSpec
+from groundhook.handlers.kb.base import KnowledgeBase
+from groundhook.handlers.kb.embed import EmbedderFactory
+from groundhook.host.config.schema import KBStorageSettings
+from groundhook.host.errors import ConfigError, NotPermitted, SourceNotConfigured, StorageError, UnknownName, UsageError
+from groundhook.host.types.search import Extent, Item, SearchRequest
+from groundhook.host.types.specs import AnalyserSpec, ChunkSpec, CollectionSpec, EmbeddingSpec, FieldSpec
 from tests.kb.conftest import Counting, Opens, Warnings, Writes, scope, search, spec
 from tests.kb.test_read import pdf
 

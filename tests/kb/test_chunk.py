@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.adding.chunk import By, Chunk, chunks
-from handlers.kb.embed import estimated_tokens
-from handlers.kb.reading.document import Block, Document
-from handlers.kb.reading.files import read
+from groundhook.handlers.kb.adding.chunk import By, Chunk, chunks
+from groundhook.handlers.kb.embed import estimated_tokens
+from groundhook.handlers.kb.reading.document import Block, Document
+from groundhook.handlers.kb.reading.files import read
 
 WORDS = st.text(alphabet=st.sampled_from("abc défg.!? שלום知识\t"), min_size=1, max_size=60).filter(str.strip)
 PARTS = st.one_of(

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from handlers.kb.embedded.collection import BATCH, Collection
-from handlers.kb.embedded.manifest import Manifest
-from handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed, plain
-from host.errors import ConfigError
+from groundhook.handlers.kb.embedded.collection import BATCH, Collection
+from groundhook.handlers.kb.embedded.manifest import Manifest
+from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed, plain
+from groundhook.host.errors import ConfigError
 
 MADE = Made(provider="test", model="test", dimensions=2, language="english")
 PASSAGES = 3 * BATCH

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.analyse import Analyser, Sparse
-from handlers.kb.ranking.company import Portraits, judged, portraits
-from handlers.kb.ranking.fusion import ordered
-from handlers.kb.store import POOL
+from groundhook.handlers.kb.analyse import Analyser, Sparse
+from groundhook.handlers.kb.ranking.company import Portraits, judged, portraits
+from groundhook.handlers.kb.ranking.fusion import ordered
+from groundhook.handlers.kb.store import POOL
 
 ANALYSER = Analyser("english", 40)
 WORDS = ["tide", "moon", "water", "harbour", "salt", "wind", "sail", "anchor"]

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from handlers.kb.embedded.client import KBClient
-from handlers.kb.server.link import ServerLink
-from handlers.kb.server.store import ServerStore
-from handlers.kb.store import Answer, Incoming, Made, Passage, Question, VectorStore, packed, unpacked
-from host.config.schema import QdrantSettings
-from host.errors import ConfigError, NotPermitted, StorageError
-from host.types.filters import Both, Exists, Not, OneOf, Range
+from groundhook.handlers.kb.embedded.client import KBClient
+from groundhook.handlers.kb.server.link import ServerLink
+from groundhook.handlers.kb.server.store import ServerStore
+from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question, VectorStore, packed, unpacked
+from groundhook.host.config.schema import QdrantSettings
+from groundhook.host.errors import ConfigError, NotPermitted, StorageError
+from groundhook.host.types.filters import Both, Exists, Not, OneOf, Range
 from tests.loopback.qdrant import qdrant
 from tests.loopback.qdrant_grpc import grpc_door
 from tests.loops import run

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from handlers.kb.embed import BuiltinEmbedder, CountsTokens, HashEmbedder, builtin, estimated_tokens, least_cosine
-from handlers.kb.language import normalised
-from host.errors import ConfigError
-from host.ports import Embedder
-from host.types.specs import CollectionSpec, EmbeddingSpec
+from groundhook.handlers.kb.embed import BuiltinEmbedder, CountsTokens, HashEmbedder, builtin, estimated_tokens, least_cosine
+from groundhook.handlers.kb.language import normalised
+from groundhook.host.errors import ConfigError
+from groundhook.host.ports import Embedder
+from groundhook.host.types.specs import CollectionSpec, EmbeddingSpec
 from tests.kb.conftest import Opens, Writes, providers, search
 
 EMBEDDERS = ["builtin", "hash"]

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.base import KnowledgeBase
-from handlers.kb.ranking import choose
-from handlers.kb.store import Hit, packed
-from host.errors import NotPermitted, UsageError
-from host.ports import Found, Scope
-from host.types.search import SearchRequest
-from host.types.specs import ChunkSpec, CollectionSpec, FieldSpec, PermissionSpec
-from host.types.turn import Identity
+from groundhook.handlers.kb.base import KnowledgeBase
+from groundhook.handlers.kb.ranking import choose
+from groundhook.handlers.kb.store import Hit, packed
+from groundhook.host.errors import NotPermitted, UsageError
+from groundhook.host.ports import Found, Scope
+from groundhook.host.types.search import SearchRequest
+from groundhook.host.types.specs import ChunkSpec, CollectionSpec, FieldSpec, PermissionSpec
+from groundhook.host.types.turn import Identity
 from tests.kb.conftest import Opens, Warnings, Writes, scope, spec
 
 FIELDS = {

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from handlers.kb.embedded.collection import Collection
-from handlers.kb.store import Incoming, Made, Passage, Question, packed
-from host.errors import UsageError
-from host.types.fields import FieldType, field_value
-from host.types.filters import dumped, fit_filter, loaded, parse_filter
+from groundhook.handlers.kb.embedded.collection import Collection
+from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, packed
+from groundhook.host.errors import UsageError
+from groundhook.host.types.fields import FieldType, field_value
+from groundhook.host.types.filters import dumped, fit_filter, loaded, parse_filter
 
 FIELDS: dict[str, FieldType] = {
     "tag": "keyword",

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.analyse import Analyser, Sparse
-from handlers.kb.ranking.fusion import best, clear, descending, ordered, places, weight_of_words
-from handlers.kb.ranking.fusion import fuse as worth_of
+from groundhook.handlers.kb.analyse import Analyser, Sparse
+from groundhook.handlers.kb.ranking.fusion import best, clear, descending, ordered, places, weight_of_words
+from groundhook.handlers.kb.ranking.fusion import fuse as worth_of
 
 
 def fuse(

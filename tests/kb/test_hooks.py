@@ -8,9 +8,9 @@ from typing import Any
 
 import anyio
 
-from handlers.kb.embedded.client import KBClient
-from host.app import open_host
-from host.types.turn import Identity
+from groundhook.handlers.kb.embedded.client import KBClient
+from groundhook.host.app import open_host
+from groundhook.host.types.turn import Identity
 from tests.conftest import MakeApp
 
 HOOK = """

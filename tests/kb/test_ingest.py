@@ -14,11 +14,11 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from handlers.kb.adding.report import MOST_ROWS, AddReport
-from handlers.kb.base import KnowledgeBase
-from host.errors import UnknownName, UsageError
-from host.types.fields import FieldType
-from host.types.specs import EmbeddingSpec, FieldSpec, RowSpec
+from groundhook.handlers.kb.adding.report import MOST_ROWS, AddReport
+from groundhook.handlers.kb.base import KnowledgeBase
+from groundhook.host.errors import UnknownName, UsageError
+from groundhook.host.types.fields import FieldType
+from groundhook.host.types.specs import EmbeddingSpec, FieldSpec, RowSpec
 from tests.kb.conftest import Counting, Opens, Writes, search, spec
 
 

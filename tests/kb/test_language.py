@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.language import language_of, main_script, normalised, scripts, words_can_match
+from groundhook.handlers.kb.language import language_of, main_script, normalised, scripts, words_can_match
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ import anyio
 import psutil
 import pytest
 
-from handlers.kb.embedded import collection as storage
-from handlers.kb.embedded import copying, optimise
-from handlers.kb.embedded.client import KBClient
-from handlers.kb.embedded.collection import Collection
-from handlers.kb.embedded.folder import Folder
-from handlers.kb.embedded.optimise import Optimiser
-from handlers.kb.store import Incoming, Made, Passage, Question, packed
+from groundhook.handlers.kb.embedded import collection as storage
+from groundhook.handlers.kb.embedded import copying, optimise
+from groundhook.handlers.kb.embedded.client import KBClient
+from groundhook.handlers.kb.embedded.collection import Collection
+from groundhook.handlers.kb.embedded.folder import Folder
+from groundhook.handlers.kb.embedded.optimise import Optimiser
+from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, packed
 
 MADE = Made(provider="test", model="test", dimensions=8, language="english", fields={"tag": "keyword"})
 
@@ -192,4 +192,4 @@ def _names(folder: Path) -> list[str]:
 def _optimising(state: Path) -> bool:
     """Whether the process beside this state folder's worker is at work."""
     commands = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
-    return any("handlers.kb.embedded.optimise" in command and str(state) in " ".join(command) for command in commands)
+    return any("groundhook.handlers.kb.embedded.optimise" in command and str(state) in " ".join(command) for command in commands)

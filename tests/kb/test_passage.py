@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.embed import estimated_tokens
-from handlers.kb.embedded.client import KBClient
-from handlers.kb.ranking.passage import parts, units
-from host.app import open_host
-from host.types.events import StreamEnd
-from host.types.search import Extent, Item
+from groundhook.handlers.kb.embed import estimated_tokens
+from groundhook.handlers.kb.embedded.client import KBClient
+from groundhook.handlers.kb.ranking.passage import parts, units
+from groundhook.host.app import open_host
+from groundhook.host.types.events import StreamEnd
+from groundhook.host.types.search import Extent, Item
 from tests.conftest import MakeApp
 from tests.kb.conftest import Opens, Writes, search, spec
 from tests.kb.test_features import ask

@@ -12,9 +12,9 @@ from pypdf import PdfReader, PdfWriter
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-from handlers.kb.reading.document import Document
-from handlers.kb.reading.files import read
-from host.errors import IngestError
+from groundhook.handlers.kb.reading.document import Document
+from groundhook.handlers.kb.reading.files import read
+from groundhook.host.errors import IngestError
 
 
 def pdf(*pages: str, title: str = "") -> bytes:

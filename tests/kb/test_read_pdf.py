@@ -15,8 +15,8 @@ from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import BaseDocTemplate, Flowable, Frame, PageBreak, PageTemplate, Paragraph, Table
 
-from handlers.kb.reading.document import Document
-from handlers.kb.reading.files import read
+from groundhook.handlers.kb.reading.document import Document
+from groundhook.handlers.kb.reading.files import read
 
 STYLES = getSampleStyleSheet()
 LINES = "Everybody has thirty days of paid leave in a year. " * 4

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.reading.columns import Columns
-from handlers.kb.reading.rows import LARGEST_ROW, Row, feed_rows, file_rows
-from host.errors import IngestError
-from host.types.specs import RowSpec
+from groundhook.handlers.kb.reading.columns import Columns
+from groundhook.handlers.kb.reading.rows import LARGEST_ROW, Row, feed_rows, file_rows
+from groundhook.host.errors import IngestError
+from groundhook.host.types.specs import RowSpec
 
 
 def rows(tmp_path: Path, name: str, text: str | bytes) -> list[Row]:

@@ -14,13 +14,13 @@ import anyio.abc
 import pytest
 import trustme
 
-from handlers.kb.base import open_kb
-from handlers.kb.server.layout import alias
-from handlers.kb.server.link import ServerLink
-from handlers.kb.server.store import ServerStore
-from handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed
-from host.config.schema import KBStorageSettings, QdrantSettings
-from host.errors import ConfigError, StorageError
+from groundhook.handlers.kb.base import open_kb
+from groundhook.handlers.kb.server.layout import alias
+from groundhook.handlers.kb.server.link import ServerLink
+from groundhook.handlers.kb.server.store import ServerStore
+from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed
+from groundhook.host.config.schema import KBStorageSettings, QdrantSettings
+from groundhook.host.errors import ConfigError, StorageError
 from tests.kb.conftest import Writes, providers, search, spec
 from tests.loopback.qdrant import Qdrant, qdrant
 from tests.loopback.qdrant_grpc import grpc_door

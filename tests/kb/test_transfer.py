@@ -15,11 +15,11 @@ from typing import Any
 import anyio
 import pytest
 
-from handlers.kb.adding.pace import CORES
-from handlers.kb.base import KnowledgeBase, open_kb
-from host.config.schema import KBStorageSettings, QdrantSettings
-from host.errors import ConfigError, StorageError, UsageError
-from host.types.specs import AnalyserSpec, ChunkSpec, EmbeddingSpec, FieldSpec
+from groundhook.handlers.kb.adding.pace import CORES
+from groundhook.handlers.kb.base import KnowledgeBase, open_kb
+from groundhook.host.config.schema import KBStorageSettings, QdrantSettings
+from groundhook.host.errors import ConfigError, StorageError, UsageError
+from groundhook.host.types.specs import AnalyserSpec, ChunkSpec, EmbeddingSpec, FieldSpec
 from tests.kb.conftest import Counting, Opens, Writes, providers, search, spec
 from tests.loopback.qdrant import qdrant
 
@@ -126,10 +126,10 @@ def there(path: Path) -> bool:
 REBUILDER = """
 import anyio, sys
 from pathlib import Path
-from handlers.kb.base import open_kb
+from groundhook.handlers.kb.base import open_kb
 from tests.kb.conftest import providers, spec
 from tests.kb.test_transfer import SMALL, TOGETHER
-from host.config.schema import KBStorageSettings
+from groundhook.host.config.schema import KBStorageSettings
 
 async def main(state):
     declared = {"docs": spec("docs", embedding=SMALL)}

@@ -18,9 +18,9 @@ import anyio.to_thread
 import psutil
 import pytest
 
-from handlers.kb.embedded.client import KBClient
-from handlers.kb.store import Incoming, Made, Passage, Question, Told, packed
-from host.errors import StorageError
+from groundhook.handlers.kb.embedded.client import KBClient
+from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, Told, packed
+from groundhook.host.errors import StorageError
 from tests.kb.conftest import Opens, Writes, scope, search
 
 MADE = Made(provider="test", model="test", dimensions=4, language="english")
@@ -236,7 +236,7 @@ async def test_many_that_come_first_share_one_worker(state: Path) -> None:
 
 
 async def test_a_worker_that_another_version_started_makes_room(state: Path) -> None:
-    old = await _started(state, "from handlers.kb import store; store.SPEAKS = '1'")
+    old = await _started(state, "from groundhook.handlers.kb import store; store.SPEAKS = '1'")
     async with client(state) as kb:
         await kb.put("docs", MADE, document("new"))
         assert await versions(kb) == {"new"}
@@ -245,7 +245,7 @@ async def test_a_worker_that_another_version_started_makes_room(state: Path) -> 
 
 
 async def test_a_worker_whose_code_was_replaced_while_it_ran_makes_room(state: Path) -> None:
-    old = await _started(state, "sys.modules['handlers.kb.ranking.company'] = None")  # importing it fails
+    old = await _started(state, "sys.modules['groundhook.handlers.kb.ranking.company'] = None")  # importing it fails
     async with client(state) as kb:
         await kb.put("docs", MADE, document("new", 20))
         vector = packed([1.0, 0.0, 0.0, 0.0])
@@ -259,7 +259,7 @@ async def test_a_worker_whose_code_was_replaced_while_it_ran_makes_room(state: P
 async def _started(state: Path, before: str) -> psutil.Process:
     """A worker in which something was done first."""
     (state / "kb").mkdir(parents=True)
-    code = f"import sys; {before}; from handlers.kb.embedded.worker import main; sys.exit(main(*sys.argv[1:]))"
+    code = f"import sys; {before}; from groundhook.handlers.kb.embedded.worker import main; sys.exit(main(*sys.argv[1:]))"
     await anyio.run_process([sys.executable, "-c", code, str(state), "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return worker_of(state)
 
@@ -346,9 +346,9 @@ def _workers(state: Path) -> list[int]:
 ADDER = """
 import anyio, sys
 from pathlib import Path
-from handlers.kb.base import open_kb
+from groundhook.handlers.kb.base import open_kb
 from tests.kb.conftest import providers, spec
-from host.config.schema import KBStorageSettings
+from groundhook.host.config.schema import KBStorageSettings
 
 async def main(state, folder):
     async with open_kb(Path(state), {"docs": spec("docs")}, providers(), KBStorageSettings(idle_s=20, reserve_mb=1)) as kb:

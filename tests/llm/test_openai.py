@@ -13,7 +13,7 @@ import anyio.to_thread
 import pytest
 from pydantic import TypeAdapter
 
-from host.errors import (
+from groundhook.host.errors import (
     ModelError,
     ModelGarbled,
     ModelNotConfigured,
@@ -22,11 +22,11 @@ from host.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
-from host.llm.connectors import build
-from host.llm.openai import needs_key, request
-from host.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
-from host.types.specs import ConnectorSpec
-from host.types.turn import Message
+from groundhook.host.llm.connectors import build
+from groundhook.host.llm.openai import needs_key, request
+from groundhook.host.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
+from groundhook.host.types.specs import ConnectorSpec
+from groundhook.host.types.turn import Message
 from tests.loopback.chat import answer, chunk
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Sse, serving
 

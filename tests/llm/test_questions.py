@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.llm.questions import MOST_PARTS, parts
-from host.llm.terms import terms
+from groundhook.host.llm.questions import MOST_PARTS, parts
+from groundhook.host.llm.terms import terms
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from handlers.kb.embed import HashEmbedder
-from host.types.specs import EmbeddingSpec
+from groundhook.handlers.kb.embed import HashEmbedder
+from groundhook.host.types.specs import EmbeddingSpec
 from tests.loopback.server import Asked, Json, Reply
 
 SIZE = 1024

@@ -11,11 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.check import check
-from host.errors import ToolFailed
-from host.mcp.lines import EDGE, Oversize, Splitter
-from host.mcp.shapes import answered, function, only_reads, prompt_arguments, text_of, unique_names, value_of, with_error
-from host.packages import load_app
+from groundhook.host.check import check
+from groundhook.host.errors import ToolFailed
+from groundhook.host.mcp.lines import EDGE, Oversize, Splitter
+from groundhook.host.mcp.shapes import (
+    answered,
+    function,
+    only_reads,
+    prompt_arguments,
+    text_of,
+    unique_names,
+    value_of,
+    with_error,
+)
+from groundhook.host.packages import load_app
 from tests.conftest import MakeApp
 
 LARGEST = 2 * EDGE

@@ -14,8 +14,8 @@ import anyio
 import psutil
 import pytest
 
-from host.errors import HostError, ServerMalformed, ServerTimeout, ServerUnreachable
-from host.mcp.servers import Servers, open_servers
+from groundhook.host.errors import HostError, ServerMalformed, ServerTimeout, ServerUnreachable
+from groundhook.host.mcp.servers import Servers, open_servers
 from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio, value
 
 SLEEP = "import time; time.sleep(600)"
@@ -266,9 +266,9 @@ async def test_what_the_block_raises_comes_out_as_it_was() -> None:
 
 CTRL_C = """
 import sys
-from host.cli.edge import execute
-from host.cli.report import Report
-from host.mcp.servers import open_servers
+from groundhook.host.cli.edge import execute
+from groundhook.host.cli.report import Report
+from groundhook.host.mcp.servers import open_servers
 from tests.mcp.conftest import declared, stdio
 
 async def work():

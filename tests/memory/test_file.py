@@ -16,9 +16,9 @@ import anyio.to_thread
 import psutil
 import pytest
 
-from host.config.schema import MemorySettings
-from host.errors import StorageError
-from host.memory.memory import Memory, Namespace, open_memory
+from groundhook.host.config.schema import MemorySettings
+from groundhook.host.errors import StorageError
+from groundhook.host.memory.memory import Memory, Namespace, open_memory
 from tests.memory.conftest import ADA, LIMITS, Clock
 
 

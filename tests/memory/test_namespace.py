@@ -9,8 +9,8 @@ from typing import Any
 import anyio
 import pytest
 
-from host.errors import UsageError
-from host.memory.memory import Namespace
+from groundhook.host.errors import UsageError
+from groundhook.host.memory.memory import Namespace
 from tests.memory.conftest import Clock
 
 

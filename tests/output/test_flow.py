@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from host.output.flow import Flow, Isolates, one_line, visible
+from groundhook.host.output.flow import Flow, Isolates, one_line, visible
 
 WORDS = st.text(alphabet="ab \n\t你好é", max_size=200)
 

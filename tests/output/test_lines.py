@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.errors import ConfigError, Place
-from host.output.findings import failures
-from host.output.lines import line
-from host.types.events import EVENT, SearchFound, StreamEnd, Text, Trace, TraceNode
-from host.types.search import Item
+from groundhook.host.errors import ConfigError, Place
+from groundhook.host.output.findings import failures
+from groundhook.host.output.lines import line
+from groundhook.host.types.events import EVENT, SearchFound, StreamEnd, Text, Trace, TraceNode
+from groundhook.host.types.search import Item
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from handlers.db.dsl import parse
-from host.output.query_words import in_words
+from groundhook.handlers.db.dsl import parse
+from groundhook.host.output.query_words import in_words
 
 SAID: dict[str, dict[str, Any]] = {
     "product where price between 50 and 100 and brand is one of Apple, Sony, price ascending": {

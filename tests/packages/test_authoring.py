@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from host.app import open_host
-from host.config.problems import Problem
-from host.testing.runner import Result, open_runner
+from groundhook.host.app import open_host
+from groundhook.host.config.problems import Problem
+from groundhook.host.testing.runner import Result, open_runner
 from tests.conftest import MakeApp
 
 APP = {

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from host.check import check
-from host.config.environment import process_environment
-from host.errors import UnknownName
-from host.packages import load_app
-from host.types.model_schema import misfits
+from groundhook.host.check import check
+from groundhook.host.config.environment import process_environment
+from groundhook.host.errors import UnknownName
+from groundhook.host.packages import load_app
+from groundhook.host.types.model_schema import misfits
 from tests.conftest import MakeApp
 
 HERE = Path(__file__).parents[2]

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from host.config.schema import RerankSettings, SearchSettings, UsesSettings
-from host.delegate import Asking, Delegates
-from host.ports import Ranked, Reranker, Scope
-from host.types.events import StreamEnd
-from host.types.search import Item
-from host.types.turn import Identity
-from rerankers.delegated import DelegatedReranker
-from rerankers.model import open_model_reranker
+from groundhook.host.config.schema import RerankSettings, SearchSettings, UsesSettings
+from groundhook.host.delegate import Asking, Delegates
+from groundhook.host.ports import Ranked, Reranker, Scope
+from groundhook.host.types.events import StreamEnd
+from groundhook.host.types.search import Item
+from groundhook.host.types.turn import Identity
+from groundhook.rerankers.delegated import DelegatedReranker
+from groundhook.rerankers.model import open_model_reranker
 from tests.loopback.server import Json, Loopback, Reply, serving
 
 KEYS = {"COHERE_API_KEY": "key-c", "VOYAGE_API_KEY": "key-v", "OWN_KEY": "key-e"}

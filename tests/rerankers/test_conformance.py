@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from host.config.schema import RerankSettings, WeightSettings
-from host.errors import RerankError
-from host.ports import Ranked
-from host.search.merge import Pool, apply_ranking, cut, pool
-from host.types.search import Item, SearchResult
-from rerankers.score import ScoreReranker
+from groundhook.host.config.schema import RerankSettings, WeightSettings
+from groundhook.host.errors import RerankError
+from groundhook.host.ports import Ranked
+from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
+from groundhook.host.types.search import Item, SearchResult
+from groundhook.rerankers.score import ScoreReranker
 from tests.rerankers.conftest import Rig, items, scope_with
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from handlers.canned import CannedSource, canned_item
-from host.app import open_host
-from host.config.schema import RerankSettings
+from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.host.app import open_host
+from groundhook.host.config.schema import RerankSettings
 from tests.conftest import MakeApp
 from tests.rerankers.test_turns import order, warnings
 

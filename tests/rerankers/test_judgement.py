@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.config.schema import RerankSettings, Settings, WeightSettings
-from host.ports import Ranked
-from host.search.merge import apply_ranking, pool
-from host.search.reranking import chosen, options_of
-from host.types.delegation import RerankAnswer
-from host.types.search import Item, RerankOptions, SearchResult
-from rerankers.delegated import ranking
-from rerankers.judgement import in_order, scored, text_of
+from groundhook.host.config.schema import RerankSettings, Settings, WeightSettings
+from groundhook.host.ports import Ranked
+from groundhook.host.search.merge import apply_ranking, pool
+from groundhook.host.search.reranking import chosen, options_of
+from groundhook.host.types.delegation import RerankAnswer
+from groundhook.host.types.search import Item, RerankOptions, SearchResult
+from groundhook.rerankers.delegated import ranking
+from groundhook.rerankers.judgement import in_order, scored, text_of
 from tests.rerankers.conftest import items
 
 SCORES = st.floats(allow_nan=False, allow_infinity=False)

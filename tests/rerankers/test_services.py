@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from host.config.schema import RerankSettings
-from host.errors import RerankError
-from rerankers.endpoint import address
-from rerankers.model import chosen, open_model_reranker, rerank_providers
+from groundhook.host.config.schema import RerankSettings
+from groundhook.host.errors import RerankError
+from groundhook.rerankers.endpoint import address
+from groundhook.rerankers.model import chosen, open_model_reranker, rerank_providers
 from tests.loopback.server import Cut, Hang, Html, Json, Loopback, Reply, Trickle
 from tests.rerankers.conftest import KEYS, PATHS, PROVIDERS, body, items, options_of, scope_with
 
@@ -144,5 +144,6 @@ def test_an_address_may_name_the_path_or_not() -> None:
 
 
 def test_clients_are_imported_when_they_are_first_used() -> None:
-    script = "import sys, rerankers.model; print([n for n in ('cohere', 'voyageai', 'httpx', 'httpx2') if n in sys.modules])"
+    script = "import sys, groundhook.rerankers.model; "
+    script += "print([n for n in ('cohere', 'voyageai', 'httpx', 'httpx2') if n in sys.modules])"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -9,12 +9,12 @@ from typing import Any
 import anyio
 import pytest
 
-from handlers.canned import CannedSource, canned_item
-from host.app import open_host
-from host.errors import RerankError
-from host.ports import Ranked
-from host.search.searcher import Plugins
-from host.types.events import Event
+from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.host.app import open_host
+from groundhook.host.errors import RerankError
+from groundhook.host.ports import Ranked
+from groundhook.host.search.searcher import Plugins
+from groundhook.host.types.events import Event
 from tests.conftest import MakeApp
 from tests.loopback.server import Json, Loopback
 from tests.turn.test_stream import end, of, scripted

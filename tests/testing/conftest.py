@@ -10,7 +10,7 @@ from textwrap import dedent
 import anyio
 import pytest
 
-from host.testing.runner import FileEnd, Result, open_runner
+from groundhook.host.testing.runner import FileEnd, Result, open_runner
 from tests.conftest import MakeApp
 
 PACKAGE = '{"name": "A", "connector": "parrot", "kb": {"collections": ["docs"]}, "search": {"kb": true}}'

@@ -7,8 +7,8 @@ import shutil
 from importlib.resources import files
 from pathlib import Path
 
-from host.testing.answer import Asked, answer_of
-from host.testing.stage import TurnAsked
+from groundhook.host.testing.answer import Asked, answer_of
+from groundhook.host.testing.stage import TurnAsked
 from tests.conftest import MakeApp
 from tests.testing.conftest import rerun
 
@@ -33,11 +33,11 @@ def test_every_part_of_an_answer_is_named() -> None:
 
 
 def test_every_expectation_is_named() -> None:
-    source = (files("hooks") / "testing.js").read_text(encoding="utf-8")
+    source = (files("groundhook.hooks") / "testing.js").read_text(encoding="utf-8")
     names = set(re.findall(r"^    (to[A-Z]\w+)[:(]", source, re.MULTILINE))
     assert len(names) > 20
     assert {name for name in names if f"`{name}" not in PAGE} == set()
-    declared = (files("hooks") / "testing.d.ts").read_text(encoding="utf-8")
+    declared = (files("groundhook.hooks") / "testing.d.ts").read_text(encoding="utf-8")
     assert set(re.findall(r"^    (to[A-Z]\w+)\(", declared, re.MULTILINE)) == names
 
 

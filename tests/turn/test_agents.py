@@ -9,11 +9,11 @@ from typing import Any
 import anyio
 import pytest
 
-from handlers.canned import CannedSource
-from host.app import open_host
-from host.llm.scripted import ScriptedConnector
-from host.types.events import Event
-from host.types.turn import Identity
+from groundhook.handlers.canned import CannedSource
+from groundhook.host.app import open_host
+from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.types.events import Event
+from groundhook.host.types.turn import Identity
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, kb, of, scripted, web
 

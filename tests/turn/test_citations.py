@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.citations import Book, Grammar, Marker, Piece, Plain, Reading, defuse, key_of, read, short_id
-from host.types.search import Item
+from groundhook.host.citations import Book, Grammar, Marker, Piece, Plain, Reading, defuse, key_of, read, short_id
+from groundhook.host.types.search import Item
 
 HASH = Grammar.of("#ref:{id}")
 BRACKETS = Grammar.of("[{id}]")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from handlers.canned import CannedSource
-from host.app import open_host
-from host.errors import ConfigError
-from host.types.events import Event
+from groundhook.handlers.canned import CannedSource
+from groundhook.host.app import open_host
+from groundhook.host.errors import ConfigError
+from groundhook.host.types.events import Event
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, kb, of, run, scripted, web
 

@@ -7,9 +7,9 @@ from typing import Any
 import anyio
 import pytest
 
-from handlers.canned import CannedSource, canned_item
-from hooks.rows.logs import CONSOLE, LOG
-from host.types.events import Event
+from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.hooks.rows.logs import CONSOLE, LOG
+from groundhook.host.types.events import Event
 from tests.conftest import MakeApp
 from tests.turn.test_stream import ASSISTANT, app_with, end, kb, of, run, scripted, web
 

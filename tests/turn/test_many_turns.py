@@ -9,10 +9,10 @@ from pathlib import Path
 import anyio
 import psutil
 
-from handlers.canned import CannedSource, canned_item
-from host.app import Host, open_host
-from host.llm.scripted import ScriptedConnector
-from host.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.host.app import Host, open_host
+from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
 from tests.conftest import MakeApp
 
 HOOK = """

@@ -10,10 +10,10 @@ from typing import Any
 import anyio
 import pytest
 
-from handlers.canned import CannedSource
-from host.app import Host, open_host
-from host.types.events import Event
-from host.types.turn import Identity
+from groundhook.handlers.canned import CannedSource
+from groundhook.host.app import Host, open_host
+from groundhook.host.types.events import Event
+from groundhook.host.types.turn import Identity
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, of, scripted
 

@@ -7,10 +7,10 @@ from typing import Any
 import anyio
 import pytest
 
-from handlers.canned import CannedSource
-from host.app import open_host
-from host.output.messages import fold
-from host.types.events import Event
+from groundhook.handlers.canned import CannedSource
+from groundhook.host.app import open_host
+from groundhook.host.output.messages import fold
+from groundhook.host.types.events import Event
 from tests.conftest import MakeApp
 from tests.turn.test_hook_turns import hooked
 from tests.turn.test_stream import app_with, end, of, scripted, web

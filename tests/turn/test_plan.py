@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from host.config.schema import Settings
-from host.search.plan import complete, plan
-from host.types.search import SearchRequest
-from host.types.turn import CreateReturn, Message, SearchChoice
+from groundhook.host.config.schema import Settings
+from groundhook.host.search.plan import complete, plan
+from groundhook.host.types.search import SearchRequest
+from groundhook.host.types.turn import CreateReturn, Message, SearchChoice
 
 PLAIN = Settings()
 CONFIGURED = Settings.model_validate({"search": {"kb": {"enabled": True}, "web": {"enabled": True}}})

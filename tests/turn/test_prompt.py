@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.citations import Grammar
-from host.config.schema import CitationSettings
-from host.prompt import citation_prompt, clean, reference_block, with_references
-from host.types.search import Item
-from host.types.turn import Message
+from groundhook.host.citations import Grammar
+from groundhook.host.config.schema import CitationSettings
+from groundhook.host.prompt import citation_prompt, clean, reference_block, with_references
+from groundhook.host.types.search import Item
+from groundhook.host.types.turn import Message
 
 CITATION = CitationSettings()
 HASH = Grammar.of(CITATION.format)

@@ -12,15 +12,15 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
-from handlers.canned import CannedSource, canned_item
-from host.app import open_host
-from host.errors import SourceError, UnknownName, UsageError
-from host.llm.scripted import ScriptedConnector
-from host.ports import Handler
-from host.tools import Tool
-from host.types.events import Event, StreamEnd
-from host.types.search import Item, SearchType
-from host.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.host.app import open_host
+from groundhook.host.errors import SourceError, UnknownName, UsageError
+from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.ports import Handler
+from groundhook.host.tools import Tool
+from groundhook.host.types.events import Event, StreamEnd
+from groundhook.host.types.search import Item, SearchType
+from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
 from tests.conftest import MakeApp
 
 ASSISTANT = '{"name": "A", "connector": "script", "search": {"kb": true, "web": true}, "kb": {"collections": ["docs"]}}'

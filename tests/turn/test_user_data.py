@@ -10,14 +10,14 @@ from typing import Any
 import anyio
 import pytest
 
-from handlers.canned import CannedSource, canned_item
-from host.app import open_host
-from host.content import MOST_SOURCES, user_data
-from host.llm.scripted import ScriptedConnector
-from host.ports import Found, Scope
-from host.types.events import Event
-from host.types.search import SearchRequest
-from host.types.turn import Message
+from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.host.app import open_host
+from groundhook.host.content import MOST_SOURCES, user_data
+from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.ports import Found, Scope
+from groundhook.host.types.events import Event
+from groundhook.host.types.search import SearchRequest
+from groundhook.host.types.turn import Message
 from tests.conftest import MakeApp
 from tests.turn.test_stream import app_with, end, kb, of, run, scripted, web
 

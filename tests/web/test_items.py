@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.web import items as module
-from handlers.web.dates import published
-from handlers.web.items import clean, position_score
-from handlers.web.providers import Ask, Hit
-from handlers.web.urls import canonical
-from host.types.search import Item
+from groundhook.handlers.web import items as module
+from groundhook.handlers.web.dates import published
+from groundhook.handlers.web.items import clean, position_score
+from groundhook.handlers.web.providers import Ask, Hit
+from groundhook.handlers.web.urls import canonical
+from groundhook.host.types.search import Item
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.kb.language import LANGUAGES, PLAIN
-from handlers.web.keywords import extract
-from handlers.web.stopwords import languages
+from groundhook.handlers.kb.language import LANGUAGES, PLAIN
+from groundhook.handlers.web.keywords import extract
+from groundhook.handlers.web.stopwords import languages
 
 QUESTIONS = {
     "armenian": ("Ո՞րն է Հայաստանի մայրաքաղաքը։", "Հայաստանի մայրաքաղաքը"),

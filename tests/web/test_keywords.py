@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.web.keywords import LONGEST_QUERY, extract
+from groundhook.handlers.web.keywords import LONGEST_QUERY, extract
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
 
-from handlers.web.extract import decoded
-from handlers.web.passages import SIZE, best_passage, cut, terms
-from handlers.web.readers import Readers
-from host.errors import IngestError
-from host.types.search import Item
+from groundhook.handlers.web.extract import decoded
+from groundhook.handlers.web.passages import SIZE, best_passage, cut, terms
+from groundhook.handlers.web.readers import Readers
+from groundhook.host.errors import IngestError
+from groundhook.host.types.search import Item
 from tests.loopback.server import Answer, Hang, Html, Json, Loopback, Reply, Trickle, serving
 from tests.web.test_web import Asking
 
@@ -253,7 +253,9 @@ async def test_a_reader_that_is_killed_or_slow_costs_its_own_page_only() -> None
     assert "400 km" in (await readers.call("read", page))["passage"]
     await readers.close()
     assert not [
-        each for each in psutil.Process().children() if "handlers.web.reader" in (each.as_dict(["cmdline"])["cmdline"] or [])
+        each
+        for each in psutil.Process().children()
+        if "groundhook.handlers.web.reader" in (each.as_dict(["cmdline"])["cmdline"] or [])
     ]
 
 

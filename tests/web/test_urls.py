@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.web.urls import bare, canonical, followable, within
+from groundhook.handlers.web.urls import bare, canonical, followable, within
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from handlers.web.base import open_web
-from host.config.schema import KeywordSettings, SearchSettings, UsesSettings
-from host.errors import (
+from groundhook.handlers.web.base import open_web
+from groundhook.host.config.schema import KeywordSettings, SearchSettings, UsesSettings
+from groundhook.host.errors import (
     DelegateError,
     SourceError,
     SourceMalformed,
@@ -26,13 +26,13 @@ from host.errors import (
     SourceTimeout,
     UnknownName,
 )
-from host.ports import Found, Nobody, Scope
-from host.trace import recording
-from host.types.delegation import Use
-from host.types.events import TraceNode
-from host.types.search import SearchRequest
-from host.types.turn import Identity
-from host.web_client.clients import open_web_clients
+from groundhook.host.ports import Found, Nobody, Scope
+from groundhook.host.trace import recording
+from groundhook.host.types.delegation import Use
+from groundhook.host.types.events import TraceNode
+from groundhook.host.types.search import SearchRequest
+from groundhook.host.types.turn import Identity
+from groundhook.host.web_client.clients import open_web_clients
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reply, Trickle, serving
 
 PROVIDERS = ("tavily", "serper", "searxng")

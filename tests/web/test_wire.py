@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import anyio
 import pytest
 
-from handlers.web.providers import Access
-from handlers.web.wire import Wire
-from host.errors import SourceError
+from groundhook.handlers.web.providers import Access
+from groundhook.handlers.web.wire import Wire
+from groundhook.host.errors import SourceError
 from tests.loopback.server import Cut, Hang, Json, Loopback, Reply, serving
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from host.config.schema import HttpSettings
-from host.web_client.client import GuardedClient
+from groundhook.host.config.schema import HttpSettings
+from groundhook.host.web_client.client import GuardedClient
 from tests.loopback.server import Loopback, serving
 
 

@@ -6,9 +6,9 @@ from ipaddress import ip_address
 
 import pytest
 
-from host.config.schema import HttpSettings
-from host.errors import HostError, NotPermitted, SourceError, SourceMalformed, UsageError
-from host.web_client.client import GuardedClient
+from groundhook.host.config.schema import HttpSettings
+from groundhook.host.errors import HostError, NotPermitted, SourceError, SourceMalformed, UsageError
+from groundhook.host.web_client.client import GuardedClient
 from tests.loopback.server import Json, Loopback
 from tests.web_client.conftest import Names
 

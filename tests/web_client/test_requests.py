@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 import pytest
 
-from host.config.schema import HttpSettings
-from host.errors import SourceError, SourceMalformed, SourceTimeout, UsageError
-from host.web_client.client import GuardedClient
+from groundhook.host.config.schema import HttpSettings
+from groundhook.host.errors import SourceError, SourceMalformed, SourceTimeout, UsageError
+from groundhook.host.web_client.client import GuardedClient
 from tests.loopback.server import Cut, Hang, Json, Loopback, Reply, Trickle
 from tests.web_client.conftest import Names
 

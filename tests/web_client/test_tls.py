@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import pytest
 import trustme
 
-from host.config.schema import HttpSettings
-from host.errors import SourceError
-from host.web_client.client import GuardedClient, authorities
+from groundhook.host.config.schema import HttpSettings
+from groundhook.host.errors import SourceError
+from groundhook.host.web_client.client import GuardedClient, authorities
 from tests.web_client.conftest import Names
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
-from handlers.db.question.lexicon import Lexicon
-from handlers.db.question.meanings import (
+from groundhook.handlers.db.question.lexicon import Lexicon
+from groundhook.handlers.db.question.meanings import (
     And,
     DateUnit,
     FieldRef,
@@ -24,9 +24,9 @@ from handlers.db.question.meanings import (
     Unit,
     ValueRef,
 )
-from handlers.db.question.tokens import CURRENCY, Token
-from handlers.db.schema import Field
-from host.types.search import Aggregate, Order, Where
+from groundhook.handlers.db.question.tokens import CURRENCY, Token
+from groundhook.handlers.db.schema import Field
+from groundhook.host.types.search import Aggregate, Order, Where
 
 NUMBERS = ("integer", "number")
 _PARTED = re.compile(r"[1-9]\d{0,2}\.\d{3}")

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from handlers.db.question.cursor import Cursor, Draft
-from handlers.db.question.meanings import And, But, ModelRef, Or
-from host.types.search import Where
+from groundhook.handlers.db.question.cursor import Cursor, Draft
+from groundhook.handlers.db.question.meanings import And, But, ModelRef, Or
+from groundhook.host.types.search import Where
 
 Piece = tuple[int, int, list[Where]]
 

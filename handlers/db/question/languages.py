@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from handlers.db.question.tokens import tokens_of
-from handlers.db.question.vocabulary import Vocabulary, languages, vocabulary
+from groundhook.handlers.db.question.tokens import tokens_of
+from groundhook.handlers.db.question.vocabulary import Vocabulary, languages, vocabulary
 
 AUTO = "auto"
 

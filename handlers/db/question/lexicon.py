@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from handlers.db.question.meanings import (
+from groundhook.handlers.db.question.meanings import (
     DatePostfix,
     FieldRef,
     Filler,
@@ -21,10 +21,10 @@ from handlers.db.question.meanings import (
     Than,
     ValueRef,
 )
-from handlers.db.question.spelling import nearest
-from handlers.db.question.tokens import Token, phrase_of
-from handlers.db.question.vocabulary import Vocabulary
-from handlers.db.schema import Field, Schema, short_pieces
+from groundhook.handlers.db.question.spelling import nearest
+from groundhook.handlers.db.question.tokens import Token, phrase_of
+from groundhook.handlers.db.question.vocabulary import Vocabulary
+from groundhook.handlers.db.schema import Field, Schema, short_pieces
 
 NAME_ENDINGS = ("_at", "_on", "_date", "_time")  # of columns: `released_at` is asked about as "released"
 SHORTEST_MEANT = 4

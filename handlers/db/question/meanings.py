@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from handlers.db.schema import Field
+from groundhook.handlers.db.schema import Field
 
 Phrase = tuple[str, ...]
 Sorting = Literal["asc", "desc"]

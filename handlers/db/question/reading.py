@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_NONE, QueryDSL
-from handlers.db.question.cursor import NUMBERS, Cursor, Draft
-from handlers.db.question.joining import joined
-from handlers.db.question.lexicon import Lexicon, Lexicons, Offer
-from handlers.db.question.meanings import (
+from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_NONE, QueryDSL
+from groundhook.handlers.db.question.cursor import NUMBERS, Cursor, Draft
+from groundhook.handlers.db.question.joining import joined
+from groundhook.handlers.db.question.lexicon import Lexicon, Lexicons, Offer
+from groundhook.handlers.db.question.meanings import (
     Ago,
     Between,
     BetweenAnd,
@@ -41,10 +41,10 @@ from handlers.db.question.meanings import (
     Than,
     Top,
 )
-from handlers.db.question.rules import RULES, RULES_UNKNOWN
-from handlers.db.question.tokens import LONGEST_QUESTION, Token, tokens_of
-from handlers.db.question.vocabulary import Vocabulary
-from host.types.search import Order, Where
+from groundhook.handlers.db.question.rules import RULES, RULES_UNKNOWN
+from groundhook.handlers.db.question.tokens import LONGEST_QUESTION, Token, tokens_of
+from groundhook.handlers.db.question.vocabulary import Vocabulary
+from groundhook.host.types.search import Order, Where
 
 # Words that speak about other words: alone they are reported, but there is no use in searching for them.
 ABOUT_OTHERS: tuple[type[Meaning], ...] = (

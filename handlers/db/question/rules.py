@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from handlers.db.question.cursor import OPPOSITE, Cursor, Draft
-from handlers.db.question.meanings import (
+from groundhook.handlers.db.question.cursor import OPPOSITE, Cursor, Draft
+from groundhook.handlers.db.question.meanings import (
     And,
     Between,
     Called,
@@ -35,14 +35,14 @@ from handlers.db.question.meanings import (
     SortBy,
     ValueRef,
 )
-from handlers.db.question.rules_field import excepted, field_led, happened, lacking, literal, prepositioned, values
-from handlers.db.question.rules_figure import figure, figures, grouped, ranked
-from handlers.db.question.rules_list import amounts
-from handlers.db.question.rules_number import amount_led, between, compare, compared_date, date_led
-from handlers.db.question.rules_order import limit, order_words
-from handlers.db.question.tokens import phrase_of
-from handlers.db.schema import Field
-from host.types.search import Where
+from groundhook.handlers.db.question.rules_field import excepted, field_led, happened, lacking, literal, prepositioned, values
+from groundhook.handlers.db.question.rules_figure import figure, figures, grouped, ranked
+from groundhook.handlers.db.question.rules_list import amounts
+from groundhook.handlers.db.question.rules_number import amount_led, between, compare, compared_date, date_led
+from groundhook.handlers.db.question.rules_order import limit, order_words
+from groundhook.handlers.db.question.tokens import phrase_of
+from groundhook.handlers.db.schema import Field
+from groundhook.host.types.search import Where
 
 AFTER_A_RECORD = (Filler, And, Or, Link, Compare, Between, DateRelation, Period)
 Rule = Callable[[Cursor, Draft, int], int | None]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from handlers.db.question import dates
-from handlers.db.question.cursor import NUMBERS, Cursor, Draft
-from handlers.db.question.meanings import (
+from groundhook.handlers.db.question import dates
+from groundhook.handlers.db.question.cursor import NUMBERS, Cursor, Draft
+from groundhook.handlers.db.question.meanings import (
     And,
     Between,
     But,
@@ -26,11 +26,11 @@ from handlers.db.question.meanings import (
     Truth,
     ValueRef,
 )
-from handlers.db.question.rules_list import equal_to
-from handlers.db.question.rules_number import TIMES, between, compare, compared_date, date_led, postfixed
-from handlers.db.question.tokens import phrase_of
-from handlers.db.schema import Field
-from host.types.search import Where
+from groundhook.handlers.db.question.rules_list import equal_to
+from groundhook.handlers.db.question.rules_number import TIMES, between, compare, compared_date, date_led, postfixed
+from groundhook.handlers.db.question.tokens import phrase_of
+from groundhook.handlers.db.schema import Field
+from groundhook.host.types.search import Where
 
 LONGEST_LITERAL = 5  # words of a value that is not known
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from handlers.db.question.cursor import NUMBERS, Cursor, Draft
-from handlers.db.question.meanings import (
+from groundhook.handlers.db.question.cursor import NUMBERS, Cursor, Draft
+from groundhook.handlers.db.question.meanings import (
     AskedValue,
     BeforeYear,
     Between,
@@ -23,9 +23,9 @@ from handlers.db.question.meanings import (
     Top,
     ValueRef,
 )
-from handlers.db.question.rules_field import said_of
-from handlers.db.question.rules_number import TIMES
-from handlers.db.schema import Field
+from groundhook.handlers.db.question.rules_field import said_of
+from groundhook.handlers.db.question.rules_number import TIMES
+from groundhook.handlers.db.schema import Field
 
 MOST = 1000  # groups
 OF_ORDER = {"asc": "min", "desc": "max"}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from handlers.db.question.cursor import Amount, Cursor, Draft
-from handlers.db.question.meanings import Compare, Condition, DateUnit, ModelRef, OrderWord, Postfix, Than, ValueRef
-from handlers.db.schema import Field
+from groundhook.handlers.db.question.cursor import Amount, Cursor, Draft
+from groundhook.handlers.db.question.meanings import Compare, Condition, DateUnit, ModelRef, OrderWord, Postfix, Than, ValueRef
+from groundhook.handlers.db.schema import Field
 
 
 def amounts(cursor: Cursor, draft: Draft, i: int) -> int | None:

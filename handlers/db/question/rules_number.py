@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from handlers.db.question import dates
-from handlers.db.question.cursor import NUMBERS, OPPOSITE, Amount, Cursor, Draft
-from handlers.db.question.dates import Span
-from handlers.db.question.meanings import (
+from groundhook.handlers.db.question import dates
+from groundhook.handlers.db.question.cursor import NUMBERS, OPPOSITE, Amount, Cursor, Draft
+from groundhook.handlers.db.question.dates import Span
+from groundhook.handlers.db.question.meanings import (
     Ago,
     Ahead,
     And,
@@ -38,9 +38,9 @@ from handlers.db.question.meanings import (
     Unit,
     Weekday,
 )
-from handlers.db.question.rules_list import equal_to
-from handlers.db.question.times import dated, days, duration, said_year, span
-from handlers.db.schema import Field
+from groundhook.handlers.db.question.rules_list import equal_to
+from groundhook.handlers.db.question.times import dated, days, duration, said_year, span
+from groundhook.handlers.db.schema import Field
 
 TIMES = ("date", "moment")
 ABOUT, ROUGHLY = "~", 0.1  # how far from a number "about" reaches

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from handlers.db.question import dates
-from handlers.db.question.cursor import NUMBERS, Cursor, Draft
-from handlers.db.question.meanings import (
+from groundhook.handlers.db.question import dates
+from groundhook.handlers.db.question.cursor import NUMBERS, Cursor, Draft
+from groundhook.handlers.db.question.meanings import (
     And,
     Direction,
     FieldRef,
@@ -20,8 +20,8 @@ from handlers.db.question.meanings import (
     Top,
     ValueRef,
 )
-from handlers.db.question.tokens import phrase_of
-from handlers.db.schema import Field
+from groundhook.handlers.db.question.tokens import phrase_of
+from groundhook.handlers.db.schema import Field
 
 MOST = 1000
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from handlers.db.question import dates
-from handlers.db.question.cursor import Cursor, Draft
-from handlers.db.question.dates import Span
-from handlers.db.question.meanings import (
+from groundhook.handlers.db.question import dates
+from groundhook.handlers.db.question.cursor import Cursor, Draft
+from groundhook.handlers.db.question.dates import Span
+from groundhook.handlers.db.question.meanings import (
     Ago,
     And,
     BeforeYear,
@@ -31,7 +31,7 @@ from handlers.db.question.meanings import (
     Unit,
     Weekday,
 )
-from handlers.db.schema import Field
+from groundhook.handlers.db.schema import Field
 
 
 def duration(cursor: Cursor, i: int) -> tuple[int, DateUnitName, int] | None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from handlers.db.question.meanings import (
+from groundhook.handlers.db.question.meanings import (
     Ago,
     Ahead,
     And,
@@ -64,9 +64,9 @@ from handlers.db.question.meanings import (
     Unit,
     Weekday,
 )
-from handlers.db.question.tokens import phrase_of
-from host.errors import ConfigError, SourceNotConfigured, suggestion
-from host.types.base import Value, dotted, problems
+from groundhook.handlers.db.question.tokens import phrase_of
+from groundhook.host.errors import ConfigError, SourceNotConfigured, suggestion
+from groundhook.host.types.base import Value, dotted, problems
 
 Words = tuple[str, ...]
 FOLDER = Path(__file__).parent

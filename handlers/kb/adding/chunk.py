@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import groupby, takewhile
 from typing import Literal
 
-from handlers.kb.reading.document import Block, Document, Kind
-from host.sentences import spans
+from groundhook.handlers.kb.reading.document import Block, Document, Kind
+from groundhook.host.sentences import spans
 
 Count = Callable[[str], int]
 By = Literal["heading", "paragraph", "page", "size"]

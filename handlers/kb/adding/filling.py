@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from handlers.kb.adding.pace import CORES, Pace, together
-from handlers.kb.embed import in_context
-from handlers.kb.store import Incoming, packed
-from host.ports import Embedder
+from groundhook.handlers.kb.adding.pace import CORES, Pace, together
+from groundhook.handlers.kb.embed import in_context
+from groundhook.handlers.kb.store import Incoming, packed
+from groundhook.host.ports import Embedder
 
 Moved = Callable[[int, int, str], None]  # passages done, passages in all (0: not known), document under way
 

@@ -17,17 +17,17 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from handlers.kb.adding.making import Cut, Loaded, Making, address, cut_up, prepared
-from handlers.kb.adding.pace import CORES, together
-from handlers.kb.adding.pruning import Pruning
-from handlers.kb.adding.report import AddReport, Meter, Progress, Tally
-from handlers.kb.adding.sources import MOST_UNREAD, Found, Item, Seen, Supply, found
-from handlers.kb.declared import tenant_of
-from handlers.kb.reading.columns import Columns
-from handlers.kb.store import Incoming, Made, Outcome, Stored, VectorStore, agree
-from host.errors import IngestError
-from host.ports import Embedder
-from host.types.specs import CollectionSpec
+from groundhook.handlers.kb.adding.making import Cut, Loaded, Making, address, cut_up, prepared
+from groundhook.handlers.kb.adding.pace import CORES, together
+from groundhook.handlers.kb.adding.pruning import Pruning
+from groundhook.handlers.kb.adding.report import AddReport, Meter, Progress, Tally
+from groundhook.handlers.kb.adding.sources import MOST_UNREAD, Found, Item, Seen, Supply, found
+from groundhook.handlers.kb.declared import tenant_of
+from groundhook.handlers.kb.reading.columns import Columns
+from groundhook.handlers.kb.store import Incoming, Made, Outcome, Stored, VectorStore, agree
+from groundhook.host.errors import IngestError
+from groundhook.host.ports import Embedder
+from groundhook.host.types.specs import CollectionSpec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,19 +14,19 @@ from typing import TypeVar
 
 import anyio.to_thread
 
-from handlers.kb.adding.chunk import Chunk, chunks
-from handlers.kb.adding.pace import Pace
-from handlers.kb.adding.payload import fields_of
-from handlers.kb.adding.sources import FEED, Item, absolute
-from handlers.kb.embed import CountsTokens, estimated_tokens, in_context
-from handlers.kb.points import HEADINGS
-from handlers.kb.reading.document import Document
-from handlers.kb.reading.files import read, told_as
-from handlers.kb.store import Incoming, Passage, packed
-from host.errors import IngestError
-from host.ports import Embedder
-from host.types.fields import Fields
-from host.types.specs import CollectionSpec
+from groundhook.handlers.kb.adding.chunk import Chunk, chunks
+from groundhook.handlers.kb.adding.pace import Pace
+from groundhook.handlers.kb.adding.payload import fields_of
+from groundhook.handlers.kb.adding.sources import FEED, Item, absolute
+from groundhook.handlers.kb.embed import CountsTokens, estimated_tokens, in_context
+from groundhook.handlers.kb.points import HEADINGS
+from groundhook.handlers.kb.reading.document import Document
+from groundhook.handlers.kb.reading.files import read, told_as
+from groundhook.handlers.kb.store import Incoming, Passage, packed
+from groundhook.host.errors import IngestError
+from groundhook.host.ports import Embedder
+from groundhook.host.types.fields import Fields
+from groundhook.host.types.specs import CollectionSpec
 
 Made = TypeVar("Made")
 

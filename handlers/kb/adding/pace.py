@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import anyio
 
-from host.errors import HostError
-from host.ports import Embedder
+from groundhook.host.errors import HostError
+from groundhook.host.ports import Embedder
 
 Text = TypeVar("Text")
 

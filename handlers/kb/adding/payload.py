@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from handlers.kb.reading.document import Said
-from host.errors import IngestError, Place
-from host.types.fields import FieldType, FieldValue, field_value
+from groundhook.handlers.kb.reading.document import Said
+from groundhook.host.errors import IngestError, Place
+from groundhook.host.types.fields import FieldType, FieldValue, field_value
 
 
 def fields_of(said: Mapping[str, Said], types: Mapping[str, FieldType], name: str) -> dict[str, FieldValue]:

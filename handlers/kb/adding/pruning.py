@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from handlers.kb.adding.report import Tally
-from handlers.kb.adding.sources import FEED, File, Found, Seen
-from handlers.kb.store import Stored, VectorStore
-from host.types.specs import CollectionSpec
+from groundhook.handlers.kb.adding.report import Tally
+from groundhook.handlers.kb.adding.sources import FEED, File, Found, Seen
+from groundhook.handlers.kb.store import Stored, VectorStore
+from groundhook.host.types.specs import CollectionSpec
 
 
 class Pruning:

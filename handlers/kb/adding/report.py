@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from handlers.kb.adding.sources import File, Found, Item
+from groundhook.handlers.kb.adding.sources import File, Found, Item
 
 Progress = Callable[[int, int, str], None]  # bytes of changed files done, bytes of them in all, document under way
 Outcome = Literal["added", "replaced", "unchanged", "removed", "failed"]

@@ -20,11 +20,11 @@ from typing import BinaryIO
 import anyio
 import anyio.to_thread
 
-from handlers.kb.reading.columns import Columns, RowDocument
-from handlers.kb.reading.files import readable, told_as
-from handlers.kb.reading.rows import Row, feed_rows, file_rows, has_rows
-from host.errors import IngestError
-from host.types.base import well_formed
+from groundhook.handlers.kb.reading.columns import Columns, RowDocument
+from groundhook.handlers.kb.reading.files import readable, told_as
+from groundhook.handlers.kb.reading.rows import Row, feed_rows, file_rows, has_rows
+from groundhook.host.errors import IngestError
+from groundhook.host.types.base import well_formed
 
 FEED = "-"  # in the place of a path
 FEED_NAME = "standard input"

@@ -18,8 +18,8 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from handlers.kb.embedded.folder import folder_of, identity
-from handlers.kb.store import (
+from groundhook.handlers.kb.embedded.folder import folder_of, identity
+from groundhook.handlers.kb.store import (
     SPEAKS,
     Answer,
     Hit,
@@ -34,13 +34,13 @@ from handlers.kb.store import (
     plain,
     question_out,
 )
-from host.errors import StorageError, WorkerDied
-from host.types.fields import Scalar
-from host.types.filters import Filter, dumped
-from host.workers import Link
+from groundhook.host.errors import StorageError, WorkerDied
+from groundhook.host.types.fields import Scalar
+from groundhook.host.types.filters import Filter, dumped
+from groundhook.host.workers import Link
 
 _NAME = "the knowledge base's worker"
-_MODULE = "handlers.kb.embedded.worker"
+_MODULE = "groundhook.handlers.kb.embedded.worker"
 _LISTENS, _BUSY = 0, 3  # what the module's exit says
 _PAGE = 1000  # documents that are listed at once
 _PATIENCE_S = 30.0  # how long a worker that holds the folder may take to listen or to end

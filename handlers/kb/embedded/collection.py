@@ -15,16 +15,16 @@ from itertools import chain, islice, repeat, starmap
 from pathlib import Path
 from typing import Any
 
-from handlers.kb import points
-from handlers.kb.analyse import Analyser, Sparse
-from handlers.kb.embedded.copying import Copy
-from handlers.kb.embedded.edge import ORDINALS, NewPoint, Shard
-from handlers.kb.embedded.folder import Contents, Folder, size
-from handlers.kb.embedded.manifest import Entered, Manifest
-from handlers.kb.embedded.remembered import Remembered
-from handlers.kb.language import words_can_match
-from handlers.kb.ranking import fusion
-from handlers.kb.store import (
+from groundhook.handlers.kb import points
+from groundhook.handlers.kb.analyse import Analyser, Sparse
+from groundhook.handlers.kb.embedded.copying import Copy
+from groundhook.handlers.kb.embedded.edge import ORDINALS, NewPoint, Shard
+from groundhook.handlers.kb.embedded.folder import Contents, Folder, size
+from groundhook.handlers.kb.embedded.manifest import Entered, Manifest
+from groundhook.handlers.kb.embedded.remembered import Remembered
+from groundhook.handlers.kb.language import words_can_match
+from groundhook.handlers.kb.ranking import fusion
+from groundhook.handlers.kb.store import (
     MOST_PASSAGES,
     POOL,
     Answer,
@@ -41,9 +41,9 @@ from handlers.kb.store import (
     refuse_too_long,
     refuse_without_tenant,
 )
-from host.errors import StorageError
-from host.types.fields import Scalar
-from host.types.filters import Filter
+from groundhook.host.errors import StorageError
+from groundhook.host.types.fields import Scalar
+from groundhook.host.types.filters import Filter
 
 _WORTH_POINTS, _WORTH_SHARE = 5_000, 0.2  # written since it was optimised: so many, and such a part of all
 _SYNC_POINTS = 16_384  # points put between two waits for the disk, which take longer than writing thousands of points,
@@ -316,7 +316,7 @@ class Collection:
             )
 
     def _in_company(self, order: Sequence[int], worth: Mapping[int, float], question: Sparse, weight: float) -> list[int]:
-        from handlers.kb.ranking import company  # numpy takes 100 ms, which adding need not wait for
+        from groundhook.handlers.kb.ranking import company  # numpy takes 100 ms, which adding need not wait for
 
         self._portraits = self._portraits or company.Portraits()
         portraits = self._portraits.of(order[:POOL], self._shard.both(self._portraits.missing(order[:POOL])))

@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from handlers.kb.embedded.edge import Shard
-from host.errors import StorageError
+from groundhook.handlers.kb.embedded.edge import Shard
+from groundhook.host.errors import StorageError
 
 
 @dataclass

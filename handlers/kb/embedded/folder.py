@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from urllib.parse import quote
 
-from handlers.kb.store import Made
-from host.errors import StorageError
+from groundhook.handlers.kb.store import Made
+from groundhook.host.errors import StorageError
 
 _FILE = "made.json"
 

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from handlers.kb.language import scripts
-from handlers.kb.store import Incoming, Stored
-from host.errors import StorageError
+from groundhook.handlers.kb.language import scripts
+from groundhook.handlers.kb.store import Incoming, Stored
+from groundhook.host.errors import StorageError
 
 _SCHEMA = """
 create table if not exists generations (

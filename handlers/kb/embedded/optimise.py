@@ -1,7 +1,8 @@
 """Collections optimised in the background: HNSW graphs, segments merged, what was removed given back.
 
 The engine holds the interpreter's lock for as long as it optimises, seconds to minutes. So a copy of a collection's vectors is
-optimised in a process beside (`python -m handlers.kb.embedded.optimise PATH`), while searches and writes go on with the original;
+optimised in a process beside (`python -m groundhook.handlers.kb.embedded.optimise PATH`),
+while searches and writes go on with the original;
 then what was written meanwhile is copied over in steps, and the copy takes the original's place. Killed at any moment it
 leaves a folder that does not count, which is removed when the collection is opened again.
 """
@@ -23,9 +24,9 @@ import anyio.abc
 import anyio.lowlevel
 import anyio.to_thread
 
-from handlers.kb.embedded.collection import Collection
-from handlers.kb.embedded.edge import Shard
-from host.errors import StorageError
+from groundhook.handlers.kb.embedded.collection import Collection
+from groundhook.handlers.kb.embedded.edge import Shard
+from groundhook.host.errors import StorageError
 
 _LOOK_S = 1.0
 _QUIET_S = 3.0  # without a write, before a collection is copied

@@ -1,6 +1,6 @@
 """The knowledge base's worker: the one process that has a state folder's collections open.
 
-`python -m handlers.kb.embedded.worker STATE IDLE_SECONDS` starts it in the background and ends at once: with 0 when it
+`python -m groundhook.handlers.kb.embedded.worker STATE IDLE_SECONDS` starts it in the background and ends at once: with 0 when it
 listens, with BUSY when another worker holds the state folder. It lives apart from whoever started it, serves
 any number of processes on a local socket, and ends when nothing was asked for IDLE_SECONDS, when it is told to, or when its
 state folder is gone. What tells that it runs is a lock on `kb/worker.lock`, which dies with it; `kb/worker.json` says where it
@@ -35,13 +35,13 @@ import anyio.abc
 import anyio.lowlevel
 import portalocker
 
-from handlers.kb.embedded.collection import Collection
-from handlers.kb.embedded.folder import folder_of, identity
-from handlers.kb.embedded.optimise import Optimiser
-from handlers.kb.store import SPEAKS, Incoming, Made, Outcome, Passage, plain, question_in
-from host.errors import HostError, StorageError
-from host.types.filters import loaded
-from host.workers import Link
+from groundhook.handlers.kb.embedded.collection import Collection
+from groundhook.handlers.kb.embedded.folder import folder_of, identity
+from groundhook.handlers.kb.embedded.optimise import Optimiser
+from groundhook.handlers.kb.store import SPEAKS, Incoming, Made, Outcome, Passage, plain, question_in
+from groundhook.host.errors import HostError, StorageError
+from groundhook.host.types.filters import loaded
+from groundhook.host.workers import Link
 
 LISTENS, FAILED, BUSY = 0, 1, 3
 _LONGEST_SOCKET_PATH = 100  # the system's limit is 108 bytes, of which some systems use a few themselves

@@ -17,10 +17,10 @@ from typing import Any
 
 import anyio.to_thread
 
-from handlers.kb.embed import Closes, CountsTokens, estimated_tokens, in_context
-from handlers.kb.store import packed, unpacked
-from host.ports import Embedder
-from host.trace import span
+from groundhook.handlers.kb.embed import Closes, CountsTokens, estimated_tokens, in_context
+from groundhook.handlers.kb.store import packed, unpacked
+from groundhook.host.ports import Embedder
+from groundhook.host.trace import span
 
 _SCHEMA = """
 create table if not exists vectors (

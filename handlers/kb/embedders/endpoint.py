@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from handlers.kb.embedders.service import Access, Failed, Kind, Vectors, malformed, one_line, reading, wait_of
+from groundhook.handlers.kb.embedders.service import Access, Failed, Kind, Vectors, malformed, one_line, reading, wait_of
 
 if TYPE_CHECKING:
     import httpx2

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from handlers.kb.embed import EmbedderFactory
-from handlers.kb.embedders.curve import Curve, curve_of
-from handlers.kb.embedders.endpoint import Endpoint
-from handlers.kb.embedders.service import Access, Kind, Limits, ServiceEmbedder
-from handlers.kb.embedders.voyage import Voyage
-from host.config.schema import EmbedderSettings
-from host.errors import ConfigError
-from host.ports import Embedder
-from host.registry import Registry
-from host.types.specs import EmbeddingSpec
+from groundhook.handlers.kb.embed import EmbedderFactory
+from groundhook.handlers.kb.embedders.curve import Curve, curve_of
+from groundhook.handlers.kb.embedders.endpoint import Endpoint
+from groundhook.handlers.kb.embedders.service import Access, Kind, Limits, ServiceEmbedder
+from groundhook.handlers.kb.embedders.voyage import Voyage
+from groundhook.host.config.schema import EmbedderSettings
+from groundhook.host.errors import ConfigError
+from groundhook.host.ports import Embedder
+from groundhook.host.registry import Registry
+from groundhook.host.types.specs import EmbeddingSpec
 
 OPENAI, VOYAGE = "https://api.openai.com/v1", "https://api.voyageai.com/v1"
 _VARIABLES = {"openai": "OPENAI_API_KEY", "voyage": "VOYAGE_API_KEY"}

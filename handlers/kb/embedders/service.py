@@ -17,9 +17,9 @@ from typing import Literal, Protocol
 
 import anyio
 
-from handlers.kb.embed import estimated_tokens
-from handlers.kb.embedders.curve import Curve
-from host.errors import (
+from groundhook.handlers.kb.embed import estimated_tokens
+from groundhook.handlers.kb.embedders.curve import Curve
+from groundhook.host.errors import (
     SourceError,
     SourceMalformed,
     SourceNotConfigured,

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from handlers.kb.embedders.service import Access, Failed, Kind, Vectors, one_line, reading, wait_of
-from host.errors import ConfigError
+from groundhook.handlers.kb.embedders.service import Access, Failed, Kind, Vectors, one_line, reading, wait_of
+from groundhook.host.errors import ConfigError
 
 if TYPE_CHECKING:
     from voyageai.client_async import AsyncClient

@@ -19,18 +19,18 @@ from urllib.parse import quote
 import anyio
 import anyio.to_thread
 
-from handlers.kb.graph.file import GraphFile, Piece
-from handlers.kb.graph.names import key_of
-from handlers.kb.graph.rules import names_in
-from handlers.kb.store import Answer, Hit, Incoming, Made, Outcome, Question, Stored, Told, Usage, VectorStore
-from host.types.fields import Scalar
-from host.types.filters import DOCUMENT, Both, Filter, OneOf
-from host.types.search import GraphNode
-from host.types.specs import CollectionSpec
+from groundhook.handlers.kb.graph.file import GraphFile, Piece
+from groundhook.handlers.kb.graph.names import key_of
+from groundhook.handlers.kb.graph.rules import names_in
+from groundhook.handlers.kb.store import Answer, Hit, Incoming, Made, Outcome, Question, Stored, Told, Usage, VectorStore
+from groundhook.host.types.fields import Scalar
+from groundhook.host.types.filters import DOCUMENT, Both, Filter, OneOf
+from groundhook.host.types.search import GraphNode
+from groundhook.host.types.specs import CollectionSpec
 
 if TYPE_CHECKING:
-    from handlers.kb.graph.extract import Extraction
-    from handlers.kb.graph.walk import Graph
+    from groundhook.handlers.kb.graph.extract import Extraction
+    from groundhook.handlers.kb.graph.walk import Graph
 
 _RULES = "1"  # raised when the rules change, so that graphs are made anew
 _QUICK_S = 0.1  # a graph that is read within this time is read again after every change,
@@ -83,7 +83,7 @@ class Graphs:
     ) -> Walked:
         """The answer with the passages that the graph leads to, those of at least `least_cosine`, at their places. Raises
         StorageError."""
-        from handlers.kb.graph import join  # scipy: not before a graph is walked
+        from groundhook.handlers.kb.graph import join  # scipy: not before a graph is walked
 
         graph = await self._graph(spec.id, question.tenant or "")
         if graph is None:
@@ -143,7 +143,7 @@ class Graphs:
 
 
 def _loaded(file: GraphFile, tenant: str) -> Graph:
-    from handlers.kb.graph.walk import Graph
+    from groundhook.handlers.kb.graph.walk import Graph
 
     return Graph(file.rows(tenant))
 

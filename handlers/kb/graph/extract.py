@@ -19,12 +19,12 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from handlers.kb.graph.names import KINDS, LONGEST, key_of, kind_called
-from handlers.kb.graph.rules import Extracted, Known, Link, Mention, extract
-from host.errors import ConfigError, DelegateError
-from host.ports import Delegates
-from host.types.delegation import ENTITIES, EntityAnswer, EntityAsk
-from host.types.specs import EntitySpec
+from groundhook.handlers.kb.graph.names import KINDS, LONGEST, key_of, kind_called
+from groundhook.handlers.kb.graph.rules import Extracted, Known, Link, Mention, extract
+from groundhook.host.errors import ConfigError, DelegateError
+from groundhook.host.ports import Delegates
+from groundhook.host.types.delegation import ENTITIES, EntityAnswer, EntityAsk
+from groundhook.host.types.specs import EntitySpec
 
 AT_ONCE = 4  # passages that an assistant is asked about at the same time
 DELEGATED_MS = 60_000

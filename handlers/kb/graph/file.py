@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from handlers.kb.graph.rules import Extracted
-from host.errors import StorageError
+from groundhook.handlers.kb.graph.rules import Extracted
+from groundhook.host.errors import StorageError
 
 _SCHEMA = """
 create table if not exists versions (

@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from handlers.kb.graph.walk import Graph, Vector
-from host.types.search import GraphNode
+from groundhook.handlers.kb.graph.walk import Graph, Vector
+from groundhook.host.types.search import GraphNode
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from handlers.kb.graph.names import CODE, LONGEST, TITLES, key_of, kind_of
+from groundhook.handlers.kb.graph.names import CODE, LONGEST, TITLES, key_of, kind_of
 
 LONGEST_RUN = 6  # words of a known name
 FARTHEST = 12  # words between two names that are related

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from handlers.kb.graph.file import Rows
-from handlers.kb.graph.rules import Known
+from groundhook.handlers.kb.graph.file import Rows
+from groundhook.handlers.kb.graph.rules import Known
 
 DAMPING = 0.5
 TOLERANCE = 1e-4  # of the probability that still moves

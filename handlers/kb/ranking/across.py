@@ -14,9 +14,9 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from handlers.kb.language import language_of, main_script, scripts
-from handlers.kb.store import Answer, Hit, Question, packed, unpacked
-from host.ports import Embedder
+from groundhook.handlers.kb.language import language_of, main_script, scripts
+from groundhook.handlers.kb.store import Answer, Hit, Question, packed, unpacked
+from groundhook.host.ports import Embedder
 
 _SHARE = 0.5  # of the language's mean that is taken off
 _EVERYDAY = {

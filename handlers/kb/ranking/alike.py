@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
-from handlers.kb.ranking import fusion
-from host.types.search import Item
+from groundhook.handlers.kb.ranking import fusion
+from groundhook.host.types.search import Item
 
 
 def merged(found: Iterable[tuple[Hashable, Sequence[Item]]]) -> tuple[Item, ...]:

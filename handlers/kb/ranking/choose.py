@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 
-from handlers.kb.store import Hit
+from groundhook.handlers.kb.store import Hit
 
 
 def grouped(hits: Sequence[Hit], most: int) -> list[Hit]:

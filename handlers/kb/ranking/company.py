@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from handlers.kb.analyse import Sparse, is_run
-from handlers.kb.store import POOL
+from groundhook.handlers.kb.analyse import Sparse, is_run
+from groundhook.handlers.kb.store import POOL
 
 _LEAST = 5  # passages that have company
 _LEADERS = 30  # of them those from whom a passage gains

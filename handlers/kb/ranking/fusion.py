@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 
-from handlers.kb.analyse import Sparse, is_code
+from groundhook.handlers.kb.analyse import Sparse, is_code
 
 LOOKED_AT = 3  # passages that match best, in which a question's words are looked for
 _NAMES, _ENOUGH = 0.15, 0.35  # shares of a question's words: up to the one they count nothing, from the other on in full

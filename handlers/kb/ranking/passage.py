@@ -22,9 +22,9 @@ from functools import lru_cache
 from itertools import chain, groupby
 from typing import Literal, NamedTuple
 
-from handlers.kb.analyse import Analyser
-from handlers.kb.embed import estimated_tokens
-from host.sentences import spans
+from groundhook.handlers.kb.analyse import Analyser
+from groundhook.handlers.kb.embed import estimated_tokens
+from groundhook.host.sentences import spans
 
 LONGEST = 480  # bytes of a unit: what no terminator ends is cut at clauses or blanks
 SATURATION = 0.9  # k of BM25

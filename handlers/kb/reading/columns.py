@@ -9,11 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from handlers.kb.reading.document import Document, Said
-from handlers.kb.reading.markdown import markdown_blocks
-from handlers.kb.reading.rows import Row
-from host.errors import IngestError, Place, suggestion
-from host.types.specs import RowSpec
+from groundhook.handlers.kb.reading.document import Document, Said
+from groundhook.handlers.kb.reading.markdown import markdown_blocks
+from groundhook.handlers.kb.reading.rows import Row
+from groundhook.host.errors import IngestError, Place, suggestion
+from groundhook.host.types.specs import RowSpec
 
 _IDS = ("id", "_id", "key", "uuid", "slug", "sku")
 _TITLES = ("title", "name", "subject", "headline", "question")

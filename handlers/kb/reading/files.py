@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from handlers.kb.reading.document import Document
-from handlers.kb.reading.docx import docx
-from handlers.kb.reading.html import html
-from handlers.kb.reading.markdown import markdown
-from handlers.kb.reading.pdf import pdf
-from handlers.kb.reading.rows import TABLES, has_rows
-from handlers.kb.reading.text import plain
-from host.errors import HostError, IngestError
+from groundhook.handlers.kb.reading.document import Document
+from groundhook.handlers.kb.reading.docx import docx
+from groundhook.handlers.kb.reading.html import html
+from groundhook.handlers.kb.reading.markdown import markdown
+from groundhook.handlers.kb.reading.pdf import pdf
+from groundhook.handlers.kb.reading.rows import TABLES, has_rows
+from groundhook.handlers.kb.reading.text import plain
+from groundhook.host.errors import HostError, IngestError
 
 log = logging.getLogger("groundhook")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from handlers.kb.reading.document import Said
-from host.errors import IngestError, Place
-from host.types.base import well_formed
+from groundhook.handlers.kb.reading.document import Said
+from groundhook.host.errors import IngestError, Place
+from groundhook.host.types.base import well_formed
 
 _FENCED = re.compile(r"\A---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LONGEST = 64 * 1024  # characters

@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from handlers.kb.reading.document import Document, hidden_words
-from handlers.kb.reading.markdown import from_markdown
-from handlers.kb.reading.text import binary, encoding_of
+from groundhook.handlers.kb.reading.document import Document, hidden_words
+from groundhook.handlers.kb.reading.markdown import from_markdown
+from groundhook.handlers.kb.reading.text import binary, encoding_of
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag

@@ -15,12 +15,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from handlers.kb.reading.document import Block, Document, Kind
-from handlers.kb.reading.pdf_tables import Row, rows_of, table_at
-from handlers.kb.reading.text import stem
-from host.errors import IngestError
-from host.pdf import Line, Pdf, read_pdf
-from host.types.base import well_formed
+from groundhook.handlers.kb.reading.document import Block, Document, Kind
+from groundhook.handlers.kb.reading.pdf_tables import Row, rows_of, table_at
+from groundhook.handlers.kb.reading.text import stem
+from groundhook.host.errors import IngestError
+from groundhook.host.pdf import Line, Pdf, read_pdf
+from groundhook.host.types.base import well_formed
 
 LARGER = 1.15  # times the size of most of the text: a heading
 LONGEST_HEADING = 120  # characters

@@ -14,13 +14,13 @@ from typing import Any
 import anyio
 from qdrant_client import models
 
-from handlers.kb.points import path_of
-from handlers.kb.server.filter import of_records
-from handlers.kb.server.layout import FIELDS, MADE_ID, alias, creation, indexes, made_of, made_point
-from handlers.kb.server.link import Refused, ServerLink
-from handlers.kb.server.search import Known
-from handlers.kb.store import Incoming, Made, agree, decided
-from host.errors import StorageError
+from groundhook.handlers.kb.points import path_of
+from groundhook.handlers.kb.server.filter import of_records
+from groundhook.handlers.kb.server.layout import FIELDS, MADE_ID, alias, creation, indexes, made_of, made_point
+from groundhook.handlers.kb.server.link import Refused, ServerLink
+from groundhook.handlers.kb.server.search import Known
+from groundhook.handlers.kb.store import Incoming, Made, agree, decided
+from groundhook.host.errors import StorageError
 
 _SAMPLE = 1000  # documents that say what a collection's text is like; ids are hashes, so the first ones are any
 _KNOWN_S = 60.0  # how long that is taken for true

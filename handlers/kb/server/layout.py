@@ -18,11 +18,11 @@ from typing import Any
 
 from qdrant_client import models
 
-from handlers.kb import points
-from handlers.kb.analyse import Analyser
-from handlers.kb.language import scripts
-from handlers.kb.server.filter import MADE, RECORD
-from handlers.kb.store import Incoming, Made, Stored, packed, unpacked
+from groundhook.handlers.kb import points
+from groundhook.handlers.kb.analyse import Analyser
+from groundhook.handlers.kb.language import scripts
+from groundhook.handlers.kb.server.filter import MADE, RECORD
+from groundhook.handlers.kb.store import Incoming, Made, Stored, packed, unpacked
 
 MADE_ID = str(uuid.uuid5(uuid.NAMESPACE_URL, "groundhook:made"))
 _STORED = tuple(field.name for field in fields(Stored))

@@ -16,14 +16,14 @@ from itertools import chain, islice
 import anyio
 from qdrant_client import models
 
-from handlers.kb import points
-from handlers.kb.analyse import Analyser
-from handlers.kb.server.filter import of_documents, of_versions
-from handlers.kb.server.layout import passage_id, passage_points, record_point
-from handlers.kb.server.link import ServerLink
-from handlers.kb.server.search import Known
-from handlers.kb.store import Incoming, Outcome
-from host.errors import StorageError
+from groundhook.handlers.kb import points
+from groundhook.handlers.kb.analyse import Analyser
+from groundhook.handlers.kb.server.filter import of_documents, of_versions
+from groundhook.handlers.kb.server.layout import passage_id, passage_points, record_point
+from groundhook.handlers.kb.server.link import ServerLink
+from groundhook.handlers.kb.server.search import Known
+from groundhook.handlers.kb.store import Incoming, Outcome
+from groundhook.host.errors import StorageError
 
 BATCH = 64  # passages in one request
 _PASSAGES, _DOCUMENTS = 512, 100  # in one step; a document of more passages is one of its own

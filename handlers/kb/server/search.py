@@ -15,14 +15,14 @@ from typing import Any
 from anyio import to_thread
 from qdrant_client import models
 
-from handlers.kb import points
-from handlers.kb.analyse import Analyser, Sparse
-from handlers.kb.language import words_can_match
-from handlers.kb.ranking import company, fusion
-from handlers.kb.server.filter import of_passages, of_tenant
-from handlers.kb.server.layout import MADE_ID, PLACE, Place, kept_of, made_of, place
-from handlers.kb.server.link import ServerLink
-from handlers.kb.store import POOL, Answer, Made, Question, unpacked
+from groundhook.handlers.kb import points
+from groundhook.handlers.kb.analyse import Analyser, Sparse
+from groundhook.handlers.kb.language import words_can_match
+from groundhook.handlers.kb.ranking import company, fusion
+from groundhook.handlers.kb.server.filter import of_passages, of_tenant
+from groundhook.handlers.kb.server.layout import MADE_ID, PLACE, Place, kept_of, made_of, place
+from groundhook.handlers.kb.server.link import ServerLink
+from groundhook.handlers.kb.store import POOL, Answer, Made, Question, unpacked
 
 
 @dataclass

@@ -18,15 +18,15 @@ from weakref import WeakValueDictionary
 import anyio
 from qdrant_client import AsyncQdrantClient, models
 
-from handlers.kb import points
-from handlers.kb.server import search as server_search
-from handlers.kb.server.collections import Collections
-from handlers.kb.server.filter import of_documents, of_record, of_records
-from handlers.kb.server.layout import kept_of, passage_id, placed, record_id, stored_of
-from handlers.kb.server.link import Refused, ServerLink
-from handlers.kb.server.put import Counted, Writing, steps
-from handlers.kb.server.search import Changed, Known
-from handlers.kb.store import (
+from groundhook.handlers.kb import points
+from groundhook.handlers.kb.server import search as server_search
+from groundhook.handlers.kb.server.collections import Collections
+from groundhook.handlers.kb.server.filter import of_documents, of_record, of_records
+from groundhook.handlers.kb.server.layout import kept_of, passage_id, placed, record_id, stored_of
+from groundhook.handlers.kb.server.link import Refused, ServerLink
+from groundhook.handlers.kb.server.put import Counted, Writing, steps
+from groundhook.handlers.kb.server.search import Changed, Known
+from groundhook.handlers.kb.store import (
     Answer,
     Hit,
     Incoming,
@@ -40,9 +40,9 @@ from handlers.kb.store import (
     refuse_too_long,
     refuse_without_tenant,
 )
-from host.errors import StorageError
-from host.types.fields import Scalar
-from host.types.filters import Filter
+from groundhook.host.errors import StorageError
+from groundhook.host.types.fields import Scalar
+from groundhook.host.types.filters import Filter
 
 _PAGE = 500  # records in one answer
 _MOST_VALUES = 10_000  # of one facet

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from handlers.kb.embed import Closes, EmbedderFactory, register
-from handlers.kb.embedders import providers as services
-from host.config.schema import EmbedderSettings
-from host.ports import Embedder
-from host.registry import Registry
-from host.types.specs import EmbeddingSpec
+from groundhook.handlers.kb.embed import Closes, EmbedderFactory, register
+from groundhook.handlers.kb.embedders import providers as services
+from groundhook.host.config.schema import EmbedderSettings
+from groundhook.host.ports import Embedder
+from groundhook.host.registry import Registry
+from groundhook.host.types.specs import EmbeddingSpec
 from tests.loopback.embeddings import openai_answer, voyage_answer, voyage_in_context
 from tests.loopback.server import Loopback, Reads, serving
 

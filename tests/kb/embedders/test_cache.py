@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.embed import EmbedderFactory, HashEmbedder
-from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from host.config.schema import KBStorageSettings
-from host.ports import Embedder
-from host.trace import recording
-from host.types.events import TraceNode
-from host.types.specs import EmbeddingSpec
+from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
+from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
+from groundhook.host.config.schema import KBStorageSettings
+from groundhook.host.ports import Embedder
+from groundhook.host.trace import recording
+from groundhook.host.types.events import TraceNode
+from groundhook.host.types.specs import EmbeddingSpec
 from tests.kb.conftest import Opens, Writes, search, spec
 from tests.loops import run
 
@@ -84,7 +84,7 @@ def test_another_process_finds_what_this_one_embedded(cache: VectorCache, path: 
     run(CachedEmbedder(Words(), cache).embed_documents, ["pear"])
     code = f"""
 import anyio, pathlib
-from handlers.kb.embedders.cached import CachedEmbedder, VectorCache
+from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from tests.kb.embedders.test_cache import Words
 inner = Words()
 cache = VectorCache(pathlib.Path({str(path)!r}), most_bytes=1 << 20)

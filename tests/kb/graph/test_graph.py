@@ -11,18 +11,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from handlers.kb.base import KnowledgeBase
-from handlers.kb.graph.base import Graphed, Graphs
-from handlers.kb.graph.extract import Extraction
-from handlers.kb.store import Answer, Hit, Incoming, Made, Passage, Question, Stored, Usage, packed
-from host.errors import ConfigError, DelegateError, StorageError
-from host.ports import Found, Nobody
-from host.trace import recording
-from host.types.delegation import EntityAnswer
-from host.types.events import TraceNode
-from host.types.filters import Filter
-from host.types.search import SearchRequest
-from host.types.specs import CollectionSpec, EntitySpec
+from groundhook.handlers.kb.base import KnowledgeBase
+from groundhook.handlers.kb.graph.base import Graphed, Graphs
+from groundhook.handlers.kb.graph.extract import Extraction
+from groundhook.handlers.kb.store import Answer, Hit, Incoming, Made, Passage, Question, Stored, Usage, packed
+from groundhook.host.errors import ConfigError, DelegateError, StorageError
+from groundhook.host.ports import Found, Nobody
+from groundhook.host.trace import recording
+from groundhook.host.types.delegation import EntityAnswer
+from groundhook.host.types.events import TraceNode
+from groundhook.host.types.filters import Filter
+from groundhook.host.types.search import SearchRequest
+from groundhook.host.types.specs import CollectionSpec, EntitySpec
 from tests.kb.conftest import Opens, Warnings, Writes, scope, spec
 from tests.loops import run
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.kb.graph.names import key_of, kind_of
-from handlers.kb.graph.rules import Extracted, Known, Link, extract, names_in
+from groundhook.handlers.kb.graph.names import key_of, kind_of
+from groundhook.handlers.kb.graph.rules import Extracted, Known, Link, extract, names_in
 
 NOBODY = Known(names={})
 

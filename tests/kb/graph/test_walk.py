@@ -9,9 +9,9 @@ import time
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handlers.kb.graph import join
-from handlers.kb.graph.file import Rows
-from handlers.kb.graph.walk import Graph
+from groundhook.handlers.kb.graph import join
+from groundhook.handlers.kb.graph.file import Rows
+from groundhook.handlers.kb.graph.walk import Graph
 
 pairs = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=30)
 
