@@ -23,11 +23,11 @@ import anyio
 from bench.graph import HERE, ask_items, questions, write
 from groundhook.handlers.kb.base import open_kb
 from groundhook.handlers.kb.embed import EmbedderFactory, register
-from groundhook.handlers.kb.ranking.alike import merged
-from groundhook.host.config.schema import KBStorageSettings
-from groundhook.host.registry import Registry
-from groundhook.host.types.search import Item
-from groundhook.host.types.specs import CollectionSpec, EmbeddingSpec
+from groundhook.handlers.kb.ranking.cross_collection import merged
+from groundhook.host.core.registry import Registry
+from groundhook.host.core.settings import KBStorageSettings
+from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.specs import CollectionSpec, EmbeddingSpec
 
 SPECS = {
     "meaning": CollectionSpec(id="meaning"),

@@ -22,9 +22,9 @@ from pathlib import Path
 import anyio
 
 from bench.figures import figure
-from groundhook.host.app import Host, open_host
-from groundhook.host.types.events import SearchFound, StreamEnd
-from groundhook.host.types.search import Item
+from groundhook.host.app.host import Host, open_host
+from groundhook.host.core.types.events import SearchFound, StreamEnd
+from groundhook.host.core.types.search import Item
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "docs")

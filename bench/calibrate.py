@@ -26,10 +26,10 @@ from groundhook.handlers.kb.calibrate import PERCENTILES, balance, curve_through
 from groundhook.handlers.kb.embed import EmbedderFactory, register
 from groundhook.handlers.kb.embedders import providers as services
 from groundhook.host.config.environment import process_environment
-from groundhook.host.packages import load_app
-from groundhook.host.ports import Embedder
-from groundhook.host.registry import Registry
-from groundhook.host.types.specs import EmbeddingSpec
+from groundhook.host.config.packages import load_app
+from groundhook.host.core.ports import Embedder
+from groundhook.host.core.registry import Registry
+from groundhook.host.core.types.specs import EmbeddingSpec
 
 Matrix = npt.NDArray[np.float32]
 SETS = ("xquad-en", "scifact", "xquad-ar", "xquad-zh", "govil-title")

@@ -27,16 +27,16 @@ from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.hooks.engine import Isolate
 from groundhook.hooks.runner import open_engine
 from groundhook.hooks.typecheck import type_errors
-from groundhook.host.app import Host, open_host
-from groundhook.host.authoring import declarations, hook_problems
+from groundhook.host.app.hook_diagnostics import declarations, hook_problems
+from groundhook.host.app.host import Host, open_host
+from groundhook.host.config.packages import load_app
+from groundhook.host.core.ports import Found, Handler, HookScript, Scope
+from groundhook.host.core.types.events import Failed, StreamEnd, Warned
+from groundhook.host.core.types.search import SearchRequest, SearchType
+from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.host.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.packages import load_app
-from groundhook.host.ports import Found, Handler, HookScript, Scope
-from groundhook.host.tools import Tool
-from groundhook.host.types.events import Failed, StreamEnd, Warned
-from groundhook.host.types.search import SearchRequest, SearchType
-from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
-from groundhook.host.types.turn import Identity
+from groundhook.host.turn.tools import Tool
 
 ROUNDS, MANY, CALLS, FEWER, CHUNKS = 9, 400, 100, 20, 5000
 WAITING, TICK_SECONDS, WAIT_SECONDS = 200, 0.002, 2.0
@@ -173,7 +173,7 @@ async def mcp_us(host: Host) -> float:
     taken = []
     for _ in range(CALLS):
         began = time.perf_counter()
-        await host.machinery.servers.ask("echo", "tools/call", {"name": "echo", "arguments": {"text": "x"}})
+        await host.runtime.servers.ask("echo", "tools/call", {"name": "echo", "arguments": {"text": "x"}})
         taken.append((time.perf_counter() - began) * 1e6)
     return statistics.median(taken)
 

@@ -28,11 +28,11 @@ from groundhook.handlers.db.dsl import QueryDSL, parse
 from groundhook.handlers.db.engine import Engine, engine_for
 from groundhook.handlers.db.linter import checked
 from groundhook.handlers.db.store import Store
-from groundhook.host.config.schema import SearchSettings, UsesSettings
-from groundhook.host.ports import Scope
-from groundhook.host.types.search import SearchRequest
-from groundhook.host.types.specs import ModelSpec
-from groundhook.host.types.turn import Identity
+from groundhook.host.core.ports import Scope
+from groundhook.host.core.settings import SearchSettings, UsesSettings
+from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.turn import Identity
 from tests.loopback.databases import KINDS, NotThere, serving
 
 ROUNDS = 100

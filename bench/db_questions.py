@@ -35,11 +35,11 @@ from groundhook.handlers.db.question.lexicon import Lexicons, Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.schema import Schemas
 from groundhook.host.config.documents import read_document
-from groundhook.host.config.schema import SearchSettings, UsesSettings
-from groundhook.host.ports import Found, Scope
-from groundhook.host.types.search import SearchRequest
-from groundhook.host.types.specs import ModelSpec
-from groundhook.host.types.turn import Identity
+from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.settings import SearchSettings, UsesSettings
+from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.turn import Identity
 
 HERE = Path(__file__).with_name("db_questions")
 SHOP = Path(__file__).parent.parent / "assistants/shop/models"

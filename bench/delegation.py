@@ -24,14 +24,14 @@ from mcp import Client, StdioServerParameters
 
 from bench.figures import figure
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app import Host, open_host
-from groundhook.host.config.schema import RerankSettings, SearchSettings, UsesSettings, WeightSettings
-from groundhook.host.ports import Ranked, Scope
-from groundhook.host.registry import Registry
+from groundhook.host.app.host import Host, open_host
+from groundhook.host.core.ports import Ranked, Scope
+from groundhook.host.core.registry import Registry
+from groundhook.host.core.settings import RerankSettings, SearchSettings, UsesSettings, WeightSettings
+from groundhook.host.core.types.search import Item, SearchRequest, SearchResult
+from groundhook.host.core.types.turn import Identity
 from groundhook.host.search.merge import apply_ranking, cut, pool
 from groundhook.host.search.searcher import Plugins
-from groundhook.host.types.search import Item, SearchRequest, SearchResult
-from groundhook.host.types.turn import Identity
 from groundhook.rerankers.model import ModelReranker, rerank_providers
 from groundhook.rerankers.providers import ProviderType
 from tests.loopback.server import Json, Loopback, serving
@@ -177,7 +177,7 @@ async def tools(folder: Path) -> None:
     bare: list[float] = []
     parameters = StdioServerParameters(command=sys.executable, args=[str(ECHO)])
     async with open_host(folder, environment={}) as host, Client(parameters) as client:
-        servers = host.machinery.servers
+        servers = host.runtime.servers
 
         async def through_host() -> None:
             await servers.ask("echo", "tools/call", {"name": "echo", "arguments": {"text": "hello"}})

@@ -36,12 +36,12 @@ from groundhook.handlers.kb.embed import EmbedderFactory, register
 from groundhook.handlers.kb.graph.file import Rows
 from groundhook.handlers.kb.graph.walk import Graph
 from groundhook.handlers.kb.points import HEADINGS
-from groundhook.host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
-from groundhook.host.ports import Scope
-from groundhook.host.registry import Registry
-from groundhook.host.types.search import Item, SearchRequest
-from groundhook.host.types.specs import CollectionSpec, EntitySpec
-from groundhook.host.types.turn import Identity
+from groundhook.host.core.ports import Scope
+from groundhook.host.core.registry import Registry
+from groundhook.host.core.settings import KBStorageSettings, SearchSettings, UsesSettings
+from groundhook.host.core.types.search import Item, SearchRequest
+from groundhook.host.core.types.specs import CollectionSpec, EntitySpec
+from groundhook.host.core.types.turn import Identity
 
 HERE = Path(__file__).parent
 CUTS = (2, 5, 10)

@@ -24,9 +24,9 @@ import psutil
 from bench.figures import figure
 from groundhook.hooks.engine import Isolate, Outcome
 from groundhook.hooks.runner import open_engine
-from groundhook.host.ports import HookEngine, HookScript, HookTurn
-from groundhook.host.types.search import SearchRequest, SearchResult
-from groundhook.host.types.turn import Completion, Message, NextPayload
+from groundhook.host.core.ports import HookEngine, HookScript, HookTurn
+from groundhook.host.core.types.search import SearchRequest, SearchResult
+from groundhook.host.core.types.turn import Completion, Message, NextPayload
 
 ROUNDS, WARM_UP, MANY, CALLS = 200, 20, 1000, 500
 PAUSE_SECONDS = 0.02

@@ -41,13 +41,13 @@ from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedded.folder import Folder, folder_of
 from groundhook.handlers.kb.store import POOL, Incoming, Made
-from groundhook.host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
-from groundhook.host.config.sources import KBSettings
-from groundhook.host.ports import Embedder, Scope
-from groundhook.host.registry import Registry
-from groundhook.host.types.search import SearchRequest
-from groundhook.host.types.specs import AnalyserSpec, CollectionSpec, EmbeddingSpec
-from groundhook.host.types.turn import Identity
+from groundhook.host.core.ports import Embedder, Scope
+from groundhook.host.core.registry import Registry
+from groundhook.host.core.settings import KBStorageSettings, SearchSettings, UsesSettings
+from groundhook.host.core.source_settings import KBSettings
+from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.specs import AnalyserSpec, CollectionSpec, EmbeddingSpec
+from groundhook.host.core.types.turn import Identity
 
 MADE = Made(provider="bench", model="random", dimensions=DIMENSIONS, language="english", tenanted=True)
 SPEC = CollectionSpec(

@@ -23,7 +23,7 @@ from bench.figures import figure
 from bench.kb import knowledge_base, lag, quantile
 from bench.made_up import text, vector
 from groundhook.handlers.kb.embed import BuiltinEmbedder, HashEmbedder
-from groundhook.host.types.specs import EmbeddingSpec
+from groundhook.host.core.types.specs import EmbeddingSpec
 
 ROWS = 10_000
 

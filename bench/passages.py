@@ -25,14 +25,14 @@ import anyio
 from bench.answers import DOCUMENTS, ROOT, SETS, Question, questions
 from bench.figures import figure
 from bench.retrieval import load
-from groundhook.handlers.kb.adding.chunk import chunks
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embed import BuiltinEmbedder, estimated_tokens
+from groundhook.handlers.kb.ingest.chunk import chunks
 from groundhook.handlers.kb.language import language_of
 from groundhook.handlers.kb.ranking import passage
 from groundhook.handlers.kb.reading.markdown import from_markdown
-from groundhook.host.config.sources import KBSettings
-from groundhook.host.sentences import spans
+from groundhook.host.core.sentences import spans
+from groundhook.host.core.source_settings import KBSettings
 
 BESIDE = 9  # chunks that are cut with the right one
 TOGETHER = 3  # documents of SET to a chunk

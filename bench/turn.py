@@ -22,12 +22,12 @@ import anyio
 from bench.figures import figure
 from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.hooks.engine import Isolate
-from groundhook.host.app import Host, open_host
+from groundhook.host.app.host import Host, open_host
+from groundhook.host.core.channel import Channel
+from groundhook.host.core.types.events import Event, StreamEnd
+from groundhook.host.core.types.search import SearchType
+from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.output.channel import Channel
-from groundhook.host.types.events import Event, StreamEnd
-from groundhook.host.types.search import SearchType
-from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
 
 ROUNDS = 200
 HOOK = """

@@ -21,9 +21,9 @@ import aiohttp
 import anyio
 
 from bench.figures import figure
-from groundhook.host.app import Host, open_host
+from groundhook.host.app.host import Host, open_host
+from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
 
 ROUNDS = 200
 TOGETHER = 7

@@ -12,9 +12,9 @@ from typing import Any
 
 import anyio
 
-from groundhook.host.errors import SourceError, suggestion
-from groundhook.host.ports import Found, Scope
-from groundhook.host.types.search import Item, SearchRequest
+from groundhook.host.core.errors import SourceError, suggestion
+from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.types.search import Item, SearchRequest
 
 ANY = "*"
 

@@ -1,6 +1,6 @@
 """The table of what a hook may ask of the host: one row a call, the one source of the prelude and of the argument checks.
 
-The rows stand in `hooks/rows/`, one module for each group; here they are put together, beside the list of what hooks of this kind
+The rows stand in `hooks/api/`, one module for each group; here they are put together, beside the list of what hooks of this kind
 reach for that is not offered, with what to use instead. It knows nothing of isolates.
 """
 
@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.hooks.row import HostCall
-from groundhook.hooks.rows import agents, http, logs, memory, output, process, search, servers, tools, trace
+from groundhook.hooks.api import agents, http, logs, memory, output, process, search, servers, tools, trace
+from groundhook.hooks.api.row import HostCall
 
 CALLS: tuple[HostCall, ...] = (
     *search.ROWS,

@@ -15,11 +15,11 @@ import anyio
 import psutil
 
 from groundhook.hooks.lane import LANES, Lane
+from groundhook.hooks.leases import Called, Done, Lost, Mailbox, Order, Role, SeatEvent
 from groundhook.hooks.run import Prelude
-from groundhook.hooks.seats import Called, Done, Lost, Mailbox, Order, Role, SeatEvent
 from groundhook.hooks.vigil import Vigil
-from groundhook.host.errors import HookCrashed
-from groundhook.host.workers import Child, Link, start_child
+from groundhook.host.core.errors import HookCrashed
+from groundhook.host.core.workers import Child, Link, start_child
 
 MODULE = "groundhook.hooks.worker"
 SETTLING_SECONDS = 5.0  # work that a hook left behind has come to its end, or to the end of its CPU time

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from groundhook.hooks.engine import Isolate, Outcome
-from groundhook.host.errors import HookCrashed
+from groundhook.host.core.errors import HookCrashed
 
 Done = Callable[[Outcome], None]
 HEAP_BYTES = 1024 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""Models of `host.types` as TypeScript interfaces.
+"""Models of `host.core.types` as TypeScript interfaces.
 
 What a hook gives to the host is declared with every spelling that the host reads, and what may be left out is optional; what
 a hook receives has all its fields. Knows nothing of calls.

@@ -31,7 +31,7 @@ from py_mini_racer._objects import _MiniRacerTypes as Kind
 from groundhook.hooks.bridge import FETCH, MORE, Bridge, Locked, Waiting
 from groundhook.hooks.foreign import ThreadState
 from groundhook.hooks.vigil import Vigil
-from groundhook.host.errors import HookCrashed
+from groundhook.host.core.errors import HookCrashed
 
 _NATIVE, _EVALUATED = 1, 2  # callback ids, ours to choose
 

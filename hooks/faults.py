@@ -14,9 +14,9 @@ from pydantic import BaseModel, ValidationError
 
 from groundhook.hooks.script import Program
 from groundhook.hooks.wire import from_v8
-from groundhook.host.config.schema import HookLimits
-from groundhook.host.errors import HookError, HookLimit, HookReturnInvalid, HookSyntaxError, HookThrew, Place
-from groundhook.host.types.base import dotted, problems
+from groundhook.host.core.errors import HookError, HookLimit, HookReturnInvalid, HookSyntaxError, HookThrew, Place
+from groundhook.host.core.settings import HookLimits
+from groundhook.host.core.types.base import dotted, problems
 
 _FRAME = re.compile(r"^\s*at (?:(?P<name>.*?) \()?hook:(?P<index>\d+):(?P<line>\d+):(?P<column>\d+)\)?$", re.MULTILINE)
 _MENTION = re.compile(r"hook:(\d+):(\d+):(\d+)")

@@ -15,11 +15,11 @@ import anyio.to_thread
 
 from groundhook.hooks.compiler import Compiler
 from groundhook.hooks.engine import Outcome
+from groundhook.hooks.leases import Called, Done, Mailbox, Order, Seat, SeatEvent
 from groundhook.hooks.run import Prelude, Run
 from groundhook.hooks.script import Transpile
-from groundhook.hooks.seats import Called, Done, Mailbox, Order, Seat, SeatEvent
 from groundhook.hooks.vigil import Vigil
-from groundhook.host.errors import HookCrashed
+from groundhook.host.core.errors import HookCrashed
 
 
 class InProcessSeat:

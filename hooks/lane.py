@@ -14,7 +14,7 @@ import struct
 from contextlib import suppress
 
 from groundhook.hooks.vigil import Vigil
-from groundhook.host.errors import HookCrashed
+from groundhook.host.core.errors import HookCrashed
 
 LANES = 8  # for each worker; runs beyond are answered through its reading thread
 WANTED_BYTES = 128 * 1024

@@ -13,11 +13,11 @@ import anyio
 from anyio.abc import TaskGroup
 
 from groundhook.hooks.child import Worker
+from groundhook.hooks.leases import Order, Seat
 from groundhook.hooks.run import Prelude
 from groundhook.hooks.script import Transpile
-from groundhook.hooks.seats import Order, Seat
 from groundhook.hooks.vigil import Vigil
-from groundhook.host.errors import HookCrashed, WorkerDied
+from groundhook.host.core.errors import HookCrashed, WorkerDied
 
 MOST_ALONE = 8  # processes with one run each, for each worker that there may be; a run beyond waits until a hook of one has ended
 COMPILING_SECONDS = 30.0  # for one file; its size is bounded

@@ -1,6 +1,6 @@
 """The hook engine as the host sees it: `async with open_engine(…) as engine`.
 
-Two engines behind `host.ports.HookEngine`, which differ in where their isolates live: `WorkerEngine` in worker processes,
+Two engines behind `host.core.ports.HookEngine`, which differ in where their isolates live: `WorkerEngine` in worker processes,
 `InProcessEngine` in the host's own.
 """
 
@@ -19,14 +19,14 @@ import anyio
 
 from groundhook.hooks.calls import HOOKS, Dialect, seldom_table, table
 from groundhook.hooks.inprocess import InProcessSeats
+from groundhook.hooks.leases import Seats
 from groundhook.hooks.pool import Pool
 from groundhook.hooks.run import UNITS, Prelude
 from groundhook.hooks.script import Linker
-from groundhook.hooks.seats import Seats
 from groundhook.hooks.session import Session
-from groundhook.host.errors import Place
-from groundhook.host.ports import HookScript, HookSession, HookTurn
-from groundhook.host.types.search import SearchRequest, SearchResult
+from groundhook.host.core.errors import Place
+from groundhook.host.core.ports import HookScript, HookSession, HookTurn
+from groundhook.host.core.types.search import SearchRequest, SearchResult
 
 
 class _Engine:

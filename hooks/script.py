@@ -21,8 +21,8 @@ import anyio
 import anyio.to_thread
 
 from groundhook.hooks.sourcemap import original
-from groundhook.host.errors import HookSyntaxError, Place
-from groundhook.host.ports import HookScript
+from groundhook.host.core.errors import HookSyntaxError, Place
+from groundhook.host.core.ports import HookScript
 
 Transpile = Callable[[str, str], Awaitable[str]]  # file name, source → the JSON that transpile.js describes
 Transpiling = Callable[[], AbstractAsyncContextManager[Transpile]]

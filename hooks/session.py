@@ -16,15 +16,15 @@ import anyio
 from pydantic import BaseModel, ValidationError
 
 from groundhook.hooks import faults
-from groundhook.hooks.journal import Journal
-from groundhook.hooks.row import HostCall
+from groundhook.hooks.api.row import HostCall
+from groundhook.hooks.leases import Called, Done, Lost, Order, Seat, Seats
+from groundhook.hooks.replay_log import Journal
 from groundhook.hooks.script import Program, no_function
-from groundhook.hooks.seats import Called, Done, Lost, Order, Seat, Seats
 from groundhook.hooks.wire import from_v8, to_v8
-from groundhook.host.errors import HookCrashed, HookReturnInvalid, HostError, Place, UsageError
-from groundhook.host.ports import HookTurn
-from groundhook.host.types.base import read
-from groundhook.host.types.turn import Client, CreateReturn, Identity, Message, NextPayload, NextReturn
+from groundhook.host.core.errors import HookCrashed, HookReturnInvalid, HostError, Place, UsageError
+from groundhook.host.core.ports import HookTurn
+from groundhook.host.core.types.base import read
+from groundhook.host.core.types.turn import Client, CreateReturn, Identity, Message, NextPayload, NextReturn
 
 Returned = TypeVar("Returned", bound=BaseModel)
 

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from groundhook.hooks import faults
+from groundhook.hooks.api import logs, testing
+from groundhook.hooks.api.testing import Stage
 from groundhook.hooks.calls import Dialect
-from groundhook.hooks.rows import logs, testing
-from groundhook.hooks.rows.testing import Stage
 from groundhook.hooks.runner import InProcessEngine, WorkerEngine, open_engine
 from groundhook.hooks.session import Session
-from groundhook.host.config.schema import HookLimits
-from groundhook.host.errors import HookError, Place
-from groundhook.host.ports import HookScript, HookServices, HookTurn
+from groundhook.host.core.errors import HookError, Place
+from groundhook.host.core.ports import HookScript, HookServices, HookTurn
+from groundhook.host.core.settings import HookLimits
 
 TURN_MS = 120_000  # a test waits for whole turns, where a hook waits for one call
 

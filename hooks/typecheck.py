@@ -18,8 +18,8 @@ from typing import Any
 import anyio.to_thread
 
 from groundhook.hooks.calls import MISSING_FUNCTIONS, MISSING_OBJECTS
-from groundhook.host.errors import HookCrashed, HookTypeError, Place, suggestion
-from groundhook.host.ports import HookScript
+from groundhook.host.core.errors import HookCrashed, HookTypeError, Place, suggestion
+from groundhook.host.core.ports import HookScript
 
 COMPILER_OPTIONS: dict[str, Any] = {
     "target": "ES2022",

@@ -19,11 +19,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from groundhook.hooks.api.row import HostCall
 from groundhook.hooks.calls import CALLS, LATE
 from groundhook.hooks.declare import Declarations, comment
 from groundhook.hooks.globals import CONTEXT, DIALECT, GLOBALS, SHARED
-from groundhook.hooks.row import HostCall
-from groundhook.host.types import search, turn
+from groundhook.host.core.types import search, turn
 
 GIVEN: tuple[Any, ...] = (
     turn.CreateReturn,

@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from groundhook.host.jsontext import DEEPEST, is_deeper
-from groundhook.host.types.base import well_formed
+from groundhook.host.core.json_text import DEEPEST, is_deeper
+from groundhook.host.core.types.base import well_formed
 
 TOO_DEEP = "nested too deeply"
 

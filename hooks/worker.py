@@ -1,6 +1,6 @@
 """A hook worker: the process that carries isolates, so that V8 can abort without taking the host along.
 
-`python -m groundhook.hooks.worker FD [READING WRITING …]`: FD a socket to the host, whose frames are those of `host.workers`,
+`python -m groundhook.hooks.worker FD [READING WRITING …]`: FD a socket to the host, whose frames are those of `host.core.workers`,
 the others the ends of lanes (`hooks.lane`). One thread reads the frames and minds the clocks; each isolate has
 a thread of its own, on
 which host calls and outcomes are sent and answers on lanes are read. It ends when the socket closes.
@@ -31,8 +31,8 @@ from groundhook.hooks.engine import Outcome
 from groundhook.hooks.lane import Lane
 from groundhook.hooks.run import Prelude, Run
 from groundhook.hooks.vigil import Vigil
-from groundhook.host.errors import HookCrashed, HostError
-from groundhook.host.workers import ANSWER, HEADER, POST, REFUSAL, describe, pack, unpack
+from groundhook.host.core.errors import HookCrashed, HostError
+from groundhook.host.core.workers import ANSWER, HEADER, POST, REFUSAL, describe, pack, unpack
 
 
 class Worker:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from groundhook.host.errors import RerankError
+from groundhook.host.core.errors import RerankError
 from groundhook.rerankers.providers import Access, Failed, ProviderType, Scores, index_of, reading, score_of, wait_of
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from groundhook.host.config.schema import RerankSettings
-from groundhook.host.errors import DelegateError, RerankError
-from groundhook.host.ports import Ranked, Scope
-from groundhook.host.types.delegation import RERANK, RankedEntry, RerankAnswer, RerankAsk, RerankEntry
-from groundhook.host.types.search import Item
+from groundhook.host.core.errors import DelegateError, RerankError
+from groundhook.host.core.ports import Ranked, Scope
+from groundhook.host.core.settings import RerankSettings
+from groundhook.host.core.types.delegation import RERANK, RankedEntry, RerankAnswer, RerankAsk, RerankEntry
+from groundhook.host.core.types.search import Item
 from groundhook.rerankers.judgement import in_order, scored, text_of
 
 LONGEST = 2000  # characters of an item, unless `search.rerank.max_chars` says otherwise
@@ -19,7 +19,7 @@ _TIMEOUT = "search.rerank.timeout_ms"
 
 @dataclass(frozen=True)
 class DelegatedReranker:
-    """A `host.ports.Reranker` that asks whoever `options` names. An answer with a score for each of its items is multiplied in;
+    """A `host.core.ports.Reranker` that asks whoever `options` names. An answer with a score for each of its items is multiplied in;
     any other is an order, and stands as it is."""
 
     kind: Literal["agent", "mcp"]

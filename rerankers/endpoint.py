@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from groundhook.host.errors import RerankError
+from groundhook.host.core.errors import RerankError
 from groundhook.rerankers.providers import Access, Failed, ProviderType, Scores, index_of, reading, score_of, wait_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from groundhook.host.ports import Ranked
-from groundhook.host.types.search import Item
+from groundhook.host.core.ports import Ranked
+from groundhook.host.core.types.search import Item
 
 
 def text_of(item: Item, longest: int) -> str:

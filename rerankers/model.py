@@ -8,12 +8,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
 
-from groundhook.host.config.schema import RerankSettings
-from groundhook.host.errors import RerankError
-from groundhook.host.ports import Ranked, Scope
-from groundhook.host.registry import Registry
-from groundhook.host.trace import span
-from groundhook.host.types.search import Item
+from groundhook.host.core.errors import RerankError
+from groundhook.host.core.ports import Ranked, Scope
+from groundhook.host.core.registry import Registry
+from groundhook.host.core.settings import RerankSettings
+from groundhook.host.core.trace import span
+from groundhook.host.core.types.search import Item
 from groundhook.rerankers.cohere import COHERE
 from groundhook.rerankers.endpoint import ENDPOINT, TEI
 from groundhook.rerankers.judgement import scored, text_of
@@ -48,7 +48,7 @@ async def open_model_reranker(environment: Mapping[str, str]) -> AsyncIterator[M
 
 
 class ModelReranker:
-    """A `host.ports.Reranker`: all items in one call, since scores of different calls cannot be compared. A call that fails in a
+    """A `host.core.ports.Reranker`: all items in one call, since scores of different calls cannot be compared. A call that fails in a
     way that may pass is made once more, if the time allows."""
 
     def __init__(self, environment: Mapping[str, str], types: Registry[ProviderType], closing: Closing) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from groundhook.host.errors import RerankError
+from groundhook.host.core.errors import RerankError
 
 Scores = list[tuple[int, float]]  # position in the texts, and relevance
 

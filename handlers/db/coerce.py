@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from groundhook.handlers.db.schema import Field
-from groundhook.host.errors import SourceError
+from groundhook.host.core.errors import SourceError
 
 LARGEST = 2**63 - 1
 

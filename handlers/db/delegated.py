@@ -13,10 +13,10 @@ from groundhook.handlers.db.dsl import QueryDSL, parse
 from groundhook.handlers.db.linter import lint
 from groundhook.handlers.db.question.reading import Reading
 from groundhook.handlers.db.schema import Field, Schema
-from groundhook.host.errors import UnknownName
-from groundhook.host.ports import Scope
-from groundhook.host.types.delegation import QUERY, QueryAnswer, QueryAsk
-from groundhook.host.types.search import SearchRequest
+from groundhook.host.core.errors import UnknownName
+from groundhook.host.core.ports import Scope
+from groundhook.host.core.types.delegation import QUERY, QueryAnswer, QueryAsk
+from groundhook.host.core.types.search import SearchRequest
 
 TRIES = 3  # the first, and two with the linter's words
 MOST = 5  # queries of one answer

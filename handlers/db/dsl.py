@@ -23,9 +23,9 @@ from pydantic import AliasChoices, ConfigDict, ValidationError
 from pydantic import Field as Setting
 
 from groundhook.handlers.db.schema import Schema, route
-from groundhook.host.errors import SourceError
-from groundhook.host.types.base import Few, Value, dotted, problems, read
-from groundhook.host.types.search import Aggregate, Order, Where, Wheres
+from groundhook.host.core.errors import SourceError
+from groundhook.host.core.types.base import Few, Value, dotted, problems, read
+from groundhook.host.core.types.search import Aggregate, Order, Where, Wheres
 
 EVERY_TEXT = "*"
 MATCH, MATCH_ANY, MATCH_NONE = "match", "match any", "match none"

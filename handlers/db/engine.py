@@ -12,7 +12,7 @@ from sqlalchemy.engine import URL, Connection, Dialect
 
 from groundhook.handlers.db.servers import Server
 from groundhook.handlers.db.sqlite import SQLite
-from groundhook.host.errors import SourceNotConfigured
+from groundhook.host.core.errors import SourceNotConfigured
 
 Work = Callable[[Connection], Any]
 

@@ -12,24 +12,24 @@ from typing import Any, NamedTuple
 
 import anyio.to_thread
 
-from groundhook.handlers.db.asking import looser, merged, missing, unheard
 from groundhook.handlers.db.coerce import plain
 from groundhook.handlers.db.delegated import read_by
 from groundhook.handlers.db.dsl import QueryDSL, reached
 from groundhook.handlers.db.items import items_of
 from groundhook.handlers.db.linter import Problem, checked_with_warnings
+from groundhook.handlers.db.paths import Permits
 from groundhook.handlers.db.permission import permit_for
-from groundhook.handlers.db.places import Permits
+from groundhook.handlers.db.query_entry import looser, merged, missing, unheard
 from groundhook.handlers.db.question.languages import words_for
 from groundhook.handlers.db.question.lexicon import Lexicons, Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.statement import ROWS
 from groundhook.handlers.db.store import Answer, Samples, Store
-from groundhook.host.errors import DelegateError, NotPermitted, SourceError, SourceNotConfigured, SourceTimeout, suggestion
-from groundhook.host.ports import Found, Scope
-from groundhook.host.trace import Span, span
-from groundhook.host.types.search import Item, RecordQuery, SearchRequest, Where
-from groundhook.host.types.specs import ModelSpec
+from groundhook.host.core.errors import DelegateError, NotPermitted, SourceError, SourceNotConfigured, SourceTimeout, suggestion
+from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.trace import Span, span
+from groundhook.host.core.types.search import Item, RecordQuery, SearchRequest, Where
+from groundhook.host.core.types.specs import ModelSpec
 
 NONE: Samples = {}  # one and the same: what is made of samples is kept by who they are
 
@@ -46,7 +46,7 @@ class Ask(NamedTuple):
 
 
 class DBHandler:
-    """Searches the models of one database. Implements `host.ports.Handler`."""
+    """Searches the models of one database. Implements `host.core.ports.Handler`."""
 
     def __init__(self, store: Store, models: Mapping[str, ModelSpec]) -> None:
         self._store, self._models, self._lexicons = store, models, Lexicons()

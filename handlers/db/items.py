@@ -20,7 +20,7 @@ from groundhook.handlers.db.coerce import plain
 from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_ANY, QueryDSL, conditions
 from groundhook.handlers.db.schema import Schema, route
 from groundhook.handlers.db.statement import ROWS
-from groundhook.host.types.search import Aggregate, ComputedBy, Item, Where
+from groundhook.host.core.types.search import Aggregate, ComputedBy, Item, Where
 
 MOST_TEXT = 2000  # characters of one field in an item's content; `data` has all of it
 MOST_SHOWN = 12  # values of a list in a described condition

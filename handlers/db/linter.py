@@ -19,10 +19,10 @@ from pydantic import ValidationError
 from groundhook.handlers.db.coerce import coerce
 from groundhook.handlers.db.dsl import EVERY_TEXT, LISTS, MATCHES, NOTHING, OPERATORS, ORDERED, QueryDSL, conditions, operator
 from groundhook.handlers.db.schema import MOST_HOPS, Field, Route, Schema, Schemas, route
-from groundhook.host.errors import SourceError, suggestion
-from groundhook.host.types.base import dotted, problems, read
-from groundhook.host.types.search import Aggregate, Where
-from groundhook.host.types.specs import ModelSpec
+from groundhook.host.core.errors import SourceError, suggestion
+from groundhook.host.core.types.base import dotted, problems, read
+from groundhook.host.core.types.search import Aggregate, Where
+from groundhook.host.core.types.specs import ModelSpec
 
 MOST_VALUES = 1000  # of one condition
 MOST_CONDITIONS = 200

@@ -18,10 +18,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.host.errors import NotPermitted
-from groundhook.host.types.model_options import PermissionColumns
-from groundhook.host.types.specs import ModelSpec
-from groundhook.host.types.turn import Identity
+from groundhook.host.core.errors import NotPermitted
+from groundhook.host.core.types.model_options import PermissionColumns
+from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.turn import Identity
 
 
 @dataclass(frozen=True)

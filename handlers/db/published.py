@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from groundhook.handlers.db.dsl import IS, OPERATORS, SYNONYMS, QueryDSL
-from groundhook.host.types.model_schema import DIALECT, model_schema
+from groundhook.host.core.types.model_schema import DIALECT, model_schema
 
 MODEL, QUERY = Path("docs/model.schema.json"), Path("docs/query.schema.json")
 

@@ -16,8 +16,8 @@ from sqlalchemy.engine import URL, Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from groundhook.handlers.db.faults import translated
-from groundhook.host.errors import HostError
+from groundhook.handlers.db.sql_errors import translated
+from groundhook.host.core.errors import HostError
 
 TO_CONNECT = 10.0  # seconds at most
 TO_STOP = 5.0  # seconds in which a cancelled statement ends; then its connection is closed

@@ -21,10 +21,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import QueuePool
 
-from groundhook.handlers.db.faults import translated
 from groundhook.handlers.db.fulltext import NAMED, SHADOWS
+from groundhook.handlers.db.sql_errors import translated
 from groundhook.handlers.db.text import FOLD, fold
-from groundhook.host.errors import HostError, StorageError
+from groundhook.host.core.errors import HostError, StorageError
 
 STEPS = 2000  # of the virtual machine between two looks at the clock, about 50 µs
 FUNCTIONS = frozenset({FOLD, "count", "sum", "avg", "min", "max", "coalesce", "like", "lower", "bm25", "match"})

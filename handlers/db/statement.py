@@ -19,11 +19,11 @@ from sqlalchemy.types import TypeEngine
 
 from groundhook.handlers.db import fulltext
 from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_ANY, MATCH_NONE, MATCHES, QueryDSL
-from groundhook.handlers.db.places import Permits, Place, always
+from groundhook.handlers.db.paths import Permits, Place, always
 from groundhook.handlers.db.schema import Field, Relation, Route, Schema, route
 from groundhook.handlers.db.tables import Tables
 from groundhook.handlers.db.text import Texts, containing, fold, pattern_of
-from groundhook.host.types.search import Aggregate, Order, Where
+from groundhook.host.core.types.search import Aggregate, Order, Where
 
 COUNTED = 1000  # a total beyond this is not counted to its end, which would cost more than the rows
 ROWS = "rows"  # of a query that computes: the column with the number of records behind a figure

@@ -13,17 +13,17 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from groundhook.handlers.db import fulltext
-from groundhook.handlers.db.comparing import Difference, compare
 from groundhook.handlers.db.dsl import QueryDSL, reached
 from groundhook.handlers.db.engine import Engine, render
 from groundhook.handlers.db.loading import Loaded, load_model
+from groundhook.handlers.db.paths import Permits
 from groundhook.handlers.db.permission import Permit
-from groundhook.handlers.db.places import Permits
 from groundhook.handlers.db.schema import Schema
+from groundhook.handlers.db.schema_diff import Difference, compare
 from groundhook.handlers.db.statement import COUNTED, Compiler, searched
 from groundhook.handlers.db.tables import Tables
-from groundhook.host.errors import SourceTimeout
-from groundhook.host.types.specs import ModelSpec
+from groundhook.host.core.errors import SourceTimeout
+from groundhook.host.core.types.specs import ModelSpec
 
 SAMPLE_ROWS = 5000  # looked at for each field
 SAMPLE_VALUES = 300  # kept of each field

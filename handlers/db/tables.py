@@ -19,7 +19,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 from groundhook.handlers.db.coerce import plain
 from groundhook.handlers.db.schema import Schema, Schemas
-from groundhook.host.types.specs import DELETED, PERMISSION, SHARE, TIMESTAMPS, ColumnSpec, ModelSpec
+from groundhook.host.core.types.specs import DELETED, PERMISSION, SHARE, TIMESTAMPS, ColumnSpec, ModelSpec
 
 FOLDED = frozenset({"string", "char"})  # types of short texts, which are compared without case
 

@@ -23,18 +23,18 @@ from groundhook.handlers.kb.graph.base import Graphed, Graphs
 from groundhook.handlers.kb.handler import KBHandler
 from groundhook.handlers.kb.language import known_language
 from groundhook.handlers.kb.store import Made, Stored, VectorStore, agree
-from groundhook.host.config.schema import KBStorageSettings, QdrantSettings
-from groundhook.host.errors import ConfigError, HostError, UnknownName, UsageError
-from groundhook.host.ports import Delegates, Embedder, Found, Nobody, Scope
-from groundhook.host.registry import Registry, by_end
-from groundhook.host.types.search import SearchRequest
-from groundhook.host.types.specs import CollectionSpec, EmbeddingSpec
+from groundhook.host.core.errors import ConfigError, HostError, UnknownName, UsageError
+from groundhook.host.core.ports import Delegates, Embedder, Found, Nobody, Scope
+from groundhook.host.core.registry import Registry, by_end
+from groundhook.host.core.settings import KBStorageSettings, QdrantSettings
+from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.specs import CollectionSpec, EmbeddingSpec
 
 if TYPE_CHECKING:
-    from groundhook.handlers.kb.adding.filling import Moved
-    from groundhook.handlers.kb.adding.report import AddReport, Progress
     from groundhook.handlers.kb.calibrate import Asked, Calibration
     from groundhook.handlers.kb.graph.extract import Extraction
+    from groundhook.handlers.kb.ingest.batching import Moved
+    from groundhook.handlers.kb.ingest.report import AddReport, Progress
     from groundhook.handlers.kb.server.store import ServerStore
     from groundhook.handlers.kb.transfer import Transfer, Transferred
 
@@ -117,7 +117,7 @@ class KnowledgeBase:
         folders and files and is gone from there is removed, unless nothing of it is left (`prune`: even then, or never).
         `delegates` reach the assistant or the tool that names entities, where the collection has one. Raises UsageError,
         ConfigError and StorageError; what is wrong with a file is in the report."""
-        from groundhook.handlers.kb.adding.ingest import Ingestion, Wanted
+        from groundhook.handlers.kb.ingest.add import Ingestion, Wanted
 
         spec = self._spec(collection)
         embedder = self._embedder(spec)

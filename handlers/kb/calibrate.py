@@ -22,8 +22,8 @@ from groundhook.handlers.kb.off_topic import OFF_TOPIC
 from groundhook.handlers.kb.points import lead
 from groundhook.handlers.kb.ranking.passage import units
 from groundhook.handlers.kb.store import Incoming, Passage, VectorStore
-from groundhook.host.errors import UnknownName, UsageError
-from groundhook.host.ports import Embedder
+from groundhook.host.core.errors import UnknownName, UsageError
+from groundhook.host.core.ports import Embedder
 
 Cosines = npt.NDArray[np.float32]
 Done = Callable[[int, int, str], None]  # questions done, of how many, the document

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from groundhook.handlers.kb.store import Made
-from groundhook.host.errors import UsageError
-from groundhook.host.ports import Embedder
-from groundhook.host.types.specs import CollectionSpec
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.ports import Embedder
+from groundhook.host.core.types.specs import CollectionSpec
 
 
 def made_with(spec: CollectionSpec, embedder: Embedder, language: str) -> Made:

@@ -22,10 +22,10 @@ import anyio
 import anyio.to_thread
 
 from groundhook.handlers.kb.language import normalised
-from groundhook.host.errors import ConfigError
-from groundhook.host.ports import Embedder
-from groundhook.host.registry import Registry
-from groundhook.host.types.specs import EmbeddingSpec
+from groundhook.host.core.errors import ConfigError
+from groundhook.host.core.ports import Embedder
+from groundhook.host.core.registry import Registry
+from groundhook.host.core.types.specs import EmbeddingSpec
 
 EmbedderFactory = Callable[[EmbeddingSpec], Embedder]
 

@@ -27,9 +27,9 @@ import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from groundhook.handlers.kb.store import Incoming, Made, Passage
-from groundhook.host.errors import HostError, StorageError, UsageError
-from groundhook.host.types.base import well_formed
-from groundhook.host.types.fields import LARGEST, FieldType, field_value
+from groundhook.host.core.errors import HostError, StorageError, UsageError
+from groundhook.host.core.types.base import well_formed
+from groundhook.host.core.types.fields import LARGEST, FieldType, field_value
 
 _VERSION = 1
 _TOGETHER = 64  # passages that are read in one turn of a thread, which takes longer to come by than to read one

@@ -20,17 +20,17 @@ from groundhook.handlers.kb.embed import least_cosine
 from groundhook.handlers.kb.graph.base import Graphs
 from groundhook.handlers.kb.language import known_language
 from groundhook.handlers.kb.points import HEADINGS
-from groundhook.handlers.kb.ranking import alike, choose, fusion, passage
+from groundhook.handlers.kb.ranking import cross_collection, fusion, passage, selection
 from groundhook.handlers.kb.ranking.across import Across
 from groundhook.handlers.kb.store import Answer, Hit, Made, Question, VectorStore, packed
-from groundhook.host.errors import HostError, SourceNotConfigured, suggestion
-from groundhook.host.ports import Embedder, Found, Scope
-from groundhook.host.trace import span
-from groundhook.host.types.base import unvalidated
-from groundhook.host.types.fields import Scalar
-from groundhook.host.types.filters import Filter
-from groundhook.host.types.search import Extent, FacetCount, GraphNode, Item, SearchRequest, Sentences
-from groundhook.host.types.specs import CollectionSpec, EmbeddingSpec
+from groundhook.host.core.errors import HostError, SourceNotConfigured, suggestion
+from groundhook.host.core.ports import Embedder, Found, Scope
+from groundhook.host.core.trace import span
+from groundhook.host.core.types.base import unvalidated
+from groundhook.host.core.types.fields import Scalar
+from groundhook.host.core.types.filters import Filter
+from groundhook.host.core.types.search import Extent, FacetCount, GraphNode, Item, SearchRequest, Sentences
+from groundhook.host.core.types.specs import CollectionSpec, EmbeddingSpec
 
 EmbedderOf = Callable[[CollectionSpec], Embedder]
 _MOST_VALUES = 100  # of a facet
@@ -112,7 +112,7 @@ class KBHandler:
         problems = [(problem.code, str(problem)) for id in wanted if (problem := outcome.problems.get(id))]
         for code, said in (*problems, *uncounted):
             await scope.warn(code, said)
-        items = alike.merged((_embedded_by(part), found) for part in asked if (found := outcome.items.get(part.declared.spec.id)))
+        items = cross_collection.merged((_embedded_by(part), found) for part in asked if (found := outcome.items.get(part.declared.spec.id)))
         facets = await self._counted(outcome.facets, scope) if request.facets is not None else None
         nodes = sorted(outcome.nodes, key=lambda node: (-node.score, node.id)) if request.graph else None
         if request.graph and not any(part.declared.spec.graph for part in parts):
@@ -207,13 +207,13 @@ class KBHandler:
         limit, asked = question.limit, 4 * question.limit
         while True:
             answer = await self._across.answer(ask, replace(question, limit=asked), embedder)
-            hits = choose.grouped(answer.hits, request.groups) if request.groups else list(answer.hits)
+            hits = selection.grouped(answer.hits, request.groups) if request.groups else list(answer.hits)
             if len(hits) >= limit or len(answer.hits) < asked or asked >= _WIDEST:
                 break
             asked = min(4 * asked, _WIDEST)
         if request.diversity:
             scores = fusion.descending([embedder.similarity(hit.cosine) for hit in hits])
-            hits = choose.diverse(hits, scores, limit, request.diversity, embedder.similarity)
+            hits = selection.diverse(hits, scores, limit, request.diversity, embedder.similarity)
         return replace(answer, hits=tuple(hits[:limit]))
 
     async def _walked(
@@ -238,7 +238,7 @@ class KBHandler:
             }
         if not request.groups:
             return walked.answer
-        return replace(walked.answer, hits=tuple(choose.grouped(walked.answer.hits, request.groups)))
+        return replace(walked.answer, hits=tuple(selection.grouped(walked.answer.hits, request.groups)))
 
     async def _widened(self, part: _Part, hits: Sequence[Hit], items: Sequence[Item], reach: int) -> tuple[Item, ...]:
         """The items with what stands before and after them in their documents; nothing is told twice."""
@@ -252,10 +252,10 @@ class KBHandler:
             around[document] = {hit.ordinal: hit for hit in there}
         widened = []
         for hit, item in zip(hits, items, strict=True):
-            run = choose.run_around(hit, around[hit.document], taken[hit.document], reach)
+            run = selection.run_around(hit, around[hit.document], taken[hit.document], reach)
             taken[hit.document].update(passage.ordinal for passage in run)
             extent = Extent(start=run[0].start, end=run[-1].end)
-            widened.append(item.model_copy(update={"content": choose.joined(run), "extent": extent}))
+            widened.append(item.model_copy(update={"content": selection.joined(run), "extent": extent}))
         return tuple(widened)
 
     async def _facets(self, part: _Part) -> Mapping[str, Sequence[tuple[Scalar, int]]]:

@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 
-from groundhook.host.errors import ConfigError, suggestion
+from groundhook.host.core.errors import ConfigError, suggestion
 
 ANALYSER = 3  # the version of `analyse`: raised when the same text gives other tokens or weights
 PLAIN = "plain"  # no stemming, no stop words

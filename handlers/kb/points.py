@@ -11,8 +11,8 @@ from operator import itemgetter
 from typing import Any
 
 from groundhook.handlers.kb.store import Hit, Incoming, Passage, Stored
-from groundhook.host.types.fields import Fields, Scalar
-from groundhook.host.types.filters import DOCUMENT
+from groundhook.host.core.types.fields import Fields, Scalar
+from groundhook.host.core.types.filters import DOCUMENT
 
 DENSE, WORDS = "dense", "bm25"  # the two vectors of a point
 HEADINGS = " › "  # between the headings that a passage stands under

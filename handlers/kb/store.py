@@ -14,9 +14,9 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol
 
 from groundhook.handlers.kb.language import ANALYSER, PLAIN, language_of
-from groundhook.host.errors import ConfigError, NotPermitted, StorageError
-from groundhook.host.types.fields import Fields, Scalar
-from groundhook.host.types.filters import Filter, dumped, loaded
+from groundhook.host.core.errors import ConfigError, NotPermitted, StorageError
+from groundhook.host.core.types.fields import Fields, Scalar
+from groundhook.host.core.types.filters import Filter, dumped, loaded
 
 MOST_PASSAGES = (1 << 20) - 1  # of one document
 POOL = 80  # passages of each ranking that are fused, at least

@@ -9,11 +9,11 @@ from typing import IO
 
 import anyio.to_thread
 
-from groundhook.handlers.kb.adding.filling import Filling, Moved
 from groundhook.handlers.kb.exported import Lines, end, header, lines_of
+from groundhook.handlers.kb.ingest.batching import Filling, Moved
 from groundhook.handlers.kb.store import Incoming, Made, Stored, VectorStore, agree, refuse_other_tenancy
-from groundhook.host.errors import ConfigError, StorageError, UsageError
-from groundhook.host.ports import Embedder
+from groundhook.host.core.errors import ConfigError, StorageError, UsageError
+from groundhook.host.core.ports import Embedder
 
 _TOGETHER = 64  # passages that are read at once: the embedded engine answers no search meanwhile, about a millisecond
 _BUILDING = "~new"  # what a collection that is being made anew is called, after its id

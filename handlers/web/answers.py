@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from groundhook.host.errors import SourceError, SourceMalformed, SourceRateLimited, SourceRefused, SourceTimeout
+from groundhook.host.core.errors import SourceError, SourceMalformed, SourceRateLimited, SourceRefused, SourceTimeout
 
 TOO_MANY = 429
 PLAN_USED_UP = (432, 433)  # Tavily's: the plan's limit, the pay-as-you-go limit

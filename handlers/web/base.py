@@ -9,23 +9,23 @@ from dataclasses import replace
 
 import anyio
 
-from groundhook.handlers.web.asking import Asking
-from groundhook.handlers.web.choose import Closing, choose
 from groundhook.handlers.web.delegated import MOST, Delegated
 from groundhook.handlers.web.items import items
 from groundhook.handlers.web.pages import Pages
+from groundhook.handlers.web.provider_choice import Closing, choose
 from groundhook.handlers.web.providers import ABILITIES, Ability, Access, Ask, Provider, ProviderType
+from groundhook.handlers.web.request import Asking
 from groundhook.handlers.web.searxng import SEARXNG
 from groundhook.handlers.web.serper import SERPER
 from groundhook.handlers.web.tavily import TAVILY
 from groundhook.handlers.web.urls import bare
 from groundhook.handlers.web.words import search_words
-from groundhook.host.config.sources import WebSettings
-from groundhook.host.errors import DelegateError, HostError, SourceError, SourceNotConfigured, UnknownName, suggestion
-from groundhook.host.ports import ClientOf, Found, Scope
-from groundhook.host.registry import Registry
-from groundhook.host.trace import span
-from groundhook.host.types.search import SearchRequest
+from groundhook.host.core.errors import DelegateError, HostError, SourceError, SourceNotConfigured, UnknownName, suggestion
+from groundhook.host.core.ports import ClientOf, Found, Scope
+from groundhook.host.core.registry import Registry
+from groundhook.host.core.source_settings import WebSettings
+from groundhook.host.core.trace import span
+from groundhook.host.core.types.search import SearchRequest
 
 CLOSING_TIME = 5.0  # seconds that open connections get to close
 
@@ -70,7 +70,7 @@ async def open_web(
 
 
 class WebSearch:
-    """A `host.ports.Handler` for searches of type web."""
+    """A `host.core.ports.Handler` for searches of type web."""
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import httpx
 
 from groundhook.handlers.web.answers import too_large
-from groundhook.host.errors import SourceMalformed
+from groundhook.host.core.errors import SourceMalformed
 
 
 class Bounded(httpx.AsyncByteStream):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from groundhook.handlers.web.providers import Ask, Hit
-from groundhook.host.errors import DelegateError, SourceError
-from groundhook.host.ports import Scope
-from groundhook.host.types.delegation import WEB, WebAsk
+from groundhook.host.core.errors import DelegateError, SourceError
+from groundhook.host.core.ports import Scope
+from groundhook.host.core.types.delegation import WEB, WebAsk
 
 MOST = 50  # results that somebody who does the search is asked for
 

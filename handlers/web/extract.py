@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.host.errors import IngestError
-from groundhook.host.pdf import read_pdf
+from groundhook.host.core.errors import IngestError
+from groundhook.host.readers.pdf import read_pdf
 
 HTML = frozenset({"text/html", "application/xhtml+xml", "application/xml", "text/xml", ""})
 TEXT = frozenset({"text/plain", "text/markdown", "text/x-markdown"})

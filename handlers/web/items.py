@@ -11,7 +11,7 @@ from datetime import datetime
 from groundhook.handlers.web.dates import published
 from groundhook.handlers.web.providers import Ask, Hit
 from groundhook.handlers.web.urls import canonical, followable, within
-from groundhook.host.types.search import Item
+from groundhook.host.core.types.search import Item
 
 _TAGS = re.compile(r"</?(?:b|i|em|strong|mark|br|p|span|a|u|sup|sub)(?:\s[^<>]*)?/?>", re.I)
 _MARKUP = re.compile("[<&]")

@@ -20,13 +20,13 @@ from groundhook.handlers.web.items import clean
 from groundhook.handlers.web.readers import Readers
 from groundhook.handlers.web.robots import AGENT, Robots
 from groundhook.handlers.web.urls import followable
-from groundhook.host.config.schema import HttpSettings
-from groundhook.host.config.sources import PageSettings, WebSettings
-from groundhook.host.errors import HostError, SourceError, SourceTimeout, UsageError
-from groundhook.host.ports import ClientOf, Scope
-from groundhook.host.trace import span
-from groundhook.host.types.search import Item
-from groundhook.host.types.web import WebAnswer
+from groundhook.host.core.errors import HostError, SourceError, SourceTimeout, UsageError
+from groundhook.host.core.ports import ClientOf, Scope
+from groundhook.host.core.settings import HttpSettings
+from groundhook.host.core.source_settings import PageSettings, WebSettings
+from groundhook.host.core.trace import span
+from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.web import WebAnswer
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MARGIN = 0.2  # seconds before the search's own deadline at which pages that are not there yet are given up

@@ -6,7 +6,7 @@ FD is a socket to the host.
     read {body, media_type, charset, query}   → {title, passage, published, characters}
     robots {text, agent, url}                 → whether the page may be read
 
-Frames are those of `host.workers`. A request that takes too long is ended from outside, with the process.
+Frames are those of `host.core.workers`. A request that takes too long is ended from outside, with the process.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 
 from groundhook.handlers.web.extract import page_of, warm
 from groundhook.handlers.web.passages import best_passage
-from groundhook.host.errors import HostError, IngestError
-from groundhook.host.workers import ANSWER, HEADER, REFUSAL, describe, pack, unpack
+from groundhook.host.core.errors import HostError, IngestError
+from groundhook.host.core.workers import ANSWER, HEADER, REFUSAL, describe, pack, unpack
 
 MEMORY = 2 * 1024**3  # bytes of address space; a page that needs more is not read
 

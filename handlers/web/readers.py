@@ -8,8 +8,8 @@ from typing import Any
 
 import anyio
 
-from groundhook.host.errors import IngestError, WorkerDied
-from groundhook.host.workers import Child, start_child
+from groundhook.host.core.errors import IngestError, WorkerDied
+from groundhook.host.core.workers import Child, start_child
 
 MOST = 2  # at the same time
 LONGEST = 3.0  # seconds that one page may take

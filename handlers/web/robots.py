@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 from groundhook.handlers.web.cache import Cache
 from groundhook.handlers.web.flights import Flights
 from groundhook.handlers.web.readers import Readers
-from groundhook.host.config.schema import HttpSettings
-from groundhook.host.config.sources import PageSettings
-from groundhook.host.errors import IngestError, SourceError
-from groundhook.host.ports import ClientOf
+from groundhook.host.core.errors import IngestError, SourceError
+from groundhook.host.core.ports import ClientOf
+from groundhook.host.core.settings import HttpSettings
+from groundhook.host.core.source_settings import PageSettings
 
 AGENT = "groundhook"
 KEPT = 3600.0  # seconds; RFC 9309, section 2.4: not longer than a day

@@ -15,7 +15,7 @@ from typing import Any
 from groundhook.handlers.web.answers import judge, listed, text_of
 from groundhook.handlers.web.providers import Access, Ask, Hit, ProviderType, with_operators
 from groundhook.handlers.web.wire import Wire
-from groundhook.host.errors import SourceError, SourceRefused
+from groundhook.host.core.errors import SourceError, SourceRefused
 
 NAME = "searxng"
 

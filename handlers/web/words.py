@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from groundhook.handlers.web.keywords import Keywords, extract, weighed
-from groundhook.host.errors import DelegateError
-from groundhook.host.ports import Scope
-from groundhook.host.trace import span
-from groundhook.host.types.delegation import KEYWORD, KeywordAsk
+from groundhook.host.core.errors import DelegateError
+from groundhook.host.core.ports import Scope
+from groundhook.host.core.trace import span
+from groundhook.host.core.types.delegation import KEYWORD, KeywordAsk
 
 
 async def search_words(question: str, scope: Scope) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from groundhook.host.app import open_host
+from groundhook.host.app.host import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import DEBUG_HINT, FAILED, execute
 from groundhook.host.cli.report import Report
+from groundhook.host.core.types.events import Event, Failed
 from groundhook.host.output.terminal import Terminal
-from groundhook.host.types.events import Event, Failed
 
 
 @click.command("chat")

@@ -8,18 +8,18 @@ from pathlib import Path
 import click
 
 from groundhook.hooks.runner import open_engine
-from groundhook.host.app import open_host
-from groundhook.host.authoring import hook_problems
-from groundhook.host.check import check
+from groundhook.host.app.check import check
+from groundhook.host.app.hook_diagnostics import hook_problems
+from groundhook.host.app.host import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
 from groundhook.host.config.environment import child_environment, process_environment
-from groundhook.host.config.problems import Problem
-from groundhook.host.errors import ConfigError, Place
-from groundhook.host.packages import load_app
-from groundhook.host.tools import Toolbox
-from groundhook.host.types.events import Failed, Warned
+from groundhook.host.config.packages import load_app
+from groundhook.host.core.errors import ConfigError, Place
+from groundhook.host.core.problems import Problem
+from groundhook.host.core.types.events import Failed, Warned
+from groundhook.host.turn.tools import Toolbox
 
 
 @click.command("check")

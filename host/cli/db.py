@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from groundhook.host.app import open_host
+from groundhook.host.app.host import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute
 from groundhook.host.cli.report import Report
@@ -30,7 +30,7 @@ def load(app: Path, as_json: bool, debug: bool) -> int:
 
     async def work() -> int:
         async with open_host(app) as host:
-            loaded = await host.database.load(now=host.machinery.now)
+            loaded = await host.database.load(now=host.runtime.now)
         if report.json:
             for entry in loaded:
                 report.line(asdict(entry))

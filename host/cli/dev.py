@@ -15,16 +15,16 @@ import anyio
 import click
 from rich.text import Text
 
-from groundhook.host.app import open_host
+from groundhook.host.app.host import open_host
+from groundhook.host.app.reload import Live, Stamp, Swap, changes, live, stamps
 from groundhook.host.cli import options
 from groundhook.host.cli.chat import View
 from groundhook.host.cli.check import count, tell
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
-from groundhook.host.errors import HostError
-from groundhook.host.output.findings import failures
+from groundhook.host.core.error_events import failures
+from groundhook.host.core.errors import HostError
 from groundhook.host.output.tree import duration
-from groundhook.host.reload import Live, Stamp, Swap, changes, live, stamps
 
 PIECE = 1 << 16  # bytes read from standard input at once
 

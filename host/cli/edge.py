@@ -18,9 +18,9 @@ from contextlib import suppress
 import anyio
 
 from groundhook.host.cli.report import Report
-from groundhook.host.errors import HostError, leaves
-from groundhook.host.output.findings import failures
-from groundhook.host.types.events import Failed
+from groundhook.host.core.error_events import failures
+from groundhook.host.core.errors import HostError, leaves
+from groundhook.host.core.types.events import Failed
 
 FAILED = 1
 INTERRUPTED = 130

@@ -13,7 +13,7 @@ import click
 from rich.filesize import decimal
 from rich.progress import DownloadColumn, TransferSpeedColumn
 
-from groundhook.host.app import open_host
+from groundhook.host.app.host import open_host
 from groundhook.host.cli import kb_calibrate, kb_move, options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.progress import progress, shortened
@@ -21,8 +21,8 @@ from groundhook.host.cli.report import Report
 from groundhook.host.cli.stopping import stoppable
 from groundhook.host.cli.streams import standard_input
 from groundhook.host.cli.tables import table
+from groundhook.host.core.types.events import Failed, Warned
 from groundhook.host.output.tree import duration
-from groundhook.host.types.events import Failed, Warned
 
 FEED = Path("-")
 

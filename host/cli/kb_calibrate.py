@@ -9,14 +9,14 @@ from typing import Protocol
 import click
 from rich.progress import MofNCompleteColumn
 
-from groundhook.host.app import open_host
+from groundhook.host.app.host import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.progress import progress
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.tables import table
-from groundhook.host.errors import UsageError
-from groundhook.host.types.events import Failed
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.types.events import Failed
 
 
 class Curve(Protocol):

@@ -16,14 +16,14 @@ from typing import IO, Any, cast
 import click
 from rich.progress import MofNCompleteColumn
 
-from groundhook.host.app import open_host
+from groundhook.host.app.host import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute
 from groundhook.host.cli.progress import Rate, progress
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.stopping import stoppable
 from groundhook.host.cli.streams import as_utf8, standard_input
-from groundhook.host.errors import UsageError
+from groundhook.host.core.errors import UsageError
 from groundhook.host.output.tree import duration
 
 STANDARD = Path("-")  # standard input or output

@@ -82,7 +82,7 @@ def main() -> None:
 
 def _tell_closed() -> int:
     from groundhook.host.cli.report import Report
-    from groundhook.host.types.events import Failed
+    from groundhook.host.core.types.events import Failed
 
     hint = "where it is not wanted: > /dev/null"
     Report(json=False).failed(Failed(code="output", message="standard output cannot be written: it is closed", hint=hint))

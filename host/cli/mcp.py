@@ -10,16 +10,16 @@ from typing import Any
 import click
 from rich.text import Text
 
-from groundhook.host.app import Host, open_host
+from groundhook.host.app.host import Host, open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.tables import table
-from groundhook.host.errors import ConfigError
-from groundhook.host.output.findings import warning
+from groundhook.host.core.error_events import warning
+from groundhook.host.core.errors import ConfigError
+from groundhook.host.core.types.events import Failed
+from groundhook.host.core.types.specs import ServerSpec
 from groundhook.host.output.flow import visible
-from groundhook.host.types.events import Failed
-from groundhook.host.types.specs import ServerSpec
 
 
 @click.group("mcp")
@@ -60,7 +60,7 @@ def call(server: str, tool: str, arguments: str, app: Path, as_json: bool, debug
 
     async def work() -> int:
         async with open_host(app) as host:
-            answer = await host.machinery.servers.ask(server, "tools/call", {"name": tool, "arguments": given})
+            answer = await host.runtime.servers.ask(server, "tools/call", {"name": tool, "arguments": given})
         if report.json:
             report.line(answer)
         else:
@@ -95,7 +95,7 @@ def _where(spec: ServerSpec) -> str:
 
 
 async def _show_offers(host: Host, server: str, report: Report) -> None:
-    servers = host.machinery.servers
+    servers = host.runtime.servers
     tools = (await servers.ask(server, "tools/list", {}))["tools"]
     resources = (await servers.ask(server, "resources/list", {}))["resources"]
     prompts = (await servers.ask(server, "prompts/list", {}))["prompts"]

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from groundhook.host.app.scaffold.packages import new_assistant
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute
 from groundhook.host.cli.report import Report
-from groundhook.host.scaffold.packages import new_assistant
 
 
 @click.group("new")

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import click
 
-from groundhook.host.jsontext import DEEPEST, is_deeper
-from groundhook.host.types.turn import Identity
-from groundhook.host.types.written import is_language_tag, no_language_tag
+from groundhook.host.core.json_text import DEEPEST, is_deeper
+from groundhook.host.core.types.serialisation import is_language_tag, no_language_tag
+from groundhook.host.core.types.turn import Identity
 
 F = TypeVar("F", bound=Callable[..., Any])
 

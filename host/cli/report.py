@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import BaseModel
 from rich.console import RenderableType
 
+from groundhook.host.core.types.events import Failed, Warned
 from groundhook.host.output.lines import line
 from groundhook.host.output.terminal import complaint, console
-from groundhook.host.types.events import Failed, Warned
 
 
 class Report:

@@ -11,15 +11,15 @@ import click
 
 from groundhook.handlers.kb.language import language_of
 from groundhook.handlers.kb.ranking import passage
-from groundhook.host.app import Host, open_host
+from groundhook.host.app.host import Host, open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.tables import found
-from groundhook.host.errors import UsageError
-from groundhook.host.registry import by_end
-from groundhook.host.types.events import Failed
-from groundhook.host.types.search import SEARCH_TYPES, SearchResult
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.registry import by_end
+from groundhook.host.core.types.events import Failed
+from groundhook.host.core.types.search import SEARCH_TYPES, SearchResult
 
 ONLY_FOR = {
     "collections": ("kb", "--collection"),

@@ -10,8 +10,8 @@ import anyio.abc
 from groundhook.host.cli.edge import INTERRUPTED, Work
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.streams import end_input
-from groundhook.host.errors import HostError, leaves
-from groundhook.host.types.events import Failed
+from groundhook.host.core.errors import HostError, leaves
+from groundhook.host.core.types.events import Failed
 
 
 async def stoppable(work: Work, report: Report, after: str) -> int:

@@ -8,7 +8,7 @@ import select
 import sys
 from typing import Any, BinaryIO, TextIO
 
-from groundhook.host.errors import UsageError
+from groundhook.host.core.errors import UsageError
 
 _closed: set[str] = set()
 _ending: list[int] = []  # a pipe: to be read from where standard input is to end, and written to

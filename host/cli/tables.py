@@ -12,11 +12,11 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from groundhook.host.core.types.search import Item, SearchResult
 from groundhook.host.output.flow import one_line
 from groundhook.host.output.query_words import in_words
 from groundhook.host.output.terminal import SOURCES, marker_style, place_of, title_of
 from groundhook.host.output.tree import duration
-from groundhook.host.types.search import Item, SearchResult
 
 SNIPPET = 320  # characters of an item's content
 NARROW, WIDE = 60, 1000  # columns of a terminal

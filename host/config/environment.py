@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from groundhook.host.config.documents import Document
-from groundhook.host.config.places import Path
-from groundhook.host.config.problems import raise_all
-from groundhook.host.errors import ConfigError
-from groundhook.host.types.base import dotted
+from groundhook.host.config.locations import Path
+from groundhook.host.core.errors import ConfigError
+from groundhook.host.core.problems import raise_all
+from groundhook.host.core.types.base import dotted
 
 Environment = Mapping[str, str]
 

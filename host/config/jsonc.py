@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from groundhook.host.config.places import Node, Parsed, Path, Repeated, Unreadable
+from groundhook.host.config.locations import Node, Parsed, Path, Repeated, Unreadable
 
 _STRING = r'"(?:[^"\\\r\n]|\\.)*"'
 _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*[\s\S]*?\*/|/\*")

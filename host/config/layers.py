@@ -13,14 +13,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from groundhook.host.config.environment import holds_variable
+from groundhook.host.config.locations import Path
 from groundhook.host.config.normalise import normalise
-from groundhook.host.config.places import Path
-from groundhook.host.config.schema import Settings
 from groundhook.host.config.validate import Checked
-from groundhook.host.errors import HookReturnInvalid, HostError, Place, UsageError
-from groundhook.host.types.base import UnknownKey, dotted, problems
-from groundhook.host.types.search import SEARCH_TYPES, RerankOptions
-from groundhook.host.types.turn import CreateReturn, SearchChoice, TurnOptions
+from groundhook.host.core.errors import HookReturnInvalid, HostError, Place, UsageError
+from groundhook.host.core.settings import Settings
+from groundhook.host.core.types.base import UnknownKey, dotted, problems
+from groundhook.host.core.types.search import SEARCH_TYPES, RerankOptions
+from groundhook.host.core.types.turn import CreateReturn, SearchChoice, TurnOptions
 
 LayerName = Literal["defaults", "global", "assistant", "hook", "request"]
 

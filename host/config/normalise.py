@@ -18,10 +18,10 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from groundhook.host.config.environment import Unset
-from groundhook.host.config.places import Path
-from groundhook.host.config.schema import AppKeys, HookSettings, Listed, SearchSettings, Settings
-from groundhook.host.config.sources import Sources, Switched
-from groundhook.host.errors import suggestion
+from groundhook.host.config.locations import Path
+from groundhook.host.core.errors import suggestion
+from groundhook.host.core.settings import AppKeys, HookSettings, Listed, SearchSettings, Settings
+from groundhook.host.core.source_settings import Sources, Switched
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 

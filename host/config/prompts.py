@@ -9,10 +9,10 @@ from typing import Literal
 
 from groundhook.host.config.documents import Document, read_document
 from groundhook.host.config.environment import Environment
-from groundhook.host.config.places import Node, Parsed
+from groundhook.host.config.locations import Node, Parsed
 from groundhook.host.config.validate import read_value
-from groundhook.host.types.base import Value
-from groundhook.host.types.turn import Message
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.turn import Message
 
 Prompts = tuple[Message, ...]
 

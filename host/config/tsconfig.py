@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from groundhook.host.config.documents import Document, read_document
-from groundhook.host.errors import ConfigError
+from groundhook.host.core.errors import ConfigError
 
 FILE = "tsconfig.json"
 RUNTIME = "@yao/"

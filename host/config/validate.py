@@ -10,11 +10,11 @@ from pydantic import BaseModel, ValidationError
 
 from groundhook.host.config.documents import Document
 from groundhook.host.config.environment import Environment, expand, need, unset_in, without_unset
+from groundhook.host.config.locations import Path
 from groundhook.host.config.normalise import Normal, Stray, normalise
-from groundhook.host.config.places import Path
-from groundhook.host.config.problems import Problem, problems_of, raise_all
-from groundhook.host.errors import ConfigError, Place
-from groundhook.host.types.base import dotted, problems
+from groundhook.host.core.errors import ConfigError, Place
+from groundhook.host.core.problems import Problem, problems_of, raise_all
+from groundhook.host.core.types.base import dotted, problems
 
 Model = TypeVar("Model", bound=BaseModel)
 

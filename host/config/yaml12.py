@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from groundhook.host.config.places import Node, Parsed, Unreadable
+from groundhook.host.config.locations import Node, Parsed, Unreadable
 
 _TAG = "tag:yaml.org,2002:"
 _MOST_NODES = 200_000  # anchors can make a small text endless

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from groundhook.host.ports import Delta, Finished, TextDelta, ToolDelta
-from groundhook.host.types.turn import Usage
+from groundhook.host.core.ports import Delta, Finished, TextDelta, ToolDelta
+from groundhook.host.core.types.turn import Usage
 
 
 class _Function(BaseModel):

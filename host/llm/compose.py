@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import indent
 
+from groundhook.host.core.types.search import Item
 from groundhook.host.llm.passages import Quote, near
-from groundhook.host.types.search import Item
 
 MOST_ROWS = 8
 
@@ -63,7 +63,7 @@ def _joined(quotes: Sequence[Quote]) -> list[Quote]:
 
 def _passage(quote: Quote) -> str:
     """An entry of a list, with what parts it from its marker. Code has lines of its own, its fences too: what stands behind a
-    bullet opens no block, as `host.citations` reads it."""
+    bullet opens no block, as `host.citations.reader` reads it."""
     if not quote.code:
         return "- " + "\n  - ".join([quote.text, *quote.entries]) + " "
     code = "\n\n".join(quote.entries or [quote.text])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from groundhook.host.core.ports import Connector, Embedder
+from groundhook.host.core.registry import Registry
+from groundhook.host.core.types.specs import ConnectorSpec
 from groundhook.host.llm.extractive import ExtractiveConnector
 from groundhook.host.llm.openai import OpenAIConnector
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.ports import Connector, Embedder
-from groundhook.host.registry import Registry
-from groundhook.host.types.specs import ConnectorSpec
 
 Factory = Callable[[ConnectorSpec, Embedder | None], Connector]
 

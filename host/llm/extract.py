@@ -18,11 +18,11 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from groundhook.host.core.types.search import Item
 from groundhook.host.llm.passages import Candidate, Quote, announced, passage, repeats
 from groundhook.host.llm.questions import Part
 from groundhook.host.llm.shape import LEVEL, shape
 from groundhook.host.llm.terms import terms
-from groundhook.host.types.search import Item
 
 SHORTLIST_LENGTH = 1400  # characters whose meaning is read: an embedding model on a CPU does so in about half a second
 UNSHARED = 0.1  # added for the shortlist: other words may say the same

@@ -12,13 +12,13 @@ from contextlib import aclosing, asynccontextmanager
 
 import anyio.lowlevel
 
+from groundhook.host.core.ports import Delta, Embedder, Finished, ModelCall, TextDelta
+from groundhook.host.core.trace import span
+from groundhook.host.core.types.search import Item
 from groundhook.host.llm import extract, passages, questions
 from groundhook.host.llm.compose import compose
 from groundhook.host.llm.passages import Candidate
 from groundhook.host.llm.questions import Part
-from groundhook.host.ports import Delta, Embedder, Finished, ModelCall, TextDelta
-from groundhook.host.trace import span
-from groundhook.host.types.search import Item
 
 NAME = "extractive"
 

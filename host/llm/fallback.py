@@ -10,12 +10,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import partial
 
-from groundhook.host.errors import ConfigError, HostError, ModelError, unwrapped
-from groundhook.host.ports import Connector, Delta, ModelCall, Warn
+from groundhook.host.core.errors import ConfigError, HostError, ModelError, unwrapped
+from groundhook.host.core.ports import Connector, Delta, ModelCall, Warn
 
 
 class Fallback:
-    """A `host.ports.Connector` for one turn. The one that has answered serves the turn's later rounds as well.
+    """A `host.core.ports.Connector` for one turn. The one that has answered serves the turn's later rounds as well.
 
     Raises UnknownName for a name that is not there and, where there is no other, what is wrong with the only one's file: before
     anything is searched for.

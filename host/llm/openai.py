@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import anyio
 from pydantic import ValidationError
 
-from groundhook.host.errors import (
+from groundhook.host.core.errors import (
     HostError,
     ModelError,
     ModelGarbled,
@@ -26,11 +26,11 @@ from groundhook.host.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
+from groundhook.host.core.ports import Delta, ModelCall
+from groundhook.host.core.types.base import dotted, problems
+from groundhook.host.core.types.specs import ConnectorSpec
+from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.chunks import Reader
-from groundhook.host.ports import Delta, ModelCall
-from groundhook.host.types.base import dotted, problems
-from groundhook.host.types.specs import ConnectorSpec
-from groundhook.host.types.turn import Message
 
 if TYPE_CHECKING:
     import ssl

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from groundhook.host.core.types.search import Item
 from groundhook.host.llm.questions import Part
 from groundhook.host.llm.sentences import Sentence, sentences
 from groundhook.host.llm.shape import dangling, fragment, points_elsewhere
 from groundhook.host.llm.terms import terms
-from groundhook.host.types.search import Item
 
 MOST_SENTENCES = 3  # of a passage that is no list
 MOST_LENGTH = 600  # characters of a passage: beyond them it does not grow

@@ -22,7 +22,7 @@ import anyio
 import anyio.lowlevel
 from pydantic import AliasChoices, Field, ValidationError, field_validator
 
-from groundhook.host.errors import (
+from groundhook.host.core.errors import (
     ConfigError,
     ModelError,
     ModelGarbled,
@@ -32,10 +32,10 @@ from groundhook.host.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
-from groundhook.host.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
-from groundhook.host.types.base import Value, dotted, problems
-from groundhook.host.types.specs import ConnectorSpec
-from groundhook.host.types.turn import Usage
+from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
+from groundhook.host.core.types.base import Value, dotted, problems
+from groundhook.host.core.types.specs import ConnectorSpec
+from groundhook.host.core.types.turn import Usage
 
 PIECE = 6  # characters of a delta: small, so that markers are split across deltas
 
@@ -56,7 +56,7 @@ class ScriptedTool(Value):
 
 
 class ScriptedFailure(Value):
-    """How the answer fails: `code` is one of `host.errors` with or without `model_`, `after` so many characters."""
+    """How the answer fails: `code` is one of `host.core.errors` with or without `model_`, `after` so many characters."""
 
     code: str = "model"
     message: str = "the script says so"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from textwrap import dedent
 from typing import Literal
 
-from groundhook.host.sentences import spans
+from groundhook.host.core.sentences import spans
 
 Kind = Literal["prose", "entry", "row", "code"]
 

@@ -17,7 +17,7 @@ from jsonschema.validators import extend, validator_for
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from groundhook.host.types.base import dotted
+from groundhook.host.core.types.base import dotted
 
 MOST_PROBLEMS = 5
 LONGEST_PROBLEM = 200  # characters; the library quotes values whole

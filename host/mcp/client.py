@@ -1,7 +1,7 @@
 """The one module that knows the MCP SDK: a connection to a server, its requests, and what goes wrong with them.
 
 Importing it takes half a second, so it is imported when the first server is used. A `Session` is entered and left by one task
-(`host.mcp.owner`); results are plain data with the names of the protocol, errors those of `host.errors`.
+(`host.mcp.owner`); results are plain data with the names of the protocol, errors those of `host.core.errors`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from mcp_types import (
 )
 from pydantic import BaseModel, ValidationError
 
-from groundhook.host.errors import HostError, ServerError, ServerMalformed, ServerNotConfigured, ServerRefused, leaves
+from groundhook.host.core.errors import HostError, ServerError, ServerMalformed, ServerNotConfigured, ServerRefused, leaves
+from groundhook.host.core.types.base import dotted, problems
+from groundhook.host.core.types.specs import ServerSpec
 from groundhook.host.mcp.evidence import Evidence
 from groundhook.host.mcp.http import BROKE_OFF, LARGER, REFUSED, TOO_LARGE, UNREACHED, Guarded
 from groundhook.host.mcp.lines import Oversize
 from groundhook.host.mcp.program import Program, open_program
 from groundhook.host.mcp.shapes import answered
-from groundhook.host.types.base import dotted, problems
-from groundhook.host.types.specs import ServerSpec
 
 T = TypeVar("T")
 Streams = tuple[Any, Any]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from groundhook.host.errors import ServerError, ServerMalformed, ServerTimeout, ServerUnreachable
+from groundhook.host.core.errors import ServerError, ServerMalformed, ServerTimeout, ServerUnreachable
+from groundhook.host.core.types.specs import ServerSpec
 from groundhook.host.mcp.program import Program
-from groundhook.host.types.specs import ServerSpec
 
 MOST_GARBAGE = 50  # lines that are not MCP before the first that is
 

@@ -19,9 +19,9 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from groundhook.host.errors import HostError, ServerError, ServerUnreachable
+from groundhook.host.core.errors import HostError, ServerError, ServerUnreachable
+from groundhook.host.core.types.specs import ServerSpec
 from groundhook.host.mcp.evidence import Evidence
-from groundhook.host.types.specs import ServerSpec
 
 if TYPE_CHECKING:
     from groundhook.host.mcp.client import Session

@@ -20,12 +20,12 @@ import anyio
 from anyio.abc import TaskGroup
 
 from groundhook.host.config.catalogue import Catalogue
-from groundhook.host.errors import HostError, ServerUnreachable, UnknownName, UsageError
+from groundhook.host.core.errors import HostError, ServerUnreachable, UnknownName, UsageError
+from groundhook.host.core.ports import ToolServers
+from groundhook.host.core.types.servers import ServerMethod
+from groundhook.host.core.types.specs import ServerSpec
 from groundhook.host.mcp.owner import Job, Owner
 from groundhook.host.mcp.shapes import function, only_reads, prompt_arguments, unique_names, with_error
-from groundhook.host.ports import ToolServers
-from groundhook.host.types.servers import ServerMethod
-from groundhook.host.types.specs import ServerSpec
 
 if TYPE_CHECKING:
     from groundhook.host.mcp.client import Session
@@ -125,7 +125,7 @@ class Servers:
         return await toolset(self, dict(wanted) if isinstance(wanted, Mapping) else dict.fromkeys(wanted, ()))
 
     async def ask(self, server: str, method: ServerMethod, params: Mapping[str, Any], /) -> dict[str, Any]:
-        """The methods above by their names in the protocol: `host.ports.ToolServers`."""
+        """The methods above by their names in the protocol: `host.core.ports.ToolServers`."""
         match method:
             case "tools/list":
                 return await self.list_tools(server)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from groundhook.host.errors import ToolFailed
+from groundhook.host.core.errors import ToolFailed
 from groundhook.host.mcp.lines import Oversize
 
 LONGEST_NAME = 64  # of a function, in OpenAI's API

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeGuard
 
-from groundhook.host.config.schema import MemorySettings
-from groundhook.host.errors import UsageError
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.settings import MemorySettings
 
 NESTING = 200  # levels; the JSON parser's own bound depends on the depth of the stack it runs on
 EXACT = 2**53 - 1  # beyond it a JavaScript number skips integers (ECMA-262, Number.MAX_SAFE_INTEGER)

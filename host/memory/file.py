@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from groundhook.host.config.schema import MemorySettings
-from groundhook.host.errors import StorageError, UsageError
+from groundhook.host.core.errors import StorageError, UsageError
+from groundhook.host.core.settings import MemorySettings
 from groundhook.host.memory.entries import Number, Stored, added, encode, full
 
 VERSION = 1

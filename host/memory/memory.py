@@ -28,8 +28,10 @@ from typing import Any, ParamSpec, TypeVar
 import anyio
 import anyio.to_thread
 
-from groundhook.host.config.schema import MemorySettings
-from groundhook.host.errors import NotPermitted, UnknownName
+from groundhook.host.core.errors import NotPermitted, UnknownName
+from groundhook.host.core.ports import Clock
+from groundhook.host.core.settings import MemorySettings
+from groundhook.host.core.types.turn import Identity
 from groundhook.host.memory.entries import (
     Entries,
     LocalEntries,
@@ -42,8 +44,6 @@ from groundhook.host.memory.entries import (
     expiry,
 )
 from groundhook.host.memory.file import FileEntries
-from groundhook.host.ports import Clock
-from groundhook.host.types.turn import Identity
 
 NAMESPACES = ("user", "team", "chat", "context")
 THREADS = 4  # SQLite has one writer at a time; more threads would wait for each other

@@ -1,4 +1,4 @@
-"""Writes the part of `docs/delegation.md` that says what is asked and answered, from `host.types.delegation`.
+"""Writes the part of `docs/delegation.md` that says what is asked and answered, from `host.core.types.delegation`.
 
 `python -m groundhook.host.output.delegation_doc` writes it between the two marks in the file; a test compares it with
 what `section` gives.
@@ -13,10 +13,10 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from groundhook.host.types.delegation import USES, Use
+from groundhook.host.core.types.delegation import USES, Use
 
 DOCUMENT = Path("docs/delegation.md")
-BEGIN, END = "<!-- Written by `make docs` from host/types/delegation.py. -->", "<!-- End of what `make docs` writes. -->"
+BEGIN, END = "<!-- Written by `make docs` from host/core/types/delegation.py. -->", "<!-- End of what `make docs` writes. -->"
 
 _CONFIGURED = {
     "keyword": "`uses.keyword`; deadline `search.keyword.timeout_ms`",

@@ -12,8 +12,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from groundhook.host.output.lines import line
-from groundhook.host.types.events import (
+from groundhook.host.core.types.events import (
     CitationSeen,
     Cited,
     Event,
@@ -25,8 +24,9 @@ from groundhook.host.types.events import (
     Text,
     TraceNode,
 )
-from groundhook.host.types.search import ComputedBy, Extent, GraphNode, Item, SearchResult, Sentences
-from groundhook.host.types.turn import Usage
+from groundhook.host.core.types.search import ComputedBy, Extent, GraphNode, Item, SearchResult, Sentences
+from groundhook.host.core.types.turn import Usage
+from groundhook.host.output.lines import line
 
 DOCUMENT = Path("docs/events.md")
 COMMON = ("type", "turn_id", "at_ms")
@@ -34,7 +34,7 @@ COMMON = ("type", "turn_id", "at_ms")
 _HEAD = """\
 # Events
 
-<!-- Written by `make docs` from host/types/events.py. Change the models, not this file. -->
+<!-- Written by `make docs` from host/core/types/events.py. Change the models, not this file. -->
 
 One turn is one ordered stream of events: what the terminal shows, what `groundhook chat --json` prints (one JSON object to a
 line, UTF-8, nothing else on standard output), and what `host.stream(…)` yields in Python. Clients ignore types and fields they

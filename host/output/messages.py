@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from groundhook.host.types.events import Event, HookMessage
+from groundhook.host.core.types.events import Event, HookMessage
 
 DEEPEST = 64  # steps of a path
 

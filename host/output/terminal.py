@@ -18,10 +18,7 @@ from rich.console import Console, RenderableType
 from rich.style import Style
 from rich.text import Text as Styled
 
-from groundhook.host.output.flow import Flow, Isolates, one_line, shortened, visible
-from groundhook.host.output.messages import Messages, spoken, step
-from groundhook.host.output.tree import duration, trace_tree
-from groundhook.host.types.events import (
+from groundhook.host.core.types.events import (
     STOPPED,
     CitationSeen,
     Cited,
@@ -41,7 +38,10 @@ from groundhook.host.types.events import (
     Verdict,
     Warned,
 )
-from groundhook.host.types.search import Item, SearchType
+from groundhook.host.core.types.search import Item, SearchType
+from groundhook.host.output.flow import Flow, Isolates, one_line, shortened, visible
+from groundhook.host.output.messages import Messages, spoken, step
+from groundhook.host.output.tree import duration, trace_tree
 
 Section = Literal["progress", "answer", "message", "sources", "trace"]
 

@@ -8,8 +8,8 @@ from typing import Any
 from rich.text import Text as Styled
 from rich.tree import Tree
 
+from groundhook.host.core.types.events import TraceNode
 from groundhook.host.output.flow import one_line, shortened
-from groundhook.host.types.events import TraceNode
 
 _LEVELS = {"warn": "yellow", "error": "red"}
 LONGEST_TITLE = 60

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from groundhook.host.config.schema import WeightSettings
-from groundhook.host.ports import Ranked
+from groundhook.host.core.ports import Ranked
+from groundhook.host.core.settings import WeightSettings
+from groundhook.host.core.types.search import Item, SearchResult, Source
 from groundhook.host.search.parts import together
-from groundhook.host.types.search import Item, SearchResult, Source
 
 PRIORITY: dict[Source, int] = {"user": 0, "hook": 1, "auto": 2}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groundhook.host.types.search import Extent, Item, Sentences
+from groundhook.host.core.types.search import Extent, Item, Sentences
 
 GAP = "\n…\n"  # between parts with something between them
 

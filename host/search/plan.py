@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from groundhook.host.config.schema import Settings
-from groundhook.host.config.sources import DBSettings, KBSettings, WebSettings
-from groundhook.host.types.search import SEARCH_TYPES, SearchRequest, SearchType
-from groundhook.host.types.turn import CreateReturn, SearchChoice
+from groundhook.host.core.settings import Settings
+from groundhook.host.core.source_settings import DBSettings, KBSettings, WebSettings
+from groundhook.host.core.types.search import SEARCH_TYPES, SearchRequest, SearchType
+from groundhook.host.core.types.turn import CreateReturn, SearchChoice
 
 
 @dataclass(frozen=True)

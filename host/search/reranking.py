@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from groundhook.host.config.schema import RerankSettings, Settings
-from groundhook.host.types.search import RerankOptions, rerank_type
+from groundhook.host.core.settings import RerankSettings, Settings
+from groundhook.host.core.types.search import RerankOptions, rerank_type
 
 
 def options_of(settings: Settings, said: RerankOptions | None) -> RerankSettings:

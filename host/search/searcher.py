@@ -14,18 +14,18 @@ from typing import Literal, Protocol, TypeVar
 
 import anyio
 
-from groundhook.host.citations import Book
-from groundhook.host.config.schema import RerankSettings, Settings
-from groundhook.host.errors import HostError, RerankError, SourceTimeout, UsageError, unwrapped
-from groundhook.host.output.channel import Channel
-from groundhook.host.ports import Found, Handler, Ranked, Reranker, Scope
-from groundhook.host.registry import Registry
+from groundhook.host.citations.index import CitationIndex
+from groundhook.host.core.channel import Channel
+from groundhook.host.core.errors import HostError, RerankError, SourceTimeout, UsageError, unwrapped
+from groundhook.host.core.ports import Found, Handler, Ranked, Reranker, Scope
+from groundhook.host.core.registry import Registry
+from groundhook.host.core.settings import RerankSettings, Settings
+from groundhook.host.core.trace import Span, span
+from groundhook.host.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
+from groundhook.host.core.types.search import Item, SearchRequest, SearchResult, Source
 from groundhook.host.search import plan
 from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
 from groundhook.host.search.reranking import chosen, options_of
-from groundhook.host.trace import Span, span
-from groundhook.host.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
-from groundhook.host.types.search import Item, SearchRequest, SearchResult, Source
 
 Mode = Literal["all", "any", "race"]
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class Searcher:
     settings: Settings
     scope: Scope
     names: Names
-    book: Book
+    citation_index: CitationIndex
     channel: Channel
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -122,7 +122,7 @@ class Searcher:
 
     def _cited(self, item: Item, source: Source) -> Item:
         """The item with its marker, and the weight of where it comes from."""
-        return self.book.cite(item, weight=getattr(self.settings.search.weights, source))
+        return self.citation_index.cite(item, weight=getattr(self.settings.search.weights, source))
 
     async def _attempt(self, request: SearchRequest, source: Source) -> tuple[Found, str | None]:
         """Ask the source → what it found, or nothing and why."""

@@ -6,10 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from groundhook.host.ports import ModelCall
+from groundhook.host.core.ports import ModelCall
+from groundhook.host.core.types.events import (
+    Event,
+    Failed,
+    HookMessage,
+    SearchComplete,
+    SearchFound,
+    SearchStart,
+    StreamEnd,
+    Warned,
+)
+from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.testing.tape import model_call
-from groundhook.host.types.events import Event, Failed, HookMessage, SearchComplete, SearchFound, SearchStart, StreamEnd, Warned
-from groundhook.host.types.search import SearchRequest
 
 MEASURED = frozenset({"turn_id", "at_ms", "duration_ms", "timings"})  # differ from run to run
 _SAID = ("message", "code", "file", "line", "column", "hint")

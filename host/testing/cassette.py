@@ -22,8 +22,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from groundhook.host.errors import ConfigError, HostError, Place
-from groundhook.host.types.base import Value, dotted, problems
+from groundhook.host.core.errors import ConfigError, HostError, Place
+from groundhook.host.core.types.base import Value, dotted, problems
 
 FIRST_NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)  # of tests that have recorded nothing
 FIRST_SEED = 1

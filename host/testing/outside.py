@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.host.config.schema import HttpSettings
-from groundhook.host.ports import Records, Scope, ToolServers, WebClient
+from groundhook.host.core.ports import Records, Scope, ToolServers, WebClient
+from groundhook.host.core.settings import HttpSettings
+from groundhook.host.core.types.search import RecordQuery
+from groundhook.host.core.types.servers import ServerMethod
+from groundhook.host.core.types.web import WebAnswer
 from groundhook.host.testing.cassette import joined, lines
 from groundhook.host.testing.tape import Answer, Tape
-from groundhook.host.types.search import RecordQuery
-from groundhook.host.types.servers import ServerMethod
-from groundhook.host.types.web import WebAnswer
 from groundhook.host.web_client.clients import WebClients
 
 PRIVATE = frozenset({"set-cookie", "date"})  # headers of an answer that are not kept

@@ -17,12 +17,12 @@ from typing import Literal
 
 from groundhook.hooks.runner import InProcessEngine, WorkerEngine
 from groundhook.hooks.testing import Declared, Fault, Suite, open_suites
-from groundhook.host.app import Host, open_host
+from groundhook.host.app.host import Host, open_host
 from groundhook.host.config.environment import child_environment
-from groundhook.host.errors import ConfigErrors, HostError, Place, UnknownName, UsageError
+from groundhook.host.config.packages import Package
+from groundhook.host.core.errors import ConfigErrors, HostError, Place, UnknownName, UsageError
+from groundhook.host.core.ports import HookScript
 from groundhook.host.memory.memory import open_memory
-from groundhook.host.packages import Package
-from groundhook.host.ports import HookScript
 from groundhook.host.testing.cassette import SUFFIX, Cassette
 from groundhook.host.testing.stage import Stage
 
@@ -153,7 +153,7 @@ async def open_runner(
         open_host(root, environment=environment) as host,
         open_suites(cache=host.app.state / "hooks", environment=child_environment()) as engine,
     ):
-        yield Runner(host, engine, host.machinery.now() if record else None)
+        yield Runner(host, engine, host.runtime.now() if record else None)
 
 
 def cassette_name(file: str) -> str:

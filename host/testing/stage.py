@@ -16,24 +16,24 @@ from pydantic import Field, ValidationError
 
 from groundhook.handlers.canned import ANY, CannedSource
 from groundhook.hooks.faults import UNCAUGHT
-from groundhook.host.app import Host
-from groundhook.host.errors import ConfigError, Place, SourceError, UsageError
+from groundhook.host.app.host import Host
+from groundhook.host.core.errors import ConfigError, Place, SourceError, UsageError
+from groundhook.host.core.ports import Connector, Delta, Found, Handler, ModelCall, Reranker, Scope
+from groundhook.host.core.registry import Registry
+from groundhook.host.core.types.base import dotted, problems, read
+from groundhook.host.core.types.events import Event, Failed, Warned
+from groundhook.host.core.types.search import SEARCH_TYPES, Item, SearchRequest, SearchType
+from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.host.core.types.turn import Identity, TurnOptions
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.memory.memory import Memory
 from groundhook.host.output.terminal import complaint
-from groundhook.host.ports import Connector, Delta, Found, Handler, ModelCall, Reranker, Scope
-from groundhook.host.registry import Registry
-from groundhook.host.run import Fixed, Machinery
 from groundhook.host.search.searcher import Plugins
 from groundhook.host.testing.answer import Asked, answer_of
 from groundhook.host.testing.cassette import Cassette, NotRecorded
 from groundhook.host.testing.outside import TapedRecords, TapedServers, TapedWeb
 from groundhook.host.testing.tape import Tape, TapedDocuments, TapedModel, TapedReranker, TapedSource
-from groundhook.host.types.base import dotted, problems, read
-from groundhook.host.types.events import Event, Failed, Warned
-from groundhook.host.types.search import SEARCH_TYPES, Item, SearchRequest, SearchType
-from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
-from groundhook.host.types.turn import Identity, TurnOptions
+from groundhook.host.turn.run import Fixed, Runtime
 
 _TOLD = {"warning": "the turn warned", "error": "the turn failed"}
 COMPUTED = frozenset({"score"})  # rerankers that ask nobody
@@ -56,7 +56,7 @@ class TurnAsked(TurnOptions):
 
 @dataclass
 class Stage:
-    """`hooks.rows.testing.Stage` for one test; `memory` is its own, and empty when it begins."""
+    """`hooks.api.testing.Stage` for one test; `memory` is its own, and empty when it begins."""
 
     host: Host
     assistant: str
@@ -71,7 +71,7 @@ class Stage:
         if not isinstance(message, (str, list)):
             raise UsageError("turn: the message must be text or a list of messages {role, content}")
         asked, known = Asked(), len(self.cassette.problems)
-        host = replace(self.host, machinery=self._machinery(wanted, asked))
+        host = replace(self.host, runtime=self._machinery(wanted, asked))
         events: list[Event] = []
         request = wanted.model_dump(exclude_unset=True, include=set(TurnOptions.model_fields))
         entered = host.stream(wanted.assistant or self.assistant, message, identity=wanted.identity, options=request)
@@ -94,9 +94,9 @@ class Stage:
         else:
             self.said.append(f"warning: {f'{place}: ' if place else ''}{message}")
 
-    def _machinery(self, wanted: TurnAsked, asked: Asked) -> Machinery:
+    def _machinery(self, wanted: TurnAsked, asked: Asked) -> Runtime:
         """The host's own with recordings in it, and what this turn says itself in the place of those."""
-        real, cassette = self.host.machinery, self.cassette
+        real, cassette = self.host.runtime, self.cassette
         now = wanted.now.astimezone() if wanted.now is not None else cassette.now
         tape = Tape(cassette, now.isoformat() if wanted.now is not None else "")
         handlers = Registry[Handler]("search type")

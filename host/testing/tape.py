@@ -15,10 +15,9 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from groundhook.host import errors
-from groundhook.host.config.schema import RerankSettings
-from groundhook.host.errors import HostError
-from groundhook.host.ports import (
+from groundhook.host.core import errors
+from groundhook.host.core.errors import HostError
+from groundhook.host.core.ports import (
     Connector,
     Delta,
     Documents,
@@ -32,9 +31,10 @@ from groundhook.host.ports import (
     TextDelta,
     ToolDelta,
 )
+from groundhook.host.core.settings import RerankSettings
+from groundhook.host.core.types.search import GraphNode, Item, SearchRequest, SearchType
+from groundhook.host.core.types.turn import Usage
 from groundhook.host.testing.cassette import Cassette, joined, lines
-from groundhook.host.types.search import GraphNode, Item, SearchRequest, SearchType
-from groundhook.host.types.turn import Usage
 
 PIECE = 8  # characters: smaller than a citation marker, so that markers are split across deltas
 

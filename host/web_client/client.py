@@ -4,7 +4,7 @@
         answer = await client.request("GET", "https://api.example.org/v1", query={"q": "tea"})
         answer.status, answer.headers, answer.value
 
-A name is resolved once and every address it leads to is judged (`host.types.hosts`); the connection goes to an
+A name is resolved once and every address it leads to is judged (`host.core.types.hosts`); the connection goes to an
 address that was judged, so a name that changes its mind in between changes nothing. Redirects are new requests and are judged
 again. No cookies are kept, no proxy or certificate of the environment is used, and what the caller's headers say stays
 with the host that they were meant for.
@@ -22,10 +22,10 @@ import anyio
 import httpcore2
 import httpx2
 
-from groundhook.host.config.schema import HttpSettings
-from groundhook.host.errors import NotPermitted, SourceError, SourceMalformed, SourceTimeout, UsageError
-from groundhook.host.types.hosts import Host, declares, parse_declared
-from groundhook.host.types.web import WebAnswer
+from groundhook.host.core.errors import NotPermitted, SourceError, SourceMalformed, SourceTimeout, UsageError
+from groundhook.host.core.settings import HttpSettings
+from groundhook.host.core.types.hosts import Host, declares, parse_declared
+from groundhook.host.core.types.web import WebAnswer
 from groundhook.host.web_client.guard import FAILURES, Guard, Resolve, look_up
 from groundhook.host.web_client.request import Outgoing, redirected
 

@@ -14,8 +14,8 @@ from typing import Any
 import anyio
 import httpcore2
 
-from groundhook.host.errors import NotPermitted, SourceError
-from groundhook.host.types.hosts import Address, Declared, Host, parse_host, reachable, special
+from groundhook.host.core.errors import NotPermitted, SourceError
+from groundhook.host.core.types.hosts import Address, Declared, Host, parse_host, reachable, special
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # name, port → addresses as text, best first
 

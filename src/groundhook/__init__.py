@@ -14,22 +14,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from groundhook.host.app import Host as Host
-    from groundhook.host.app import open_host as open_host
-    from groundhook.host.types.search import Item as Item
-    from groundhook.host.types.search import SearchRequest as SearchRequest
-    from groundhook.host.types.search import SearchResult as SearchResult
-    from groundhook.host.types.turn import Identity as Identity
-    from groundhook.host.types.turn import Message as Message
+    from groundhook.host.app.host import Host as Host
+    from groundhook.host.app.host import open_host as open_host
+    from groundhook.host.core.types.search import Item as Item
+    from groundhook.host.core.types.search import SearchRequest as SearchRequest
+    from groundhook.host.core.types.search import SearchResult as SearchResult
+    from groundhook.host.core.types.turn import Identity as Identity
+    from groundhook.host.core.types.turn import Message as Message
 
 _HOMES = {
-    "Host": "groundhook.host.app",
-    "Identity": "groundhook.host.types.turn",
-    "Item": "groundhook.host.types.search",
-    "Message": "groundhook.host.types.turn",
-    "SearchRequest": "groundhook.host.types.search",
-    "SearchResult": "groundhook.host.types.search",
-    "open_host": "groundhook.host.app",
+    "Host": "groundhook.host.app.host",
+    "Identity": "groundhook.host.core.types.turn",
+    "Item": "groundhook.host.core.types.search",
+    "Message": "groundhook.host.core.types.turn",
+    "SearchRequest": "groundhook.host.core.types.search",
+    "SearchResult": "groundhook.host.core.types.search",
+    "open_host": "groundhook.host.app.host",
 }
 
 __all__ = ["Host", "Identity", "Item", "Message", "SearchRequest", "SearchResult", "open_host"]

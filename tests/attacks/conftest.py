@@ -22,13 +22,13 @@ import psutil
 import pytest
 
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app import Host, open_host
+from groundhook.host.app.host import Host, open_host
+from groundhook.host.core.ports import Handler
+from groundhook.host.core.types.events import Event, Failed, StreamEnd
+from groundhook.host.core.types.search import SearchType
+from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.host.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.ports import Handler
-from groundhook.host.types.events import Event, Failed, StreamEnd
-from groundhook.host.types.search import SearchType
-from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
-from groundhook.host.types.turn import Identity
 
 LIMITS = {
     "cpu_ms": 200,

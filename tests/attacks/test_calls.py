@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from groundhook.host.types.turn import Identity
+from groundhook.host.core.types.turn import Identity
 from tests.attacks.conftest import Arena, until
 
 

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from groundhook.hooks.lane import LANES
-from groundhook.host.app import open_host
+from groundhook.host.app.host import open_host
 from tests.attacks.conftest import Arena
 from tests.conftest import MakeApp
 

@@ -16,12 +16,12 @@ import pytest
 from rich.console import Console
 
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app import open_host
+from groundhook.host.app.host import open_host
+from groundhook.host.core.types.events import Event, StreamEnd
+from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.output.lines import line
 from groundhook.host.output.terminal import Terminal
-from groundhook.host.types.events import Event, StreamEnd
-from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
 from tests.conftest import MakeApp
 from tests.loopback.server import Json, Loopback, Reply, serving
 

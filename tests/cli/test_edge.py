@@ -13,7 +13,7 @@ import pytest
 
 from groundhook.host.cli.edge import execute
 from groundhook.host.cli.report import Report
-from groundhook.host.errors import ConfigError, ConfigErrors, HookThrew, HostError, Place
+from groundhook.host.core.errors import ConfigError, ConfigErrors, HookThrew, HostError, Place
 
 Run = Callable[..., tuple[int, str, str]]
 GROUNDHOOK = (sys.executable, "-c", "from groundhook.host.cli.main import main; main()")
@@ -112,7 +112,7 @@ EMBEDDED = """
 import asyncio, sys
 from pathlib import Path
 from groundhook.hooks.runner import open_engine
-from groundhook.host.ports import HookScript
+from groundhook.host.core.ports import HookScript
 
 async def main(folder):
     (folder / "index.ts").write_text("function Create(ctx) { return { metadata: {} }; }")

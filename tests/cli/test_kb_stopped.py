@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.handlers.kb.adding.pace import CORES
+from groundhook.handlers.kb.ingest.throttle import CORES
 from tests.cli.conftest import COMMAND, ENVIRONMENT, Groundhook
 from tests.loopback.embeddings import openai_answer
 from tests.loopback.server import Asked, Fixed, Hang, Loopback, Reads, serving

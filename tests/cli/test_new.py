@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.host.app import open_host
+from groundhook.host.app.host import open_host
 from tests.cli.conftest import Groundhook, run_in
 
 

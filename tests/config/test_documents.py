@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook.host.config.documents import parse_document, read_document
-from groundhook.host.errors import ConfigError
+from groundhook.host.core.errors import ConfigError
 
 # The sample package of the design this host follows: its `search` has the key `web` twice.
 SAMPLE = b"""{

@@ -9,13 +9,13 @@ from pydantic import ValidationError
 
 from groundhook.host.config.documents import parse_document
 from groundhook.host.config.layers import Layer, file_layer, hook_layer, request_layer
-from groundhook.host.config.schema import AgentFile, CitationSettings, ModelSettings, PackageFile, SearchSettings, Settings
-from groundhook.host.config.settings import explain, resolve
+from groundhook.host.config.resolve import explain, resolve
 from groundhook.host.config.validate import check_document
-from groundhook.host.errors import ConfigError, HookReturnInvalid, UsageError
-from groundhook.host.types.calls import AgentOptions, ModelOptions
-from groundhook.host.types.specs import ConnectorOptions
-from groundhook.host.types.turn import CitationOverride, CreateReturn, SearchChoice, TurnOptions
+from groundhook.host.core.errors import ConfigError, HookReturnInvalid, UsageError
+from groundhook.host.core.settings import AgentFile, CitationSettings, ModelSettings, PackageFile, SearchSettings, Settings
+from groundhook.host.core.types.calls import AgentOptions, ModelOptions
+from groundhook.host.core.types.specs import ConnectorOptions
+from groundhook.host.core.types.turn import CitationOverride, CreateReturn, SearchChoice, TurnOptions
 
 
 def package(text: str, environment: dict[str, str] | None = None) -> Layer:

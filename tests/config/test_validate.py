@@ -9,10 +9,10 @@ from pydantic import BaseModel
 
 from groundhook.host.config.documents import parse_document
 from groundhook.host.config.normalise import normalise, spellings
-from groundhook.host.config.schema import AgentFile, AppSettings, PackageFile, SearchSettings, Settings
 from groundhook.host.config.validate import check_document, read_value
-from groundhook.host.errors import ConfigError, ConfigErrors
-from groundhook.host.types.specs import CollectionSpec, ConnectorSpec, ModelSpec
+from groundhook.host.core.errors import ConfigError, ConfigErrors
+from groundhook.host.core.settings import AgentFile, AppSettings, PackageFile, SearchSettings, Settings
+from groundhook.host.core.types.specs import CollectionSpec, ConnectorSpec, ModelSpec
 
 
 def said(model: type[BaseModel], raw: dict[str, Any], *, switch_on: bool = True) -> dict[str, Any]:

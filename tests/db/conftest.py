@@ -14,11 +14,11 @@ import pytest
 
 from groundhook.handlers.db.base import Database, open_database
 from groundhook.host.config.documents import read_document
-from groundhook.host.config.schema import QuerySettings, SearchSettings, UsesSettings
-from groundhook.host.ports import Found, Scope
-from groundhook.host.types.search import SearchRequest
-from groundhook.host.types.specs import ModelSpec
-from groundhook.host.types.turn import Identity
+from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.settings import QuerySettings, SearchSettings, UsesSettings
+from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.turn import Identity
 from tests.loopback.databases import Databases, NotThere, serving
 
 NOW = datetime(2026, 11, 12, 10, 0, tzinfo=UTC)  # a Thursday

@@ -15,8 +15,8 @@ import sqlalchemy as sa
 
 from groundhook.handlers.db.base import open_database
 from groundhook.handlers.db.engine import engine_for
-from groundhook.host.errors import SourceError, SourceTimeout
-from groundhook.host.types.specs import ModelSpec
+from groundhook.host.core.errors import SourceError, SourceTimeout
+from groundhook.host.core.types.specs import ModelSpec
 from tests.db.conftest import Shop, shop_models
 
 ATTACKS = [

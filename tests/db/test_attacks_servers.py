@@ -15,8 +15,8 @@ import sqlalchemy as sa
 
 from groundhook.handlers.db.base import open_database
 from groundhook.handlers.db.engine import Engine, engine_for
-from groundhook.host.errors import SourceError, SourceNotConfigured, SourceRefused, SourceTimeout
-from groundhook.host.types.specs import ModelSpec
+from groundhook.host.core.errors import SourceError, SourceNotConfigured, SourceRefused, SourceTimeout
+from groundhook.host.core.types.specs import ModelSpec
 from tests.db.conftest import Fresh, Shop, shop_models
 from tests.loopback.databases import Databases
 

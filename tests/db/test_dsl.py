@@ -16,10 +16,10 @@ from groundhook.handlers.db.permission import permit_for
 from groundhook.handlers.db.schema import schema_of
 from groundhook.handlers.db.statement import Compiler
 from groundhook.handlers.db.tables import Tables
-from groundhook.host.errors import SourceError
-from groundhook.host.types.search import Where
-from groundhook.host.types.specs import ModelSpec
-from groundhook.host.types.turn import Identity
+from groundhook.host.core.errors import SourceError
+from groundhook.host.core.types.search import Where
+from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.turn import Identity
 from tests.db.conftest import shop_models
 
 PRODUCT = shop_models()["product"]

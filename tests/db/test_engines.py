@@ -10,10 +10,10 @@ import pytest
 
 from groundhook.handlers.db.base import open_database
 from groundhook.handlers.db.text import fold
-from groundhook.host.trace import recording
-from groundhook.host.types.events import TraceNode
-from groundhook.host.types.search import Item
-from groundhook.host.types.specs import ModelSpec
+from groundhook.host.core.trace import recording
+from groundhook.host.core.types.events import TraceNode
+from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.specs import ModelSpec
 from tests.db.conftest import Fresh, Shop, shop_models
 
 pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first

@@ -13,12 +13,12 @@ from groundhook.handlers.db.dsl import QueryDSL
 from groundhook.handlers.db.engine import engine_for
 from groundhook.handlers.db.statement import Compiler
 from groundhook.handlers.db.tables import Tables
-from groundhook.host.errors import SourceError
-from groundhook.host.trace import recording
-from groundhook.host.types.events import TraceNode
-from groundhook.host.types.search import Where
-from groundhook.host.types.specs import CREATED_BY, SHARE, TEAM, TENANT, ModelSpec
-from groundhook.host.types.turn import Identity
+from groundhook.host.core.errors import SourceError
+from groundhook.host.core.trace import recording
+from groundhook.host.core.types.events import TraceNode
+from groundhook.host.core.types.search import Where
+from groundhook.host.core.types.specs import CREATED_BY, SHARE, TEAM, TENANT, ModelSpec
+from groundhook.host.core.types.turn import Identity
 from tests.db.conftest import Fresh, Shop
 
 pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first

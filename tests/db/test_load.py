@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from groundhook.handlers.db.base import open_database
-from groundhook.host.errors import ConfigError, HostError, StorageError
-from groundhook.host.types.specs import ModelSpec
+from groundhook.host.core.errors import ConfigError, HostError, StorageError
+from groundhook.host.core.types.specs import ModelSpec
 from tests.db.conftest import NOW, Shop, shop_models
 
 

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook.handlers.db.base import open_database
-from groundhook.host.errors import NotPermitted, SourceError
-from groundhook.host.types.search import Where
-from groundhook.host.types.specs import CREATED_BY, SHARE, TEAM, TENANT, UPDATED_BY, ModelSpec
-from groundhook.host.types.turn import Constraints, Identity
+from groundhook.host.core.errors import NotPermitted, SourceError
+from groundhook.host.core.types.search import Where
+from groundhook.host.core.types.specs import CREATED_BY, SHARE, TEAM, TENANT, UPDATED_BY, ModelSpec
+from groundhook.host.core.types.turn import Constraints, Identity
 from tests.db.conftest import Fresh, Shop
 
 ALICE = Identity(user_id="alice", team_id="red", tenant_id="acme")

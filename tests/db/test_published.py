@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from groundhook.handlers.db.dsl import parse
 from groundhook.handlers.db.published import MODEL, QUERY, schemas
 from groundhook.host.config.documents import read_document
-from groundhook.host.errors import SourceError
+from groundhook.host.core.errors import SourceError
 
 ROOT = Path(__file__).parents[2]
 

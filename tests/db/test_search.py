@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from groundhook.handlers.db.base import open_database
-from groundhook.host.errors import SourceError, SourceNotConfigured
-from groundhook.host.trace import recording
-from groundhook.host.types.events import TraceNode
-from groundhook.host.types.search import SearchRequest
-from groundhook.host.types.specs import ModelSpec
+from groundhook.host.core.errors import SourceError, SourceNotConfigured
+from groundhook.host.core.trace import recording
+from groundhook.host.core.types.events import TraceNode
+from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.specs import ModelSpec
 from tests.db.conftest import Shop, shop_models
 
 

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook.handlers.db.base import Database, open_database
-from groundhook.host.errors import NotPermitted, SourceError
-from groundhook.host.types.model_options import ModelOptions
-from groundhook.host.types.specs import CREATED_BY, SHARE, TEAM, TENANT, ModelSpec
-from groundhook.host.types.turn import Constraints, Identity
+from groundhook.host.core.errors import NotPermitted, SourceError
+from groundhook.host.core.types.model_options import ModelOptions
+from groundhook.host.core.types.specs import CREATED_BY, SHARE, TEAM, TENANT, ModelSpec
+from groundhook.host.core.types.turn import Constraints, Identity
 from tests.db.conftest import Fresh, Shop
 
 pytestmark = pytest.mark.timeout(240)  # a server may have to be made and started first

@@ -13,14 +13,14 @@ import anyio
 import pytest
 
 from groundhook.handlers.canned import CannedSource
-from groundhook.host.app import open_host
+from groundhook.host.app.host import open_host
 from groundhook.host.config.environment import process_environment
-from groundhook.host.errors import DelegateError
+from groundhook.host.core.errors import DelegateError
+from groundhook.host.core.ports import Found, Scope, accepted
+from groundhook.host.core.types.delegation import KEYWORD, KeywordAnswer, KeywordAsk
+from groundhook.host.core.types.events import Event, Trace, TraceNode, Warned
+from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.ports import Found, Scope, accepted
-from groundhook.host.types.delegation import KEYWORD, KeywordAnswer, KeywordAsk
-from groundhook.host.types.events import Event, Trace, TraceNode, Warned
-from groundhook.host.types.search import SearchRequest
 from tests.conftest import MakeApp
 from tests.mcp.conftest import HttpServer, serving
 from tests.turn.test_stream import scripted

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.app import open_host
-from groundhook.host.types.delegation import KEYWORD, KeywordAnswer, KeywordAsk, QueryAnswer, RerankAnswer, WebAnswer
-from groundhook.host.types.events import Warned
-from groundhook.host.types.turn import Identity
+from groundhook.host.app.host import open_host
+from groundhook.host.core.types.delegation import KEYWORD, KeywordAnswer, KeywordAsk, QueryAnswer, RerankAnswer, WebAnswer
+from groundhook.host.core.types.events import Warned
+from groundhook.host.core.types.turn import Identity
 from tests.conftest import MakeApp
 from tests.delegation.conftest import PROGRAM, QUESTION, AskingSource, Turn, asked
 from tests.turn.test_stream import end, scripted

@@ -11,11 +11,11 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.app import open_host
+from groundhook.host.app.host import open_host
+from groundhook.host.core.types.events import Warned
+from groundhook.host.core.types.search import SearchResult
+from groundhook.host.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.types.events import Warned
-from groundhook.host.types.search import SearchResult
-from groundhook.host.types.turn import Identity
 from tests.conftest import MakeApp
 from tests.turn.test_stream import scripted
 

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import pytest
 
 from groundhook.hooks.runner import open_engine
-from groundhook.host.config.schema import HookLimits
-from groundhook.host.errors import Place
-from groundhook.host.ports import HookEngine, HookScript, HookTurn
-from groundhook.host.types.search import Item, SearchRequest, SearchResult
-from groundhook.host.types.turn import CreateReturn, Message, NextPayload, NextReturn
+from groundhook.host.core.errors import Place
+from groundhook.host.core.ports import HookEngine, HookScript, HookTurn
+from groundhook.host.core.settings import HookLimits
+from groundhook.host.core.types.search import Item, SearchRequest, SearchResult
+from groundhook.host.core.types.turn import CreateReturn, Message, NextPayload, NextReturn
 from tests.loops import in_a_task_of_its_own
 
 Answer = Callable[[SearchRequest], Awaitable[SearchResult]]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.errors import HookLimit, HookThrew
-from groundhook.host.types.turn import NextPayload
+from groundhook.host.core.errors import HookLimit, HookThrew
+from groundhook.host.core.types.turn import NextPayload
 from tests.hooks.conftest import Hooks, Services
 
 

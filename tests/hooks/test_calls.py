@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook.hooks.calls import CALLS
-from groundhook.host.errors import HookThrew
-from groundhook.host.types.search import Item, RerankOptions, SearchRequest, SearchResult
+from groundhook.host.core.errors import HookThrew
+from groundhook.host.core.types.search import Item, RerankOptions, SearchRequest, SearchResult
 from tests.hooks.conftest import Hooks, Services
 
 

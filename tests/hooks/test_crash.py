@@ -17,9 +17,9 @@ import pytest
 from groundhook.hooks.engine import isolate_count
 from groundhook.hooks.pool import MOST_ALONE
 from groundhook.hooks.runner import open_engine
-from groundhook.host.errors import HookCrashed, HookLimit, HostError
-from groundhook.host.types.search import SearchRequest, SearchResult
-from groundhook.host.types.turn import NextPayload
+from groundhook.host.core.errors import HookCrashed, HookLimit, HostError
+from groundhook.host.core.types.search import SearchRequest, SearchResult
+from groundhook.host.core.types.turn import NextPayload
 from tests.hooks.conftest import Hooks, Services
 
 ABORTING = "function Create() { return { metadata: { v: 'ab'.repeat(2 ** 27).split('').length } }; }"

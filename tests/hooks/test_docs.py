@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from groundhook.hooks.api.process import PROCESSES
+from groundhook.hooks.api.row import HostCall
 from groundhook.hooks.calls import CALLS, LATE
-from groundhook.hooks.row import HostCall
-from groundhook.hooks.rows.process import PROCESSES
 
 PAGE = (Path(__file__).parents[2] / "docs/hooks.md").read_text(encoding="utf-8")
 SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from groundhook.hooks.engine import Isolate, Outcome, close_all, isolate_count
-from groundhook.host.errors import HookCrashed
+from groundhook.host.core.errors import HookCrashed
 
 ROOT = Path(__file__).parents[2]
 ECHO = """(() => {

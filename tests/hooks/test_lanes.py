@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from groundhook.hooks.lane import LANES, Lane
 from groundhook.hooks.runner import open_engine
-from groundhook.host.types.search import SearchRequest, SearchResult
+from groundhook.host.core.types.search import SearchRequest, SearchResult
 from tests.hooks.conftest import Hooks, Services, one_item
 
 THREE = "['a', 'b', 'c'].map((name) => ctx.search.Web(name).query).join('')"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundhook.host.errors import HookThrew
+from groundhook.host.core.errors import HookThrew
 from tests.hooks.conftest import Hooks
 
 # (input, base, what href is; None: it is no URL)

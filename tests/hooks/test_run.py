@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from groundhook.host.errors import HookError, HookReturnInvalid, HookThrew
-from groundhook.host.types.turn import Completion, Message, NextPayload
+from groundhook.host.core.errors import HookError, HookReturnInvalid, HookThrew
+from groundhook.host.core.types.turn import Completion, Message, NextPayload
 from tests.hooks.conftest import Hooks, Services
 
 

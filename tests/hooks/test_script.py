@@ -18,8 +18,8 @@ from groundhook.hooks.compiler import Compiler
 from groundhook.hooks.engine import Outcome
 from groundhook.hooks.runner import open_engine
 from groundhook.hooks.script import Linker, Transpile
-from groundhook.host.errors import HookSyntaxError
-from groundhook.host.ports import HookScript
+from groundhook.host.core.errors import HookSyntaxError
+from groundhook.host.core.ports import HookScript
 from tests.hooks.conftest import Hooks
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.errors import HookThrew, ServerUnreachable, UnknownName
-from groundhook.host.types.servers import ServerCalling, ServerMethod, ToolAsk
-from groundhook.host.types.turn import ToolOutcome
+from groundhook.host.core.errors import HookThrew, ServerUnreachable, UnknownName
+from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
+from groundhook.host.core.types.turn import ToolOutcome
 from tests.hooks.conftest import Hooks, Services
 
 

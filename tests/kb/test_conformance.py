@@ -21,9 +21,9 @@ from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.server.store import ServerStore
 from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question, VectorStore, packed, unpacked
-from groundhook.host.config.schema import QdrantSettings
-from groundhook.host.errors import ConfigError, NotPermitted, StorageError
-from groundhook.host.types.filters import Both, Exists, Not, OneOf, Range
+from groundhook.host.core.errors import ConfigError, NotPermitted, StorageError
+from groundhook.host.core.settings import QdrantSettings
+from groundhook.host.core.types.filters import Both, Exists, Not, OneOf, Range
 from tests.loopback.qdrant import qdrant
 from tests.loopback.qdrant_grpc import grpc_door
 from tests.loops import run

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embed import BuiltinEmbedder, CountsTokens, HashEmbedder, builtin, estimated_tokens, least_cosine
 from groundhook.handlers.kb.language import normalised
-from groundhook.host.errors import ConfigError
-from groundhook.host.ports import Embedder
-from groundhook.host.types.specs import CollectionSpec, EmbeddingSpec
+from groundhook.host.core.errors import ConfigError
+from groundhook.host.core.ports import Embedder
+from groundhook.host.core.types.specs import CollectionSpec, EmbeddingSpec
 from tests.kb.conftest import Opens, Writes, providers, search
 
 EMBEDDERS = ["builtin", "hash"]

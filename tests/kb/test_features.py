@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.base import KnowledgeBase
-from groundhook.handlers.kb.ranking import choose
+from groundhook.handlers.kb.ranking import selection
 from groundhook.handlers.kb.store import Hit, packed
-from groundhook.host.errors import NotPermitted, UsageError
-from groundhook.host.ports import Found, Scope
-from groundhook.host.types.search import SearchRequest
-from groundhook.host.types.specs import ChunkSpec, CollectionSpec, FieldSpec, PermissionSpec
-from groundhook.host.types.turn import Identity
+from groundhook.host.core.errors import NotPermitted, UsageError
+from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.specs import ChunkSpec, CollectionSpec, FieldSpec, PermissionSpec
+from groundhook.host.core.types.turn import Identity
 from tests.kb.conftest import Opens, Warnings, Writes, scope, spec
 
 FIELDS = {
@@ -211,8 +211,8 @@ def test_neighbours_that_were_stored_without_the_blanks_before_them_keep_their_p
     def hit(content: str, start: int) -> Hit:
         return Hit("a.md", "", "", content, content, "", 0, 0, start, start + len(content))
 
-    assert choose.joined([hit("if ripe:", 0), hit("pick()", 13), hit("eat()", 20)]) == "if ripe:\n    pick()\neat()"
-    assert choose.joined([hit("One.", 0), hit("Two.", 6), hit("o. Three.", 8)]) == "One.\n\nTwo. Three."
+    assert selection.joined([hit("if ripe:", 0), hit("pick()", 13), hit("eat()", 20)]) == "if ripe:\n    pick()\neat()"
+    assert selection.joined([hit("One.", 0), hit("Two.", 6), hit("o. Three.", 8)]) == "One.\n\nTwo. Three."
 
 
 async def test_diversity_puts_repetition_behind(opens: Opens, write: Writes) -> None:
@@ -250,13 +250,13 @@ VECTORS = st.lists(st.tuples(*[st.integers(-3, 3)] * 3).filter(any).map(list), m
 def test_without_diversity_the_order_stays(vectors: list[list[float]], limit: int) -> None:
     hits = [hit(str(n), vector) for n, vector in enumerate(vectors)]
     scores = [1 - n / 10 for n in range(len(hits))]
-    assert choose.diverse(hits, scores, limit, 0.0, lambda cosine: max(0.0, cosine)) == hits[:limit]
+    assert selection.diverse(hits, scores, limit, 0.0, lambda cosine: max(0.0, cosine)) == hits[:limit]
 
 
 @given(vectors=VECTORS, diversity=st.floats(0, 1))
 def test_diversity_loses_nothing_and_begins_with_the_best(vectors: list[list[float]], diversity: float) -> None:
     hits = [hit(str(n), vector) for n, vector in enumerate(vectors)]
-    chosen = choose.diverse(hits, [1 - n / 10 for n in range(len(hits))], 100, diversity, lambda cosine: max(0.0, cosine))
+    chosen = selection.diverse(hits, [1 - n / 10 for n in range(len(hits))], 100, diversity, lambda cosine: max(0.0, cosine))
     assert sorted(each.document for each in chosen) == sorted(each.document for each in hits)
     assert chosen[0].document == "0"
 

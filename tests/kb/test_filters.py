@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, packed
-from groundhook.host.errors import UsageError
-from groundhook.host.types.fields import FieldType, field_value
-from groundhook.host.types.filters import dumped, fit_filter, loaded, parse_filter
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.types.fields import FieldType, field_value
+from groundhook.host.core.types.filters import dumped, fit_filter, loaded, parse_filter
 
 FIELDS: dict[str, FieldType] = {
     "tag": "keyword",

@@ -11,7 +11,7 @@ import pytest
 
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question, packed
-from groundhook.host.errors import StorageError
+from groundhook.host.core.errors import StorageError
 from tests.loops import run
 
 MADE = Made(provider="test", model="test", dimensions=256, language="english")

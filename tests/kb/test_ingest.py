@@ -14,11 +14,11 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from groundhook.handlers.kb.adding.report import MOST_ROWS, AddReport
 from groundhook.handlers.kb.base import KnowledgeBase
-from groundhook.host.errors import UnknownName, UsageError
-from groundhook.host.types.fields import FieldType
-from groundhook.host.types.specs import EmbeddingSpec, FieldSpec, RowSpec
+from groundhook.handlers.kb.ingest.report import MOST_ROWS, AddReport
+from groundhook.host.core.errors import UnknownName, UsageError
+from groundhook.host.core.types.fields import FieldType
+from groundhook.host.core.types.specs import EmbeddingSpec, FieldSpec, RowSpec
 from tests.kb.conftest import Counting, Opens, Writes, search, spec
 
 

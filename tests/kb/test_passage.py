@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from groundhook.handlers.kb.embed import estimated_tokens
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.ranking.passage import parts, units
-from groundhook.host.app import open_host
-from groundhook.host.types.events import StreamEnd
-from groundhook.host.types.search import Extent, Item
+from groundhook.host.app.host import open_host
+from groundhook.host.core.types.events import StreamEnd
+from groundhook.host.core.types.search import Extent, Item
 from tests.conftest import MakeApp
 from tests.kb.conftest import Opens, Writes, search, spec
 from tests.kb.test_features import ask

@@ -14,7 +14,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from groundhook.handlers.kb.reading.document import Document
 from groundhook.handlers.kb.reading.files import read
-from groundhook.host.errors import IngestError
+from groundhook.host.core.errors import IngestError
 
 
 def pdf(*pages: str, title: str = "") -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.embedded.remembered import Remembered
+from groundhook.handlers.kb.embedded.point_cache import Remembered
 
 ASKED = st.lists(st.lists(st.integers(0, 12), max_size=6, unique=True), max_size=12)
 

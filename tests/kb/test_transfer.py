@@ -15,11 +15,11 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.handlers.kb.adding.pace import CORES
 from groundhook.handlers.kb.base import KnowledgeBase, open_kb
-from groundhook.host.config.schema import KBStorageSettings, QdrantSettings
-from groundhook.host.errors import ConfigError, StorageError, UsageError
-from groundhook.host.types.specs import AnalyserSpec, ChunkSpec, EmbeddingSpec, FieldSpec
+from groundhook.handlers.kb.ingest.throttle import CORES
+from groundhook.host.core.errors import ConfigError, StorageError, UsageError
+from groundhook.host.core.settings import KBStorageSettings, QdrantSettings
+from groundhook.host.core.types.specs import AnalyserSpec, ChunkSpec, EmbeddingSpec, FieldSpec
 from tests.kb.conftest import Counting, Opens, Writes, providers, search, spec
 from tests.loopback.qdrant import qdrant
 
@@ -129,7 +129,7 @@ from pathlib import Path
 from groundhook.handlers.kb.base import open_kb
 from tests.kb.conftest import providers, spec
 from tests.kb.test_transfer import SMALL, TOGETHER
-from groundhook.host.config.schema import KBStorageSettings
+from groundhook.host.core.settings import KBStorageSettings
 
 async def main(state):
     declared = {"docs": spec("docs", embedding=SMALL)}

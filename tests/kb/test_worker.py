@@ -20,7 +20,7 @@ import pytest
 
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, Told, packed
-from groundhook.host.errors import StorageError
+from groundhook.host.core.errors import StorageError
 from tests.kb.conftest import Opens, Writes, scope, search
 
 MADE = Made(provider="test", model="test", dimensions=4, language="english")
@@ -348,7 +348,7 @@ import anyio, sys
 from pathlib import Path
 from groundhook.handlers.kb.base import open_kb
 from tests.kb.conftest import providers, spec
-from groundhook.host.config.schema import KBStorageSettings
+from groundhook.host.core.settings import KBStorageSettings
 
 async def main(state, folder):
     async with open_kb(Path(state), {"docs": spec("docs")}, providers(), KBStorageSettings(idle_s=20, reserve_mb=1)) as kb:

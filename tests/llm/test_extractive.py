@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from groundhook.host.core.ports import Embedder, Finished, ModelCall, TextDelta
+from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.specs import ConnectorSpec
+from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.connectors import build
 from groundhook.host.llm.extractive import ExtractiveConnector
-from groundhook.host.ports import Embedder, Finished, ModelCall, TextDelta
-from groundhook.host.types.search import Item
-from groundhook.host.types.specs import ConnectorSpec
-from groundhook.host.types.turn import Message
 
 
 async def answer(question: str, references: Sequence[Item], embedder: Embedder | None = None) -> str:

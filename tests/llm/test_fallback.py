@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.app import open_host
-from groundhook.host.types.events import Event
+from groundhook.host.app.host import open_host
+from groundhook.host.core.types.events import Event
 from tests.conftest import MakeApp
 from tests.loopback.chat import answer, chunk
 from tests.loopback.server import Hang, Json, Loopback, Sse, serving

@@ -13,7 +13,7 @@ import anyio.to_thread
 import pytest
 from pydantic import TypeAdapter
 
-from groundhook.host.errors import (
+from groundhook.host.core.errors import (
     ModelError,
     ModelGarbled,
     ModelNotConfigured,
@@ -22,11 +22,11 @@ from groundhook.host.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
+from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
+from groundhook.host.core.types.specs import ConnectorSpec
+from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.connectors import build
 from groundhook.host.llm.openai import needs_key, request
-from groundhook.host.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
-from groundhook.host.types.specs import ConnectorSpec
-from groundhook.host.types.turn import Message
 from tests.loopback.chat import answer, chunk
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Sse, serving
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.errors import ConfigError, ModelError, ModelStalled, ModelTruncated
+from groundhook.host.core.errors import ConfigError, ModelError, ModelStalled, ModelTruncated
+from groundhook.host.core.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
+from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.connectors import build
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
-from groundhook.host.types.search import Item
-from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
-from groundhook.host.types.turn import Message
 
 CALL = ModelCall(
     messages=[Message(role="user", content="What is the capital of Germany?")],

@@ -21,9 +21,9 @@ import pytest
 
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.environment import process_environment
+from groundhook.host.core.types.specs import ServerSpec
 from groundhook.host.mcp.servers import Servers, open_servers
 from groundhook.host.mcp.shapes import value_of
-from groundhook.host.types.specs import ServerSpec
 
 SERVER = str(Path(__file__).with_name("server.py"))
 PUBLISHED = {"server-everything": "2026.8.31", "server-memory": "2026.8.31"}

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.check import check
+from groundhook.host.app.check import check
+from groundhook.host.config.packages import load_app
+from groundhook.host.core.types.servers import ListedServer, parse_listed
 from groundhook.host.mcp.arguments import problems_of, validator_of
-from groundhook.host.packages import load_app
-from groundhook.host.types.servers import ListedServer, parse_listed
 from tests.conftest import MakeApp
 from tests.turn.test_stream import of, run
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.check import check
-from groundhook.host.errors import ToolFailed
+from groundhook.host.app.check import check
+from groundhook.host.config.packages import load_app
+from groundhook.host.core.errors import ToolFailed
 from groundhook.host.mcp.lines import EDGE, Oversize, Splitter
 from groundhook.host.mcp.shapes import (
     answered,
@@ -24,7 +25,6 @@ from groundhook.host.mcp.shapes import (
     value_of,
     with_error,
 )
-from groundhook.host.packages import load_app
 from tests.conftest import MakeApp
 
 LARGEST = 2 * EDGE

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.content import user_data
-from groundhook.host.resources import LONGEST, passages
-from groundhook.host.types.events import Event
-from groundhook.host.types.turn import Message
+from groundhook.host.core.types.events import Event
+from groundhook.host.core.types.turn import Message
+from groundhook.host.turn.content import user_data
+from groundhook.host.turn.resources import LONGEST, passages
 from tests.conftest import MakeApp
 from tests.mcp.conftest import HttpServer, serving
 from tests.turn.test_stream import end, of, run, scripted

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from groundhook.host.config.environment import process_environment
-from groundhook.host.errors import (
+from groundhook.host.core.errors import (
     ServerMalformed,
     ServerNotConfigured,
     ServerRefused,

@@ -14,7 +14,7 @@ import anyio
 import psutil
 import pytest
 
-from groundhook.host.errors import HostError, ServerMalformed, ServerTimeout, ServerUnreachable
+from groundhook.host.core.errors import HostError, ServerMalformed, ServerTimeout, ServerUnreachable
 from groundhook.host.mcp.servers import Servers, open_servers
 from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio, value
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.host.config.schema import MemorySettings
+from groundhook.host.core.settings import MemorySettings
+from groundhook.host.core.types.turn import Identity
 from groundhook.host.memory.memory import Memory, Namespace, open_memory
-from groundhook.host.types.turn import Identity
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 LIMITS = MemorySettings(key_length=40, value_kb=1, keys=20)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import anyio
 
-from groundhook.host.config.schema import MemorySettings
+from groundhook.host.core.settings import MemorySettings
+from groundhook.host.core.types.turn import Identity
 from groundhook.host.memory.memory import open_memory
-from groundhook.host.types.turn import Identity
 
 
 async def count(path: Path, times: int) -> None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.errors import NotPermitted, UnknownName
+from groundhook.host.core.errors import NotPermitted, UnknownName
+from groundhook.host.core.types.turn import Identity
 from groundhook.host.memory.memory import Memory, space_of
-from groundhook.host.types.turn import Identity
 from tests.memory.conftest import ADA
 
 ids = st.text(st.sampled_from('ab"],\\ \ud800'), max_size=3)

@@ -14,10 +14,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from groundhook.host.config.schema import MemorySettings
-from groundhook.host.errors import UsageError
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.settings import MemorySettings
+from groundhook.host.core.types.turn import Identity
 from groundhook.host.memory.memory import Memory, Namespaces, open_memory
-from groundhook.host.types.turn import Identity
 from tests.memory.conftest import Clock
 
 LIMITS = MemorySettings(keys=4)

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.errors import UsageError
+from groundhook.host.core.errors import UsageError
 from groundhook.host.memory.memory import Namespace
 from tests.memory.conftest import Clock
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.errors import ConfigError, Place
-from groundhook.host.output.findings import failures
+from groundhook.host.core.error_events import failures
+from groundhook.host.core.errors import ConfigError, Place
+from groundhook.host.core.types.events import EVENT, SearchFound, StreamEnd, Text, Trace, TraceNode
+from groundhook.host.core.types.search import Item
 from groundhook.host.output.lines import line
-from groundhook.host.types.events import EVENT, SearchFound, StreamEnd, Text, Trace, TraceNode
-from groundhook.host.types.search import Item
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -8,8 +8,8 @@ from typing import Any, get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundhook.host.core.types.events import HookMessage, MessageAction, Text
 from groundhook.host.output.messages import DEEPEST, Standing, fold, merged, spoken, step, words
-from groundhook.host.types.events import HookMessage, MessageAction, Text
 
 KEYS = st.sampled_from(["a", "b", "props", "content", "0"])
 PATHS = st.lists(KEYS, max_size=4).map(".".join)

@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from groundhook.host.output.messages import message_text
-from groundhook.host.output.terminal import Terminal, console, safe_link
-from groundhook.host.types.events import (
+from groundhook.host.core.types.events import (
     STOPPED,
     CitationSeen,
     Cited,
@@ -35,7 +33,9 @@ from groundhook.host.types.events import (
     TraceNode,
     Warned,
 )
-from groundhook.host.types.search import Extent, Item, Sentences
+from groundhook.host.core.types.search import Extent, Item, Sentences
+from groundhook.host.output.messages import message_text
+from groundhook.host.output.terminal import Terminal, console, safe_link
 
 HOOKS = Item(citation_id="#ref:k3vd", type="kb", title="Hooks", collection="docs", document_id="hooks.md")
 NEWS = Item(citation_id="#ref:b2c3", type="web", title="News", url="https://example.org/news")

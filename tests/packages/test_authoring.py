@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.host.app import open_host
-from groundhook.host.config.problems import Problem
+from groundhook.host.app.host import open_host
+from groundhook.host.core.problems import Problem
 from groundhook.host.testing.runner import Result, open_runner
 from tests.conftest import MakeApp
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.host.config.settings import explain
-from groundhook.host.errors import ConfigError, ConfigErrors, UnknownName
-from groundhook.host.packages import load_app
-from groundhook.host.types.turn import CreateReturn, TurnOptions
+from groundhook.host.config.packages import load_app
+from groundhook.host.config.resolve import explain
+from groundhook.host.core.errors import ConfigError, ConfigErrors, UnknownName
+from groundhook.host.core.types.turn import CreateReturn, TurnOptions
 from tests.conftest import MakeApp
 
 MODEL = '{"table": {"name": "t"}, "columns": [{"name": "id", "type": "ID"}]}'

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.app import open_host
-from groundhook.host.errors import ConfigError
+from groundhook.host.app.host import open_host
+from groundhook.host.core.errors import ConfigError
 from tests.conftest import MakeApp
 
 AGENT, PACKAGE, COLLECTION = "agent/agent.yml", "assistants/a/package.yao", "kb/docs.kb.yao"

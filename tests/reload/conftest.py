@@ -11,9 +11,9 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.app import open_host
-from groundhook.host.reload import Live, Swap, live
-from groundhook.host.types.events import Event
+from groundhook.host.app.host import open_host
+from groundhook.host.app.reload import Live, Swap, live
+from groundhook.host.core.types.events import Event
 from tests.conftest import MakeApp
 
 HOOK = "function Create() { return { metadata: { version: VERSION } }; }\n"

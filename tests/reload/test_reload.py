@@ -5,9 +5,9 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from groundhook.host.app import open_host
-from groundhook.host.errors import HookSyntaxError, UnknownName
-from groundhook.host.reload import live
+from groundhook.host.app.host import open_host
+from groundhook.host.app.reload import live
+from groundhook.host.core.errors import HookSyntaxError, UnknownName
 from tests.conftest import MakeApp
 from tests.reload.conftest import FILES, HOOK, Author
 

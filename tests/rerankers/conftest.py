@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.config.schema import RerankSettings, SearchSettings, UsesSettings
-from groundhook.host.delegate import Asking, Delegates
-from groundhook.host.ports import Ranked, Reranker, Scope
-from groundhook.host.types.events import StreamEnd
-from groundhook.host.types.search import Item
-from groundhook.host.types.turn import Identity
+from groundhook.host.core.ports import Ranked, Reranker, Scope
+from groundhook.host.core.settings import RerankSettings, SearchSettings, UsesSettings
+from groundhook.host.core.types.events import StreamEnd
+from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.turn import Identity
+from groundhook.host.turn.delegation import Asking, Delegates
 from groundhook.rerankers.delegated import DelegatedReranker
 from groundhook.rerankers.model import open_model_reranker
 from tests.loopback.server import Json, Loopback, Reply, serving
@@ -47,7 +47,7 @@ def items(count: int, **fields: Any) -> list[Item]:
 
 @dataclass
 class Servers:
-    """`host.ports.ToolServers` with one server `judge`, whose tool answers what it is told to."""
+    """`host.core.ports.ToolServers` with one server `judge`, whose tool answers what it is told to."""
 
     answer: Callable[[Mapping[str, Any]], Any]
     asked: list[Mapping[str, Any]] = field(default_factory=list)
@@ -126,7 +126,7 @@ async def provider_rig(name: str, loopback: Loopback) -> AsyncIterator[Rig]:
 
 @asynccontextmanager
 async def delegated_rig(name: str) -> AsyncIterator[Rig]:
-    """An assistant and an MCP tool at the place where `host.delegate` reaches them; tests/delegation has the real ones."""
+    """An assistant and an MCP tool at the place where `host.turn.delegation` reaches them; tests/delegation has the real ones."""
     said: list[Any] = [None]
     asked: list[Mapping[str, Any]] = []
 

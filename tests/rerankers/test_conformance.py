@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.config.schema import RerankSettings, WeightSettings
-from groundhook.host.errors import RerankError
-from groundhook.host.ports import Ranked
+from groundhook.host.core.errors import RerankError
+from groundhook.host.core.ports import Ranked
+from groundhook.host.core.settings import RerankSettings, WeightSettings
+from groundhook.host.core.types.search import Item, SearchResult
 from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
-from groundhook.host.types.search import Item, SearchResult
 from groundhook.rerankers.score import ScoreReranker
 from tests.rerankers.conftest import Rig, items, scope_with
 

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app import open_host
-from groundhook.host.config.schema import RerankSettings
+from groundhook.host.app.host import open_host
+from groundhook.host.core.settings import RerankSettings
 from tests.conftest import MakeApp
 from tests.rerankers.test_turns import order, warnings
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.config.schema import RerankSettings, Settings, WeightSettings
-from groundhook.host.ports import Ranked
+from groundhook.host.core.ports import Ranked
+from groundhook.host.core.settings import RerankSettings, Settings, WeightSettings
+from groundhook.host.core.types.delegation import RerankAnswer
+from groundhook.host.core.types.search import Item, RerankOptions, SearchResult
 from groundhook.host.search.merge import apply_ranking, pool
 from groundhook.host.search.reranking import chosen, options_of
-from groundhook.host.types.delegation import RerankAnswer
-from groundhook.host.types.search import Item, RerankOptions, SearchResult
 from groundhook.rerankers.delegated import ranking
 from groundhook.rerankers.judgement import in_order, scored, text_of
 from tests.rerankers.conftest import items

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.config.schema import RerankSettings
-from groundhook.host.errors import RerankError
+from groundhook.host.core.errors import RerankError
+from groundhook.host.core.settings import RerankSettings
 from groundhook.rerankers.endpoint import address
 from groundhook.rerankers.model import chosen, open_model_reranker, rerank_providers
 from tests.loopback.server import Cut, Hang, Html, Json, Loopback, Reply, Trickle

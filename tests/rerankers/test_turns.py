@@ -10,11 +10,11 @@ import anyio
 import pytest
 
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app import open_host
-from groundhook.host.errors import RerankError
-from groundhook.host.ports import Ranked
+from groundhook.host.app.host import open_host
+from groundhook.host.core.errors import RerankError
+from groundhook.host.core.ports import Ranked
+from groundhook.host.core.types.events import Event
 from groundhook.host.search.searcher import Plugins
-from groundhook.host.types.events import Event
 from tests.conftest import MakeApp
 from tests.loopback.server import Json, Loopback
 from tests.turn.test_stream import end, of, scripted

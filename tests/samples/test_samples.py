@@ -13,8 +13,8 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.app import Host, open_host
-from groundhook.host.types.events import Event, StreamEnd
+from groundhook.host.app.host import Host, open_host
+from groundhook.host.core.types.events import Event, StreamEnd
 
 REPOSITORY = Path(__file__).parent.parent.parent
 PAGES = ("citations.md", "turns.md")

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.app import open_host
-from groundhook.host.errors import SourceRateLimited, SourceTimeout
-from groundhook.host.ports import Found
+from groundhook.host.app.host import open_host
+from groundhook.host.core.errors import SourceRateLimited, SourceTimeout
+from groundhook.host.core.ports import Found
+from groundhook.host.core.types.search import GraphNode, Item
 from groundhook.host.testing.cassette import Cassette, NotRecorded, canonical, joined, lines
 from groundhook.host.testing.tape import Tape, error_of, failure, found_of, played, recorded_found
-from groundhook.host.types.search import GraphNode, Item
 from tests.testing.conftest import RunTests, rerun
 
 ASKS = """

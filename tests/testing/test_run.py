@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundhook.host.errors import UnknownName, UsageError
+from groundhook.host.core.errors import UnknownName, UsageError
 from tests.testing.conftest import RunTests
 
 HOOK = """\

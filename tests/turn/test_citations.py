@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.citations import Book, Grammar, Marker, Piece, Plain, Reading, defuse, key_of, read, short_id
-from groundhook.host.types.search import Item
+from groundhook.host.citations.ids import key_of, short_id
+from groundhook.host.citations.index import CitationIndex
+from groundhook.host.citations.reader import Grammar, Marker, Piece, Plain, Reading, defuse, read
+from groundhook.host.core.types.search import Item
 
 HASH = Grammar.of("#ref:{id}")
 BRACKETS = Grammar.of("[{id}]")
@@ -55,7 +57,7 @@ def test_an_id_is_stable_short_and_holds_a_letter_and_a_digit(key: str) -> None:
 
 @given(st.lists(st.text(min_size=1), unique=True, max_size=200))
 def test_no_two_sources_of_a_turn_share_an_id(keys: list[str]) -> None:
-    book = Book("#ref:{id}")
+    book = CitationIndex("#ref:{id}")
     cited = [book.cite(item(key)).citation_id for key in keys]
     assert len(set(cited)) == len(keys)
     assert [book.cite(item(key)).citation_id for key in keys] == cited
@@ -69,7 +71,7 @@ def test_where_two_sources_would_share_an_id_the_later_gets_a_longer_one() -> No
             break
     else:
         pytest.fail("no collision found to test with")
-    book = Book("[{id}]")
+    book = CitationIndex("[{id}]")
     first, second = book.cite(item(other)), book.cite(item(f"k{n}"))
     assert len(first.citation_id) == 6
     assert len(second.citation_id) == 7
@@ -77,7 +79,7 @@ def test_where_two_sources_would_share_an_id_the_later_gets_a_longer_one() -> No
 
 
 def test_an_id_is_found_in_whichever_case_the_model_wrote_it() -> None:
-    book = Book("#ref:{id}")
+    book = CitationIndex("#ref:{id}")
     cited = book.cite(item("a"))
     assert book.find(cited.citation_id.removeprefix("#ref:").upper()) == cited
 
@@ -166,7 +168,7 @@ def test_a_defused_text_holds_no_marker_and_reads_the_same(text: str, formats: t
 
 
 def test_markers_that_were_handed_out_in_an_earlier_format_are_still_read() -> None:
-    book = Book("#ref:{id}")
+    book = CitationIndex("#ref:{id}")
     book.reformat("<{id}>")
     assert len(book.grammar.forms) == 1
     early = book.cite(item("a")).citation_id
@@ -209,7 +211,7 @@ def test_a_page_without_a_key_is_its_address_whatever_its_snippet_says() -> None
 
 
 def test_items_without_a_key_are_cited_apart() -> None:
-    book = Book("#ref:{id}")
+    book = CitationIndex("#ref:{id}")
     cited = [book.cite(Item(type="kb", title="A title", content=text)) for text in ("one", "two", "one")]
     assert len({each.citation_id for each in cited}) == 2
     assert len({each.key for each in cited}) == 2

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from groundhook.handlers.canned import CannedSource
-from groundhook.host.app import open_host
-from groundhook.host.errors import ConfigError
-from groundhook.host.types.events import Event
+from groundhook.host.app.host import open_host
+from groundhook.host.core.errors import ConfigError
+from groundhook.host.core.types.events import Event
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, kb, of, run, scripted, web
 

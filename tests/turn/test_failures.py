@@ -14,12 +14,12 @@ import pytest
 from pydantic import BaseModel
 
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app import Host, open_host
-from groundhook.host.errors import ModelUnreachable, SourceError, StorageError, UnknownName
-from groundhook.host.ports import Delta, Found, Handler, ModelCall
-from groundhook.host.tools import Tool
-from groundhook.host.types.events import Event
-from groundhook.host.types.search import SearchType
+from groundhook.host.app.host import Host, open_host
+from groundhook.host.core.errors import ModelUnreachable, SourceError, StorageError, UnknownName
+from groundhook.host.core.ports import Delta, Found, Handler, ModelCall
+from groundhook.host.core.types.events import Event
+from groundhook.host.core.types.search import SearchType
+from groundhook.host.turn.tools import Tool
 from tests.conftest import MakeApp
 from tests.turn.test_stream import ASSISTANT, COLLECTION, app_with, end, kb, of, run, scripted, web
 
@@ -256,7 +256,7 @@ async def test_a_state_folder_that_cannot_be_made_is_said_with_its_path(make_app
 LEAVES = """
 import sys
 import anyio, anyio.to_thread
-from groundhook.host.app import open_host
+from groundhook.host.app.host import open_host
 
 async def leave():
     sys.exit(3)

@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.hooks.rows.logs import CONSOLE, LOG
-from groundhook.host.types.events import Event
+from groundhook.hooks.api.logs import CONSOLE, LOG
+from groundhook.host.core.types.events import Event
 from tests.conftest import MakeApp
 from tests.turn.test_stream import ASSISTANT, app_with, end, kb, of, run, scripted, web
 

@@ -10,9 +10,9 @@ import anyio
 import psutil
 
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app import Host, open_host
+from groundhook.host.app.host import Host, open_host
+from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
 from tests.conftest import MakeApp
 
 HOOK = """

@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from groundhook.handlers.canned import CannedSource
-from groundhook.host.app import Host, open_host
-from groundhook.host.types.events import Event
-from groundhook.host.types.turn import Identity
+from groundhook.host.app.host import Host, open_host
+from groundhook.host.core.types.events import Event
+from groundhook.host.core.types.turn import Identity
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, of, scripted
 

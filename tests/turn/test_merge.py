@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.config.schema import WeightSettings
-from groundhook.host.ports import Ranked
+from groundhook.host.core.ports import Ranked
+from groundhook.host.core.settings import WeightSettings
+from groundhook.host.core.types.search import Extent, Item, SearchResult, Sentences, Source
 from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
-from groundhook.host.types.search import Extent, Item, SearchResult, Sentences, Source
 
 WEIGHTS = WeightSettings()
 

@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from groundhook.handlers.canned import CannedSource
-from groundhook.host.app import open_host
+from groundhook.host.app.host import open_host
+from groundhook.host.core.types.events import Event
 from groundhook.host.output.messages import fold
-from groundhook.host.types.events import Event
 from tests.conftest import MakeApp
 from tests.turn.test_hook_turns import hooked
 from tests.turn.test_stream import app_with, end, of, scripted, web

@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from groundhook.host.config.schema import Settings
+from groundhook.host.core.settings import Settings
+from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.turn import CreateReturn, Message, SearchChoice
 from groundhook.host.search.plan import complete, plan
-from groundhook.host.types.search import SearchRequest
-from groundhook.host.types.turn import CreateReturn, Message, SearchChoice
 
 PLAIN = Settings()
 CONFIGURED = Settings.model_validate({"search": {"kb": {"enabled": True}, "web": {"enabled": True}}})

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook.handlers.canned import CannedSource
-from groundhook.hooks.rows.process import PROCESSES
+from groundhook.hooks.api.process import PROCESSES
 from groundhook.hooks.text import markdown_to_html
-from groundhook.host.app import Host, open_host
-from groundhook.host.jsontext import extract_json
-from groundhook.host.types.turn import Identity
+from groundhook.host.app.host import Host, open_host
+from groundhook.host.core.json_text import extract_json
+from groundhook.host.core.types.turn import Identity
 from tests.turn.test_stream import end, of, scripted
 
 ANN, BOB = Identity(user_id="ann", tenant_id="t"), Identity(user_id="bob", tenant_id="t")

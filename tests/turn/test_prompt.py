@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.citations import Grammar
-from groundhook.host.config.schema import CitationSettings
-from groundhook.host.prompt import citation_prompt, clean, reference_block, with_references
-from groundhook.host.types.search import Item
-from groundhook.host.types.turn import Message
+from groundhook.host.citations.reader import Grammar
+from groundhook.host.core.settings import CitationSettings
+from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.turn import Message
+from groundhook.host.turn.prompt import citation_prompt, clean, reference_block, with_references
 
 CITATION = CitationSettings()
 HASH = Grammar.of(CITATION.format)

@@ -13,14 +13,14 @@ import pytest
 from pydantic import BaseModel
 
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app import open_host
-from groundhook.host.errors import SourceError, UnknownName, UsageError
+from groundhook.host.app.host import open_host
+from groundhook.host.core.errors import SourceError, UnknownName, UsageError
+from groundhook.host.core.ports import Handler
+from groundhook.host.core.types.events import Event, StreamEnd
+from groundhook.host.core.types.search import Item, SearchType
+from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.ports import Handler
-from groundhook.host.tools import Tool
-from groundhook.host.types.events import Event, StreamEnd
-from groundhook.host.types.search import Item, SearchType
-from groundhook.host.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.host.turn.tools import Tool
 from tests.conftest import MakeApp
 
 ASSISTANT = '{"name": "A", "connector": "script", "search": {"kb": true, "web": true}, "kb": {"collections": ["docs"]}}'

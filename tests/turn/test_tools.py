@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from groundhook.host.core.types.events import Event
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.output.lines import line
-from groundhook.host.tools import Tool, parse_arguments
-from groundhook.host.types.events import Event
+from groundhook.host.turn.tools import Tool, parse_arguments
 from tests.conftest import MakeApp
 from tests.mcp.conftest import SERVER, HttpServer, serving
 from tests.turn.test_stream import end, of, run, scripted

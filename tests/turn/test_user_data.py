@@ -11,13 +11,13 @@ import anyio
 import pytest
 
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app import open_host
-from groundhook.host.content import MOST_SOURCES, user_data
+from groundhook.host.app.host import open_host
+from groundhook.host.core.ports import Found, Scope
+from groundhook.host.core.types.events import Event
+from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.ports import Found, Scope
-from groundhook.host.types.events import Event
-from groundhook.host.types.search import SearchRequest
-from groundhook.host.types.turn import Message
+from groundhook.host.turn.content import MOST_SOURCES, user_data
 from tests.conftest import MakeApp
 from tests.turn.test_stream import app_with, end, kb, of, run, scripted, web
 
@@ -56,7 +56,7 @@ async def turn(app: Path, messages: Any, library: Library, connector: ScriptedCo
     model = connector or scripted("Fine.")
     with anyio.fail_after(20):
         async with open_host(app, environment={}, sources={"kb": library}, connectors={"script": model}) as host:
-            over = replace(host, machinery=replace(host.machinery, documents=library))
+            over = replace(host, runtime=replace(host.runtime, documents=library))
             async with over.stream("a", messages, search=False) as events:
                 return [event async for event in events]
 

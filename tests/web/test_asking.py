@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.web.asking import Asking, canonical
 from groundhook.handlers.web.breaker import Breaker
 from groundhook.handlers.web.cache import Cache
 from groundhook.handlers.web.providers import Ask, Hit
-from groundhook.host.config.sources import WebSettings
-from groundhook.host.errors import SourceError, SourceRateLimited, SourceRefused, SourceTimeout
+from groundhook.handlers.web.request import Asking, canonical
+from groundhook.host.core.errors import SourceError, SourceRateLimited, SourceRefused, SourceTimeout
+from groundhook.host.core.source_settings import WebSettings
 
 NO_CACHE = WebSettings.model_validate({"retries": 0, "cache": {"enabled": False}, "breaker": {"failures": 3, "pause_s": 10}})
 

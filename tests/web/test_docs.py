@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from groundhook.host.app import open_host
-from groundhook.host.config.sources import BreakerSettings, PageSettings, WebSettings
+from groundhook.host.app.host import open_host
+from groundhook.host.core.source_settings import BreakerSettings, PageSettings, WebSettings
 from tests.conftest import MakeApp
 from tests.loopback.server import Json, serving
 from tests.turn.test_stream import end

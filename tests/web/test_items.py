@@ -15,7 +15,7 @@ from groundhook.handlers.web.dates import published
 from groundhook.handlers.web.items import clean, position_score
 from groundhook.handlers.web.providers import Ask, Hit
 from groundhook.handlers.web.urls import canonical
-from groundhook.host.types.search import Item
+from groundhook.host.core.types.search import Item
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -17,8 +17,8 @@ from reportlab.pdfgen.canvas import Canvas
 from groundhook.handlers.web.extract import decoded
 from groundhook.handlers.web.passages import SIZE, best_passage, cut, terms
 from groundhook.handlers.web.readers import Readers
-from groundhook.host.errors import IngestError
-from groundhook.host.types.search import Item
+from groundhook.host.core.errors import IngestError
+from groundhook.host.core.types.search import Item
 from tests.loopback.server import Answer, Hang, Html, Json, Loopback, Reply, Trickle, serving
 from tests.web.test_web import Asking
 

@@ -15,8 +15,7 @@ import anyio.to_thread
 import pytest
 
 from groundhook.handlers.web.base import open_web
-from groundhook.host.config.schema import KeywordSettings, SearchSettings, UsesSettings
-from groundhook.host.errors import (
+from groundhook.host.core.errors import (
     DelegateError,
     SourceError,
     SourceMalformed,
@@ -26,12 +25,13 @@ from groundhook.host.errors import (
     SourceTimeout,
     UnknownName,
 )
-from groundhook.host.ports import Found, Nobody, Scope
-from groundhook.host.trace import recording
-from groundhook.host.types.delegation import Use
-from groundhook.host.types.events import TraceNode
-from groundhook.host.types.search import SearchRequest
-from groundhook.host.types.turn import Identity
+from groundhook.host.core.ports import Found, Nobody, Scope
+from groundhook.host.core.settings import KeywordSettings, SearchSettings, UsesSettings
+from groundhook.host.core.trace import recording
+from groundhook.host.core.types.delegation import Use
+from groundhook.host.core.types.events import TraceNode
+from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.turn import Identity
 from groundhook.host.web_client.clients import open_web_clients
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reply, Trickle, serving
 

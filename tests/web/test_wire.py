@@ -12,7 +12,7 @@ import pytest
 
 from groundhook.handlers.web.providers import Access
 from groundhook.handlers.web.wire import Wire
-from groundhook.host.errors import SourceError
+from groundhook.host.core.errors import SourceError
 from tests.loopback.server import Cut, Hang, Json, Loopback, Reply, serving
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundhook.host.config.schema import HttpSettings
-from groundhook.host.types.hosts import Address, declares, parse_declared, parse_host, reachable, special
+from groundhook.host.core.settings import HttpSettings
+from groundhook.host.core.types.hosts import Address, declares, parse_declared, parse_host, reachable, special
 
 labels = st.from_regex(r"[a-z]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
 hosts = st.lists(labels, min_size=1, max_size=4).map(".".join)

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from groundhook.handlers.db.question.cursor import Cursor, Draft
 from groundhook.handlers.db.question.meanings import And, But, ModelRef, Or
-from groundhook.host.types.search import Where
+from groundhook.host.core.types.search import Where
 
 Piece = tuple[int, int, list[Where]]
 

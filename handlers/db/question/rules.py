@@ -42,7 +42,7 @@ from groundhook.handlers.db.question.rules_number import amount_led, between, co
 from groundhook.handlers.db.question.rules_order import limit, order_words
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
-from groundhook.host.types.search import Where
+from groundhook.host.core.types.search import Where
 
 AFTER_A_RECORD = (Filler, And, Or, Link, Compare, Between, DateRelation, Period)
 Rule = Callable[[Cursor, Draft, int], int | None]

@@ -30,7 +30,7 @@ from groundhook.handlers.db.question.rules_list import equal_to
 from groundhook.handlers.db.question.rules_number import TIMES, between, compare, compared_date, date_led, postfixed
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
-from groundhook.host.types.search import Where
+from groundhook.host.core.types.search import Where
 
 LONGEST_LITERAL = 5  # words of a value that is not known
 

@@ -65,8 +65,8 @@ from groundhook.handlers.db.question.meanings import (
     Weekday,
 )
 from groundhook.handlers.db.question.tokens import phrase_of
-from groundhook.host.errors import ConfigError, SourceNotConfigured, suggestion
-from groundhook.host.types.base import Value, dotted, problems
+from groundhook.host.core.errors import ConfigError, SourceNotConfigured, suggestion
+from groundhook.host.core.types.base import Value, dotted, problems
 
 Words = tuple[str, ...]
 FOLDER = Path(__file__).parent

@@ -34,10 +34,10 @@ from groundhook.handlers.kb.store import (
     plain,
     question_out,
 )
-from groundhook.host.errors import StorageError, WorkerDied
-from groundhook.host.types.fields import Scalar
-from groundhook.host.types.filters import Filter, dumped
-from groundhook.host.workers import Link
+from groundhook.host.core.errors import StorageError, WorkerDied
+from groundhook.host.core.types.fields import Scalar
+from groundhook.host.core.types.filters import Filter, dumped
+from groundhook.host.core.workers import Link
 
 _NAME = "the knowledge base's worker"
 _MODULE = "groundhook.handlers.kb.embedded.worker"

@@ -21,7 +21,7 @@ from groundhook.handlers.kb.embedded.copying import Copy
 from groundhook.handlers.kb.embedded.edge import ORDINALS, NewPoint, Shard
 from groundhook.handlers.kb.embedded.folder import Contents, Folder, size
 from groundhook.handlers.kb.embedded.manifest import Entered, Manifest
-from groundhook.handlers.kb.embedded.remembered import Remembered
+from groundhook.handlers.kb.embedded.point_cache import Remembered
 from groundhook.handlers.kb.language import words_can_match
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.store import (
@@ -41,9 +41,9 @@ from groundhook.handlers.kb.store import (
     refuse_too_long,
     refuse_without_tenant,
 )
-from groundhook.host.errors import StorageError
-from groundhook.host.types.fields import Scalar
-from groundhook.host.types.filters import Filter
+from groundhook.host.core.errors import StorageError
+from groundhook.host.core.types.fields import Scalar
+from groundhook.host.core.types.filters import Filter
 
 _WORTH_POINTS, _WORTH_SHARE = 5_000, 0.2  # written since it was optimised: so many, and such a part of all
 _SYNC_POINTS = 16_384  # points put between two waits for the disk, which take longer than writing thousands of points,

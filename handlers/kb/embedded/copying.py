@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from groundhook.handlers.kb.embedded.edge import Shard
-from groundhook.host.errors import StorageError
+from groundhook.host.core.errors import StorageError
 
 
 @dataclass

@@ -19,9 +19,9 @@ import qdrant_edge as engine
 from groundhook.handlers.kb.analyse import Sparse
 from groundhook.handlers.kb.points import DENSE, FIRST, WORDS, path_of, shown_value, stored_value
 from groundhook.handlers.kb.store import Made, packed
-from groundhook.host.errors import StorageError
-from groundhook.host.types.fields import Scalar
-from groundhook.host.types.filters import Both, Exists, Filter, Not, OneOf, Range
+from groundhook.host.core.errors import StorageError
+from groundhook.host.core.types.fields import Scalar
+from groundhook.host.core.types.filters import Both, Exists, Filter, Not, OneOf, Range
 
 ORDINALS = 20  # bits of a point id for the place in the document
 Vector = Any  # floats: the engine takes any sequence of them, whatever its stubs say

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from groundhook.handlers.kb.store import Made
-from groundhook.host.errors import StorageError
+from groundhook.host.core.errors import StorageError
 
 _FILE = "made.json"
 

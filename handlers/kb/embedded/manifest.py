@@ -18,7 +18,7 @@ from typing import Any
 
 from groundhook.handlers.kb.language import scripts
 from groundhook.handlers.kb.store import Incoming, Stored
-from groundhook.host.errors import StorageError
+from groundhook.host.core.errors import StorageError
 
 _SCHEMA = """
 create table if not exists generations (

@@ -26,7 +26,7 @@ import anyio.to_thread
 
 from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.edge import Shard
-from groundhook.host.errors import StorageError
+from groundhook.host.core.errors import StorageError
 
 _LOOK_S = 1.0
 _QUIET_S = 3.0  # without a write, before a collection is copied

@@ -39,9 +39,9 @@ from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.folder import folder_of, identity
 from groundhook.handlers.kb.embedded.optimise import Optimiser
 from groundhook.handlers.kb.store import SPEAKS, Incoming, Made, Outcome, Passage, plain, question_in
-from groundhook.host.errors import HostError, StorageError
-from groundhook.host.types.filters import loaded
-from groundhook.host.workers import Link
+from groundhook.host.core.errors import HostError, StorageError
+from groundhook.host.core.types.filters import loaded
+from groundhook.host.core.workers import Link
 
 LISTENS, FAILED, BUSY = 0, 1, 3
 _LONGEST_SOCKET_PATH = 100  # the system's limit is 108 bytes, of which some systems use a few themselves

@@ -19,8 +19,8 @@ import anyio.to_thread
 
 from groundhook.handlers.kb.embed import Closes, CountsTokens, estimated_tokens, in_context
 from groundhook.handlers.kb.store import packed, unpacked
-from groundhook.host.ports import Embedder
-from groundhook.host.trace import span
+from groundhook.host.core.ports import Embedder
+from groundhook.host.core.trace import span
 
 _SCHEMA = """
 create table if not exists vectors (

@@ -19,7 +19,7 @@ import anyio
 
 from groundhook.handlers.kb.embed import estimated_tokens
 from groundhook.handlers.kb.embedders.curve import Curve
-from groundhook.host.errors import (
+from groundhook.host.core.errors import (
     SourceError,
     SourceMalformed,
     SourceNotConfigured,

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from groundhook.handlers.kb.embedders.service import Access, Failed, Kind, Vectors, one_line, reading, wait_of
-from groundhook.host.errors import ConfigError
+from groundhook.host.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from voyageai.client_async import AsyncClient

@@ -23,10 +23,10 @@ from groundhook.handlers.kb.graph.file import GraphFile, Piece
 from groundhook.handlers.kb.graph.names import key_of
 from groundhook.handlers.kb.graph.rules import names_in
 from groundhook.handlers.kb.store import Answer, Hit, Incoming, Made, Outcome, Question, Stored, Told, Usage, VectorStore
-from groundhook.host.types.fields import Scalar
-from groundhook.host.types.filters import DOCUMENT, Both, Filter, OneOf
-from groundhook.host.types.search import GraphNode
-from groundhook.host.types.specs import CollectionSpec
+from groundhook.host.core.types.fields import Scalar
+from groundhook.host.core.types.filters import DOCUMENT, Both, Filter, OneOf
+from groundhook.host.core.types.search import GraphNode
+from groundhook.host.core.types.specs import CollectionSpec
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.graph.extract import Extraction

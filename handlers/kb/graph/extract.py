@@ -21,10 +21,10 @@ import anyio.to_thread
 
 from groundhook.handlers.kb.graph.names import KINDS, LONGEST, key_of, kind_called
 from groundhook.handlers.kb.graph.rules import Extracted, Known, Link, Mention, extract
-from groundhook.host.errors import ConfigError, DelegateError
-from groundhook.host.ports import Delegates
-from groundhook.host.types.delegation import ENTITIES, EntityAnswer, EntityAsk
-from groundhook.host.types.specs import EntitySpec
+from groundhook.host.core.errors import ConfigError, DelegateError
+from groundhook.host.core.ports import Delegates
+from groundhook.host.core.types.delegation import ENTITIES, EntityAnswer, EntityAsk
+from groundhook.host.core.types.specs import EntitySpec
 
 AT_ONCE = 4  # passages that an assistant is asked about at the same time
 DELEGATED_MS = 60_000
@@ -183,7 +183,7 @@ class _Spacy:
 
 def not_installed(extractor: str) -> ConfigError | None:
     """What a spaCy extractor lacks, without loading anything; None where all is there. A folder is an absolute path: what a
-    shorter one means, `host.packages` knows."""
+    shorter one means, `host.config.packages` knows."""
     name = extractor.partition(":")[2] or _SPACY_MODEL
     where, otherwise = f"entities.extractor {SPACY}:{name}", f'or set entities.extractor to "{BUILTIN}"'
     if find_spec("spacy") is None:

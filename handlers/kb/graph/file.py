@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from groundhook.handlers.kb.graph.rules import Extracted
-from groundhook.host.errors import StorageError
+from groundhook.host.core.errors import StorageError
 
 _SCHEMA = """
 create table if not exists versions (

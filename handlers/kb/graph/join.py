@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from groundhook.handlers.kb.graph.walk import Graph, Vector
-from groundhook.host.types.search import GraphNode
+from groundhook.host.core.types.search import GraphNode
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from groundhook.handlers.kb.language import language_of, main_script, scripts
 from groundhook.handlers.kb.store import Answer, Hit, Question, packed, unpacked
-from groundhook.host.ports import Embedder
+from groundhook.host.core.ports import Embedder
 
 _SHARE = 0.5  # of the language's mean that is taken off
 _EVERYDAY = {

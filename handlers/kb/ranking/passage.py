@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embed import estimated_tokens
-from groundhook.host.sentences import spans
+from groundhook.host.core.sentences import spans
 
 LONGEST = 480  # bytes of a unit: what no terminator ends is cut at clauses or blanks
 SATURATION = 0.9  # k of BM25

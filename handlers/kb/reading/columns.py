@@ -12,8 +12,8 @@ from typing import Any
 from groundhook.handlers.kb.reading.document import Document, Said
 from groundhook.handlers.kb.reading.markdown import markdown_blocks
 from groundhook.handlers.kb.reading.rows import Row
-from groundhook.host.errors import IngestError, Place, suggestion
-from groundhook.host.types.specs import RowSpec
+from groundhook.host.core.errors import IngestError, Place, suggestion
+from groundhook.host.core.types.specs import RowSpec
 
 _IDS = ("id", "_id", "key", "uuid", "slug", "sku")
 _TITLES = ("title", "name", "subject", "headline", "question")

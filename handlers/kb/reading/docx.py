@@ -17,7 +17,7 @@ from groundhook.handlers.kb.reading.docx_parts import mended
 from groundhook.handlers.kb.reading.html import markdown_of, parsed
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import stem
-from groundhook.host.errors import IngestError
+from groundhook.host.core.errors import IngestError
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag

@@ -19,7 +19,7 @@ from groundhook.handlers.kb.reading.markdown import markdown
 from groundhook.handlers.kb.reading.pdf import pdf
 from groundhook.handlers.kb.reading.rows import TABLES, has_rows
 from groundhook.handlers.kb.reading.text import plain
-from groundhook.host.errors import HostError, IngestError
+from groundhook.host.core.errors import HostError, IngestError
 
 log = logging.getLogger("groundhook")
 

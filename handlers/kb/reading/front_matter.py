@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from groundhook.handlers.kb.reading.document import Said
-from groundhook.host.errors import IngestError, Place
-from groundhook.host.types.base import well_formed
+from groundhook.host.core.errors import IngestError, Place
+from groundhook.host.core.types.base import well_formed
 
 _FENCED = re.compile(r"\A---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LONGEST = 64 * 1024  # characters

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from groundhook.host.pdf import Line
+from groundhook.host.readers.pdf import Line
 
 LEVEL = 0.3  # times the size: how far the lines of a row may stand apart in height
 ALIGNED = 3.0  # points: how far beginnings of one column may be apart

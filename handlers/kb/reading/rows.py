@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from groundhook.handlers.kb.reading.text import encoding_of
-from groundhook.host.errors import IngestError, Place
-from groundhook.host.types.base import well_formed
+from groundhook.host.core.errors import IngestError, Place
+from groundhook.host.core.types.base import well_formed
 
 LARGEST_ROW = 16 << 20  # characters
 _MOST_DIGITS = 4300  # of a whole number; the time that it takes grows with their square

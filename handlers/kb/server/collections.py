@@ -20,7 +20,7 @@ from groundhook.handlers.kb.server.layout import FIELDS, MADE_ID, alias, creatio
 from groundhook.handlers.kb.server.link import Refused, ServerLink
 from groundhook.handlers.kb.server.search import Known
 from groundhook.handlers.kb.store import Incoming, Made, agree, decided
-from groundhook.host.errors import StorageError
+from groundhook.host.core.errors import StorageError
 
 _SAMPLE = 1000  # documents that say what a collection's text is like; ids are hashes, so the first ones are any
 _KNOWN_S = 60.0  # how long that is taken for true

@@ -8,7 +8,7 @@ from typing import Any
 from qdrant_client import models
 
 from groundhook.handlers.kb.points import path_of, stored_value
-from groundhook.host.types.filters import Both, Exists, Filter, Not, OneOf, Range
+from groundhook.host.core.types.filters import Both, Exists, Filter, Not, OneOf, Range
 
 RECORD, MADE = "document", "made"  # `kind` of records; passages have none
 

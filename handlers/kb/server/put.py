@@ -23,7 +23,7 @@ from groundhook.handlers.kb.server.layout import passage_id, passage_points, rec
 from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.server.search import Known
 from groundhook.handlers.kb.store import Incoming, Outcome
-from groundhook.host.errors import StorageError
+from groundhook.host.core.errors import StorageError
 
 BATCH = 64  # passages in one request
 _PASSAGES, _DOCUMENTS = 512, 100  # in one step; a document of more passages is one of its own

@@ -40,9 +40,9 @@ from groundhook.handlers.kb.store import (
     refuse_too_long,
     refuse_without_tenant,
 )
-from groundhook.host.errors import StorageError
-from groundhook.host.types.fields import Scalar
-from groundhook.host.types.filters import Filter
+from groundhook.host.core.errors import StorageError
+from groundhook.host.core.types.fields import Scalar
+from groundhook.host.core.types.filters import Filter
 
 _PAGE = 500  # records in one answer
 _MOST_VALUES = 10_000  # of one facet

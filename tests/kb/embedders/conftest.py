@@ -9,10 +9,10 @@ import pytest
 
 from groundhook.handlers.kb.embed import Closes, EmbedderFactory, register
 from groundhook.handlers.kb.embedders import providers as services
-from groundhook.host.config.schema import EmbedderSettings
-from groundhook.host.ports import Embedder
-from groundhook.host.registry import Registry
-from groundhook.host.types.specs import EmbeddingSpec
+from groundhook.host.core.ports import Embedder
+from groundhook.host.core.registry import Registry
+from groundhook.host.core.settings import EmbedderSettings
+from groundhook.host.core.types.specs import EmbeddingSpec
 from tests.loopback.embeddings import openai_answer, voyage_answer, voyage_in_context
 from tests.loopback.server import Loopback, Reads, serving
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from groundhook.host.config.schema import KBStorageSettings
-from groundhook.host.ports import Embedder
-from groundhook.host.trace import recording
-from groundhook.host.types.events import TraceNode
-from groundhook.host.types.specs import EmbeddingSpec
+from groundhook.host.core.ports import Embedder
+from groundhook.host.core.settings import KBStorageSettings
+from groundhook.host.core.trace import recording
+from groundhook.host.core.types.events import TraceNode
+from groundhook.host.core.types.specs import EmbeddingSpec
 from tests.kb.conftest import Opens, Writes, search, spec
 from tests.loops import run
 

@@ -11,7 +11,7 @@ import pytest
 
 from groundhook.handlers.kb.embed import in_context
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from groundhook.host.ports import Embedder
+from groundhook.host.core.ports import Embedder
 from tests.kb.embedders.conftest import Makes
 
 EMBEDDERS: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embed import estimated_tokens
 from groundhook.handlers.kb.embedders.service import Limits, batched, sendable, wait_of
-from groundhook.host.errors import (
+from groundhook.host.core.errors import (
     ConfigError,
     HostError,
     SourceError,
@@ -220,8 +220,8 @@ def test_a_wait_is_read_as_seconds_milliseconds_or_a_date() -> None:
 
 
 def test_a_service_of_the_app_needs_a_kind_a_model_and_a_size() -> None:
-    from groundhook.host.config.schema import EmbedderSettings
-    from groundhook.host.types.specs import EmbeddingSpec
+    from groundhook.host.core.settings import EmbedderSettings
+    from groundhook.host.core.types.specs import EmbeddingSpec
 
     with pytest.raises(ConfigError, match=r"embedders\.local.*type: openai"):
         factories({"local": EmbedderSettings(host="http://127.0.0.1:9/v1")}, {})
@@ -244,7 +244,7 @@ async def test_an_endpoint_of_ones_own_is_not_sent_the_key_of_openai(server: Loo
 def test_the_clients_of_services_are_not_imported_before_they_are_used() -> None:
     import subprocess
 
-    code = "import sys, json, groundhook.host.app; "
+    code = "import sys, json, groundhook.host.app.host; "
     code += "print(json.dumps(sorted({'voyageai', 'scipy', 'aiohttp', 'httpx2'} & set(sys.modules))))"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert json.loads(told) == []

@@ -15,14 +15,14 @@ from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.graph.base import Graphed, Graphs
 from groundhook.handlers.kb.graph.extract import Extraction
 from groundhook.handlers.kb.store import Answer, Hit, Incoming, Made, Passage, Question, Stored, Usage, packed
-from groundhook.host.errors import ConfigError, DelegateError, StorageError
-from groundhook.host.ports import Found, Nobody
-from groundhook.host.trace import recording
-from groundhook.host.types.delegation import EntityAnswer
-from groundhook.host.types.events import TraceNode
-from groundhook.host.types.filters import Filter
-from groundhook.host.types.search import SearchRequest
-from groundhook.host.types.specs import CollectionSpec, EntitySpec
+from groundhook.host.core.errors import ConfigError, DelegateError, StorageError
+from groundhook.host.core.ports import Found, Nobody
+from groundhook.host.core.trace import recording
+from groundhook.host.core.types.delegation import EntityAnswer
+from groundhook.host.core.types.events import TraceNode
+from groundhook.host.core.types.filters import Filter
+from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.specs import CollectionSpec, EntitySpec
 from tests.kb.conftest import Opens, Warnings, Writes, scope, spec
 from tests.loops import run
 

@@ -1,0 +1,127 @@
+"""What databases and their drivers say when something goes wrong, in our words. Pure."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import exc as sql
+
+from groundhook.host.core.errors import (
+    HostError,
+    SourceError,
+    SourceMalformed,
+    SourceNotConfigured,
+    SourceRefused,
+    SourceTimeout,
+    StorageError,
+)
+
+NOT_LOADED = "run `groundhook db load` to create it"
+
+
+@contextmanager
+def translated(shown: str, driver: str, timeout: float) -> Iterator[None]:
+    """Errors of SQLAlchemy and the drivers as ours. `shown`: the database as messages name it. `timeout`: seconds that a
+    statement had."""
+    try:
+        yield
+    except ImportError as exc:
+        hint = f"pip install 'groundhook[{driver.partition('+')[0]}]'"
+        raise SourceNotConfigured(f"the driver of {driver!r} is not installed ({exc.name})", hint=hint) from exc
+    except sql.TimeoutError as exc:
+        raise SourceTimeout(f"the database {shown!r} had no connection free in time") from exc
+    except (sql.SQLAlchemyError, sqlite3.Error, OSError) as exc:
+        raise _worded(exc, shown, timeout) from exc
+
+
+def _worded(exc: Exception, shown: str, timeout: float) -> HostError:
+    original = getattr(exc, "orig", None) or exc
+    said = _said(original)
+    low = said.lower()
+    for clue, make in _CLUES:
+        if re.search(clue, low):
+            return make(shown, said)
+    if re.search(_SLOW, low):
+        return SourceTimeout(f"the database {shown!r} did not answer within {timeout:g} s")
+    if isinstance(exc, OSError) or (isinstance(exc, sql.DBAPIError) and (exc.connection_invalidated or _lost(exc))):
+        return SourceError(f"the connection to {shown!r} was lost: {said}")
+    return SourceError(f"the database {shown!r} could not be queried: {said}")
+
+
+def _said(original: BaseException) -> str:
+    """A driver's message on one line, without the number and the statement that some put beside it."""
+    args = original.args
+    text = str(args[1]) if len(args) > 1 and isinstance(args[0], int) else str(original)
+    return text.strip().split("\nLINE ")[0].replace("\n", " ") or original.__class__.__name__
+
+
+def _lost(exc: sql.DBAPIError) -> bool:
+    return isinstance(exc, sql.InterfaceError)
+
+
+def _no_file(shown: str, _: str) -> HostError:
+    return SourceNotConfigured(f"the database {shown!r} cannot be opened", hint=NOT_LOADED)
+
+
+def _no_system_table(shown: str, said: str) -> HostError:
+    hint = "it is never made here: point database.url at the host's database, or name its table in models/__yao/user.mod.yao"
+    return SourceNotConfigured(f"the database {shown!r} has no table of the host's users or teams: {said}", hint=hint)
+
+
+def _no_table(_: str, said: str) -> HostError:
+    return SourceNotConfigured(f"a model's table is not there: {said}", hint=NOT_LOADED)
+
+
+def _no_database(shown: str, said: str) -> HostError:
+    return SourceNotConfigured(f"the database {shown!r} cannot be opened: {said}")
+
+
+def _no_column(_: str, said: str) -> HostError:
+    hint = "`groundhook db check` shows what differs; tables that exist are never altered"
+    return SourceNotConfigured(f"the table differs from the model's file: {said}", hint=hint)
+
+
+def _denied(_: str, said: str) -> HostError:
+    return SourceRefused(f"the database refused the query: {said}")
+
+
+def _stranger(shown: str, said: str) -> HostError:
+    return SourceRefused(f"the database {shown!r} refused the login: {said}")
+
+
+def _unreachable(shown: str, said: str) -> HostError:
+    return SourceError(f"the database {shown!r} cannot be reached: {said}")
+
+
+def _damaged(shown: str, said: str) -> HostError:
+    return SourceMalformed(f"{shown!r} is not a database that can be read: {said}")
+
+
+def _full(shown: str, said: str) -> HostError:
+    return StorageError(f"the database {shown!r} could not be written: {said}")
+
+
+def _large(shown: str, said: str) -> HostError:
+    return SourceError(f"the database {shown!r} has a value larger than a result may be: {said}")
+
+
+_SLOW = r"interrupted|statement timeout|max_statement_time|query execution was interrupted|lock timeout|lock wait timeout"
+# Patterns of lower-case messages, the first that fits counts.
+_CLUES: tuple[tuple[str, Callable[[str, str], HostError]], ...] = (
+    (r"unable to open database file", _no_file),
+    (r"no such table.*__yao_(user|team)\b|(relation|table) .*__yao_(user|team)\b.* (does not|doesn't) exist", _no_system_table),
+    (r"no such table|relation .* does not exist|table .* doesn't exist", _no_table),
+    (r"no such column|has no column|column .* does not exist|unknown column|invalid input value for enum", _no_column),
+    (r"operator does not exist|function .* does not exist", _no_column),  # of the type that the column has
+    (r"database .* does not exist|unknown database", _no_database),
+    (r"password authentication failed|access denied for user .*using password|role .* does not exist|no pg_hba", _stranger),
+    (r"not authorized|prohibited|permission denied|readonly|read only transaction|read-only transaction|denied", _denied),
+    (r"connection refused|can't connect|could not translate host|connection failed|timed out|name or service", _unreachable),
+    (r"connection timeout", _unreachable),
+    (r"not a database|malformed", _damaged),
+    (r"disk is full|disk i/o error|no space left", _full),
+    (r"string or blob too big", _large),
+)

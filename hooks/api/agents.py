@@ -1,0 +1,240 @@
+"""`ctx.agent` and `ctx.llm`: other assistants and language models, whose failures are `error` on what they answer.
+
+With `onChunk` the JavaScript side (`hooks/objects.js`) opens the answer, asks for what has arrived and closes it: calls without a
+group, which no author sees.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from groundhook.hooks.api.row import HostCall, Late, kind_of, padded, quoted
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.hook_services import Together
+from groundhook.host.core.ports import HookServices
+from groundhook.host.core.types.base import Model, UnknownKey, dotted, names_of, problems, read
+from groundhook.host.core.types.calls import (
+    AgentAsk,
+    AgentOptions,
+    AgentResult,
+    Answered,
+    Ask,
+    ModelAsk,
+    ModelOptions,
+    ModelResult,
+)
+from groundhook.host.core.types.turn import Message
+
+Kind = type[AgentAsk] | type[ModelAsk]
+MODES: tuple[Together, ...] = ("all", "any", "race")
+ONE: dict[str, Kind] = {"ctx.agent.Call": AgentAsk, "ctx.llm.Stream": ModelAsk}
+MANY: dict[str, tuple[Kind, Together]] = {
+    f"{js.rpartition('.')[0]}.{mode.capitalize()}": (kind, mode) for js, kind in ONE.items() for mode in MODES
+}
+TARGETS: dict[Kind, str] = {AgentAsk: "agent", ModelAsk: "connector"}
+
+
+async def _run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    asks, mode = await _checked(call.js, services, arguments)
+    answers = await services.calls.ask(asks, mode)
+    return answers[0].model_dump_json() if call.js in ONE else _list(answers)
+
+
+async def _open(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    asks, mode = await _checked(arguments[0], services, arguments[1:])
+    return json.dumps(await services.calls.open(asks, mode))
+
+
+async def _next(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    return json.dumps(await services.calls.next(arguments[0]))
+
+
+async def _close(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    handle, problem = padded(arguments, 2)
+    return _list(await services.calls.close(handle, problem or ""))
+
+
+def _late(js: str) -> Late:
+    def late(arguments: Sequence[Any], message: str) -> str:
+        answers = [_unanswered(ask, message) for ask in _asks(js, arguments)[0]]
+        return answers[0].model_dump_json() if js in ONE else _list(answers)
+
+    return late
+
+
+def _late_next(_arguments: Sequence[Any], message: str) -> str:
+    return json.dumps({"late": message})
+
+
+# ---------------------------------------------------------------------------------------------------- arguments
+
+
+async def _checked(js: str, services: HookServices, arguments: Sequence[Any]) -> tuple[list[Ask], Together]:
+    asks, mode, unknown = _asks(js, arguments)
+    for where, key in unknown:
+        await services.warn("unknown_option", f"{where}: {key}")
+    return asks, mode
+
+
+def _asks(js: str, arguments: Sequence[Any]) -> tuple[list[Ask], Together, list[tuple[str, UnknownKey]]]:
+    """What is asked, how the answers are wanted, and options that nothing reads. Raises UsageError."""
+    unknown: list[tuple[str, UnknownKey]] = []
+    if js in ONE:
+        target, messages, options = padded(arguments, 3)
+        return [_ask(js, ONE[js], target, messages, options, unknown)], "all", unknown
+    kind, mode = MANY[js]
+    (entries, *_) = padded(arguments, 1)
+    name = TARGETS[kind]
+    if not isinstance(entries, list):
+        raise UsageError(f"{js}: requests must be a list of {{{name}, messages, options}}, not {kind_of(entries)}")
+    asks: list[Ask] = []
+    for index, entry in enumerate(entries):
+        where = f"{js}: requests[{index}]"
+        if not isinstance(entry, Mapping):
+            raise UsageError(f"{where} must be an object {{{name}, messages, options}}, not {kind_of(entry)}")
+        target = next((entry[key] for key in names_of(kind) if key in entry and key not in ("messages", "options")), None)
+        asks.append(_ask(where, kind, target, entry.get("messages"), entry.get("options"), unknown))
+    return asks, mode, unknown
+
+
+def _ask(where: str, kind: Kind, target: Any, messages: Any, options: Any, unknown: list[tuple[str, UnknownKey]]) -> Ask:
+    what = "an assistant's id" if kind is AgentAsk else "a connector's id"
+    if not isinstance(target, str) or not target.strip():
+        raise UsageError(f"{where}: {what} must be text that is not empty, not {quoted(target)}")
+    said = _messages(where, messages)
+    if kind is AgentAsk:
+        return AgentAsk(agent=target, messages=said, options=_options(where, AgentOptions, options, unknown))
+    return ModelAsk(connector=target, messages=said, options=_options(where, ModelOptions, options, unknown))
+
+
+def _messages(where: str, value: Any) -> tuple[Message, ...]:
+    """Text is a message of the user's."""
+    if isinstance(value, str):
+        return (Message(role="user", content=value),)
+    entries = [value] if isinstance(value, Mapping) else value
+    if not isinstance(entries, list) or not entries:
+        raise UsageError(f"{where}: messages must be text or a list of {{role, content}}, not {_said(value)}")
+    made = []
+    for index, entry in enumerate(entries):
+        try:
+            made.append(Message.model_validate(entry))
+        except ValidationError as exc:
+            path, message = problems(exc)[0]
+            raise UsageError(f"{where}: {dotted(('messages', index, *path))}: {message}") from exc
+    return tuple(made)
+
+
+def _said(value: Any) -> str:
+    return "an empty list" if value == [] else kind_of(value)
+
+
+def _options(where: str, model: type[Model], value: Any, unknown: list[tuple[str, UnknownKey]]) -> Model:
+    said = {} if value is None else value
+    if not isinstance(said, Mapping):
+        raise UsageError(f"{where}: options must be an object, not {kind_of(said)}")
+    try:
+        made, strays = read(model, said)
+    except ValidationError as exc:
+        path, message = problems(exc)[0]
+        raise UsageError(f"{where}: option {dotted(path)}: {message}") from exc
+    unknown += [(where, stray) for stray in strays]
+    return made
+
+
+def _list(answers: Sequence[Answered]) -> str:
+    return f"[{','.join(answer.model_dump_json() for answer in answers)}]"
+
+
+def _unanswered(ask: Ask, message: str) -> Answered:
+    if isinstance(ask, AgentAsk):
+        return AgentResult(agent_id=ask.agent, error=message)
+    return ModelResult(connector=ask.connector, error=message)
+
+
+# ---------------------------------------------------------------------------------------------------- the rows
+
+_CHUNK = """\
+/** Text as it arrives. `index` is the position of the request it belongs to. */
+export interface Chunk {
+  type: "text";
+  index: number;
+  content: string;
+  props: { content: string };
+}
+"""
+_HEAR = """\
+/** Called with every piece of text that arrives; a number other than 0, or true, stops the call. */
+type OnChunk = (chunk: Chunk) => number | boolean | void;
+"""
+_AGENT = """\
+export interface AgentRequest {
+  agent: AssistantName;
+  messages: string | Message | Message[];
+  options?: AgentOptions & { onChunk?: OnChunk };
+}
+"""
+_MODEL = """\
+export interface ModelRequest {
+  connector: ConnectorName;
+  messages: string | Message | Message[];
+  options?: ModelOptions & { onChunk?: OnChunk };
+}
+"""
+_WORDS = {
+    "all": "Several at once; every answer, in the order of the requests.",
+    "any": "Several at once; the first answer that is no failure, in a list.",
+    "race": "Several at once; the first answer, in a list.",
+}
+
+
+def _one(js: str, doc: str, target: str, options: type[AgentOptions] | type[ModelOptions], result: Any, types: str) -> HostCall:
+    given = f"messages: string | Message | Message[], options?: {options.__name__} & {{ onChunk?: OnChunk }}"
+    ts = f"({target}, {given}): {result.__name__}"
+    return HostCall(
+        js=js,
+        doc=doc,
+        run=_run,
+        ts=ts,
+        types=types,
+        options=options,
+        result=result,
+        late=_late(js),
+        effect=result is AgentResult,
+        maker="answer",
+    )
+
+
+def _several(js: str, kind: Kind, mode: Together) -> HostCall:
+    request, result = ("AgentRequest", AgentResult) if kind is AgentAsk else ("ModelRequest", ModelResult)
+    return HostCall(
+        js=js,
+        doc=_WORDS[mode],
+        run=_run,
+        ts=f"(requests: {request}[], options?: {{ onChunk?: OnChunk }}): {result.__name__}[]",
+        types=_AGENT if kind is AgentAsk else _MODEL,
+        result=list[AgentResult] if kind is AgentAsk else list[ModelResult],
+        late=_late(js),
+        effect=kind is AgentAsk,
+        maker="answer",
+    )
+
+
+ROWS: tuple[HostCall, ...] = (
+    _one(
+        "ctx.agent.Call",
+        "Ask another assistant, which runs a turn of its own.",
+        "id: AssistantName",
+        AgentOptions,
+        AgentResult,
+        _CHUNK,
+    ),
+    _one("ctx.llm.Stream", "Ask a language model.", "connector: ConnectorName", ModelOptions, ModelResult, _HEAR),
+    *(_several(js, kind, mode) for js, (kind, mode) in MANY.items()),
+    HostCall(js="answer:open", doc="Ask, to be heard while it is answered.", run=_open, effect=True),
+    HostCall(js="answer:next", doc="What has arrived since.", run=_next, late=_late_next),
+    HostCall(js="answer:close", doc="The answer; what is under way is stopped.", run=_close),
+)

@@ -1,0 +1,80 @@
+"""`ctx.memory`: four namespaces of keys and JSON values, for the user, the team, the chat and the turn.
+
+Owns the names and the arguments; whose memory it is, and what fits into it, is the host's business.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from groundhook.hooks.api.row import HostCall, Run
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.hook_services import MemoryOperation
+from groundhook.host.core.ports import HookServices
+
+NAMESPACES = {
+    "user": "what is kept for the user",
+    "team": "what is kept for the team",
+    "chat": "what is kept for this chat of the user",
+    "context": "what lasts for the turn",
+}
+Argument = Literal["key", "value", "ttlMs?", "by?"]
+TYPES = {"key": "key: string", "value": "value: any", "ttlMs?": "ttlMs?: number | null", "by?": "by?: number"}
+
+
+@dataclass(frozen=True)
+class _Operation:
+    js: str
+    operation: MemoryOperation
+    doc: str
+    arguments: tuple[Argument, ...]
+    returns: str
+    effect: bool = False
+
+
+OPERATIONS = (
+    _Operation("Get", "get", "The value of a key, null where there is none", ("key",), "any"),
+    _Operation("Set", "set", "Keep a value, for milliseconds or for good", ("key", "value", "ttlMs?"), "void", effect=True),
+    _Operation("Del", "delete", "Remove a key; whether it was there", ("key",), "boolean", effect=True),
+    _Operation("Delete", "delete", "The same as Del", ("key",), "boolean", effect=True),
+    _Operation("Has", "has", "Whether a key is there", ("key",), "boolean"),
+    _Operation("Keys", "keys", "All keys, sorted", (), "string[]"),
+    _Operation("Len", "length", "How many keys there are", (), "number"),
+    _Operation("Clear", "clear", "Remove everything; how many keys there were", (), "number", effect=True),
+    _Operation("Incr", "incr", "Add to a number, from 0; the sum", ("key", "by?"), "number", effect=True),
+    _Operation("Decr", "decr", "Take from a number, from 0; what is left", ("key", "by?"), "number", effect=True),
+    _Operation("GetDel", "get_del", "Remove a key; the value it had", ("key",), "any", effect=True),
+)
+
+
+def _run(space: str, operation: _Operation) -> Run:
+    async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+        least = sum(not name.endswith("?") for name in operation.arguments)
+        if len(arguments) < least:
+            raise UsageError(f"{call.js}: the {operation.arguments[len(arguments)]} is missing")
+        given = list(arguments[: len(operation.arguments)])
+        while len(given) > least and given[-1] is None:
+            given.pop()
+        try:
+            value = await services.memory.do(space, operation.operation, *given)
+        except UsageError as exc:
+            raise UsageError(f"{call.js}: {exc.message}", hint=exc.hint) from exc
+        return "" if operation.returns == "void" else json.dumps(value)
+
+    return run
+
+
+ROWS: tuple[HostCall, ...] = tuple(
+    HostCall(
+        js=f"ctx.memory.{space}.{operation.js}",
+        doc=f"{operation.doc}: {about}.",
+        run=_run(space, operation),
+        ts=f"({', '.join(TYPES[name] for name in operation.arguments)}): {operation.returns}",
+        effect=operation.effect,
+    )
+    for space, about in NAMESPACES.items()
+    for operation in OPERATIONS
+)

@@ -1,0 +1,232 @@
+"""`ctx.Send` and its like: messages to the client while the hook runs.
+
+Owns what counts as a message and as a place in one; ids and events are the host's business.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from groundhook.hooks.api.row import HostCall, Run, kind_of, padded, quoted
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.ports import HookServices
+from groundhook.host.core.types.events import MessageAction
+
+CONTENT, PROPS = "props.content", "props"
+DEEPEST = 64  # levels of a message, steps of a path
+LONGEST_ID = 128
+
+_INDEX = re.compile(r"\[(\d+)\]")
+
+
+def _send(*, streaming: bool) -> Run:
+    async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+        message, block_id = padded(arguments, 2)
+        block = "" if block_id is None else _id(call.js, "block", block_id)
+        return json.dumps(await services.output.send(_message(call.js, message), block, streaming=streaming))
+
+    return run
+
+
+async def _append(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    id, content, path = padded(arguments, 3)
+    if content is None:
+        raise UsageError(f"{call.js}: there is nothing to append")
+    where = _path(call.js, CONTENT if path is None else path)
+    await services.output.change("append", _id(call.js, "message", id), _data(call.js, content, where), where)
+    return ""
+
+
+async def _replace(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    id, message = padded(arguments, 2)
+    await services.output.change("replace", _id(call.js, "message", id), _without_ids(_message(call.js, message)), "")
+    return ""
+
+
+async def _merge(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    id, data, path = padded(arguments, 3)
+    if path is None and _is_message(data):
+        where, value = "", _without_ids(_message(call.js, data))
+    else:
+        where = _path(call.js, PROPS if path is None else path)
+        value = _data(call.js, data, where)
+    if not isinstance(value, Mapping):
+        raise UsageError(f"{call.js}: what is merged must be an object, not {kind_of(value)}")
+    await services.output.change("merge", _id(call.js, "message", id), value, where)
+    return ""
+
+
+async def _set(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    id, data, path = padded(arguments, 3)
+    where = _path(call.js, path)
+    await services.output.change("set", _id(call.js, "message", id), _data(call.js, data, where), where)
+    return ""
+
+
+async def _end(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    """What is said at last is appended when it is text, and takes the message's place when it is a message."""
+    id, final = padded(arguments, 2)
+    message = _id(call.js, "message", id)
+    if isinstance(final, str):
+        await services.output.change("append", message, final, CONTENT)
+    elif final is not None:
+        await services.output.change("replace", message, _without_ids(_message(call.js, final)), "")
+    await services.output.change("end", message, None, "")
+    return ""
+
+
+async def _end_block(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    (id,) = padded(arguments, 1)
+    await services.output.end_block(_id(call.js, "block", id))
+    return ""
+
+
+def _new_id(kind: Literal["message", "block", "thread"]) -> Run:
+    async def run(_call: HostCall, services: HookServices, _arguments: Sequence[Any]) -> str:
+        return json.dumps(services.output.new_id(kind))
+
+    return run
+
+
+# ---------------------------------------------------------------------------------------------------- arguments
+
+
+def _message(where: str, value: Any) -> dict[str, Any]:
+    """A message as it is sent; text is one of type `text`."""
+    if isinstance(value, str):
+        return {"type": "text", "props": {"content": value}}
+    if not isinstance(value, Mapping):
+        raise UsageError(f"{where}: a message must be text or an object, not {kind_of(value)}")
+    if not isinstance(value.get("type"), str) or not value["type"]:
+        raise UsageError(f"{where}: a message must have a type, such as {{type: 'text', props: {{content}}}}")
+    props = value.get("props")
+    if not isinstance(props, Mapping | None):
+        raise UsageError(f"{where}: the props of a message must be an object, not {kind_of(props)}")
+    for key in ("message_id", "block_id", "thread_id"):
+        if value.get(key) is not None:
+            _id(where, key.removesuffix("_id"), value[key])
+    _check_depth(where, value)
+    return {**value, "props": props or {}}
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("type"), str) and isinstance(value.get("props"), Mapping)
+
+
+def _data(where: str, value: Any, path: str) -> Any:
+    """What goes to a place of a message. A message object stands for what it holds at that place, or else for its props."""
+    _check_depth(where, value)
+    if not _is_message(value):
+        return value
+    here: Any = value
+    for step in path.split("."):
+        if not isinstance(here, Mapping) or step not in here:
+            return value["props"]
+        here = here[step]
+    return here
+
+
+def _without_ids(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in message.items() if key not in ("message_id", "block_id", "thread_id")}
+
+
+def _id(where: str, what: str, value: Any) -> str:
+    if not isinstance(value, str) or not value or len(value) > LONGEST_ID or not value.isprintable():
+        raise UsageError(f"{where}: the id of a {what} must be text, not {quoted(value)[:40]}")
+    return value
+
+
+def _path(where: str, value: Any) -> str:
+    """`props.rows[0].name` or `props.rows.0.name` → the latter."""
+    path = _INDEX.sub(r".\1", value) if isinstance(value, str) else ""
+    steps = path.split(".")
+    if not all(steps) or len(steps) > DEEPEST:
+        raise UsageError(f"{where}: the path must be keys with dots between, such as 'props.content', not {quoted(value)[:40]}")
+    return path
+
+
+def _check_depth(where: str, value: Any) -> None:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _inside(each)]
+        if not level:
+            return
+    raise UsageError(f"{where}: a message may not be nested more than {DEEPEST} deep")
+
+
+def _inside(value: Any) -> Sequence[Any]:
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return value if isinstance(value, list) else ()
+
+
+# ---------------------------------------------------------------------------------------------------- the rows
+
+_TYPES = """\
+/** A message to the client, such as {type: "text", props: {content: "…"}}. */
+interface OutputMessage {
+  type: string;
+  props?: Record<string, any>;
+  message_id?: string;
+  block_id?: string;
+  thread_id?: string;
+  [key: string]: any;
+}
+"""
+
+
+def _row(name: str, doc: str, run: Run, ts: str, *, effect: bool = True) -> HostCall:
+    return HostCall(js=f"ctx.{name}", doc=doc, run=run, ts=ts, types=_TYPES, result=str, effect=effect)
+
+
+_CHANGES: tuple[tuple[MessageAction, str, Run, str], ...] = (
+    (
+        "append",
+        "Put text behind a message's text, or more behind what is at a path.",
+        _append,
+        "(id: string, content: any, path?: string): void",
+    ),
+    ("replace", "Put another message in a message's place.", _replace, "(id: string, message: OutputMessage | string): void"),
+    (
+        "merge",
+        "Fold an object into a message's props, or into the object at a path.",
+        _merge,
+        "(id: string, data: any, path?: string): void",
+    ),
+    ("set", "Set what is at a path of a message.", _set, "(id: string, data: any, path: string): void"),
+    (
+        "end",
+        "End a stream; text is appended before, a message takes its place.",
+        _end,
+        "(id: string, final?: OutputMessage | string): void",
+    ),
+)
+
+ROWS: tuple[HostCall, ...] = (
+    _row(
+        "Send",
+        "Send a whole message to the client; its id.",
+        _send(streaming=False),
+        "(message: OutputMessage | string, blockId?: string): string",
+    ),
+    _row(
+        "SendStream",
+        "Send a message that more is appended to, until End or the hook ends; its id.",
+        _send(streaming=True),
+        "(message: OutputMessage | string, blockId?: string): string",
+    ),
+    *(_row(action.capitalize(), doc, run, ts) for action, doc, run, ts in _CHANGES),
+    _row("EndBlock", "End a block of messages, and the streams in it.", _end_block, "(id: string): void"),
+    _row(
+        "MessageID",
+        "An id for a message that is sent later: {message_id: id, type, props}.",
+        _new_id("message"),
+        "(): string",
+        effect=False,
+    ),
+    _row("BlockID", "An id for a block, to be given to Send.", _new_id("block"), "(): string", effect=False),
+    _row("ThreadID", "An id for a thread: {thread_id: id, type, props}.", _new_id("thread"), "(): string", effect=False),
+)

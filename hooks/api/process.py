@@ -1,0 +1,109 @@
+"""`Process(name, ...)`: a small, listed set of what packages ask for by name. Anything else is an error that says so.
+
+Owns the list. Models are read and never written, under the permissions of whoever asks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio.to_thread
+from pydantic import ValidationError
+
+from groundhook.hooks.api.row import HostCall, kind_of, padded
+from groundhook.hooks.text import markdown_to_html
+from groundhook.host.core.errors import UsageError, suggestion
+from groundhook.host.core.json_text import extract_json
+from groundhook.host.core.ports import HookServices
+from groundhook.host.core.types.base import dotted, problems, read
+from groundhook.host.core.types.search import RecordQuery
+
+PROCESSES = {
+    "text.ExtractJSON": "The first JSON value of a text, in a fenced block or anywhere; null where there is none.",
+    "text.HTMLToMarkdown": "HTML as Markdown, without scripts, styles, images and hidden text.",
+    "text.MarkdownToHTML": "Markdown as HTML; HTML in it is shown, not kept.",
+    "models.<id>.Find": "One record of a model by its primary key; null where there is none.",
+    "models.<id>.Get": "Records of a model.",
+}
+TEXTS = tuple(name for name in PROCESSES if name.startswith("text."))
+FIND, GET = "Find", "Get"
+
+
+async def _process(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    name, *given = arguments or [None]
+    if not isinstance(name, str):
+        raise UsageError(f"{call.js}: the name must be text, not {kind_of(name)}", hint=f"known: {', '.join(PROCESSES)}")
+    known = next((text for text in TEXTS if text.lower() == name.lower()), None)
+    if known is not None:
+        return json.dumps(await _text(known, services, given))
+    parts = name.split(".")
+    verb = next((verb for verb in (FIND, GET) if verb.lower() == parts[-1].lower()), None)
+    if parts[0].lower() == "models" and len(parts) > 2:
+        model = ".".join(parts[1:-1])
+        if verb is None:
+            hint = f"models are read only: models.{model}.{FIND}, models.{model}.{GET}"
+            raise UsageError(f"{call.js}: {name!r} is not offered", hint=hint)
+        return json.dumps(await _records(f"{call.js}: {name}", model, verb, services, given))
+    raise UsageError(f"{call.js}: {name!r} is not offered", hint=suggestion(name, tuple(PROCESSES)))
+
+
+async def _text(name: str, services: HookServices, given: Sequence[Any]) -> Any:
+    (text,) = padded(given, 1)
+    if not isinstance(text, str):
+        raise UsageError(f"Process: {name}: the argument must be text, not {kind_of(text)}")
+    work = {"text.ExtractJSON": extract_json, "text.MarkdownToHTML": markdown_to_html}.get(name, services.records.markdown)
+    return await anyio.to_thread.run_sync(work, text)
+
+
+async def _records(where: str, model: str, verb: str, services: HookServices, given: Sequence[Any]) -> Any:
+    if verb == GET:
+        (query,) = padded(given, 1)
+        return await services.records.get(_query(where, model, {} if query is None else query))
+    id, query = padded(given, 2)
+    if id is None or isinstance(id, (bool, list, Mapping)):
+        raise UsageError(f"{where}: the primary key must be a number or text, not {kind_of(id)}")
+    found = await services.records.get(_query(where, model, {**_mapping(where, query), "record_id": id, "limit": 1}))
+    return found[0] if found else None
+
+
+def _query(where: str, model: str, raw: Any) -> RecordQuery:
+    """A key that nothing reads is an error: without it other records would come."""
+    said = dict(_mapping(where, raw))
+    orders = said.get("orders")
+    if isinstance(orders, list):
+        said["orders"] = [_order(order) for order in orders]
+    try:
+        query, unknown = read(RecordQuery, {**said, "model": model})
+    except ValidationError as exc:
+        path, message = problems(exc)[0]
+        raise UsageError(f"{where}: {dotted(path)}: {message}") from exc
+    if unknown:
+        raise UsageError(f"{where}: the query has an {unknown[0]}")
+    return query
+
+
+def _order(order: Any) -> Any:
+    """The reference's query language says `option` for the direction."""
+    if isinstance(order, Mapping) and "option" in order and "order" not in order:
+        return {("order" if key == "option" else key): value for key, value in order.items()}
+    return order
+
+
+def _mapping(where: str, raw: Any) -> Mapping[str, Any]:
+    if raw is None:
+        return {}
+    if not isinstance(raw, Mapping):
+        raise UsageError(f"{where}: the query must be an object, not {kind_of(raw)}")
+    return raw
+
+
+ROWS: tuple[HostCall, ...] = (
+    HostCall(
+        js="Process",
+        doc=f"One of a listed set: {', '.join(PROCESSES)}.",
+        run=_process,
+        ts="(name: string, ...args: any[]): any",
+    ),
+)

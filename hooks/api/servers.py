@@ -1,0 +1,237 @@
+"""`ctx.mcp`: the MCP servers that the assistant lists.
+
+A single request throws when the server cannot be reached or refuses; a tool that ran and failed is an answer with `error`. Of
+several calls each one's failure is `error` in its place. A call may act outside, so it is never made a second time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from groundhook.hooks.api.row import HostCall, Run, kind_of, padded, quoted
+from groundhook.host.core.errors import ServerTimeout, UsageError
+from groundhook.host.core.ports import HookServices
+from groundhook.host.core.types.base import UnknownKey, dotted, problems, read
+from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
+
+MOST_TOGETHER = 50  # calls at once: each is a task of the host's
+
+Params = Callable[[str, Sequence[Any]], Mapping[str, Any]]  # the call's name, the arguments after the server
+
+
+# ---------------------------------------------------------------------------------------------------- one request
+
+
+def _request(method: ServerMethod, params: Params) -> Run:
+    async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+        (server,) = padded(arguments, 1)
+        asked = params(call.js, arguments[1:])
+        return _json(await services.servers.ask(_text(call.js, "the server's id", server), method, asked))
+
+    return run
+
+
+def _none(_js: str, _arguments: Sequence[Any]) -> Mapping[str, Any]:
+    return {}
+
+
+def _uri(js: str, arguments: Sequence[Any]) -> Mapping[str, Any]:
+    (uri,) = padded(arguments, 1)
+    return {"uri": _text(js, "the resource's uri", uri)}
+
+
+def _named(what: str) -> Params:
+    def params(js: str, arguments: Sequence[Any]) -> Mapping[str, Any]:
+        name, given = padded(arguments, 2)
+        return {"name": _text(js, f"the {what}'s name", name), "arguments": _object(js, given)}
+
+    return params
+
+
+def _too_late(js: str, _arguments: Sequence[Any], message: str) -> str:
+    raise ServerTimeout(f"{js}: {message}")
+
+
+# ---------------------------------------------------------------------------------------------------- several calls
+
+
+def _several(calling: ServerCalling, *, of_one: bool) -> Run:
+    async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+        asks, unknown = _asks(call.js, arguments, of_one=of_one)
+        for where, key in unknown:
+            await services.warn("unknown_option", f"{where}: {key}")
+        return _json(await services.servers.call_many(asks, calling))
+
+    return run
+
+
+def _late(js: str, arguments: Sequence[Any], message: str, *, of_one: bool, alone: bool) -> str:
+    asks, _ = _asks(js, arguments, of_one=of_one)
+    answers = [{"server": ask.server, "tool": ask.tool, "error": message} for ask in asks]
+    return _json(answers[:1] if alone else answers)
+
+
+def _asks(js: str, arguments: Sequence[Any], *, of_one: bool) -> tuple[list[ToolAsk], list[tuple[str, UnknownKey]]]:
+    """What is asked, and keys that nothing reads. Raises UsageError. `of_one`: the server is the first argument, for all."""
+    server, calls = padded(arguments, 2) if of_one else ("", *padded(arguments, 1))
+    if of_one:
+        _text(js, "the server's id", server)
+    shape = "{tool, arguments}" if of_one else "{server, tool, arguments}"
+    if not isinstance(calls, list):
+        raise UsageError(f"{js}: the calls must be a list of {shape}, not {kind_of(calls)}")
+    if len(calls) > MOST_TOGETHER:
+        raise UsageError(f"{js}: at most {MOST_TOGETHER} calls at once, not {len(calls)}")
+    asks: list[ToolAsk] = []
+    unknown: list[tuple[str, UnknownKey]] = []
+    for index, entry in enumerate(calls):
+        where = f"{js}: calls[{index}]"
+        if not isinstance(entry, Mapping):
+            raise UsageError(f"{where} must be an object {shape}, not {kind_of(entry)}")
+        ask, strays = _ask(where, entry)
+        if of_one:
+            ask = ask.model_copy(update={"server": server})
+        elif not ask.server:
+            raise UsageError(f"{where}: server is missing")
+        asks.append(ask)
+        unknown += [(where, stray) for stray in strays]
+    return asks, unknown
+
+
+def _ask(where: str, entry: Mapping[str, Any]) -> tuple[ToolAsk, list[UnknownKey]]:
+    said = {key: value for key, value in entry.items() if value is not None}
+    try:
+        return read(ToolAsk, said)
+    except ValidationError as exc:
+        path, message = problems(exc)[0]
+        raise UsageError(f"{where}: {dotted(path)}: {message}") from exc
+
+
+# ---------------------------------------------------------------------------------------------------- arguments
+
+
+def _text(js: str, what: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"{js}: {what} must be text that is not empty, not {quoted(value)}")
+    return value
+
+
+def _object(js: str, value: Any) -> Mapping[str, Any]:
+    said = {} if value is None else value
+    if not isinstance(said, Mapping):
+        raise UsageError(f"{js}: arguments must be an object, not {kind_of(said)}")
+    return said
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+# ---------------------------------------------------------------------------------------------------- the rows
+
+_TYPES = """\
+/** A piece of what an MCP server answered: text, an image, a resource. */
+export interface ContentBlock {
+  type: string;
+  text?: string;
+  data?: string;
+  mimeType?: string;
+  [key: string]: any;
+}
+"""
+_ANSWER = """\
+/** What a tool of an MCP server answered. `result` is the answer as one value; a tool that failed says so in `error`. */
+export interface ToolAnswer {
+  content?: ContentBlock[];
+  structuredContent?: any;
+  result?: any;
+  isError?: boolean;
+  error?: string;
+  /** Of several calls: which one it was. */
+  server?: string;
+  tool?: string;
+}
+"""
+_CALL = """\
+export interface ToolRequest {
+  tool: string;
+  arguments?: Record<string, any>;
+}
+"""
+_TOOL = """\
+export interface ServerTool {
+  name: string;
+  title?: string;
+  description?: string;
+  inputSchema: Record<string, any>;
+  outputSchema?: Record<string, any>;
+  annotations?: Record<string, any>;
+}
+"""
+_OTHERS = """\
+export interface ServerResource {
+  uri: string;
+  name: string;
+  description?: string;
+  mimeType?: string;
+  [key: string]: any;
+}
+"""
+_PROMPTS = """\
+export interface ServerPrompt {
+  name: string;
+  description?: string;
+  arguments?: { name: string; description?: string; required?: boolean }[];
+  [key: string]: any;
+}
+"""
+_READ = "{ uri: string; mimeType?: string; text?: string; blob?: string }[]"
+_GIVEN = "{ description?: string; messages: { role: string; content: ContentBlock }[] }"
+_TOGETHER: tuple[tuple[str, ServerCalling, str], ...] = (
+    ("All", "all", "Tools of several servers at once; every answer, in order."),
+    ("Any", "any", "Tools of several servers at once; the first answer that is no failure, in a list."),
+    ("Race", "race", "Tools of several servers at once; the first answer, in a list."),
+)
+
+
+def _one(name: str, doc: str, method: ServerMethod, params: Params, ts: str, types: str, *, effect: bool = False) -> HostCall:
+    js = f"ctx.mcp.{name}"
+    run = _request(method, params)
+    return HostCall(js=js, doc=doc, run=run, ts=ts, types=types, effect=effect, late=partial(_too_late, js))
+
+
+def _many(name: str, doc: str, calling: ServerCalling, *, of_one: bool) -> HostCall:
+    js = f"ctx.mcp.{name}"
+    return HostCall(
+        js=js,
+        doc=doc,
+        run=_several(calling, of_one=of_one),
+        ts="(server: ServerName, calls: ToolRequest[]): ToolAnswer[]"
+        if of_one
+        else "(calls: ({ server: ServerName } & ToolRequest)[]): ToolAnswer[]",
+        types=_CALL,
+        late=partial(_late, js, of_one=of_one, alone=calling in ("any", "race")),
+        effect=True,
+    )
+
+
+ROWS: tuple[HostCall, ...] = (
+    _one("ListTools", "The tools of a server.", "tools/list", _none, "(server: ServerName): { tools: ServerTool[] }", _TOOL),
+    _one("CallTool", "Call a tool of a server.", "tools/call", _named("tool"),
+         "(server: ServerName, tool: string, arguments?: Record<string, any>): ToolAnswer", _ANSWER, effect=True),
+    _many("CallTools", "Several tools of a server, one after the other; every answer.", "in_order", of_one=True),
+    _many("CallToolsParallel", "Several tools of a server at once; every answer, in order.", "all", of_one=True),
+    _one("ListResources", "The resources of a server.", "resources/list", _none,
+         "(server: ServerName): { resources: ServerResource[] }", _OTHERS),
+    _one("ReadResource", "Read a resource of a server.", "resources/read", _uri,
+         f"(server: ServerName, uri: string): {{ contents: {_READ} }}", _TYPES),
+    _one("ListPrompts", "The prompts of a server.", "prompts/list", _none,
+         "(server: ServerName): { prompts: ServerPrompt[] }", _PROMPTS),
+    _one("GetPrompt", "A prompt of a server, filled in.", "prompts/get", _named("prompt"),
+         f"(server: ServerName, name: string, arguments?: Record<string, any>): {_GIVEN}", _TYPES),
+    *(_many(name, doc, calling, of_one=False) for name, calling, doc in _TOGETHER),
+)  # fmt: skip

@@ -1,0 +1,38 @@
+"""What test files may ask of the host: one turn. Given to the engine of `hooks/testing.py` and to no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast
+
+from pydantic_core import to_json
+
+from groundhook.hooks.api.row import HostCall, padded
+from groundhook.host.core.errors import Place
+from groundhook.host.core.ports import HookServices
+
+
+class Stage(Protocol):
+    """What stands behind a test file, in the place of what stands behind a hook. `uncaught`: errors that nothing in the file
+    waits for."""
+
+    uncaught: list[tuple[str, Place | None]]
+
+    async def turn(self, message: Any, options: Any, /) -> Mapping[str, Any]:
+        """One turn of the assistant → what came of it. Raises HostError for what keeps the test from going on."""
+        ...
+
+    async def log(self, level: str, message: str, /) -> None: ...
+
+    async def warn(self, code: str, message: str, place: Place | None = None, /) -> None: ...
+
+
+async def _turn(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    message, options = padded(arguments, 2)
+    answer = await cast(Stage, services).turn(message, options)
+    return to_json(answer, fallback=str, inf_nan_mode="null").decode()
+
+
+ROWS: tuple[HostCall, ...] = (
+    HostCall(js="turn", doc="One turn of the assistant, from the message to the last event.", run=_turn, effect=True),
+)

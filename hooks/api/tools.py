@@ -1,0 +1,66 @@
+"""`ctx.tools`: the tools of the turn, as the model is offered them: the host's own and those of the listed MCP servers.
+
+A tool that fails is an answer with `error`; a name that is not offered throws.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic_core import to_json
+
+from groundhook.hooks.api.row import HostCall, kind_of, padded, quoted
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.ports import HookServices
+
+
+async def _list(_call: HostCall, services: HookServices, _arguments: Sequence[Any]) -> str:
+    return json.dumps([dict(tool) for tool in await services.tools.offered()], ensure_ascii=False)
+
+
+async def _run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    name, given = padded(arguments, 2)
+    if not isinstance(name, str) or not name.strip():
+        raise UsageError(f"{call.js}: the tool's name must be text that is not empty, not {quoted(name)}")
+    said = {} if given is None else given
+    if not isinstance(said, Mapping):
+        raise UsageError(f"{call.js}: arguments must be an object, not {kind_of(said)}")
+    outcome = await services.tools.call(name, said)
+    return to_json({"name": name, "result": outcome.result, "error": outcome.error}, inf_nan_mode="null").decode()
+
+
+def _late(arguments: Sequence[Any], message: str) -> str:
+    return json.dumps({"name": arguments[0], "result": None, "error": message})
+
+
+_TYPES = """\
+/** A tool as the model is offered it. */
+export interface OfferedTool {
+  name: ToolName;
+  description: string;
+  parameters: Record<string, any>;
+}
+"""
+_OUTCOME = """\
+/** What came of a tool. */
+export interface ToolReturn {
+  name: ToolName;
+  result: any;
+  error: string | null;
+}
+"""
+
+ROWS: tuple[HostCall, ...] = (
+    HostCall(js="ctx.tools.List", doc="The tools of this turn.", run=_list, ts="(): OfferedTool[]", types=_TYPES),
+    HostCall(
+        js="ctx.tools.Call",
+        doc="Call a tool of this turn.",
+        run=_run,
+        ts="(name: ToolName, arguments?: Record<string, any>): ToolReturn",
+        types=_OUTCOME,
+        late=_late,
+        effect=True,
+    ),
+)

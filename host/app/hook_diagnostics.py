@@ -1,0 +1,114 @@
+"""What the author of a hook is told before it runs: whether it compiles, fits its types, and defines something to run.
+
+Owns what an app's names are in TypeScript, and the file that editors read. Nothing here runs a hook.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from groundhook.hooks.typecheck import COMPILER_OPTIONS, type_errors
+from groundhook.hooks.typings import Names, typings
+from groundhook.host.config.packages import App
+from groundhook.host.core.errors import ConfigError, HookCrashed, HookError, Place
+from groundhook.host.core.ports import HookEngine, HookScript
+from groundhook.host.core.problems import Problem, problems_of
+
+DECLARATIONS = "types/groundhook.d.ts"
+CONFIG = "tsconfig.json"
+
+_NOT_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`""", re.DOTALL)
+_HOOK = re.compile(r"\b(?:Create|Next)\b|\bexport\s*\*")
+_NEARLY = re.compile(r"\bfunction\s+(create|next)\b|\b(?:const|let|var)\s+(create|next)\s*=", re.IGNORECASE)
+
+
+def declarations(app: App, tools: Iterable[str] = ()) -> str:
+    """The app's `groundhook.d.ts`. `tools` are the names of tools that the host offers."""
+    packages = list(app.packages)
+    return typings(
+        Names(
+            collections=_callable_as(app.collections, packages),
+            models=[*_callable_as(app.models, packages), *sorted(app.models.built_in)],
+            servers=_callable_as(app.servers, packages),
+            connectors=list(app.connectors),
+            assistants=packages,
+            tools=list(tools),
+        )
+    )
+
+
+def editor_config() -> str:
+    """A `tsconfig.json` with which an editor sees an app's hooks as the check does."""
+    return json.dumps({"compilerOptions": COMPILER_OPTIONS, "include": [DECLARATIONS, "assistants"]}, indent=2) + "\n"
+
+
+async def hook_problems(app: App, ids: Sequence[str], engine: HookEngine, tools: Iterable[str] = ()) -> list[Problem]:
+    """What is wrong with the hooks of these assistants, whatever is wrong with their configuration. Raises UnknownName."""
+    found: list[Problem] = []
+    compiled: list[HookScript] = []
+    for id in ids:
+        try:
+            script = app.hook(id)
+            if script is not None:
+                await engine.check(script)
+                compiled.append(script)
+        except HookError as exc:
+            found += problems_of(exc)
+        except ConfigError:
+            continue  # what is wrong with the configuration is said by whoever checks that
+    found += [problem for script in compiled for problem in _empty(script)]
+    compiled += [test for id in ids for test in _tests(app, id)]
+    text = declarations(app, tools)
+    return list(dict.fromkeys([*found, *await _types(compiled, text), *_stale(app.root, text)]))
+
+
+async def _types(scripts: Sequence[HookScript], text: str) -> list[Problem]:
+    try:
+        errors = await type_errors(scripts, text)
+    except HookCrashed as exc:
+        return problems_of(exc, "warning")
+    return [problem for error in errors for problem in problems_of(error)]
+
+
+def _callable_as(ids: Iterable[str], packages: Sequence[str]) -> list[str]:
+    """Every id, and the short name that its own assistant may use."""
+    names = dict.fromkeys(ids)
+    for id in list(names):
+        for package in packages:
+            if id.startswith(f"agents.{package}."):
+                names[id.removeprefix(f"agents.{package}.")] = None
+    return list(names)
+
+
+def _tests(app: App, id: str) -> list[HookScript]:
+    """The package's files of tests, which are held against their types as hooks are."""
+    try:
+        package = app.package(id)
+    except ConfigError:
+        return []
+    paths = sorted((package.folder / "tests").glob("*.test.[jt]s"))
+    script = package.hook or HookScript(entry=package.folder, root=package.folder, shown=package.shown)
+    return [replace(script, entry=path) for path in paths]
+
+
+def _empty(script: HookScript) -> list[Problem]:
+    """A warning for a hook in which there is nothing to run."""
+    code = _NOT_CODE.sub("''", script.entry.read_text(encoding="utf-8-sig"))
+    if _HOOK.search(code):
+        return []
+    near = _NEARLY.search(code)
+    name = (near[1] or near[2]).capitalize() if near else ""
+    hint = f"did you mean {name!r}?" if name else "the host calls functions of these names"
+    return [Problem("warning", "the hook defines neither Create nor Next", Place(script.shown_entry), hint)]
+
+
+def _stale(root: Path, text: str) -> list[Problem]:
+    path = root / DECLARATIONS
+    if not path.is_file() or path.read_text(encoding="utf-8") == text:
+        return []
+    message = "names or calls have changed since this file was written"
+    return [Problem("warning", message, Place(DECLARATIONS), "`groundhook types` writes it anew")]

@@ -1,0 +1,125 @@
+"""Names in a layer of configuration that lead nowhere, and keys that nothing acts on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from groundhook.host.config.layers import Layer
+from groundhook.host.config.locations import Path
+from groundhook.host.config.packages import App
+from groundhook.host.core.errors import UnknownName
+from groundhook.host.core.problems import Problem, problems_of
+from groundhook.host.core.settings import UsesSettings
+from groundhook.host.core.types.servers import parse_listed
+
+# Lists of names: path → what they name.
+_LISTS: dict[Path, str] = {
+    ("search", "kb", "collections"): "collection",
+    ("kb", "collections"): "collection",
+    ("search", "db", "models"): "model",
+    ("db", "models"): "model",
+    ("mcp", "servers"): "MCP server",
+}
+_SINGLE: dict[Path, str] = {
+    ("connector",): "connector",
+    ("search", "rerank", "agent"): "assistant",
+}
+
+
+@dataclass(frozen=True)
+class References:
+    """Looks names up for one layer; what has another type than it should is passed over. `owner` is the assistant whose own
+    declarations count, "" for the app's layers; `providers` are web search providers (none: they are not looked up), `rerankers`
+    what plug-ins and the host rerank with."""
+
+    app: App
+    layer: Layer
+    owner: str
+    providers: frozenset[str] = frozenset()
+    rerankers: frozenset[str] = frozenset()
+
+    def problems(self) -> Iterator[Problem]:
+        for path, noun in _LISTS.items():
+            said = self._at(path)
+            for number, entry in enumerate(said if isinstance(said, list) else ()):
+                for name in _names(entry):
+                    yield from self._unknown((*path, number), noun, name)
+        for path, noun in _SINGLE.items():
+            said = self._at(path)
+            if isinstance(said, list):
+                for number, name in enumerate(said):
+                    yield from self._unknown((*path, number), noun, name)
+            else:
+                yield from self._unknown(path, noun, said)
+        uses = self._at(("uses",))
+        for step, value in uses.items() if isinstance(uses, Mapping) else ():
+            yield from self._uses(("uses", step), value)
+        yield from self._provider(("search", "web", "provider"))
+        if isinstance(server := self._at(("search", "rerank", "mcp")), str):
+            yield from self.doer(("search", "rerank", "mcp"), "MCP server", f"mcp:{server.removeprefix('mcp:')}")
+
+    def _at(self, path: Path) -> Any:
+        value: Any = self.layer.data
+        for step in path:
+            value = value.get(step) if isinstance(value, Mapping) else None
+        return value
+
+    def _known(self, noun: str) -> Collection[str]:
+        app = self.app
+        known: dict[str, Collection[str]] = {
+            "collection": app.collections,
+            "model": app.models,
+            "connector": app.connectors,
+            "assistant": app.packages,
+            "MCP server": app.servers,
+            "web search provider": {"auto", *self.providers, *app.packages},
+        }
+        return known[noun]
+
+    def _unknown(self, path: Path, noun: str, name: Any) -> Iterator[Problem]:
+        if not isinstance(name, str) or (not name and noun != "connector"):
+            return  # nothing said, or a variable that is not set
+        known, own = self._known(noun), f"agents.{self.owner}."
+        if name not in known and own + name not in known:
+            short = [each.removeprefix(own) for each in known]
+            yield from problems_of(UnknownName(noun, name, short, place=self.layer.place(path)))
+
+    def _uses(self, path: Path, value: Any) -> Iterator[Problem]:
+        if not isinstance(value, str) or value in ("", "builtin"):
+            return
+        extra = UsesSettings.model_fields[str(path[-1])].json_schema_extra
+        if isinstance(extra, dict) and extra.get("unread"):
+            yield Problem(
+                "warning", f"'uses.{path[-1]}' is accepted, and nothing acts on it", self.layer.place(path), code="unread"
+            )
+        elif not (path[-1] == "rerank" and value in self.rerankers):
+            yield from self.doer(path, "assistant", value)
+
+    def _provider(self, path: Path) -> Iterator[Problem]:
+        name = self._at(path)
+        if self.providers and isinstance(name, str):
+            yield from self.doer(path, "web search provider", name)
+
+    def doer(self, path: Path, noun: str, name: str) -> Iterator[Problem]:
+        """What is wrong with who is to do a step: `noun` by name, or `mcp:<server>[.<tool>]`, of which either part may have
+        dots."""
+        if not name.startswith("mcp:"):
+            yield from self._unknown(path, noun, name)
+            return
+        server = whole = name.removeprefix("mcp:")
+        while "." in server and not self._is_server(server):
+            server = server.rpartition(".")[0]
+        yield from self._unknown(path, "MCP server", server if self._is_server(server) else whole)
+
+    def _is_server(self, name: str) -> bool:
+        return name in self.app.servers or f"agents.{self.owner}.{name}" in self.app.servers
+
+
+def _names(entry: Any) -> list[Any]:
+    """The ids in an entry of a list: itself, or what {id: [tools]} and {server_id, tools} name; none of one that is wrong."""
+    try:
+        return [listed.name for listed in parse_listed(entry)] if isinstance(entry, Mapping) else [entry]
+    except ValueError:
+        return []

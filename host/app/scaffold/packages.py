@@ -1,0 +1,76 @@
+"""New assistants: which files one begins with, and where they go.
+
+The files stand in `assistant/` and `app/` beside this module, as they are written but for `@@id@@` and `@@name@@`, which is the
+last step of the id. Owns refusing to overwrite. Knows nothing of what the files mean; a test opens what it wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from groundhook.host.config.tree import NOT_ASSISTANTS
+from groundhook.host.core.errors import StorageError, UsageError
+
+_STEP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+def new_assistant(root: Path, id: str) -> list[str]:
+    """Write an assistant into the app at `root`, and what the app needs if it is not one yet → the files written, as seen from
+    `root`. Raises UsageError for an id that cannot be one and when something is there already; StorageError."""
+    folder = f"assistants/{'/'.join(_steps(id))}"
+    if (root / folder / "package.yao").exists():
+        raise UsageError(f"there is an assistant {id!r} already, in {folder!r}", hint="choose another id, or remove that folder")
+    texts = {f"{folder}/{name}": text for name, text in _filled("assistant", id).items()}
+    taken = [name for name in texts if (root / name).exists()]
+    if taken:
+        raise UsageError(
+            f"{taken[0]!r} is there already, and nothing is overwritten", hint="choose another id, or move that file"
+        )
+    own = {} if (root / "agent").exists() else {n: text for n, text in _filled("app", id).items() if not (root / n).exists()}
+    for name, text in {**own, **texts}.items():
+        _write(root, name, text)
+    return [*own, *texts]
+
+
+def _steps(id: str) -> list[str]:
+    steps = id.split(".")
+    for step in steps:
+        if not _STEP.fullmatch(step):
+            hint = "steps of letters, digits, - and _, with points between them: helper, team.helper"
+            raise UsageError(f"{id!r} cannot be the id of an assistant", hint=hint)
+        if step in NOT_ASSISTANTS:
+            raise UsageError(
+                f"{id!r} cannot be the id of an assistant: {step!r} is a folder inside assistants", hint="choose another"
+            )
+    return steps
+
+
+def _filled(template: str, id: str) -> dict[str, str]:
+    """Path → text."""
+    values = {"id": id, "name": id.rpartition(".")[2]}
+    return {_put(name, values): _put(text, values) for name, text in _walk(files("groundhook.host.app.scaffold") / template)}
+
+
+def _put(text: str, values: Mapping[str, str]) -> str:
+    return re.sub(r"@@(\w+)@@", lambda found: values[found[1]], text)
+
+
+def _walk(folder: Traversable, above: str = "") -> Iterator[tuple[str, str]]:
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _walk(entry, f"{above}{entry.name}/")
+        else:
+            yield f"{above}{entry.name}", entry.read_text(encoding="utf-8")
+
+
+def _write(root: Path, name: str, text: str) -> None:
+    path = root / name
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as exc:
+        raise StorageError(f"{str(path)!r} cannot be written: {exc.strerror}") from exc

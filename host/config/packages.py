@@ -1,0 +1,341 @@
+"""The app: its assistants, collections, models, connectors and MCP servers, as its folder declares them.
+
+Files are read when they are first needed, each once: a broken package stands beside good ones, and raises its errors for
+whoever asks for it. Knows nothing of what the declarations are used for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from groundhook.host.config import tree
+from groundhook.host.config.catalogue import Catalogue
+from groundhook.host.config.documents import read_document
+from groundhook.host.config.environment import Environment, need, without_unset
+from groundhook.host.config.layers import Layer, file_layer, hook_layer, request_layer
+from groundhook.host.config.prompts import Prompts, inline_prompts, read_prompts
+from groundhook.host.config.resolve import Resolved, resolve
+from groundhook.host.config.tsconfig import import_paths
+from groundhook.host.config.validate import Checked, check_document, read_value
+from groundhook.host.core.errors import ConfigError, ConfigErrors, Place, UnknownName
+from groundhook.host.core.ports import HookScript
+from groundhook.host.core.problems import Problem, raise_all
+from groundhook.host.core.settings import AgentFile, AppSettings, PackageFile, SearchSettings, Settings
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.specs import CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
+from groundhook.host.core.types.system_models import SYSTEM_MODELS
+from groundhook.host.core.types.turn import CreateReturn, TurnOptions
+
+T = TypeVar("T")
+Spec = TypeVar("Spec", bound=Value)
+
+AGENT_FILE = "agent/agent.yml"
+SEARCH_FILE = "agent/search.yao"
+PROMPTS_FILE = "agent/prompts.yml"
+_ID = re.compile(r"[\w-]{1,64}(\.[\w-]{1,64}){0,15}")
+
+_OFFLINE = ConnectorSpec(id="extractive", label="Sentences of the sources, no language model", type="extractive")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Package:
+    """An assistant. `info` holds words for clients (avatar, tags, placeholder, …); `locales` texts by language."""
+
+    id: str
+    folder: Path
+    shown: str
+    name: str
+    description: str
+    layer: Layer
+    prompts: Prompts
+    presets: Catalogue[Prompts]
+    locales: Catalogue[Mapping[str, Any]]
+    hook: HookScript | None
+    info: Mapping[str, Any]
+    warnings: tuple[Problem, ...] = ()
+
+    @property
+    def hook_file(self) -> str:
+        """The hook's file in messages; the package's folder where there is none."""
+        return self.hook.shown_entry if self.hook else self.shown
+
+    def prompts_for(self, preset: str, *, place: Place | None = None) -> Prompts:
+        """The prompts of a preset; those without a name for "". Raises UnknownName, ConfigError."""
+        return self.presets.named(preset, place=place) if preset else self.prompts
+
+
+@dataclass(frozen=True, kw_only=True)
+class App:
+    """A folder with an app in it. `servers` are MCP servers."""
+
+    root: Path
+    environment: Environment = field(repr=False)
+    packages: Catalogue[Package]
+    collections: Catalogue[CollectionSpec]
+    models: Catalogue[ModelSpec]
+    connectors: Catalogue[ConnectorSpec]
+    servers: Catalogue[ServerSpec]
+
+    @cached_property
+    def agent_file(self) -> Checked | None:
+        """`agent/agent.yml`, held against its model; None where there is none. Raises ConfigError when it cannot be read."""
+        return self._file(AGENT_FILE, AgentFile)
+
+    @cached_property
+    def search_file(self) -> Checked | None:
+        """`agent/search.yao`, likewise."""
+        return self._file(SEARCH_FILE, SearchSettings)
+
+    @cached_property
+    def layers(self) -> tuple[Layer, ...]:
+        """The global layers. Raises ConfigError."""
+        agent, search = self.agent_file, self.search_file
+        raise_all([error for file in (agent, search) if file for error in file.errors])
+        return (
+            *((file_layer("global", agent),) if agent else ()),
+            *((file_layer("global", search, under="search"),) if search else ()),
+        )
+
+    @cached_property
+    def common(self) -> Resolved:
+        """What holds where no package says otherwise, folded once. Raises ConfigError."""
+        return resolve(self.layers)
+
+    @cached_property
+    def settings(self) -> AppSettings:
+        """What holds for the whole app. Raises ConfigError, also for a variable that is not set."""
+        if self.agent_file is None:
+            return AppSettings()
+        raise_all(self.agent_file.errors)
+        said = {key: value for key, value in self.agent_file.data.items() if key in AppSettings.model_fields}
+        workers = self.agent_file.data.get("hooks", {}).get("workers")
+        # A key that is not set is an error for whoever embeds with it, not for the whole app.
+        said = {key: without_unset(value) if key == "embedders" else value for key, value in said.items()}
+        need([said, workers])
+        return AppSettings.model_validate({**said, "hook_workers": workers})
+
+    @property
+    def state(self) -> Path:
+        """The folder for shards, SQLite files and compiled hooks."""
+        return self.root / self.settings.state
+
+    @property
+    def database_url(self) -> str:
+        """Of the database; the path of a SQLite file begins at the app's folder, wherever the program was started."""
+        url = self.settings.database.url or f"sqlite:///{self.settings.state}/data.sqlite"
+        file = url.removeprefix("sqlite:///")
+        return url if file in (url, "", ":memory:") else f"sqlite:///{self.root.absolute() / file}"
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """Prompts before those of every assistant (`agent/prompts.yml`, optional). Raises ConfigError."""
+        path = self.root / PROMPTS_FILE
+        return read_prompts(path, PROMPTS_FILE, self.environment) if path.is_file() else ()
+
+    def hook(self, id: str) -> HookScript | None:
+        """The hook of an assistant, also of one whose configuration is broken. Raises UnknownName, and ConfigError for
+        a tsconfig.json that cannot be read."""
+        found = next((each for each in tree.assistants(self.root) if each.id == id), None)
+        return self.package(id).hook if found is None else _hook(found)
+
+    def package(self, id: str) -> Package:
+        """Raises UnknownName with the nearest names, ConfigError when the package is broken."""
+        if id in self.packages:
+            return self.packages[id]
+        folder = f"assistants/{id.replace('.', '/')}"
+        # An id may come from a client or a hook: only what could be one is looked for on disk.
+        missing = f"{folder} has no {tree.PACKAGE}" if _ID.fullmatch(id) and (self.root / folder).is_dir() else ""
+        return self.packages.named(id, hint=missing)
+
+    def settings_for(
+        self, package: Package, *, returned: CreateReturn | None = None, options: TurnOptions | None = None
+    ) -> Resolved:
+        """What a run of `package` obeys: the five layers. Raises ConfigError, HookReturnInvalid, UsageError."""
+        above = [hook_layer(returned), request_layer(options)]
+        if any(layer.data or layer.unknown for layer in above):
+            return resolve([*self.layers, package.layer, *above])
+        known = self._folded.get(package.id)
+        if known is None or known[0] is not package:
+            known = self._folded[package.id] = (package, resolve([*self.layers, package.layer]))
+        return known[1]
+
+    @cached_property
+    def _folded(self) -> dict[str, tuple[Package, Resolved]]:
+        """What files say for packages, by id: what most turns obey, folded once."""
+        return {}
+
+    def connector(self, id: str, *, place: Place | None = None) -> ConnectorSpec:
+        """Raises UnknownName; ConfigError when its file is broken or a variable that it needs is not set."""
+        return self.connectors.named(id, place=place)
+
+    def resolve_collection(self, assistant_id: str, name: str, *, place: Place | None = None) -> CollectionSpec:
+        """The assistant's own collection of that name, else the app's; full ids work as well. Raises UnknownName, ConfigError."""
+        return _resolved(self.collections, assistant_id, name, place)
+
+    def resolve_model(self, assistant_id: str, name: str, *, place: Place | None = None) -> ModelSpec:
+        """As `resolve_collection`, for models."""
+        return _resolved(self.models, assistant_id, name, place)
+
+    def resolve_table(self, assistant_id: str, table: str) -> ModelSpec:
+        """The model that declares a table: the assistant's own, the app's, or another's. Raises UnknownName, ConfigError."""
+        own = f"agents.{assistant_id}."
+        every = (*self.models, *self.models.built_in)
+        ids = sorted(every, key=lambda id: (not id.startswith(own), id.startswith("agents."), id in self.models.built_in, id))
+        found = next((model for id in ids if (model := self.models[id]).table.name == table), None)
+        if found is None:
+            near = [id for id in self.models if id.startswith(own) or not id.startswith("agents.")]
+            shown = [self.models[id].table.name for id in near]
+            raise UnknownName("table", table, shown, hint="" if shown else "a table is searched through a model that declares it")
+        return found
+
+    def resolve_server(self, assistant_id: str, name: str, *, place: Place | None = None) -> ServerSpec:
+        """As `resolve_collection`, for MCP servers. ConfigError also for a variable that is not set."""
+        return _resolved(self.servers, assistant_id, name, place)
+
+    def _file(self, shown: str, model: type[Value]) -> Checked | None:
+        path = self.root / shown
+        return check_document(model, read_document(path, shown), self.environment) if path.is_file() else None
+
+
+def load_app(root: Path, environment: Environment) -> App:
+    """The app in the folder `root`. Lists folders and reads no file. Raises ConfigError when there is no app."""
+    if not (root / "assistants").is_dir() and not (root / "agent").is_dir():
+        near = next((folder for folder in root.absolute().parents if (folder / AGENT_FILE).is_file()), None)
+        hint = f"there is one in {str(near)!r}" if near else "an app has a folder 'assistants' or 'agent'"
+        raise ConfigError(f"no app in {str(root)!r}", hint=f"{hint}; --app names its folder")
+    found = list(tree.assistants(root))
+    packages = {each.id: partial(load_package, each, root, environment) for each in found}
+    return App(
+        root=root,
+        environment=environment,
+        packages=Catalogue("assistant", packages),
+        collections=Catalogue(
+            "collection", {each.id: partial(_collection, each, root, environment) for each in _everywhere("kb", found, root)}
+        ),
+        models=Catalogue("model", _specs("models", ModelSpec, found, root, environment), SYSTEM_MODELS),
+        connectors=Catalogue(
+            "connector", {_OFFLINE.id: lambda: _OFFLINE, **_specs("connectors", ConnectorSpec, (), root, environment)}
+        ),
+        servers=Catalogue("MCP server", _specs("mcps", ServerSpec, found, root, environment)),
+    )
+
+
+def check_package(found: tree.Found, environment: Environment) -> Checked:
+    """An assistant's `package.yao`, held against its model. Raises ConfigError when it cannot be read."""
+    document = read_document(found.path / tree.PACKAGE, f"{found.shown}/{tree.PACKAGE}")
+    return check_document(PackageFile, document, environment, switch_on=True)
+
+
+def load_package(found: tree.Found, root: Path, environment: Environment) -> Package:
+    """The assistant in a folder. Raises ConfigError with everything that is wrong with it."""
+    checked = check_package(found, environment)
+    document = checked.document
+    errors = list(checked.errors)
+    prompts: Mapping[str, Prompts] = _collecting(errors, lambda: inline_prompts(document, environment), {})
+    own = found.path / tree.PROMPTS
+    if own.is_file() and "default" not in prompts:
+        plain: Prompts = _collecting(errors, lambda: read_prompts(own, f"{found.shown}/{tree.PROMPTS}", environment), ())
+        prompts = {**prompts, "default": plain}
+    raise_all(errors)
+    extra = {key: value for key, value in checked.data.items() if key not in Settings.model_fields and key != "prompts"}
+    need(extra)
+    name, description = extra.pop("name", found.id), extra.pop("description", "")
+    return Package(
+        id=found.id,
+        folder=found.path,
+        shown=found.shown,
+        name=name,
+        description=description,
+        layer=file_layer("assistant", checked),
+        prompts=prompts.get("default", ()),
+        presets=_presets(prompts, found, root, environment),
+        locales=_locales(found, root),
+        hook=_hook(found),
+        info=extra,
+        warnings=(*document.warnings, *_doubled(found, document.data)),
+    )
+
+
+def _resolved(catalogue: Catalogue[T], assistant_id: str, name: str, place: Place | None) -> T:
+    own = f"agents.{assistant_id}.{name}"
+    return catalogue[own] if own in catalogue else catalogue.named(name, place=place)
+
+
+def _everywhere(kind: str, packages: Iterable[tree.Found], root: Path) -> Iterable[tree.Found]:
+    yield from tree.declared(root, root, kind=kind)
+    for package in packages:
+        yield from tree.declared(package.path, root, kind=kind, prefix=f"agents.{package.id}.")
+
+
+def _specs(
+    kind: str, model: type[Spec], packages: Iterable[tree.Found], root: Path, environment: Environment
+) -> dict[str, Callable[[], Spec]]:
+    return {each.id: partial(_spec, model, each, environment) for each in _everywhere(kind, packages, root)}
+
+
+def _spec(model: type[Spec], found: tree.Found, environment: Environment) -> Spec:
+    return read_value(model, read_document(found.path, found.shown), environment, id=found.id)
+
+
+def _collection(found: tree.Found, root: Path, environment: Environment) -> CollectionSpec:
+    """A folder with a spaCy pipeline may be written as seen from the collection's file, or else from the app's folder."""
+    spec = _spec(CollectionSpec, found, environment)
+    done, _, name = spec.entities.extractor.partition(":")
+    folders = [folder / name for folder in (found.path.parent, root)] if done == "spacy" and name else []
+    folder = next((folder for folder in folders if folder.is_dir()), None)
+    if folder is None:
+        return spec
+    return spec.model_copy(update={"entities": spec.entities.model_copy(update={"extractor": f"{done}:{folder.resolve()}"})})
+
+
+def _collecting(errors: list[ConfigError], read: Callable[[], T], otherwise: T) -> T:
+    try:
+        return read()
+    except ConfigErrors as exc:
+        errors.extend(exc.errors)
+    except ConfigError as exc:
+        errors.append(exc)
+    return otherwise
+
+
+def _presets(inline: Mapping[str, Prompts], found: tree.Found, root: Path, environment: Environment) -> Catalogue[Prompts]:
+    loaders: dict[str, Callable[[], Prompts]] = {
+        each.id: partial(read_prompts, each.path, each.shown, environment) for each in tree.presets(found.path, root)
+    }
+    loaders.update({name: partial(inline.__getitem__, name) for name in inline})
+    return Catalogue("prompt preset", loaders)
+
+
+def _locales(found: tree.Found, root: Path) -> Catalogue[Mapping[str, Any]]:
+    folder = found.path / "locales"
+    paths = sorted(folder.glob("*.yml")) if folder.is_dir() else []
+    return Catalogue("locale", {path.stem: partial(_locale, path, tree.shown(path, root)) for path in paths})
+
+
+def _locale(path: Path, shown: str) -> Mapping[str, Any]:
+    data: Mapping[str, Any] = read_document(path, shown).data
+    return data
+
+
+def _hook(found: tree.Found) -> HookScript | None:
+    entries = tree.hooks(found.path)
+    if not entries:
+        return None
+    return HookScript(entry=entries[0], root=found.path, shown=found.shown, paths=import_paths(found.path, found.shown))
+
+
+def _doubled(found: tree.Found, said: Mapping[str, Any]) -> Iterable[Problem]:
+    """Two files where one counts."""
+    entries = [tree.shown(path, found.path) for path in tree.hooks(found.path)]
+    if len(entries) > 1:
+        message = f"two hooks, {entries[0]!r} and {entries[1]!r}; {entries[0]!r} runs"
+        yield Problem("warning", message, Place(f"{found.shown}/{entries[1]}"))
+    if isinstance(said.get("prompts"), (list, str)) and (found.path / tree.PROMPTS).is_file():
+        yield Problem(
+            "warning", f"'prompts' in {tree.PACKAGE} holds instead of this file", Place(f"{found.shown}/{tree.PROMPTS}")
+        )

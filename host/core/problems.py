@@ -1,0 +1,39 @@
+"""What is wrong with the files of an app, as values: `groundhook check` lists them, everything else raises the errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from groundhook.host.core.errors import ConfigError, ConfigErrors, HostError, Place
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One finding. A warning lets the app run."""
+
+    severity: Literal["error", "warning"]
+    message: str
+    place: Place | None = None
+    hint: str = ""
+    code: str = "config"
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{where}{self.severity}: {self.message}{hint}"
+
+
+def problems_of(error: HostError, severity: Literal["error", "warning"] = "error") -> list[Problem]:
+    """An error as findings: one for each that it carries."""
+    errors: Sequence[HostError] = error.errors if isinstance(error, ConfigErrors) else [error]
+    return [Problem(severity, each.message, each.place, each.hint, each.code) for each in errors]
+
+
+def raise_all(errors: Sequence[ConfigError]) -> None:
+    """Raise what there is: nothing, the one error, or all of them as one."""
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ConfigErrors(errors)

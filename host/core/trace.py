@@ -1,0 +1,122 @@
+"""The trace of a turn: `with span("search", label=…) as node:` opens a step under the one that surrounds it; `opened(…)` opens
+one that no block surrounds, and `close` ends it.
+
+Parents are found through a context variable, which tasks inherit; nothing that the run depends on travels in it. Where no
+recorder is set, a span costs next to nothing and goes nowhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from groundhook.host.core.errors import leaves
+from groundhook.host.core.types.events import NodeStatus, TraceNode
+
+
+@dataclass
+class Recorder:
+    """Hands every change of a node of one turn to `changed`, which must not block."""
+
+    changed: Callable[[TraceNode], None]
+    _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def new_id(self) -> str:
+        return f"n{next(self._ids)}"
+
+
+@dataclass
+class Span:
+    """A step that is under way. `data` may be filled until it ends; `fail` marks it failed without an exception."""
+
+    type: str
+    label: str
+    id: str
+    parent: str
+    data: dict[str, Any]
+    status: NodeStatus = "running"
+    _recorder: Recorder | None = None
+    _began: float = field(default_factory=time.perf_counter)
+    _took_ms: float = 0.0
+
+    def fail(self, reason: str) -> None:
+        self.status = "failed"
+        self.data["error"] = reason
+
+    def close(self) -> None:
+        """End the step: completed, unless it failed. A step that has ended keeps its duration."""
+        if self.status == "running":
+            self.status = "completed"
+        self._took_ms = self._took_ms or (time.perf_counter() - self._began) * 1000
+        self.tell()
+
+    def tell(self) -> None:
+        """Hand the step as it stands to the recorder."""
+        if self._recorder is not None:
+            self._recorder.changed(
+                TraceNode(
+                    id=self.id,
+                    parent=self.parent,
+                    type=self.type,
+                    label=self.label,
+                    status=self.status,
+                    duration_ms=round(self._took_ms, 3),
+                    data=dict(self.data),
+                )
+            )
+
+
+_recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+_here: ContextVar[str] = ContextVar("here", default="")
+
+
+@contextmanager
+def recording(changed: Callable[[TraceNode], None]) -> Iterator[None]:
+    """Record the spans opened inside, in this task and those it starts."""
+    recorder, here = _recorder.set(Recorder(changed)), _here.set("")
+    try:
+        yield
+    finally:
+        _here.reset(here)
+        _recorder.reset(recorder)
+
+
+def opened(type: str, label: str = "", *, parent: Span | None = None, data: dict[str, Any] | None = None) -> Span:
+    """A step that ends when `close` is called, under `parent` or the step that surrounds the caller."""
+    recorder = _recorder.get()
+    above = _here.get() if parent is None else parent.id
+    node = Span(type, label, recorder.new_id() if recorder else "", above, {} if data is None else data, _recorder=recorder)
+    node.tell()
+    return node
+
+
+class span:  # noqa: N801  (used as a function is; a generator in its place takes twice as long, and a turn has ten of them)
+    """A step of the turn: completed when the block ends, failed when it raises or `fail` was called."""
+
+    def __init__(self, type: str, label: str = "", **data: Any) -> None:
+        self._about = type, label, data
+
+    def __enter__(self) -> Span:
+        type, label, data = self._about
+        self._node = opened(type, label, data=data)
+        self._token = _here.set(self._node.id)
+        return self._node
+
+    def __exit__(self, _: object, exc: BaseException | None, __: object) -> None:
+        if exc is not None:
+            self._node.fail(_why(exc))
+        _here.reset(self._token)
+        self._node.close()
+
+
+def _why(exc: BaseException) -> str:
+    """An exception as a client may read it: the same on every run, without addresses and tasks."""
+    if isinstance(exc, asyncio.CancelledError):
+        return "stopped"
+    return "; ".join(str(each) or each.__class__.__name__ for each in leaves(exc))

@@ -1,0 +1,256 @@
+"""Filters on payload fields: the JSON that hooks and requests write, and the conditions that engines are asked for. Pure.
+
+    {"year": 2024}                          equals
+    {"tag": ["a", "b"]}                     one of
+    {"year": {"gte": 2020, "lt": 2024}}     a range: gt, gte, lt, lte
+    {"author": {"exists": true}}            there is a value; also {"author": null} for none
+    {"tag": {"not": "draft"}}               none of a field's conditions: a value, a list or a range
+    {"year": 2024, "tag": "a"}              all of them
+    {"and": [{…}, {…}]}, {"or": […]}, {"not": {…}}
+
+`parse_filter` judges the form alone; `fit_filter` holds it against the fields that a collection declares, and what comes out
+is in few and simple conditions. A field with several values fulfils a condition when one of them does; a field
+without a value fulfils none, and so fulfils each `not`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, assert_never
+
+from groundhook.host.core.errors import UsageError, suggestion
+from groundhook.host.core.types.fields import FieldType, Scalar, scalar_value
+
+DOCUMENT = "document_id"  # a field that every collection has: the document's id
+RANGES = ("gt", "gte", "lt", "lte")
+WORDS = ("and", "or", "not")  # no field can have such a name
+OPERATORS = (*RANGES, "eq", "in", "exists", "not")
+_MOST, _DEEPEST = 1000, 16  # conditions of one filter, and how deep they may stand in each other
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """The field has one of the values; none of them for no values. Values of one type, text, whole numbers or booleans."""
+
+    field: str
+    values: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True)
+class Range:
+    """The field has a value between bounds, of which None is none: numbers, or moments as text in UTC."""
+
+    field: str
+    gt: float | str | None = None
+    gte: float | str | None = None
+    lt: float | str | None = None
+    lte: float | str | None = None
+
+
+@dataclass(frozen=True)
+class Exists:
+    """The field has a value."""
+
+    field: str
+
+
+@dataclass(frozen=True)
+class Not:
+    one: Filter
+
+
+@dataclass(frozen=True)
+class Both:
+    """All of the conditions hold (`and`), or one of them at least (`or`); never empty."""
+
+    kind: Literal["and", "or"]
+    parts: tuple[Filter, ...]
+
+
+Filter = OneOf | Range | Exists | Not | Both
+
+
+def parse_filter(raw: Any) -> Filter | None:
+    """The filter in its JSON; None for one without conditions. Raises UsageError for a form that is none."""
+    return _Parser().filter(raw, "filter", 0)
+
+
+def fit_filter(filter: Filter, fields: Mapping[str, FieldType], collection: str) -> Filter:
+    """The filter with its values as the declared fields hold them. Raises UsageError for a field that is not declared,
+    and for a value or a range that does not fit."""
+    match filter:
+        case Not(one):
+            return Not(fit_filter(one, fields, collection))
+        case Both(kind, parts):
+            return Both(kind, tuple(fit_filter(part, fields, collection) for part in parts))
+        case OneOf() | Range() | Exists():
+            if filter.field not in fields:
+                raise UsageError(
+                    f"collection {collection!r} has no filterable field {filter.field!r}",
+                    hint=suggestion(filter.field, [*fields]),
+                )
+            try:
+                return _fitted(filter, fields[filter.field])
+            except ValueError as exc:
+                raise UsageError(f"filter.{filter.field}: {exc}", hint=_declared(fields[filter.field])) from exc
+        case _:
+            assert_never(filter)
+
+
+def dumped(filter: Filter) -> list[Any]:
+    """A filter as plain lists, for a message to another process."""
+    match filter:
+        case OneOf(field, values):
+            return ["in", field, list(values)]
+        case Range(field):
+            return ["range", field, [getattr(filter, bound) for bound in RANGES]]
+        case Exists(field):
+            return ["exists", field]
+        case Not(one):
+            return ["not", dumped(one)]
+        case Both(kind, parts):
+            return [kind, [dumped(part) for part in parts]]
+        case _:
+            assert_never(filter)
+
+
+def loaded(raw: Sequence[Any]) -> Filter:
+    """What `dumped` made."""
+    kind, *rest = raw
+    if kind == "in":
+        return OneOf(rest[0], tuple(rest[1]))
+    if kind == "range":
+        return Range(rest[0], *rest[1])
+    if kind == "exists":
+        return Exists(rest[0])
+    if kind == "not":
+        return Not(loaded(rest[0]))
+    return Both(kind, tuple(loaded(part) for part in rest[0]))
+
+
+def _fitted(condition: OneOf | Range | Exists, type: FieldType) -> Filter:
+    if isinstance(condition, Exists):
+        return condition
+    if isinstance(condition, Range):
+        if type not in ("integer", "float", "datetime"):
+            raise ValueError(f"a {type} field has no order")
+        inner: FieldType = "datetime" if type == "datetime" else "float"
+        bounds = {bound: _scalar(value, inner) for bound in RANGES if (value := getattr(condition, bound)) is not None}
+        return Range(condition.field, **bounds)
+    values = tuple(dict.fromkeys(_scalar(value, type) for value in condition.values))
+    if values and type in ("float", "datetime"):  # an engine has no equality for these
+        same = tuple(Range(condition.field, gte=value, lte=value) for value in values)
+        return same[0] if len(same) == 1 else Both("or", same)
+    return OneOf(condition.field, values)
+
+
+def _scalar(value: Any, type: FieldType) -> Any:
+    made = scalar_value(value, type)
+    if made is None:
+        raise ValueError("needs a value that is not empty")
+    return made
+
+
+def _declared(type: FieldType) -> str:
+    return f"the field is declared as {type!r}"
+
+
+@dataclass
+class _Parser:
+    seen: int = 0
+
+    def filter(self, raw: Any, path: str, depth: int) -> Filter | None:
+        if not isinstance(raw, Mapping):
+            raise UsageError(f"{path} must be an object of conditions, not {_kind(raw)}", hint='such as {"year": 2024}')
+        _refuse_deep(path, depth)
+        parts = [part for key, value in raw.items() for part in self._entry(str(key), value, f"{path}.{key}", depth)]
+        return _all(parts) if parts else None
+
+    def _entry(self, key: str, value: Any, path: str, depth: int) -> Iterator[Filter]:
+        if key in ("and", "or"):
+            yield self._several("and" if key == "and" else "or", value, path, depth)
+        elif key == "not":
+            yield Not(self._needed(value, path, depth + 1))
+        else:
+            yield from self._conditions(key, value, path, depth)
+
+    def _several(self, kind: Literal["and", "or"], value: Any, path: str, depth: int) -> Filter:
+        if not isinstance(value, (list, tuple)) or not value:
+            raise UsageError(f"{path} must be a list of filters, and not an empty one")
+        parts = tuple(self._needed(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value))
+        return parts[0] if len(parts) == 1 else Both(kind, parts)
+
+    def _needed(self, raw: Any, path: str, depth: int) -> Filter:
+        found = self.filter(raw, path, depth)
+        if found is None:
+            raise UsageError(f"{path} needs a condition")
+        return found
+
+    def _conditions(self, field: str, value: Any, path: str, depth: int) -> Iterator[Filter]:
+        self._count(path)
+        if value is None:
+            yield Not(Exists(field))
+        elif isinstance(value, Mapping):
+            yield from self._operators(field, value, path, depth)
+        else:
+            yield self._one_of(field, value, path)
+
+    def _operators(self, field: str, value: Mapping[str, Any], path: str, depth: int) -> Iterator[Filter]:
+        _refuse_deep(path, depth)
+        if not value:
+            raise UsageError(f"{path} needs a value or an operator", hint=f"operators: {', '.join(OPERATORS)}")
+        bounds = {bound: _single(value[bound], f"{path}.{bound}") for bound in RANGES if bound in value}
+        if bounds:
+            yield Range(field, **bounds)
+        for operator, operand in value.items():
+            at = f"{path}.{operator}"
+            if operator == "eq":
+                yield self._one_of(field, _single(operand, at), at)
+            elif operator == "in":
+                yield self._one_of(field, _expected(operand, (list, tuple), "a list of values", at), at)
+            elif operator == "exists":
+                yield Exists(field) if _expected(operand, (bool,), "true or false", at) else Not(Exists(field))
+            elif operator == "not":
+                yield Not(_all(list(self._conditions(field, operand, at, depth + 1))))
+            elif operator not in RANGES:
+                raise UsageError(f"{path}: no operator {operator!r}", hint=suggestion(str(operator), OPERATORS))
+
+    def _one_of(self, field: str, value: Any, path: str) -> OneOf:
+        values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+        for index, each in enumerate(values):
+            _single(each, f"{path}[{index}]" if isinstance(value, (list, tuple)) else path)
+            self._count(path)
+        return OneOf(field, values)
+
+    def _count(self, path: str) -> None:
+        self.seen += 1
+        if self.seen > _MOST:
+            raise UsageError(f"{path}: a filter may have {_MOST} conditions and values in all")
+
+
+def _all(parts: list[Filter]) -> Filter:
+    return parts[0] if len(parts) == 1 else Both("and", tuple(parts))
+
+
+def _refuse_deep(path: str, depth: int) -> None:
+    if depth > _DEEPEST:
+        raise UsageError(f"{path[:80]} …: a filter may be {_DEEPEST} levels deep")
+
+
+def _single(value: Any, path: str) -> Any:
+    return _expected(value, (str, int, float, bool), "a value", path)
+
+
+def _expected(value: Any, kinds: tuple[type, ...], wanted: str, path: str) -> Any:
+    if not isinstance(value, kinds):
+        raise UsageError(f"{path} must be {wanted}, not {_kind(value)}")
+    return value
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    return "nothing" if value is None else repr(value)[:60]

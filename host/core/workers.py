@@ -1,0 +1,221 @@
+"""Child processes of ours and the framed messages exchanged with them.
+
+A `Link` is one end of a stream between two processes (a socket pair with a hook worker, a local socket with the
+knowledge base's worker). Both ends may ask and answer at the same time. A frame is a 4-byte little-endian length
+and a msgpack array [kind, id, operation, body].
+
+This module knows nothing of hooks or knowledge bases: what an operation means is its callers' business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgpack
+
+from groundhook.host.core import errors
+from groundhook.host.core.errors import HostError, Place, WorkerDied
+
+REQUEST, ANSWER, REFUSAL, POST = range(4)
+HEADER = struct.Struct("<I")
+LARGEST_FRAME = 512 * 1024 * 1024
+
+Incoming = Callable[["Link", int | None, str, Any], None]  # link, request id (None: a post), operation, body
+
+
+def pack(kind: int, id: int, operation: str, body: Any) -> bytes:
+    """One frame, header and all. Raises TypeError for a body that msgpack cannot hold."""
+    payload: bytes = msgpack.packb([kind, id, operation, body])
+    return HEADER.pack(len(payload)) + payload
+
+
+def unpack(payload: bytes | memoryview) -> tuple[int, int, str, Any]:
+    kind, id, operation, body = msgpack.unpackb(payload, strict_map_key=False)
+    return kind, id, operation, body
+
+
+class Link(asyncio.Protocol):
+    """One end of a conversation between two processes. Lives on the event loop that made it.
+
+    `incoming` is called for each request and post of the other end, on the loop and without waiting; it answers a
+    request with `answer` or `refuse`, now or later.
+    """
+
+    def __init__(self, name: str, incoming: Incoming | None = None) -> None:
+        self.name = name
+        self.closed = asyncio.Event()
+        self._incoming = incoming
+        self._ids = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._buffer = bytearray()
+        self._transport: asyncio.Transport | None = None
+
+    async def call(self, operation: str, body: Any = None) -> Any:
+        """Ask the other end. Raises the HostError it refused with, or WorkerDied when it is gone. When the caller is
+        cancelled the answer, if it still comes, is dropped."""
+        if self._transport is None or self.closed.is_set():
+            raise WorkerDied(f"{self.name} is not running")
+        id = next(self._ids)
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[id] = future
+        try:
+            self._write(pack(REQUEST, id, operation, body))
+            return await future
+        finally:
+            self._waiting.pop(id, None)
+
+    def post(self, operation: str, body: Any = None) -> None:
+        """Tell the other end and expect no answer; lost without a word when it is gone."""
+        self._write(pack(POST, 0, operation, body))
+
+    def answer(self, id: int, body: Any) -> None:
+        self._write(pack(ANSWER, id, "", body))
+
+    def refuse(self, id: int, error: HostError) -> None:
+        self._write(pack(REFUSAL, id, "", describe(error)))
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    # ---- asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # Of another event loop, such as uvloop's, it only behaves like an asyncio.Transport.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        start, end = 0, len(self._buffer)
+        while end - start >= HEADER.size:
+            (length,) = HEADER.unpack_from(self._buffer, start)
+            if length > LARGEST_FRAME:
+                self.close()
+                return
+            stop = start + HEADER.size + length
+            if stop > end:
+                break
+            frame = unpack(bytes(self._buffer[start + HEADER.size : stop]))
+            start = stop
+            self._dispatch(*frame)
+        del self._buffer[:start]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed.set()
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(WorkerDied(f"{self.name} ended before it answered"))
+
+    def _dispatch(self, kind: int, id: int, operation: str, body: Any) -> None:
+        if kind in (REQUEST, POST):
+            if self._incoming is not None:
+                self._incoming(self, id if kind == REQUEST else None, operation, body)
+            return
+        future = self._waiting.get(id)
+        if future is None or future.done():
+            return
+        if kind == ANSWER:
+            future.set_result(body)
+        else:
+            future.set_exception(restore(body))
+
+    def _write(self, frame: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(frame)
+
+
+@dataclass
+class Child:
+    """A child process and the link to it."""
+
+    process: asyncio.subprocess.Process
+    link: Link
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def kill(self) -> None:
+        """End it at once; the link's callers get WorkerDied."""
+        if self.process.returncode is None:
+            # Not `process.kill()`: that may bury the child itself, and then the event loop never learns how it ended.
+            with suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGKILL)
+
+    async def stop(self, patience: float = 2.0) -> None:
+        """Close the link, which asks it to end; kill it when it has not ended after `patience` seconds."""
+        self.link.close()
+        try:
+            await asyncio.wait_for(self.process.wait(), patience)
+        except TimeoutError:
+            self.kill()
+            await self.process.wait()
+
+
+async def start_child(
+    name: str,
+    module: str,
+    arguments: Sequence[str] = (),
+    *,
+    incoming: Incoming | None = None,
+    environment: Mapping[str, str] | None = None,
+    descriptors: Sequence[int] = (),
+) -> Child:
+    """Run `python -m module FD arguments…`; FD is its end of a socket pair. It is expected to end when that closes.
+    `environment` replaces this process's; the open `descriptors` are there under their numbers. Raises OSError when no process
+    can be started."""
+    ours, theirs = socket.socketpair()
+    try:
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                module,
+                str(theirs.fileno()),
+                *arguments,
+                pass_fds=(theirs.fileno(), *descriptors),
+                stdin=asyncio.subprocess.DEVNULL,
+                env=environment,
+                # A terminal's Ctrl-C reaches whole process groups; the children end when we close their links, in order.
+                start_new_session=True,
+            )
+        link = Link(name, incoming)
+        await asyncio.get_running_loop().create_connection(lambda: link, sock=ours)
+    except BaseException:
+        ours.close()
+        raise
+    return Child(process, link)
+
+
+def describe(error: HostError) -> dict[str, Any]:
+    """An error as a message to another process."""
+    place = error.place
+    return {
+        "class": error.__class__.__name__,
+        "message": error.message,
+        "hint": error.hint,
+        "place": [place.file, place.line, place.column] if place else None,
+        "limit": getattr(error, "limit", ""),
+    }
+
+
+def restore(body: dict[str, Any]) -> HostError:
+    """The error that `describe` described."""
+    kind = getattr(errors, body["class"], HostError)
+    place = Place(*body["place"]) if body["place"] else None
+    if kind is errors.HookLimit:
+        return errors.HookLimit(body["limit"], body["message"], place=place, hint=body["hint"])
+    if not issubclass(kind, HostError) or kind is errors.UnknownName:
+        kind = errors.UsageError if kind is errors.UnknownName else HostError
+    made: HostError = kind(body["message"], place=place, hint=body["hint"])
+    return made

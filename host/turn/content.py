@@ -1,0 +1,144 @@
+"""What a user's message holds beside text: data parts that point at sources of the user's own.
+
+The question is the text of the last user message; what each source is asked is generated from it by the source itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from groundhook.host.core.errors import NotSupported, UsageError
+from groundhook.host.core.types.base import dotted, problems, read
+from groundhook.host.core.types.search import OF_TABLE, SearchRequest
+from groundhook.host.core.types.turn import DataSource, Message
+
+MOST_SOURCES = 20  # of one message: each is a search of its own
+SUPPORTED = ("model", "table", "kb_collection", "kb_document", "mcp_resource")
+
+
+@dataclass(frozen=True)
+class DocumentReference:
+    """A whole document that the user refers to."""
+
+    collection: str
+    document_id: str
+
+
+@dataclass(frozen=True)
+class ResourceReference:
+    """A resource of an MCP server. `server` is empty where the address alone was said."""
+
+    server: str
+    uri: str
+
+
+@dataclass(frozen=True)
+class UserData:
+    """The sources of a message, as searches, documents and resources, and what was wrong with the others."""
+
+    searches: tuple[SearchRequest, ...] = ()
+    documents: tuple[DocumentReference, ...] = ()
+    resources: tuple[ResourceReference, ...] = ()
+    problems: tuple[UsageError, ...] = ()
+
+
+def question_of(messages: Sequence[Message]) -> str:
+    """The text of the last user message; empty when there is none."""
+    return next((message.text.strip() for message in reversed(messages) if message.role == "user"), "")
+
+
+def user_data(messages: Sequence[Message]) -> UserData:
+    """The data parts of the last user message."""
+    question = question_of(messages)
+    last = next((message for message in reversed(messages) if message.role == "user"), None)
+    searches: list[SearchRequest] = []
+    documents: list[DocumentReference] = []
+    resources: list[ResourceReference] = []
+    sources, wrong = _sources(last) if last is not None else ([], [])
+    for source in sources:
+        try:
+            asked = _ask(source, question)
+        except UsageError as exc:
+            wrong.append(exc)
+            continue
+        match asked:
+            case DocumentReference():
+                documents.append(asked)
+            case ResourceReference():
+                resources.append(asked)
+            case SearchRequest():
+                searches.append(asked)
+    return UserData(tuple(searches), tuple(documents), tuple(resources), tuple(wrong))
+
+
+def _sources(message: Message) -> tuple[list[DataSource], list[UsageError]]:
+    """What a message refers to, and what is wrong with the rest."""
+    listed, wrong = _listed(message)
+    sources: list[DataSource] = []
+    for index, raw in listed[:MOST_SOURCES]:
+        try:
+            source, unknown = read(DataSource, raw if isinstance(raw, dict) else {})
+        except ValidationError as exc:
+            path, said = problems(exc)[0]
+            wrong.append(UsageError(f"{dotted(('data', 'sources', index, *path))}: {said}"))
+            continue
+        wrong += [UsageError(f"data.sources[{index}]: {key}") for key in unknown]
+        sources.append(source)
+    if len(listed) > MOST_SOURCES:
+        wrong.append(
+            UsageError(
+                f"the message refers to {len(listed)} sources, and the first {MOST_SOURCES} are searched",
+                hint="name a collection or a model instead of its parts",
+            )
+        )
+    return sources, wrong
+
+
+def _listed(message: Message) -> tuple[list[tuple[int, object]], list[UsageError]]:
+    """The entries of all data parts, each with its place in its part."""
+    listed: list[tuple[int, object]] = []
+    malformed = False
+    for part in message.content if isinstance(message.content, list) else ():
+        if part.get("type") != "data":
+            continue
+        data = part.get("data")
+        entries = data.get("sources") if isinstance(data, dict) else None
+        if isinstance(entries, list):
+            listed += enumerate(entries)
+        else:
+            malformed = True
+    return listed, [UsageError("a data part must hold data.sources, a list of {type, name}")] if malformed else []
+
+
+def _ask(source: DataSource, question: str) -> SearchRequest | DocumentReference | ResourceReference:
+    if source.type not in SUPPORTED:
+        raise NotSupported(f"data parts of type {source.type!r} are not supported yet", hint=f"supported: {', '.join(SUPPORTED)}")
+    if source.type == "mcp_resource":
+        return _resource(source.name)
+    if source.type == "kb_document":
+        collection, slash, document = source.name.partition("/")
+        if not slash or not document:
+            raise UsageError(f"the kb_document {source.name!r} must be named collection/document")
+        return DocumentReference(collection, document)
+    if not question:
+        raise UsageError(f"the message refers to {source.name!r} and asks nothing", hint="add a text part")
+    if source.type == "table":
+        return SearchRequest(type="db", query=question, models=(f"{OF_TABLE}{source.name}",))
+    if source.type == "model":
+        return SearchRequest(type="db", query=question, models=(source.name,))
+    return SearchRequest(type="kb", query=question, collections=(source.name,))
+
+
+def _resource(name: str) -> ResourceReference:
+    """`orders/memo://today`, or `memo://today` where the assistant lists one server."""
+    server, slash, uri = name.partition("/")
+    if ":" in server or not slash:
+        server, uri = "", name
+    if ":" not in uri and not server:
+        raise UsageError(f"the mcp_resource {name!r} must be named server/uri, such as 'orders/memo://today'")
+    if not uri:
+        raise UsageError(f"the mcp_resource {name!r} names no resource", hint="say server/uri, such as 'orders/memo://today'")
+    return ResourceReference(server, uri)

@@ -1,0 +1,95 @@
+"""What is sent to the client beside the answer: the ids of a turn's messages, and the events that make and change them.
+
+One for a turn, whoever sends: ids are `M1`, `B1`, `T1` in the order in which they are asked for. It knows which ids there are and
+not what the messages say; `host.output.messages` folds that out of the events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
+
+from groundhook.host.core.channel import Channel
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.types.events import HookMessage, MessageAction
+
+Kind = Literal["message", "block", "thread"]
+
+LETTERS: dict[Kind, str] = {"message": "M", "block": "B", "thread": "T"}
+SHOWN_IDS = 12
+
+
+class Outbox:
+    """The messages of one turn."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._ids: dict[Kind, dict[str, None]] = {kind: {} for kind in LETTERS}  # also those that nothing was sent under yet
+        self._made: dict[Kind, int] = dict.fromkeys(LETTERS, 0)
+        self._sent: dict[str, tuple[str, str]] = {}  # message → its block and thread
+        self._streaming: set[str] = set()
+
+    def new_id(self, kind: Kind) -> str:
+        while True:
+            self._made[kind] += 1
+            id = f"{LETTERS[kind]}{self._made[kind]}"
+            if id not in self._ids[kind]:
+                self._ids[kind][id] = None
+                return id
+
+    async def send(
+        self, message: Mapping[str, Any], *, id: str = "", block_id: str = "", thread_id: str = "", streaming: bool = False
+    ) -> str:
+        """Send a message → its id. Raises UsageError for an id under which something was sent."""
+        if id in self._sent:
+            raise UsageError(f"a message {id!r} was sent before", hint="Replace changes it; MessageID() makes a new id")
+        id = id or self.new_id("message")
+        self._ids["message"][id] = self._ids["block"][block_id] = self._ids["thread"][thread_id] = None
+        self._sent[id] = (block_id, thread_id)
+        if streaming:
+            self._streaming.add(id)
+        await self._tell(id, "send", dict(message), streaming=streaming)
+        return id
+
+    async def change(self, action: MessageAction, id: str, value: Any = None, path: str = "") -> None:
+        """Raises UsageError for a message that was not sent. To end a message twice is no mistake."""
+        self._check(id)
+        if action != "end":
+            await self._tell(id, action, value, path=path)
+        elif id in self._streaming:
+            self._streaming.remove(id)
+            await self._tell(id, "end")
+
+    async def end_block(self, id: str) -> None:
+        """End a block and the messages in it that are still open. Raises UsageError for a block that is not known."""
+        if not id or id not in self._ids["block"]:
+            raise UsageError(f"no block {id!r}", hint=_there_are([known for known in self._ids["block"] if known]))
+        for message in [message for message in self._sent if message in self._streaming and self._sent[message][0] == id]:
+            await self.change("end", message)
+        await self._channel.send(HookMessage(action="end", message_id="", block_id=id))
+
+    def close(self, ids: Collection[str]) -> None:
+        """End those of the messages that are open; does not wait, for whoever is being stopped."""
+        for id in [id for id in ids if id in self._streaming]:
+            self._streaming.remove(id)
+            block_id, thread_id = self._sent[id]
+            self._channel.note(HookMessage(action="end", message_id=id, block_id=block_id, thread_id=thread_id))
+
+    def _check(self, id: str) -> None:
+        if id in self._sent:
+            return
+        if id in self._ids["message"]:
+            raise UsageError(f"nothing was sent under the id {id!r} yet", hint="Send takes it as `message_id`")
+        raise UsageError(f"no message {id!r}", hint=_there_are(self._sent))
+
+    async def _tell(self, id: str, action: MessageAction, message: Any = None, **more: Any) -> None:
+        block_id, thread_id = self._sent[id]
+        event = HookMessage(action=action, message_id=id, block_id=block_id, thread_id=thread_id, message=message, **more)
+        await self._channel.send(event)
+
+
+def _there_are(ids: Collection[str]) -> str:
+    if not ids:
+        return "there are none yet"
+    shown = list(ids)[-SHOWN_IDS:]
+    return f"there are {'…, ' if len(shown) < len(ids) else ''}{', '.join(shown)}"

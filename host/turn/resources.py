@@ -1,0 +1,106 @@
+"""Resources of MCP servers as sources: what a message refers to, and what an assistant's list of servers names.
+
+A resource is read whole and becomes passages in reading order. Text is taken as it is, HTML as Markdown, PDF as its pages;
+anything else is said to be no text.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+
+from groundhook.host.core.errors import HostError, SourceError, SourceMalformed
+from groundhook.host.core.ports import Found, ToolServers, Warn
+from groundhook.host.core.types.search import Item
+from groundhook.host.readers.pdf import read_pdf
+
+LONGEST = 1500  # characters of a passage
+MOST = 200  # passages of one resource
+_TEXTS = ("application/json", "application/xml", "application/yaml", "application/javascript", "image/svg+xml")
+
+
+async def read_resource(
+    servers: ToolServers, server: str, name: str, uri: str, markdown: Callable[[str], str], warn: Warn
+) -> Found:
+    """The passages of a resource, each with a score of 1. `server` is a full id, `name` what the assistant calls it. Raises
+    ServerError, SourceError."""
+    contents = (await servers.ask(server, "resources/read", {"uri": uri}))["contents"]
+    items: list[Item] = []
+    for content in contents:
+        where = str(content.get("uri") or uri)
+        try:
+            text = await anyio.to_thread.run_sync(_text, content, where, markdown)
+        except HostError as exc:
+            if len(contents) == 1:
+                raise
+            await warn(exc.code, str(exc))
+            continue
+        pieces = list(passages(text))
+        if len(pieces) > MOST:
+            said = f"the resource {where!r} of MCP server {name!r} is long"
+            await warn("resource_cut", f"{said}: of its {len(pieces)} passages the first {MOST} are used")
+        items += [_item(server, name, where, number, piece) for number, piece in enumerate(pieces[:MOST])]
+    return Found(items=tuple(items))
+
+
+def passages(text: str) -> Iterator[str]:
+    """Paragraphs, joined up to LONGEST characters; one that is longer is cut at a blank."""
+    held = ""
+    for paragraph in (piece.strip() for piece in text.replace("\r\n", "\n").split("\n\n")):
+        while len(paragraph) > LONGEST:
+            if held:
+                yield held
+                held = ""
+            at = paragraph.rfind(" ", LONGEST // 2, LONGEST) + 1 or LONGEST
+            yield paragraph[:at].strip()
+            paragraph = paragraph[at:].strip()
+        if held and len(held) + len(paragraph) + 2 > LONGEST:
+            yield held
+            held = ""
+        held = f"{held}\n\n{paragraph}" if held and paragraph else held or paragraph
+    if held:
+        yield held
+
+
+def _text(content: Mapping[str, Any], uri: str, markdown: Callable[[str], str]) -> str:
+    kind = str(content.get("mimeType") or "text/plain").partition(";")[0].strip().lower()
+    if isinstance(content.get("text"), str):
+        text: str = content["text"]
+        return markdown(text) if kind in ("text/html", "application/xhtml+xml") else text
+    data = _bytes(content, uri)
+    if kind == "application/pdf":
+        return "\n\n".join(read_pdf(data).pages)
+    if kind.startswith("text/") or kind in _TEXTS or kind.endswith(("+json", "+xml")):
+        text = data.decode("utf-8", "replace")
+        return markdown(text) if kind == "text/html" else text
+    raise SourceError(f"the resource {uri!r} is {kind}, which is no text", hint="a hook can read it: ctx.mcp.ReadResource")
+
+
+def _bytes(content: Mapping[str, Any], uri: str) -> bytes:
+    try:
+        return base64.b64decode(content.get("blob") or "", validate=True)
+    except (binascii.Error, TypeError, ValueError) as exc:
+        raise SourceMalformed(f"the resource {uri!r} holds neither text nor base64") from exc
+
+
+def _item(server: str, name: str, uri: str, number: int, text: str) -> Item:
+    return Item(
+        type="kb",
+        title=_title(uri),
+        content=text,
+        url=uri if urlsplit(uri).scheme in ("http", "https") else "",
+        score=1.0,
+        document_id=uri,
+        collection=f"mcp:{name}",
+        key=f"mcp:{server}:{uri}#{number}",
+    )
+
+
+def _title(uri: str) -> str:
+    parts = urlsplit(uri)
+    return (parts.path.rstrip("/").rpartition("/")[2] or parts.netloc or uri) if parts.scheme else uri

@@ -1,0 +1,148 @@
+"""The search steps of a turn: the user's own data, the automatic searches, and the pool they join."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import anyio
+
+from groundhook.host.core.errors import HostError, SourceTimeout
+from groundhook.host.core.ports import Found
+from groundhook.host.core.trace import span
+from groundhook.host.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
+from groundhook.host.core.types.search import SearchRequest, SearchResult, Source
+from groundhook.host.core.types.servers import parse_listed
+from groundhook.host.core.types.turn import CreateReturn
+from groundhook.host.search.merge import Pool
+from groundhook.host.search.plan import Plan, plan, refused
+from groundhook.host.search.searcher import run_all
+from groundhook.host.turn.content import DocumentReference, ResourceReference, UserData
+from groundhook.host.turn.grants import Listing
+from groundhook.host.turn.resources import read_resource
+from groundhook.host.turn.run import Run
+
+Job = Callable[[], Awaitable[SearchResult]]
+
+
+async def search_user_data(run: Run, data: UserData) -> None:
+    """Search what the message refers to; what cannot be read is a warning, and the turn goes on."""
+    for problem in data.problems:
+        await run.warn(problem)
+    jobs: list[Job] = [
+        *(partial(run.searcher.search, request, "user") for request in data.searches),
+        *(partial(_document, run, reference) for reference in data.documents),
+        *(partial(_resource, run, reference, "user") for reference in data.resources),
+    ]
+    if jobs:
+        with span("user_data", sources=len(jobs)):
+            run.results += await run_all(jobs)
+
+
+async def search_automatically(run: Run, created: CreateReturn | None) -> Plan:
+    """Plan the automatic searches and run them all at the same time, beside reading the resources that the assistant lists."""
+    user_results = sum(len(result.items) for result in run.results if result.source == "user")
+    asked = run.request.options.search
+    forced = asked or (created is not None and created.search)
+    decided = plan(asked, created, run.settings, user_results, run.usable if forced else ())
+    with span("plan", types=list(decided.types), reason=decided.reason):
+        pass
+    if run.request.options.search and not (decided.types and run.question):
+        await run.searcher.scope.warn("nothing_searched", f"a search was asked for: {decided.reason or 'there is no question'}")
+    jobs: list[Job] = []
+    if run.question:
+        jobs += [partial(run.searcher.search, SearchRequest(type=type, query=run.question), "auto") for type in decided.types]
+    if not refused(run.request.options.search, created):
+        jobs += [partial(_resource, run, reference, "auto") for reference in _listed(run)]
+    run.results += await run_all(jobs)
+    return decided
+
+
+def _listed(run: Run) -> list[ResourceReference]:
+    """Resources that `mcp.servers` names, to be put before the model."""
+    entries = [listed for entry in run.settings.mcp.servers for listed in parse_listed(entry)]
+    return [ResourceReference(listed.name, uri) for listed in entries for uri in listed.resources]
+
+
+async def ranked_pool(run: Run) -> Pool:
+    """Everything that was found, merged, reranked and cut."""
+    if not any(result.items for result in run.results):
+        return Pool()
+    pooled = await run.searcher.rank(run.question, run.results)
+    # Sources are cited as they are found: what a citation shows from here on is the version that the pool chose.
+    for entry in (*pooled.dropped, *pooled.entries):
+        run.searcher.citation_index.cite(entry.weighed)
+    return pooled
+
+
+async def _document(run: Run, reference: DocumentReference) -> SearchResult:
+    """A whole document of a collection."""
+
+    async def read() -> Found:
+        collection = run.searcher.names.collection(reference.collection)
+        return await run.runtime.documents.fetch_document(collection, reference.document_id, run.searcher.scope)
+
+    name = f"{reference.collection}/{reference.document_id}"
+    return await _read(run, "document", name, "user", read)
+
+
+async def _resource(run: Run, reference: ResourceReference, source: Source) -> SearchResult:
+    """A resource of an MCP server."""
+    runtime = run.runtime
+
+    async def read() -> Found:
+        listing = Listing.of(runtime.app, run.package.id, run.settings.mcp.servers)
+        id, listed = listing.resource(reference.server, reference.uri)
+        warn = run.searcher.scope.warn
+        return await read_resource(runtime.servers, id, listed.name, reference.uri, runtime.markdown, warn)
+
+    name = f"{reference.server}/{reference.uri}" if reference.server else reference.uri
+    return await _read(run, "resource", name, source, read)
+
+
+async def _read(run: Run, noun: str, name: str, source: Source, read: Callable[[], Awaitable[Found]]) -> SearchResult:
+    """Something read whole, told to the client as a search is; a failure is a warning as well."""
+    id = f"s{next(run.searcher.ids)}"
+    channel, began = run.channel, time.perf_counter()
+    await channel.send(SearchStart(search_id=id, source=source, search_type="kb", query=name))
+    with span(noun, name) as node:
+        try:
+            found, error = await _attempt(run, noun, name, read)
+        except anyio.get_cancelled_exc_class():
+            channel.note(SearchComplete(search_id=id, total=0, duration_ms=_since(began), error=STOPPED))
+            raise
+        if error is not None:
+            node.fail(str(error))
+    weight = getattr(run.settings.search.weights, source)
+    result = SearchResult(
+        type="kb",
+        query=name,
+        source=source,
+        items=tuple(run.searcher.citation_index.cite(item.model_copy(update={"weight": weight})) for item in found.items),
+        total=len(found.items),
+        duration_ms=_since(began),
+        error=None if error is None else str(error),
+    )
+    for item in result.items:
+        await channel.send(SearchFound(search_id=id, item=item))
+    await channel.send(SearchComplete(search_id=id, total=result.total, duration_ms=result.duration_ms, error=result.error))
+    if error is not None:
+        await run.warn(error)
+    return result
+
+
+async def _attempt(run: Run, noun: str, name: str, read: Callable[[], Awaitable[Found]]) -> tuple[Found, HostError | None]:
+    """What was read, or nothing and why."""
+    timeout = run.settings.search.kb.timeout_ms
+    try:
+        with anyio.fail_after(timeout / 1000):
+            return await read(), None
+    except TimeoutError:
+        return Found(), SourceTimeout(f"the {noun} {name!r} was not read within {timeout} ms", hint="search.kb.timeout_ms")
+    except HostError as exc:
+        return Found(), exc
+
+
+def _since(began: float) -> int:
+    return int((time.perf_counter() - began) * 1000)

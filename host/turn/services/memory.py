@@ -1,0 +1,24 @@
+"""`ctx.memory` for the hooks of one turn: `host.core.ports.HookMemory` over the app's memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from groundhook.host.core.errors import NotPermitted
+from groundhook.host.core.hook_services import MemoryOperation
+from groundhook.host.memory.memory import Namespaces
+
+
+@dataclass(frozen=True)
+class TurnMemory:
+    """Made once for each turn: its `context` begins empty."""
+
+    namespaces: Namespaces
+
+    async def do(self, space: str, operation: MemoryOperation, /, *arguments: Any) -> Any:
+        try:
+            namespace = self.namespaces.namespace(space)
+        except NotPermitted as exc:
+            raise NotPermitted(f"not permitted: {exc.message}", hint=exc.hint) from exc
+        return await getattr(namespace, operation)(*arguments)

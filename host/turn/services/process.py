@@ -1,0 +1,24 @@
+"""What `Process` needs of the host for the hooks of one turn: `host.core.ports.HookRecords`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from groundhook.host.core.types.search import RecordQuery
+from groundhook.host.turn.run import Run
+
+
+@dataclass(frozen=True)
+class TurnRecords:
+    """Records are read under the request's identity, by the names that the assistant's searches use."""
+
+    run: Run
+
+    async def get(self, query: RecordQuery, /) -> list[dict[str, Any]]:
+        searcher = self.run.searcher
+        asked = query.model_copy(update={"model": searcher.names.model(query.model)})
+        return await self.run.runtime.records.records(asked, searcher.scope)
+
+    def markdown(self, html: str, /) -> str:
+        return self.run.runtime.markdown(html)

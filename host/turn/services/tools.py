@@ -1,0 +1,81 @@
+"""The tools of one turn: the host's own and those of the MCP servers that the assistant lists, as one toolbox; and `ctx.tools`.
+
+Servers are asked for their tools when the turn first needs them, once for the same list. One that cannot be asked is a warning,
+and the turn goes on without its tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from groundhook.host.core.errors import HostError, UnknownName
+from groundhook.host.core.trace import span
+from groundhook.host.core.types.events import Warned
+from groundhook.host.core.types.turn import ToolOutcome
+from groundhook.host.turn.grants import Listing
+from groundhook.host.turn.run import Run
+from groundhook.host.turn.tools import Offer, Toolbox, server_tools
+
+
+async def tools_of(run: Run) -> Toolbox:
+    """The tools of a turn under the settings that it has now."""
+    listed = run.settings.mcp.servers
+    if not listed:
+        return run.runtime.toolbox
+    async with run.asking:
+        if run.tools is None or run.tools[0] != listed:
+            run.tools = listed, await _asked(run, Listing.of(run.runtime.app, run.package.id, listed))
+        return run.tools[1]
+
+
+async def _asked(run: Run, listing: Listing) -> Toolbox:
+    for problem in listing.problems.values():
+        await run.warn(problem)
+    wanted = {id: listed.tools for id, listed in listing.servers.items()}
+    called = {id: listed.name for id, listed in listing.servers.items()}
+    with span("tools", ", ".join(called.values())) as node:
+        offers, failed = await server_tools(run.runtime.servers, wanted, called)
+        node.data["count"] = len(offers)
+    for error in failed.values():
+        await run.channel.send(_without(error))
+    await _missing(run, listing, offers, failed)
+    return run.runtime.toolbox.joined(offers)
+
+
+def _without(error: HostError) -> Warned:
+    return Warned(code=error.code, message=f"{error.message}; the turn goes on without its tools", hint=error.hint)
+
+
+async def _missing(run: Run, listing: Listing, offers: Sequence[Offer], failed: Mapping[str, HostError]) -> None:
+    """Warn of tools that a server does not have, and of names that are taken."""
+    for id, listed in listing.servers.items():
+        found = [offer.tool for offer in offers if offer.server == listed.name]
+        for tool in listed.tools:
+            if id not in failed and tool not in found:
+                await run.warn(UnknownName(f"tool of MCP server {listed.name!r}", tool, found))
+    for offer in offers:
+        if offer.name in run.runtime.toolbox:
+            message = f"the host has a tool {offer.name!r} of its own, which is offered instead of that of {offer.server!r}"
+            await run.channel.send(Warned(code="tool_name", message=message))
+
+
+@dataclass(frozen=True)
+class TurnTools:
+    """`host.core.ports.HookTools` for one run."""
+
+    run: Run
+
+    async def offered(self) -> Sequence[Mapping[str, Any]]:
+        return [schema["function"] for schema in (await tools_of(self.run)).schemas()]
+
+    async def call(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome:
+        toolbox = await tools_of(self.run)
+        if name not in toolbox:
+            raise UnknownName("tool", name, toolbox.names)
+        with span("tool", name, server=toolbox.server(name)) as node:
+            outcome, _ = await toolbox.call("", name, arguments)
+            if outcome.error is not None:
+                node.fail(outcome.error)
+        return outcome

@@ -1,0 +1,78 @@
+"""`ctx.trace` for the hooks of one assistant: `host.core.ports.HookTrace` over the trace of the turn.
+
+Nodes stay known for the whole turn, so Next may add to what Create began; those that are open when a hook ends are closed then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from groundhook.host.core.channel import Channel
+from groundhook.host.core.errors import UsageError
+from groundhook.host.core.trace import Span, opened
+
+LEFT_OPEN = "the hook failed before it closed this node"
+
+
+@dataclass
+class HookNodes:
+    channel: Channel
+    _nodes: dict[str, Span] = field(default_factory=dict)
+    _made: int = 0
+
+    @contextmanager
+    def under(self, own: Span) -> Iterator[None]:
+        """A hook runs, and `own` is its node."""
+        self._nodes[""] = own
+        try:
+            yield
+        except BaseException:
+            self._close_open(LEFT_OPEN)
+            raise
+        else:
+            self._close_open(None)
+
+    async def add(self, parent: str, type: str, label: str, data: Mapping[str, Any], /) -> str:
+        node = opened(type, label, parent=self._node(parent), data=dict(data))
+        self._made += 1
+        id = node.id or f"h{self._made}"  # where nothing is recorded, nodes have no ids
+        self._nodes[id] = node
+        await self.channel.breathe()
+        return id
+
+    async def log(self, node: str, level: str, message: str, /) -> None:
+        opened("log", message, parent=self._node(node), data={"level": level}).close()
+        await self.channel.breathe()
+
+    async def note(self, node: str, data: Mapping[str, Any], /) -> None:
+        found = self._node(node)
+        found.data.update(data)
+        found.tell()
+        await self.channel.breathe()
+
+    async def close(self, node: str, error: str | None, /) -> None:
+        """The hook's own node ends with the hook, whatever it says; a failure is kept until then."""
+        found = self._node(node)
+        if error is not None:
+            found.fail(error)
+        elif found.status == "failed":
+            found.status = "running"
+            found.data.pop("error", None)
+        if node:
+            found.close()
+        await self.channel.breathe()
+
+    def _node(self, id: str) -> Span:
+        if id not in self._nodes:
+            raise UsageError(f"no trace node {id!r} in this turn")
+        return self._nodes[id]
+
+    def _close_open(self, error: str | None) -> None:
+        for id, node in reversed(self._nodes.items()):
+            if id and node.status == "running":
+                if error is not None:
+                    node.fail(error)
+                node.close()

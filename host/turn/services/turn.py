@@ -1,0 +1,125 @@
+"""What the host does for the hooks of one turn: `host.core.ports.HookServices`, made of one module for each group of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+import anyio
+
+from groundhook.host.core.errors import HostError, Place
+from groundhook.host.core.ports import HookScript, HookTurn
+from groundhook.host.core.trace import span
+from groundhook.host.core.types.events import Warned
+from groundhook.host.core.types.search import SearchRequest, SearchResult
+from groundhook.host.core.types.turn import TurnOptions
+from groundhook.host.turn.run import Run
+from groundhook.host.turn.services.agents import Calls
+from groundhook.host.turn.services.http import TurnWeb
+from groundhook.host.turn.services.memory import TurnMemory
+from groundhook.host.turn.services.output import Output
+from groundhook.host.turn.services.process import TurnRecords
+from groundhook.host.turn.services.servers import ServerCalls
+from groundhook.host.turn.services.tools import TurnTools
+from groundhook.host.turn.services.trace import HookNodes
+
+T = TypeVar("T")
+
+
+def hook_turn(run: Run, script: HookScript, services: TurnServices) -> HookTurn:
+    """The turn as the hook engine takes it."""
+    options = run.request.options
+    context = {
+        "chat_id": options.chat_id,
+        "assistant_id": run.package.id,
+        "locale": options.locale or run.settings.locale,
+        "theme": options.theme,
+        "route": options.route,
+        "referer": options.referer,
+        "accept": options.accept,
+        "client": options.client.model_dump(),
+        "metadata": {**options.metadata, **run.metadata},
+        "authorized": run.request.identity.model_dump(),
+    }
+    runtime = run.runtime
+    return HookTurn(
+        script=script,
+        context=context,
+        services=services,
+        limits=run.settings.hooks.limits,
+        now=runtime.now() if runtime.fixed.clock else None,
+        seed=runtime.fixed.seed,
+    )
+
+
+def hook_options(options: TurnOptions) -> Mapping[str, Any]:
+    """The request's options as hooks see them: what was said, nothing more."""
+    return options.model_dump(mode="json", exclude_defaults=True)
+
+
+@dataclass(frozen=True)
+class TurnServices:
+    """For one run: searches of its hooks join the turn's pool."""
+
+    run: Run
+    output: Output
+    trace: HookNodes
+    calls: Calls
+    servers: ServerCalls
+    tools: TurnTools
+
+    @staticmethod
+    def of(run: Run) -> TurnServices:
+        return TurnServices(run, Output(run.outbox), HookNodes(run.channel), Calls(run), ServerCalls.of(run), TurnTools(run))
+
+    @cached_property
+    def memory(self) -> TurnMemory:
+        return TurnMemory(self.run.runtime.memory.of(self.run.request.identity, self.run.request.options.chat_id))
+
+    @cached_property
+    def web(self) -> TurnWeb:
+        return TurnWeb(self.run.runtime.web_clients, self.run.settings.http)
+
+    @cached_property
+    def records(self) -> TurnRecords:
+        return TurnRecords(self.run)
+
+    async def during(self, name: str, hook: Awaitable[T]) -> T:
+        """Await a hook, in its node of the trace. What it left open ends with it."""
+        failed: HostError | None = None
+        with span("hook", name) as node, self.trace.under(node):
+            try:
+                async with anyio.create_task_group() as tasks:
+                    self.calls.tasks = tasks
+                    try:
+                        returned = await hook
+                    except HostError as exc:  # out of the group as it is
+                        failed = exc
+                    tasks.cancel_scope.cancel()
+            finally:
+                self.calls.end()
+                self.output.close()
+            if failed is not None:
+                raise failed
+        return returned
+
+    async def search(self, request: SearchRequest, /) -> SearchResult:
+        result = await self.run.searcher.search(request, "hook")
+        self.run.results.append(result)
+        return result
+
+    async def search_many(self, requests: Sequence[SearchRequest], mode: Literal["all", "any", "race"], /) -> list[SearchResult]:
+        results = await self.run.searcher.search_many(requests, mode, "hook")
+        self.run.results += results
+        return results
+
+    async def log(self, level: str, message: str, /) -> None:
+        with span("log", message, level=level):
+            pass
+        await self.run.channel.breathe()  # a hook must not fill the host's memory with lines that nobody reads
+
+    async def warn(self, code: str, message: str, place: Place | None = None, /) -> None:
+        at = place or Place(self.run.package.hook_file)
+        await self.run.channel.send(Warned(code=code, message=message, file=at.file, line=at.line, column=at.column))
