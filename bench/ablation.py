@@ -2,11 +2,13 @@
 
     python -m bench.ablation [DATA] [--only NAME]... [--json] [--cache DIR]
 
-DATA, the collections in it and the cache are those of `bench.retrieval`. The parts are the product's own analyser, engine and
-fusion, put together here, in this process, so that each can be left out. Prints nDCG@10 for each collection and way, the mean
-over all collections, and the median milliseconds of a question whose embedding is there, without the way to the worker process;
-last the share of questions at which passages are compared with each other, since the best is in doubt.
-With `--json` one line a collection and way. `bare engine` is the engine with its own BM25, as in `bench.retrieval`.
+DATA, the collections in it and the cache are those of `bench.retrieval`. The parts are the
+product's own analyser, engine and fusion, put together here, in this process, so that each can be
+left out. Prints nDCG@10 for each collection and way, the mean over all collections, and the median
+milliseconds of a question whose embedding is there, without the way to the worker process; last the
+share of questions at which passages are compared with each other, since the best is in doubt. With
+`--json` one line a collection and way. `bare engine` is the engine with its own BM25, as in
+`bench.retrieval`.
 """
 
 from __future__ import annotations
@@ -24,7 +26,19 @@ from typing import Any
 import anyio
 import qdrant_edge as engine
 
-from bench.retrieval import Bare, Collection, Ranked, Ready, Vectors, arguments, collections, embedded, say, scores, versions
+from bench.retrieval import (
+    Bare,
+    Collection,
+    Ranked,
+    Ready,
+    Vectors,
+    arguments,
+    collections,
+    embedded,
+    say,
+    scores,
+    versions,
+)
 from groundhook.handlers.kb.analyse import WEIGHTS, Analyser, Sparse, Weights
 from groundhook.handlers.kb.embedded.edge import NewPoint, Rankings, Shard
 from groundhook.handlers.kb.embedders.cached import VectorCache
@@ -32,7 +46,14 @@ from groundhook.handlers.kb.language import language_of, scripts, words_can_matc
 from groundhook.handlers.kb.points import mean_length
 from groundhook.handlers.kb.ranking.across import Across
 from groundhook.handlers.kb.ranking.company import GAINS, Gains, Portraits, judged
-from groundhook.handlers.kb.ranking.fusion import best, clear, fuse, places, standing_out, weight_of_words
+from groundhook.handlers.kb.ranking.fusion import (
+    best,
+    clear,
+    fuse,
+    places,
+    standing_out,
+    weight_of_words,
+)
 from groundhook.handlers.kb.store import POOL, Made
 
 TOGETHER = 250  # points put at once
@@ -48,7 +69,8 @@ class Measured(Rankings):
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, and what the engine found. `weight` is that of words; `portraits` are those of passages that were met."""
+    """A question, and what the engine found. `weight` is that of words; `portraits` are those of
+    passages that were met."""
 
     shard: Shard
     vector: Sequence[float]
@@ -92,7 +114,9 @@ def in_doubt(asked: Asked) -> bool:
     return bool(asked.weight) and not clear(asked.found.dense, asked.found.words)
 
 
-def in_company(asked: Asked, worth: Mapping[int, float], gains: Gains = GAINS, *, always: bool = False) -> list[int]:
+def in_company(
+    asked: Asked, worth: Mapping[int, float], gains: Gains = GAINS, *, always: bool = False
+) -> list[int]:
     """As the product orders what was fused."""
     order = ordered(worth)
     first = order[:POOL] if in_doubt(asked) or (always and asked.weight) else []
@@ -141,7 +165,8 @@ def by_ranks(asked: Asked) -> list[int]:
 
 
 def by_listed_scores(asked: Asked) -> list[int]:
-    """Distribution-based score fusion as the engine does it: whoever is not listed has a 0 there."""
+    """Distribution-based score fusion as the engine does it: whoever is not listed has a 0
+    there."""
     total: defaultdict[int, float] = defaultdict(float)
     for scored in (asked.found.dense, asked.found.words):
         mean, same = statistics.fmean(scored.values() or [0.0]), standing_out(list(scored.values()))
@@ -151,7 +176,8 @@ def by_listed_scores(asked: Asked) -> list[int]:
 
 
 def by_scaled_scores(asked: Asked) -> list[int]:
-    """Convex combination, half and half, of scores between the least and the greatest of their kind."""
+    """Convex combination, half and half, of scores between the least and the greatest of their
+    kind."""
     if not asked.found.words:
         return by_vectors(asked)
     words = {id: asked.found.words.get(id, 0.0) for id in asked.found.cosines}
@@ -166,14 +192,17 @@ def by_scaled_scores(asked: Asked) -> list[int]:
 def by_feedback(asked: Asked) -> list[int]:
     """Asks again with a vector that is moved a little towards the best three (Rocchio, 1971)."""
     near = list(asked.shard.vectors(by_all(asked)[:3]).values())
-    moved = [value + 0.1 * statistics.fmean(others) for value, *others in zip(asked.vector, *near, strict=True)]
+    moved = [
+        value + 0.1 * statistics.fmean(others)
+        for value, *others in zip(asked.vector, *near, strict=True)
+    ]
     return by_all(replace(asked, vector=moved, found=ranked(asked.shard, moved, asked.words)))
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way to search: its name, how rankings become one, what tokens weigh, and whether the vector of a question in another
-    script, whose words do not match, is freed of its language."""
+    """A way to search: its name, how rankings become one, what tokens weigh, and whether the vector
+    of a question in another script, whose words do not match, is freed of its language."""
 
     name: str
     order: Order = by_all
@@ -206,7 +235,9 @@ WAYS = (
 class Stand:
     """A collection in the engine, analysed with some weights."""
 
-    def __init__(self, collection: Collection, vectors: Vectors, weights: Weights, folder: Path) -> None:
+    def __init__(
+        self, collection: Collection, vectors: Vectors, weights: Weights, folder: Path
+    ) -> None:
         self._vectors, self._portraits = vectors, Portraits()
         self.ids = list(collection.documents)
         texts = list(collection.documents.values())
@@ -216,15 +247,25 @@ class Stand:
         made = Made(provider="builtin", model="bench", dimensions=384, language=self.language)
         self.shard = Shard.create(folder, made)
         points = [
-            NewPoint(number, vectors.documents[id], analyser.document(text, collection.titles[id]), {"generation": 1})
+            NewPoint(
+                number,
+                vectors.documents[id],
+                analyser.document(text, collection.titles[id]),
+                {"generation": 1},
+            )
             for number, (id, text) in enumerate(collection.documents.items())
         ]
         for start in range(0, len(points), TOGETHER):
             self.shard.upsert(points[start : start + TOGETHER])
 
-    async def answers(self, way: Way, questions: Mapping[str, str], across: Across) -> tuple[Ranked, float]:
+    async def answers(
+        self, way: Way, questions: Mapping[str, str], across: Across
+    ) -> tuple[Ranked, float]:
         """What is found, and the median milliseconds."""
-        analyser, model = Analyser(self.language, weights=way.weights), Ready(self._vectors.questions)
+        analyser, model = (
+            Analyser(self.language, weights=way.weights),
+            Ready(self._vectors.questions),
+        )
         answered, times = {}, []
         for id, text in questions.items():
             began = time.perf_counter()
@@ -240,20 +281,33 @@ class Stand:
     def doubted(self, questions: Mapping[str, str]) -> float:
         """The share of the questions at which passages are compared with each other."""
         analyser = Analyser(self.language)
-        asked = [self._asked(self._vectors.questions[text], analyser.question(text)) for text in questions.values()]
+        asked = [
+            self._asked(self._vectors.questions[text], analyser.question(text))
+            for text in questions.values()
+        ]
         return statistics.fmean(in_doubt(each) for each in asked)
 
     def _asked(self, vector: Sequence[float], words: Sparse) -> Asked:
         found = ranked(self.shard, vector, words)
-        weight = weight_of_words(words, self.shard.tokens(best(found.words)).values()) if found.words else 0.0
+        weight = (
+            weight_of_words(words, self.shard.tokens(best(found.words)).values())
+            if found.words
+            else 0.0
+        )
         return Asked(self.shard, vector, words, found, weight, self._portraits)
 
 
-async def measured(collection: Collection, vectors: Vectors, folder: Path) -> dict[str, tuple[float, float]]:
+async def measured(
+    collection: Collection, vectors: Vectors, folder: Path
+) -> dict[str, tuple[float, float]]:
     """nDCG@10 and milliseconds of each way; and the share of questions in doubt."""
     found: dict[str, tuple[float, float]] = {}
     bare = Bare(collection, vectors, folder / "bare")
-    fusions: dict[str, Any] = {"words": "words", "RRF, k = 60": engine.Fusion.Rrf(k=60), "DBSF": engine.Fusion.Dbsf()}
+    fusions: dict[str, Any] = {
+        "words": "words",
+        "RRF, k = 60": engine.Fusion.Rrf(k=60),
+        "DBSF": engine.Fusion.Dbsf(),
+    }
     for name, fusion in fusions.items():
         answered, ms = bare.ranked(fusion)
         found[f"bare engine: {name}"] = scores(collection, answered)["ndcg10"], ms
@@ -273,7 +327,10 @@ async def measured(collection: Collection, vectors: Vectors, folder: Path) -> di
 
 def table(measured: Mapping[str, Mapping[str, tuple[float, float]]]) -> str:
     """Markdown: a row for each way, a column for each collection."""
-    lines = ["| | " + " | ".join([*measured, "mean", "ms"]) + " |", "|" + "---|" * (len(measured) + 3)]
+    lines = [
+        "| | " + " | ".join([*measured, "mean", "ms"]) + " |",
+        "|" + "---|" * (len(measured) + 3),
+    ]
     for name in next(iter(measured.values())):
         values = [found[name][0] for found in measured.values()]
         ms = statistics.fmean(found[name][1] for found in measured.values())
@@ -288,11 +345,17 @@ async def main(data: Path, only: Sequence[str], cache: Path, as_json: bool) -> N
     every: dict[str, dict[str, tuple[float, float]]] = {}
     for collection in collections(data, only):
         vectors = await embedded(collection, kept)
-        with tempfile.TemporaryDirectory(prefix="groundhook-bench-", ignore_cleanup_errors=True) as scratch:
+        with tempfile.TemporaryDirectory(
+            prefix="groundhook-bench-", ignore_cleanup_errors=True
+        ) as scratch:
             every[collection.name] = await measured(collection, vectors, Path(scratch))
         if as_json:
             for way, (ndcg, ms) in every[collection.name].items():
-                told = {"ndcg10": ndcg, "ms_query": round(ms, 3)} if way != DOUBTED else {"share": round(ndcg, 4)}
+                told = (
+                    {"ndcg10": ndcg, "ms_query": round(ms, 3)}
+                    if way != DOUBTED
+                    else {"share": round(ndcg, 4)}
+                )
                 print(json.dumps({"collection": collection.name, "way": way, **told}), flush=True)
     kept.close()
     if not as_json and every:

@@ -1,10 +1,12 @@
-"""How results of two models are put into one list: the ways that were tried, on one set of questions.
+"""How results of two models are put into one list: the ways that were tried, on one set of
+questions.
 
     python -m bench.alike [SET [questions]]
 
-SET is a folder in BEIR's layout (by default ../shared/data/xquad-en). Every other document goes into a collection of the bundled
-embedding, the rest into one of words alone (`hash`); both are asked every question, and their results merged in several ways.
-Prints JSON lines: nDCG@10 for questions whose document is in the one and in the other, and how often it is among the first three.
+SET is a folder in BEIR's layout (by default ../shared/data/xquad-en). Every other document goes
+into a collection of the bundled embedding, the rest into one of words alone (`hash`); both are
+asked every question, and their results merged in several ways. Prints JSON lines: nDCG@10 for
+questions whose document is in the one and in the other, and how often it is among the first three.
 `by rank` is what the knowledge base does.
 """
 
@@ -37,7 +39,9 @@ Found = dict[str, Sequence[Item]]
 
 
 def by_similarity(found: Found) -> list[Item]:
-    return sorted((item for items in found.values() for item in items), key=lambda item: -item.score)
+    return sorted(
+        (item for items in found.values() for item in items), key=lambda item: -item.score
+    )
 
 
 def by_rank(found: Found) -> list[Item]:
@@ -45,7 +49,11 @@ def by_rank(found: Found) -> list[Item]:
 
 
 def by_weighted_rank(found: Found) -> list[Item]:
-    scored = [(items[0].score / (3 + rank), item) for items in found.values() for rank, item in enumerate(items, 1)]
+    scored = [
+        (items[0].score / (3 + rank), item)
+        for items in found.values()
+        for rank, item in enumerate(items, 1)
+    ]
     return [item for _, item in sorted(scored, key=lambda pair: -pair[0])]
 
 
@@ -58,11 +66,20 @@ def by_standing_out(found: Found) -> list[Item]:
     return [item for _, item in sorted(scored, key=lambda pair: -pair[0])]
 
 
-WAYS: tuple[Callable[[Found], list[Item]], ...] = (by_similarity, by_rank, by_weighted_rank, by_standing_out)
+WAYS: tuple[Callable[[Found], list[Item]], ...] = (
+    by_similarity,
+    by_rank,
+    by_weighted_rank,
+    by_standing_out,
+)
 
 
 def gain(order: Sequence[Item], wanted: Sequence[str]) -> float:
-    return sum(1 / math.log2(rank + 2) for rank, item in enumerate(order[:10]) if item.document_id in wanted)
+    return sum(
+        1 / math.log2(rank + 2)
+        for rank, item in enumerate(order[:10])
+        if item.document_id in wanted
+    )
 
 
 async def main(folder: Path, most: int, state: Path) -> None:
@@ -79,7 +96,10 @@ async def main(folder: Path, most: int, state: Path) -> None:
     async with open_kb(state / "kb", SPECS, embedders, KBStorageSettings(idle_s=20)) as kb:
         for id in SPECS:
             await kb.add(id, [state / id])
-        asked = [(one, {id: await ask_items(kb, one.text, id) for id in SPECS}) for one in questions(folder, most)]
+        asked = [
+            (one, {id: await ask_items(kb, one.text, id) for id in SPECS})
+            for one in questions(folder, most)
+        ]
     for way in WAYS:
         gains: dict[str, list[float]] = {id: [] for id in SPECS}
         among = []
@@ -90,8 +110,14 @@ async def main(folder: Path, most: int, state: Path) -> None:
             among.append(any(item.document_id in wanted for item in order[:3]))
         line = {f"ndcg@10 {id}": round(statistics.fmean(values), 3) for id, values in gains.items()}
         every = [value for values in gains.values() for value in values]
-        line |= {"ndcg@10": round(statistics.fmean(every), 3), "among the first three": round(statistics.fmean(among), 3)}
-        print(json.dumps({"way": way.__name__.replace("_", " "), "questions": len(asked), **line}), flush=True)
+        line |= {
+            "ndcg@10": round(statistics.fmean(every), 3),
+            "among the first three": round(statistics.fmean(among), 3),
+        }
+        print(
+            json.dumps({"way": way.__name__.replace("_", " "), "questions": len(asked), **line}),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
-"""Measures answers without a language model: questions about this repository's documents, asked of the sample assistant `docs`.
+"""Measures answers without a language model: questions about this repository's documents, asked of
+the sample assistant `docs`.
 
     python -m bench.answers [--show]
 
-The questions are in `docs_questions.jsonl`: {"question", "document", "section", "answer"}. A section counts as found when a
-passage under that heading is among the first results; an answer counts as right when it holds the phrase `answer`, white space
-and case aside. All of these were looked at while the documents and the search were worked on; those in
-`docs_questions_aside.jsonl` were written before that and are asked to see what it is worth elsewhere: do not tune to them. The
-documents are added to a knowledge base in a temporary folder. `--show` writes every answer to standard error.
+The questions are in `docs_questions.jsonl`: {"question", "document", "section", "answer"}. A
+section counts as found when a passage under that heading is among the first results; an answer
+counts as right when it holds the phrase `answer`, white space and case aside. All of these were
+looked at while the documents and the search were worked on; those in `docs_questions_aside.jsonl`
+were written before that and are asked to see what it is worth elsewhere: do not tune to them. The
+documents are added to a knowledge base in a temporary folder. `--show` writes every answer to
+standard error.
 """
 
 from __future__ import annotations
@@ -78,9 +81,14 @@ async def ask(host: Host, question: Question, *, show: bool) -> Outcome:
     if end is None or not end.content:
         raise SystemExit(f"the turn for {question.question!r} failed")
     told = any(question.answered(item.content) for item in found[:HANDED_OVER])
-    outcome = Outcome(question, question.place(found), told, question.answered(end.content), end.timings["model"])
+    outcome = Outcome(
+        question, question.place(found), told, question.answered(end.content), end.timings["model"]
+    )
     if show:
-        verdict = f"[{'right' if outcome.answered else 'wrong'}, section at {outcome.place}, {outcome.milliseconds:.0f} ms]"
+        verdict = (
+            f"[{'right' if outcome.answered else 'wrong'}, section at {outcome.place},"
+            f" {outcome.milliseconds:.0f} ms]"
+        )
         print(f"\n=== {question.question} {verdict}\n{end.content}", file=sys.stderr, flush=True)
     return outcome
 
@@ -88,8 +96,16 @@ async def ask(host: Host, question: Question, *, show: bool) -> Outcome:
 def report(name: str, outcomes: list[Outcome]) -> None:
     of = f"of {len(outcomes)}"
     figure(f"{name}: section first", sum(outcome.place == 1 for outcome in outcomes), of)
-    figure(f"{name}: section in the first three", sum(1 <= outcome.place <= 3 for outcome in outcomes), of)
-    figure(f"{name}: the phrase among what the model is told", sum(outcome.told for outcome in outcomes), of)
+    figure(
+        f"{name}: section in the first three",
+        sum(1 <= outcome.place <= 3 for outcome in outcomes),
+        of,
+    )
+    figure(
+        f"{name}: the phrase among what the model is told",
+        sum(outcome.told for outcome in outcomes),
+        of,
+    )
     figure(f"{name}: answer holds the phrase", sum(outcome.answered for outcome in outcomes), of)
 
 
@@ -112,7 +128,10 @@ async def main(*, show: bool) -> None:
                 raise SystemExit(f"some documents could not be added: {added.failed}")
             asked = {name: questions(file) for name, file in SETS.items()}
             await ask(host, asked["published"][0], show=False)  # loads the model
-            answered = {name: [await ask(host, question, show=show) for question in given] for name, given in asked.items()}
+            answered = {
+                name: [await ask(host, question, show=show) for question in given]
+                for name, given in asked.items()
+            }
     for name, outcomes in answered.items():
         report(name, outcomes)
     every = [outcome.milliseconds for outcomes in answered.values() for outcome in outcomes]

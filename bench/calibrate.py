@@ -1,13 +1,17 @@
-"""Calibrates an embedding: which cosines related and unrelated texts have, and the curve that makes similarities of them.
+"""Calibrates an embedding: which cosines related and unrelated texts have, and the curve that makes
+similarities of them.
 
-    python -m bench.calibrate DATA [questions] [--provider P] [--model M] [--dimensions N] [--app DIR] [--sets a,b]
+    python -m bench.calibrate DATA [questions] [--provider P] [--model M] [--dimensions N] [--app
+    DIR] [--sets a,b]
 
-DATA holds collections in BEIR's layout (corpus.jsonl, queries.jsonl, qrels/test.tsv), by default those of the sets below; the
-provider is one of the app in DIR (`docs/embedding-models.md`), by default the bundled model. For each set: a question and its
-own passage; a question and the passages of others; and questions of another set, which nothing in this one answers,
-with the passage nearest to them. Prints JSON lines, then the cosine that keeps as many related questions as it refuses off-topic
-ones, and last the curve through it: there a similarity of 0.27, at the middle of the related pairs one of 0.87, as the
-bundled model has them. A few minutes on two cores for 100 questions a set.
+DATA holds collections in BEIR's layout (corpus.jsonl, queries.jsonl, qrels/test.tsv), by default
+those of the sets below; the provider is one of the app in DIR (`docs/embedding-models.md`), by
+default the bundled model. For each set: a question and its own passage; a question and the passages
+of others; and questions of another set, which nothing in this one answers, with the passage nearest
+to them. Prints JSON lines, then the cosine that keeps as many related questions as it refuses
+off-topic ones, and last the curve through it: there a similarity of 0.27, at the middle of the
+related pairs one of 0.87, as the bundled model has them. A few minutes on two cores for 100
+questions a set.
 """
 
 from __future__ import annotations
@@ -51,31 +55,61 @@ class Sample:
 
 async def sample(model: Embedder, folder: Path, most: int) -> Sample:
     """Some questions of a set, their passages, and as many others."""
-    rows = [json.loads(line) for line in (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     texts = {row["_id"]: f"{row.get('title', '')}\n{row['text']}".strip() for row in rows}
-    asked = [json.loads(line) for line in (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    asked = [
+        json.loads(line)
+        for line in (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     related: dict[str, set[str]] = {}
     for line in (folder / "qrels/test.tsv").read_text(encoding="utf-8").splitlines()[1:]:
         question, document, grade = line.split("\t")
         if int(grade) > 0:
             related.setdefault(question, set()).add(document)
     chance = random.Random(1)
-    questions = chance.sample([row for row in asked if row["_id"] in related], min(most, len(related)))
-    wanted = sorted({document for row in questions for document in related[row["_id"]] if document in texts})
-    others = chance.sample([document for document in texts if document not in wanted], min(most, len(texts) - len(wanted)))
+    questions = chance.sample(
+        [row for row in asked if row["_id"] in related], min(most, len(related))
+    )
+    wanted = sorted(
+        {document for row in questions for document in related[row["_id"]] if document in texts}
+    )
+    others = chance.sample(
+        [document for document in texts if document not in wanted],
+        min(most, len(texts) - len(wanted)),
+    )
     documents = wanted + others
     return Sample(
-        questions=np.array([await model.embed_query(row["text"]) for row in questions], dtype=np.float32),
-        passages=np.array(await model.embed_documents([texts[document] for document in documents]), dtype=np.float32),
-        answers=[{documents.index(document) for document in related[row["_id"]] if document in texts} for row in questions],
+        questions=np.array(
+            [await model.embed_query(row["text"]) for row in questions], dtype=np.float32
+        ),
+        passages=np.array(
+            await model.embed_documents([texts[document] for document in documents]),
+            dtype=np.float32,
+        ),
+        answers=[
+            {documents.index(document) for document in related[row["_id"]] if document in texts}
+            for row in questions
+        ],
     )
 
 
 def show(model: Embedder, name: str, cosines: Matrix) -> None:
     similarity = model.similarity
     found = {f"{percent} %": float(np.percentile(cosines, percent)) for percent in PERCENTILES}
-    rounded = {percent: [round(cosine, 3), round(similarity(cosine), 2)] for percent, cosine in found.items()}
-    print(json.dumps({"pairs": name, "count": len(cosines), "cosine, similarity": rounded}, ensure_ascii=False), flush=True)
+    rounded = {
+        percent: [round(cosine, 3), round(similarity(cosine), 2)]
+        for percent, cosine in found.items()
+    }
+    print(
+        json.dumps(
+            {"pairs": name, "count": len(cosines), "cosine, similarity": rounded},
+            ensure_ascii=False,
+        ),
+        flush=True,
+    )
 
 
 def off_topic_of(sets: list[str]) -> dict[str, str]:
@@ -111,7 +145,14 @@ async def main(model: Embedder, data: Path, most: int, sets: list[str]) -> None:
     }
     print(json.dumps({"balanced threshold": figures}))
     curve = curve_through(balanced, float(np.median(related)))
-    print(json.dumps({"embedding": f"{model.provider}:{model.model}", "curve": asdict(curve) if curve else None}))
+    print(
+        json.dumps(
+            {
+                "embedding": f"{model.provider}:{model.model}",
+                "curve": asdict(curve) if curve else None,
+            }
+        )
+    )
 
 
 def embedder(provider: str, model: str, dimensions: int, app: Path) -> Embedder:
@@ -120,7 +161,9 @@ def embedder(provider: str, model: str, dimensions: int, app: Path) -> Embedder:
     register(registry)
     environment = process_environment()
     services.register(registry, load_app(app, environment).settings.embedders, environment)
-    return registry.get(provider)(EmbeddingSpec(provider=provider, model=model, dimensions=dimensions))
+    return registry.get(provider)(
+        EmbeddingSpec(provider=provider, model=model, dimensions=dimensions)
+    )
 
 
 if __name__ == "__main__":

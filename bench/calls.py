@@ -1,9 +1,10 @@
-"""What a hook pays: each group of host calls, text that is heard while it arrives, two hundred hooks that wait at the same
-time, and the type check of the sample assistants' hooks.
+"""What a hook pays: each group of host calls, text that is heard while it arrives, two hundred
+hooks that wait at the same time, and the type check of the sample assistants' hooks.
 
     make bench NAME=calls
 
-Prints JSON lines {"figure", "value", "unit", "floor", "floor_is", "ratio"} and nothing else on standard output.
+Prints JSON lines {"figure", "value", "unit", "floor", "floor_is", "ratio"} and nothing else on
+standard output.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ GROUPS: Mapping[str, tuple[int, str]] = {
     "ctx.mcp.CallTool, over stdio": (FEWER, "ctx.mcp.CallTool('echo', 'echo', { text: 'x' })"),
 }
 # One after the other in one hook, and each once before it counts.
-GROUPS_HOOK = "function Create(ctx) {\n  const took = [];\n%s\n  return { metadata: { took }, search: false };\n}"
+GROUPS_HOOK = (
+    "function Create(ctx) {\n  const took = [];\n%s\n  return { metadata: { took }, search: false"
+    " };\n}"
+)
 GROUP = """
   (() => {
     let i = 0, began = 0;
@@ -112,14 +116,22 @@ async def same(given: Text) -> str:
 def app_in(folder: Path) -> Path:
     server = {"command": sys.executable, "args": [str(Path(__file__).with_name("echo_server.py"))]}
     calls = "\n".join(GROUP % {"call": call, "count": count} for count, call in GROUPS.values())
-    hooks = {"groups": GROUPS_HOOK % calls, "hearing": HEARING_HOOK, "waiting": of_200_lines(WAITING_HOOK)}
+    hooks = {
+        "groups": GROUPS_HOOK % calls,
+        "hearing": HEARING_HOOK,
+        "waiting": of_200_lines(WAITING_HOOK),
+    }
     files = {
         "kb/docs.kb.yao": "{}",
         "mcps/echo.mcp.yao": json.dumps(server),
         **{f"assistants/{name}/index.ts": text for name, text in hooks.items()},
         **{
             f"assistants/{name}/package.yao": json.dumps(
-                {**PACKAGE, "kb": {"collections": ["docs"]}, "mcp": {"servers": ["echo"] if name == "groups" else []}}
+                {
+                    **PACKAGE,
+                    "kb": {"collections": ["docs"]},
+                    "mcp": {"servers": ["echo"] if name == "groups" else []},
+                }
             )
             for name in hooks
         },
@@ -133,7 +145,9 @@ def app_in(folder: Path) -> Path:
 
 def scripted(name: str, text: str) -> ScriptedConnector:
     return ScriptedConnector(
-        ConnectorSpec(id=name, type="scripted", options=ConnectorOptions(script=({"text": text, "times": 0},)))
+        ConnectorSpec(
+            id=name, type="scripted", options=ConnectorOptions(script=({"text": text, "times": 0},))
+        )
     )
 
 
@@ -148,32 +162,41 @@ async def turn(host: Host, assistant: str) -> Mapping[str, Any]:
     raise SystemExit("the turn did not end")
 
 
-async def p50_us(host: Host, assistant: str, of: Callable[[Mapping[str, Any]], Sequence[float]]) -> list[float]:
-    """Medians over turns, in microseconds, of the milliseconds that `of` makes of a turn's metadata."""
+async def p50_us(
+    host: Host, assistant: str, of: Callable[[Mapping[str, Any]], Sequence[float]]
+) -> list[float]:
+    """Medians over turns, in microseconds, of the milliseconds that `of` makes of a turn's
+    metadata."""
     await turn(host, assistant)
     rounds = [of(await turn(host, assistant)) for _ in range(ROUNDS)]
     return [statistics.median(column) * 1000 for column in zip(*rounds, strict=True)]
 
 
-# ---------------------------------------------------------------------------------------------------- calls
+# -------------------------------------------------------------------------------------------- calls
 
 
 async def groups(host: Host) -> None:
     """The cost of a call, as the mean of many in one hook."""
-    took = dict(zip(GROUPS, await p50_us(host, "groups", lambda metadata: metadata["took"]), strict=True))
+    took = dict(
+        zip(GROUPS, await p50_us(host, "groups", lambda metadata: metadata["took"]), strict=True)
+    )
     floor = took[AT_ONCE]
     figure(f"{AT_ONCE}, in a turn, through a worker: p50", floor, "us")
     for name, value in took.items():
         if name != AT_ONCE:
             figure(f"{name}: p50", value, "us", floor, AT_ONCE)
-    figure("the same MCP tool, asked by the host itself: p50", await mcp_us(host), "us", floor, AT_ONCE)
+    figure(
+        "the same MCP tool, asked by the host itself: p50", await mcp_us(host), "us", floor, AT_ONCE
+    )
 
 
 async def mcp_us(host: Host) -> float:
     taken = []
     for _ in range(CALLS):
         began = time.perf_counter()
-        await host.runtime.servers.ask("echo", "tools/call", {"name": "echo", "arguments": {"text": "x"}})
+        await host.runtime.servers.ask(
+            "echo", "tools/call", {"name": "echo", "arguments": {"text": "x"}}
+        )
         taken.append((time.perf_counter() - began) * 1e6)
     return statistics.median(taken)
 
@@ -185,15 +208,25 @@ async def hearing(host: Host) -> None:
         return metadata["listening"] / CHUNKS, metadata["deaf"] / CHUNKS
 
     listening, deaf = await p50_us(host, "hearing", per_chunk)
-    figure("a model's answer that onChunk hears, by its pieces: each, p50", listening, "us", deaf, "the answer without onChunk")
+    figure(
+        "a model's answer that onChunk hears, by its pieces: each, p50",
+        listening,
+        "us",
+        deaf,
+        "the answer without onChunk",
+    )
 
 
-# ---------------------------------------------------------------------------------------------------- many that wait
+# ----------------------------------------------------------------------------------- many that wait
 
 
 async def waiting(host: Host, source: Held) -> None:
     """Memory and the event loop while hooks wait in a search."""
-    for _ in range(3):  # both workers are there, and warm; few at once, or the memory they leave would be used again unseen
+    for _ in range(
+        3
+        # both workers are there and warm; few at once, or their memory would be used again
+        # unseen
+    ):
         async with anyio.create_task_group() as tasks:
             for _ in range(4):
                 tasks.start_soon(turn, host, "waiting")
@@ -207,8 +240,20 @@ async def waiting(host: Host, source: Held) -> None:
         lag, worst = await ticks(anyio.sleep, WAIT_SECONDS)
         grown = (resident_mb() - before) / WAITING
         source.gate.set()
-    figure(f"{WAITING} hooks that wait in a search: memory of each, host and workers", grown, "MB", bare_mb(), "bare isolate")
-    figure(f"{WAITING} hooks that wait in a search: lag of the event loop, p99", lag, "ms", idle, "without any")
+    figure(
+        f"{WAITING} hooks that wait in a search: memory of each, host and workers",
+        grown,
+        "MB",
+        bare_mb(),
+        "bare isolate",
+    )
+    figure(
+        f"{WAITING} hooks that wait in a search: lag of the event loop, p99",
+        lag,
+        "ms",
+        idle,
+        "without any",
+    )
     figure("  the worst", worst, "ms", idle_worst, "without any")
     figure("  while they begin, all at once: p99", starting, "ms", idle, "without any")
 
@@ -242,11 +287,12 @@ def bare_mb() -> float:
     return grown / BARE
 
 
-# ---------------------------------------------------------------------------------------------------- type check
+# --------------------------------------------------------------------------------------- type check
 
 
 async def type_check(folder: Path) -> None:
-    """The sample assistants' hooks: the types alone, and the whole check, which compiles them as well."""
+    """The sample assistants' hooks: the types alone, and the whole check, which compiles them as
+    well."""
     app = load_app(Path(__file__).parent.parent, {})
     ids = sorted(app.packages)
     scripts = [script for id in ids if (script := app.package(id).hook) is not None]
@@ -257,11 +303,29 @@ async def type_check(folder: Path) -> None:
     floor = statistics.median(await times_ms(lambda: type_errors([smallest], "export {};\n")))
     floor_is = "the compiler on a hook of three lines"
     figure("type check of the sample assistants' hooks: first", types[0], "ms", floor, floor_is)
-    figure("type check of the sample assistants' hooks: repeated, p50", statistics.median(types[1:]), "ms", floor, floor_is)
+    figure(
+        "type check of the sample assistants' hooks: repeated, p50",
+        statistics.median(types[1:]),
+        "ms",
+        floor,
+        floor_is,
+    )
     async with open_engine(workers=1, cache=folder / "cache") as engine:
         whole = await times_ms(lambda: hook_problems(app, ids, engine))
-    figure("  the whole check, compiled too: first, nothing in the cache", whole[0], "ms", floor, floor_is)
-    figure("  the whole check, compiled too: repeated, p50", statistics.median(whole[1:]), "ms", floor, floor_is)
+    figure(
+        "  the whole check, compiled too: first, nothing in the cache",
+        whole[0],
+        "ms",
+        floor,
+        floor_is,
+    )
+    figure(
+        "  the whole check, compiled too: repeated, p50",
+        statistics.median(whole[1:]),
+        "ms",
+        floor,
+        floor_is,
+    )
 
 
 async def times_ms(work: Callable[[], Any]) -> list[float]:
@@ -282,9 +346,13 @@ async def main() -> None:
         folder = Path(made)
         await type_check(folder)
         app = app_in(folder / "app")
-        async with open_host(app, environment={}, sources=sources, connectors=connectors, tools=tools) as host:
+        async with open_host(
+            app, environment={}, sources=sources, connectors=connectors, tools=tools
+        ) as host:
             await waiting(host, source)
-        async with open_host(app, environment={}, sources=sources, connectors=connectors, tools=tools) as host:
+        async with open_host(
+            app, environment={}, sources=sources, connectors=connectors, tools=tools
+        ) as host:
             source.gate = None
             await groups(host)
             await hearing(host)

@@ -1,10 +1,12 @@
-"""Measures database search on every engine that can be reached or started: a query on a million rows, and many questions at once.
+"""Measures database search on every engine that can be reached or started: a query on a million
+rows, and many questions at once.
 
     python -m bench.db [rows]
 
-Queries go from QueryDSL to rows, through the linter and the compiler; their floor is the same statement written by hand, read
-into the same rows over the same pool of connections and behind the same guard, in the same run. A search that fills its page also
-counts what there is beside it, up to a thousand: the floor of that are two statements. Questions go the whole way of a search.
+Queries go from QueryDSL to rows, through the linter and the compiler; their floor is the same
+statement written by hand, read into the same rows over the same pool of connections and behind the
+same guard, in the same run. A search that fills its page also counts what there is beside it, up to
+a thousand: the floor of that are two statements. Questions go the whole way of a search.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import sqlalchemy as sa
 
 from bench.figures import figure
 from groundhook.handlers.db.base import open_database
-from groundhook.handlers.db.dsl import QueryDSL, parse
+from groundhook.handlers.db.dsl import parse
 from groundhook.handlers.db.engine import Engine, engine_for
 from groundhook.handlers.db.linter import checked
 from groundhook.handlers.db.store import Store
@@ -47,14 +49,24 @@ MODEL = ModelSpec.model_validate(
             {"name": "id", "type": "ID"},
             {"name": "name", "type": "string", "length": 40},
             {"name": "brand", "type": "string", "length": 40, "index": True},
-            {"name": "price", "type": "decimal", "precision": 10, "scale": 2, "index": True, "label": "Price"},
+            {
+                "name": "price",
+                "type": "decimal",
+                "precision": 10,
+                "scale": 2,
+                "index": True,
+                "label": "Price",
+            },
             {"name": "status", "type": "enum", "option": list(STATES)},
             {"name": "released_at", "type": "date", "index": True},
         ],
     }
 )
 NUMBERS = {
-    "sqlite": "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows}) SELECT i FROM n)",
+    "sqlite": (
+        "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows}) SELECT i"
+        " FROM n)"
+    ),
     "postgresql": "generate_series(CAST(1 AS bigint), {rows}) AS n(i)",
     "mariadb": "(SELECT seq AS i FROM seq_1_to_{rows}) AS n",
 }
@@ -64,7 +76,8 @@ DAYS = {
     "mariadb": "date_add('2016-01-01', interval ({days}) day)",
 }
 COLUMNS = "id, name, brand, price, status, released_at"
-# What it is → the query, and the statement by hand. `brand` is compared without case, as the query does.
+# What it is → the query, and the statement by hand. `brand` is compared without case, as the query
+# does.
 Case = tuple[dict[str, Any], str]
 CASES: dict[str, Case] = {
     "20 of a range, in order": (
@@ -84,18 +97,27 @@ CASES: dict[str, Case] = {
         f"SELECT {COLUMNS} FROM thing WHERE price >= 500 ORDER BY price, id LIMIT 1000",
     ),
     "all of one brand, in order": (
-        {"wheres": [{"field": "brand", "value": "Brand 77"}], "orders": [{"field": "price"}], "limit": 1000},
+        {
+            "wheres": [{"field": "brand", "value": "Brand 77"}],
+            "orders": [{"field": "price"}],
+            "limit": 1000,
+        },
         f"SELECT {COLUMNS} FROM thing WHERE {{brand}} ORDER BY price DESC, id DESC LIMIT 1000",
     ),
     "figures by state over a month": (
         {
-            "wheres": [{"field": "released_at", "op": "between", "value": ["2020-03-01", "2020-03-31"]}],
+            "wheres": [
+                {"field": "released_at", "op": "between", "value": ["2020-03-01", "2020-03-31"]}
+            ],
             "groups": ["status"],
             "aggregates": [{"function": "count"}, {"function": "sum", "field": "price"}],
             "limit": 10,
         },
-        "SELECT status, count(*) AS count, sum(price) AS sum_price, count(*) AS n FROM thing"
-        " WHERE released_at BETWEEN '2020-03-01' AND '2020-03-31' GROUP BY status ORDER BY status LIMIT 10",
+        (
+            "SELECT status, count(*) AS count, sum(price) AS sum_price, count(*) AS n FROM thing"
+            " WHERE released_at BETWEEN '2020-03-01' AND '2020-03-31' GROUP BY status ORDER BY"
+            " status LIMIT 10"
+        ),
     ),
 }
 BY_BRAND = {
@@ -103,18 +125,36 @@ BY_BRAND = {
     "postgresql": "lower(brand::text) = 'brand 77'",
     "mariadb": "brand = 'brand 77'",
 }
-ASKED = ("things cheaper than {n}", "active things over {n}", "how many things under {n}", "things from Brand {n} under 900")
+ASKED = (
+    "things cheaper than {n}",
+    "active things over {n}",
+    "how many things under {n}",
+    "things from Brand {n} under 900",
+)
 
 
 async def fill(engine: Engine, rows: int) -> None:
     number = NUMBERS[engine.dialect].format(rows=rows)
-    days = DAYS[engine.dialect].format(days="mod(i, 3650)" if engine.dialect != "sqlite" else "i % 3650")
+    days = DAYS[engine.dialect].format(
+        days="mod(i, 3650)" if engine.dialect != "sqlite" else "i % 3650"
+    )
     brand = f"mod(i, {BRANDS})" if engine.dialect != "sqlite" else f"(i % {BRANDS})"
-    names = "concat('Thing ', i), concat('Brand ', {0})" if engine.dialect != "sqlite" else "'Thing ' || i, 'Brand ' || {0}"
-    price = "mod(i * 7919, 100000) / 100.0" if engine.dialect != "sqlite" else "(i * 7919 % 100000) / 100.0"
+    names = (
+        "concat('Thing ', i), concat('Brand ', {0})"
+        if engine.dialect != "sqlite"
+        else "'Thing ' || i, 'Brand ' || {0}"
+    )
+    price = (
+        "mod(i * 7919, 100000) / 100.0"
+        if engine.dialect != "sqlite"
+        else "(i * 7919 % 100000) / 100.0"
+    )
     state = "CASE {0} WHEN 0 THEN 'active' WHEN 1 THEN 'draft' ELSE 'sold' END"
     third = state.format("mod(i, 3)" if engine.dialect != "sqlite" else "i % 3")
-    text = f"INSERT INTO thing ({COLUMNS}) SELECT i, {names.format(brand)}, {price}, {third}, {days} FROM {number}"
+    text = (
+        f"INSERT INTO thing ({COLUMNS}) SELECT i, {names.format(brand)}, {price}, {third}, {days}"
+        f" FROM {number}"
+    )
 
     def work(connection: sa.Connection) -> None:
         connection.exec_driver_sql(text)
@@ -122,13 +162,16 @@ async def fill(engine: Engine, rows: int) -> None:
     await engine.write(work)
 
     def analyse(connection: sa.Connection) -> None:
-        connection.exec_driver_sql("ANALYZE TABLE thing" if engine.dialect == "mariadb" else "ANALYZE thing")
+        connection.exec_driver_sql(
+            "ANALYZE TABLE thing" if engine.dialect == "mariadb" else "ANALYZE thing"
+        )
 
     await engine.write(analyse)
 
 
 async def shortest(*asks: Callable[[], Awaitable[object]]) -> list[float]:
-    """The shortest times in milliseconds, in turns: what they take when nothing else has the processor."""
+    """The shortest times in milliseconds, in turns: what they take when nothing else has the
+    processor."""
     times: list[list[float]] = [[] for _ in asks]
     for _ in range(ROUNDS):
         for taken, ask in zip(times, asks, strict=True):
@@ -139,13 +182,14 @@ async def shortest(*asks: Callable[[], Awaitable[object]]) -> list[float]:
 
 
 async def queries(engine: Engine) -> None:
-    """Rows and figures, against the same statement by hand; and rows with how many there are in all, against two."""
+    """Rows and figures, against the same statement by hand; and rows with how many there are in
+    all, against two."""
     store = Store(engine, {"thing": MODEL}, 4096)
     for name, (query, text) in CASES.items():
         hand = text.replace("{brand}", BY_BRAND[engine.dialect])
 
-        async def asked(dsl: QueryDSL = parse({"model": "thing", **query}), *, counted: bool = False) -> Any:  # noqa: B008
-            clean = checked(dsl, store.schemas)
+        async def asked(query: Any = query, *, counted: bool = False) -> Any:
+            clean = checked(parse({"model": "thing", **query}), store.schemas)
             return (await store.run(clean, {"thing": None}, clean.limit or 0, counted=counted)).rows
 
         async def written(hand: str = hand, *, counted: bool = False) -> Any:
@@ -163,8 +207,16 @@ async def queries(engine: Engine) -> None:
         floor, value = await shortest(written, asked)
         figure(f"{engine.dialect}: {name}", value, "ms", floor, "the statement written by hand")
         if query["limit"] == 20:
-            floor, value = await shortest(partial(written, counted=True), partial(asked, counted=True))
-            figure(f"{engine.dialect}: {name}, and how many", value, "ms", floor, "both statements written by hand")
+            floor, value = await shortest(
+                partial(written, counted=True), partial(asked, counted=True)
+            )
+            figure(
+                f"{engine.dialect}: {name}, and how many",
+                value,
+                "ms",
+                floor,
+                "both statements written by hand",
+            )
 
 
 def how_many(hand: str) -> str:
@@ -180,7 +232,14 @@ async def questions(url: str, dialect: str) -> None:
 
     async def warn(_code: str, _message: str) -> None: ...
 
-    scope = Scope(identity=Identity(), assistant_id="", settings=SearchSettings(), uses=UsesSettings(), now=_noon, warn=warn)
+    scope = Scope(
+        identity=Identity(),
+        assistant_id="",
+        settings=SearchSettings(),
+        uses=UsesSettings(),
+        now=_noon,
+        warn=warn,
+    )
     async with open_database(url, 20_000, {"thing": MODEL}) as database:
         send, receive = anyio.create_memory_object_stream[str](QUESTIONS)
         for number in range(QUESTIONS):
@@ -197,7 +256,9 @@ async def questions(url: str, dialect: str) -> None:
                     failed.append(str(exc))
                 times.append((time.perf_counter() - began) * 1000)
 
-        await database.search(SearchRequest(type="db", query="things", models=("thing",), limit=1), scope)  # samples values
+        await database.search(
+            SearchRequest(type="db", query="things", models=("thing",), limit=1), scope
+        )  # samples values
         began = time.perf_counter()
         async with anyio.create_task_group() as tasks:
             for _ in range(TOGETHER):

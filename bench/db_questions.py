@@ -1,13 +1,16 @@
-"""Measures the grammar that reads questions to databases: exact rows, by kind, of questions with answers written by hand.
+"""Measures the grammar that reads questions to databases: exact rows, by kind, of questions with
+answers written by hand.
 
     python -m bench.db_questions [--show] [KIND...]
 
-Questions, answers and data are in `db_questions/`, whose README says how they were made. An answer is right when a search
-brings exactly the rows of the reference, in its order where it has one, and reports no word as not understood; a question that
-cannot be answered is right when every reading of it reports the words that it must report, and wrong when it is answered as if
-all had been understood. The baseline is full-text search (FTS5, BM25) over all rows of the domain, for any word of the question;
-it is told how many rows there are to be found, and gets the first so many. Standard error has the figures as a table. `--show`
-adds what went wrong; of those kept aside that is never shown.
+Questions, answers and data are in `db_questions/`, whose README says how they were made. An answer
+is right when a search brings exactly the rows of the reference, in its order where it has one, and
+reports no word as not understood; a question that cannot be answered is right when every reading of
+it reports the words that it must report, and wrong when it is answered as if all had been
+understood. The baseline is full-text search (FTS5, BM25) over all rows of the domain, for any word
+of the question; it is told how many rows there are to be found, and gets the first so many.
+Standard error has the figures as a table. `--show` adds what went wrong; of those kept aside that
+is never shown.
 """
 
 from __future__ import annotations
@@ -43,7 +46,13 @@ from groundhook.host.core.types.turn import Identity
 
 HERE = Path(__file__).with_name("db_questions")
 SHOP = Path(__file__).parent.parent / "assistants/shop/models"
-SETS = {"tuned": "tuned", "later": "later", "rental": "rental", "events": "events", "kept aside": "kept_aside"}
+SETS = {
+    "tuned": "tuned",
+    "later": "later",
+    "rental": "rental",
+    "events": "events",
+    "kept aside": "kept_aside",
+}
 NOW = datetime(2026, 11, 12, 10, tzinfo=UTC)
 MOST = 1000
 WARM = 20  # readings of each question that are timed
@@ -72,7 +81,8 @@ class Question:
 
 @dataclass
 class Domain:
-    """The models of a domain, their rows in a database of their own, and the same rows in one table for full-text search."""
+    """The models of a domain, their rows in a database of their own, and the same rows in one table
+    for full-text search."""
 
     models: Mapping[str, ModelSpec]
     database: Database
@@ -118,7 +128,10 @@ def questions(name: str) -> list[Question]:
 def models_in(folder: Path) -> dict[str, ModelSpec]:
     paths = sorted(folder.glob("*.mod.yao"))
     made = ((path, path.name.removesuffix(".mod.yao")) for path in paths)
-    return {name: ModelSpec.model_validate({**read_document(path, path.name).data, "id": name}) for path, name in made}
+    return {
+        name: ModelSpec.model_validate({**read_document(path, path.name).data, "id": name})
+        for path, name in made
+    }
 
 
 def offers_of(models: Mapping[str, ModelSpec]) -> list[Offer]:
@@ -126,9 +139,15 @@ def offers_of(models: Mapping[str, ModelSpec]) -> list[Offer]:
     plain = {}
     for name, spec in models.items():
         texts = [text.name for text in schemas[name].texts if not text.long and not text.options]
-        values = {text: tuple(sorted({row[text] for row in spec.values if row.get(text)})[:SAMPLED]) for text in texts}
+        values = {
+            text: tuple(sorted({row[text] for row in spec.values if row.get(text)})[:SAMPLED])
+            for text in texts
+        }
         plain[name] = Offer(schemas[name], values)
-    related = {name: {one.name: plain[one.model] for one in schemas[name].relations.values()} for name in models}
+    related = {
+        name: {one.name: plain[one.model] for one in schemas[name].relations.values()}
+        for name in models
+    }
     return [Offer(offer.schema, offer.samples, related[name]) for name, offer in plain.items()]
 
 
@@ -139,11 +158,15 @@ async def opened(folder: Path, state: Path) -> AsyncIterator[Domain]:
     async with open_database(f"sqlite:///{path}", 5000, models) as database:
         await database.load()
         rows = sqlite3.connect(path)
-        rows.execute("CREATE VIRTUAL TABLE temp.texts USING fts5(kept UNINDEXED, id UNINDEXED, words)")
+        rows.execute(
+            "CREATE VIRTUAL TABLE temp.texts USING fts5(kept UNINDEXED, id UNINDEXED, words)"
+        )
         for spec in models.values():
             for row in rows.execute(f"SELECT * FROM {spec.table.name}").fetchall():
                 said = " ".join(str(value) for value in row if value is not None)
-                rows.execute("INSERT INTO temp.texts VALUES (?, ?, ?)", (spec.table.name, row[0], said))
+                rows.execute(
+                    "INSERT INTO temp.texts VALUES (?, ?, ?)", (spec.table.name, row[0], said)
+                )
         yield Domain(models, database, rows, offers_of(models))
         rows.close()
 
@@ -173,39 +196,66 @@ async def asked(domain: Domain, question: Question, lexicons: Lexicons) -> Outco
     if question.unplaced:
         right = all(word in words for word in question.unplaced for words in left)
         said = f"left over: {left}"
-        return Outcome(question, right, not all(left), not full_text(domain, question, 1), times, said)
+        return Outcome(
+            question, right, not all(left), not full_text(domain, question, 1), times, said
+        )
     wanted = rounded(domain.rows.execute(question.sql).fetchall())
     found = await domain.search(question.question)
     got = rows_of(found, question, domain.models)
     same = alike(domain, question, got, wanted)
-    said = f"{len(got)} rows instead of {len(wanted)}; left over: {left}; {json.dumps(found.dsl, ensure_ascii=False)}"
+    said = (
+        f"{len(got)} rows instead of {len(wanted)}; left over: {left};"
+        f" {json.dumps(found.dsl, ensure_ascii=False)}"
+    )
     baseline = full_text(domain, question, len(wanted))
     base = alike(domain, question, baseline, wanted)
-    return Outcome(question, same and not any(left), not same and not any(left), bool(question.table) and base, times, said)
+    return Outcome(
+        question,
+        same and not any(left),
+        not same and not any(left),
+        bool(question.table) and base,
+        times,
+        said,
+    )
 
 
 def alike(domain: Domain, question: Question, got: Rows, wanted: Rows) -> bool:
-    """Whether the same rows were found, in the order of the reference where it has one: equal ones may stand in any."""
+    """Whether the same rows were found, in the order of the reference where it has one: equal ones
+    may stand in any."""
     if not question.ordered:
         return sorted(got, key=repr) == sorted(wanted, key=repr)
     chosen, _, order = question.sql.partition(" ORDER BY ")
     by = order.removesuffix(", id").split(", id LIMIT")[0].removesuffix(" DESC")
-    sorted_by = dict(domain.rows.execute(chosen.replace("SELECT id", f"SELECT id, {by}")).fetchall())
+    sorted_by = dict(
+        domain.rows.execute(chosen.replace("SELECT id", f"SELECT id, {by}")).fetchall()
+    )
     values = [[sorted_by.get(row[0], "not among them") for row in rows] for rows in (got, wanted)]
     return values[0] == values[1] and len(set(got)) == len(got)
 
 
 def rows_of(found: Found, question: Question, models: Mapping[str, ModelSpec]) -> Rows:
-    """What a search brought, as the reference has it: ids of records of its table, or the values of figures."""
+    """What a search brought, as the reference has it: ids of records of its table, or the values of
+    figures."""
     if not question.table:
         # Of related records that are counted one by one the references have the names alone.
-        return rounded([tuple(v for k, v in (item.data or {}).items() if not k.endswith("_id")) for item in found.items])
+        return rounded(
+            [
+                tuple(v for k, v in (item.data or {}).items() if not k.endswith("_id"))
+                for item in found.items
+            ]
+        )
     tables = [models[item.model].table.name for item in found.items]
-    return [(item.record_id if table == question.table else item.model,) for item, table in zip(found.items, tables, strict=True)]
+    return [
+        (item.record_id if table == question.table else item.model,)
+        for item, table in zip(found.items, tables, strict=True)
+    ]
 
 
 def rounded(rows: Sequence[Sequence[Any]]) -> Rows:
-    return [tuple(round(value, 4) if isinstance(value, float) else value for value in row) for row in rows]
+    return [
+        tuple(round(value, 4) if isinstance(value, float) else value for value in row)
+        for row in rows
+    ]
 
 
 def full_text(domain: Domain, question: Question, most: int) -> Rows:
@@ -220,7 +270,13 @@ def report(name: str, tallies: Mapping[str, Tally]) -> None:
     table = [f"{name:22} {'right':>9} {'full text':>11}"]
     for kind, tally in tallies.items():
         count = len(tally.outcomes)
-        figure(f"questions {name}: {kind}", tally.right, f"of {count}", tally.baseline, "full-text search over the rows")
+        figure(
+            f"questions {name}: {kind}",
+            tally.right,
+            f"of {count}",
+            tally.baseline,
+            "full-text search over the rows",
+        )
         table.append(f"  {kind:20} {tally.right:>3} of {count:<3} {tally.baseline:>3} of {count}")
     every = [outcome for tally in tallies.values() for outcome in tally.outcomes]
     answers = [outcome for outcome in every if not outcome.question.unplaced]
@@ -230,9 +286,16 @@ def report(name: str, tallies: Mapping[str, Tally]) -> None:
     figure(f"questions {name}: exact rows of those that have an answer", _share(answers), "%")
     wrong = sum(outcome.wrong for outcome in answers)
     invented = sum(outcome.wrong for outcome in every) - wrong
-    figure(f"questions {name}: answered though they have no answer", invented, f"of {len(every) - len(answers)}")
+    figure(
+        f"questions {name}: answered though they have no answer",
+        invented,
+        f"of {len(every) - len(answers)}",
+    )
     figure(f"questions {name}: answered wrongly and nothing reported", wrong, f"of {len(answers)}")
-    table.append(f"  {'all':20} {share:8.1f}% {least:9.1f}%   answered though without an answer: {invented}, wrongly: {wrong}")
+    table.append(
+        f"  {'all':20} {share:8.1f}% {least:9.1f}%   answered though without an answer: {invented},"
+        f" wrongly: {wrong}"
+    )
     print("\n".join(table), file=sys.stderr, flush=True)
 
 
@@ -244,8 +307,13 @@ async def main(*, show: bool, kinds: Sequence[str]) -> None:
     times: list[float] = []
     async with AsyncExitStack() as stack:
         state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="groundhook-bench-")))
-        folders = {folder.name: folder for folder in sorted(HERE.iterdir()) if folder.is_dir()} | {"shop": SHOP}
-        domains = {name: await stack.enter_async_context(opened(folder, state)) for name, folder in folders.items()}
+        folders = {folder.name: folder for folder in sorted(HERE.iterdir()) if folder.is_dir()} | {
+            "shop": SHOP
+        }
+        domains = {
+            name: await stack.enter_async_context(opened(folder, state))
+            for name, folder in folders.items()
+        }
         lexicons = Lexicons()
         for name, file in SETS.items():
             tallies: dict[str, Tally] = {}
@@ -256,12 +324,26 @@ async def main(*, show: bool, kinds: Sequence[str]) -> None:
                 tallies.setdefault(question.kind, Tally()).outcomes.append(outcome)
                 times += outcome.milliseconds
                 if show and not outcome.right and name != "kept aside":
-                    print(f"✗ {question.kind}: {question.question}\n  {outcome.said}", file=sys.stderr)
+                    print(
+                        f"✗ {question.kind}: {question.question}\n  {outcome.said}", file=sys.stderr
+                    )
             report(name, tallies)
-    figure("a question read for all models of its domain, warm, CPU time, p50", statistics.median(times), "ms")
-    figure("a question read for all models of its domain, warm, CPU time, p95", statistics.quantiles(times, n=20)[-1], "ms")
+    figure(
+        "a question read for all models of its domain, warm, CPU time, p50",
+        statistics.median(times),
+        "ms",
+    )
+    figure(
+        "a question read for all models of its domain, warm, CPU time, p95",
+        statistics.quantiles(times, n=20)[-1],
+        "ms",
+    )
 
 
 if __name__ == "__main__":
     arguments = sys.argv[1:]
-    anyio.run(lambda: main(show="--show" in arguments, kinds=[one for one in arguments if not one.startswith("-")]))
+    anyio.run(
+        lambda: main(
+            show="--show" in arguments, kinds=[one for one in arguments if not one.startswith("-")]
+        )
+    )

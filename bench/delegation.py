@@ -1,9 +1,11 @@
-"""What reranking and MCP calls cost beside those who answer: the pool with a reranker that answers at once, an endpoint and a
-delegated step on this machine, and a tool over stdio beside the bare SDK.
+"""What reranking and MCP calls cost beside those who answer: the pool with a reranker that answers
+at once, an endpoint and a delegated step on this machine, and a tool over stdio beside the bare
+SDK.
 
     make bench NAME=delegation
 
-Prints JSON lines {"figure", "value", "unit", "floor", "floor_is", "ratio"} and nothing else on standard output.
+Prints JSON lines {"figure", "value", "unit", "floor", "floor_is", "ratio"} and nothing else on
+standard output.
 """
 
 from __future__ import annotations
@@ -27,7 +29,12 @@ from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.app.host import Host, open_host
 from groundhook.host.core.ports import Ranked, Scope
 from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import RerankSettings, SearchSettings, UsesSettings, WeightSettings
+from groundhook.host.core.settings import (
+    RerankSettings,
+    SearchSettings,
+    UsesSettings,
+    WeightSettings,
+)
 from groundhook.host.core.types.search import Item, SearchRequest, SearchResult
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.search.merge import apply_ranking, cut, pool
@@ -51,14 +58,22 @@ SCORES = [(index, (index * 37 % ITEMS) / ITEMS) for index in range(ITEMS)]
 class Ready:
     """A provider that has its judgement ready."""
 
-    async def judge(self, model: str, query: str, texts: Sequence[str], timeout_s: float, /) -> list[tuple[int, float]]:
+    async def judge(
+        self, model: str, query: str, texts: Sequence[str], timeout_s: float, /
+    ) -> list[tuple[int, float]]:
         return SCORES
 
 
 def found() -> list[Item]:
     text = "A passage of some length that answers a part of the question. " * 12
-    given = {"content": text, "weight": 0.6}  # the weight of automatic searches, as the searcher sets it
-    return [canned_item(f"k{n}", score=1 - n / 200, citation_id=f"#ref:{n:04x}", **given) for n in range(ITEMS)]
+    given = {
+        "content": text,
+        "weight": 0.6,
+    }  # the weight of automatic searches, as the searcher sets it
+    return [
+        canned_item(f"k{n}", score=1 - n / 200, citation_id=f"#ref:{n:04x}", **given)
+        for n in range(ITEMS)
+    ]
 
 
 def scope() -> Scope:
@@ -66,7 +81,12 @@ def scope() -> Scope:
 
     settings = SearchSettings()
     return Scope(
-        identity=Identity(), assistant_id="a", settings=settings, uses=UsesSettings(), now=lambda: datetime.now(UTC), warn=warn
+        identity=Identity(),
+        assistant_id="a",
+        settings=settings,
+        uses=UsesSettings(),
+        now=lambda: datetime.now(UTC),
+        warn=warn,
     )
 
 
@@ -80,11 +100,12 @@ async def p50_ms(work: Callable[[], Awaitable[Any]], rounds: int = ROUNDS) -> fl
     return statistics.median(took)
 
 
-# ---------------------------------------------------------------------------------------------------- reranking
+# ---------------------------------------------------------------------------------------- reranking
 
 
 async def reranking(folder: Path) -> None:
-    """The host's part in reranking: merging, the reranker's own work on texts and answers, scores, order, cut."""
+    """The host's part in reranking: merging, the reranker's own work on texts and answers, scores,
+    order, cut."""
     files = {
         "kb/docs.kb.yao": "{}",
         "assistants/judge/package.yao": "{}",
@@ -102,7 +123,10 @@ async def reranking(folder: Path) -> None:
         cut(apply_ranking(pool(results, weights), [Ranked(*each) for each in SCORES]), 10)
 
     ready: Registry[ProviderType] = Registry("rerank provider")
-    ready.add("endpoint", ProviderType(variables=(), host="", model="m", max_chars=8000, make=lambda _: Ready()))
+    ready.add(
+        "endpoint",
+        ProviderType(variables=(), host="", model="m", max_chars=8000, make=lambda _: Ready()),
+    )
     model = ModelReranker({}, ready, lambda _: None)
     options = RerankSettings(provider="endpoint", host="http://127.0.0.1")
 
@@ -112,17 +136,34 @@ async def reranking(folder: Path) -> None:
     search = {"rerank": {"provider": "endpoint", "host": "http://127.0.0.1"}}
     write(
         folder,
-        {"agent/search.yao": json.dumps(search), "assistants/a/package.yao": '{"uses": {"rerank": "ready"}, "kb": ["docs"]}'},
+        {
+            "agent/search.yao": json.dumps(search),
+            "assistants/a/package.yao": '{"uses": {"rerank": "ready"}, "kb": ["docs"]}',
+        },
     )
-    async with open_host(folder, environment={}, plugins=[plug_in], sources={"kb": CannedSource({"*": items})}) as host:
+    async with open_host(
+        folder, environment={}, plugins=[plug_in], sources={"kb": CannedSource({"*": items})}
+    ) as host:
         floor, floor_is = await p50_ms(bare), f"{ITEMS} items sorted by their scores"
-        figure(f"pool of {ITEMS} items: merged, judged, ordered and cut, p50", await p50_ms(pure), "ms", floor, floor_is)
+        figure(
+            f"pool of {ITEMS} items: merged, judged, ordered and cut, p50",
+            await p50_ms(pure),
+            "ms",
+            floor,
+            floor_is,
+        )
 
         async def whole() -> None:
             merged = pool(results, weights)
             cut(apply_ranking(merged, await model.rerank("q", merged.items, options, scope())), 10)
 
-        figure(f"rerank of {ITEMS} items, the model excluded, p50", await p50_ms(whole), "ms", floor, floor_is)
+        figure(
+            f"rerank of {ITEMS} items, the model excluded, p50",
+            await p50_ms(whole),
+            "ms",
+            floor,
+            floor_is,
+        )
         await searches(host)
 
 
@@ -130,14 +171,22 @@ async def searches(host: Host) -> None:
     """The same through a search: with its events, citations and trace."""
 
     async def search(**rerank: Any) -> None:
-        request = SearchRequest.model_validate({"type": "kb", "query": "q", "collections": ["docs"], "limit": ITEMS, **rerank})
+        request = SearchRequest.model_validate(
+            {"type": "kb", "query": "q", "collections": ["docs"], "limit": ITEMS, **rerank}
+        )
         result = await host.search(request, assistant="a")
         if result.error:
             raise SystemExit(result.error)
 
     plain = await p50_ms(search)
     reranked = await p50_ms(lambda: search(rerank={"top_k": 10}))
-    figure(f"search that finds {ITEMS} items and has them judged at once, p50", reranked, "ms", plain, "the search alone")
+    figure(
+        f"search that finds {ITEMS} items and has them judged at once, p50",
+        reranked,
+        "ms",
+        plain,
+        "the search alone",
+    )
     judged = await p50_ms(lambda: search(rerank={"agent": "judge", "top_k": 10}), 50)
     figure("  judged by an assistant with a hook, p50", judged, "ms", plain, "the search alone")
 
@@ -145,7 +194,9 @@ async def searches(host: Host) -> None:
 async def endpoint() -> None:
     """An endpoint on this machine, beside the bare client with the same body."""
     with serving() as server:
-        answer = {"results": [{"index": index, "relevance_score": score} for index, score in SCORES]}
+        answer = {
+            "results": [{"index": index, "relevance_score": score} for index, score in SCORES]
+        }
         server.on("/rerank", Json(answer))
         items = found()
         closing: list[Callable[[], Awaitable[None]]] = []
@@ -153,7 +204,13 @@ async def endpoint() -> None:
         options = RerankSettings(provider="endpoint", host=server.url, max_items=ITEMS)
         took = await p50_ms(lambda: model.rerank("q", items, options, scope()))
         floor = await bare_post(server, json.loads(server.asked[-1].body))
-        figure(f"rerank of {ITEMS} items by an endpoint on this machine, p50", took, "ms", floor, "bare HTTP client")
+        figure(
+            f"rerank of {ITEMS} items by an endpoint on this machine, p50",
+            took,
+            "ms",
+            floor,
+            "bare HTTP client",
+        )
         for close in closing:
             await close()
 
@@ -167,12 +224,16 @@ async def bare_post(server: Loopback, body: Any) -> float:
         return await p50_ms(post)
 
 
-# ---------------------------------------------------------------------------------------------------- MCP
+# ---------------------------------------------------------------------------------------------- MCP
 
 
 async def tools(folder: Path) -> None:
-    """The same tool of the same program through the host's servers and through the SDK, in turns."""
-    write(folder, {"agent/agent.yml": "connector: extractive\n", "mcps/echo.mcp.yao": json.dumps(command())})
+    """The same tool of the same program through the host's servers and through the SDK, in
+    turns."""
+    write(
+        folder,
+        {"agent/agent.yml": "connector: extractive\n", "mcps/echo.mcp.yao": json.dumps(command())},
+    )
     ours: list[float] = []
     bare: list[float] = []
     parameters = StdioServerParameters(command=sys.executable, args=[str(ECHO)])
@@ -180,7 +241,9 @@ async def tools(folder: Path) -> None:
         servers = host.runtime.servers
 
         async def through_host() -> None:
-            await servers.ask("echo", "tools/call", {"name": "echo", "arguments": {"text": "hello"}})
+            await servers.ask(
+                "echo", "tools/call", {"name": "echo", "arguments": {"text": "hello"}}
+            )
 
         async def through_sdk() -> None:
             await client.call_tool("echo", {"text": "hello"})

@@ -1,4 +1,5 @@
-"""An MCP server over its standard streams whose one tool answers at once: the other end of `bench/calls.py`."""
+"""An MCP server over its standard streams whose one tool answers at once: the other end of
+`bench/calls.py`."""
 
 from __future__ import annotations
 

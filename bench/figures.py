@@ -1,13 +1,17 @@
-"""How every bench prints what it measured: one JSON object a line on standard output, and nothing else there."""
+"""How every bench prints what it measured: one JSON object a line on standard output, and nothing
+else there."""
 
 from __future__ import annotations
 
 import json
 
 
-def figure(name: str, value: float, unit: str, floor: float | None = None, floor_is: str = "") -> None:
-    """Print a figure. `floor` is what cannot be beaten on this machine, in the same unit and measured in the same run; the
-    ratio to it says more than the figure, which differs from machine to machine."""
+def figure(
+    name: str, value: float, unit: str, floor: float | None = None, floor_is: str = ""
+) -> None:
+    """Print a figure. `floor` is what cannot be beaten on this machine, in the same unit and
+    measured in the same run; the ratio to it says more than the figure, which differs from machine
+    to machine."""
     line = {
         "figure": name,
         "value": round(value, 3),

@@ -1,16 +1,20 @@
 """What the graph of a collection finds, and what it costs.
 
-    python -m bench.graph [--multi FOLDER] [--single FOLDER] [--questions N] [--state FOLDER] [--extractor NAME]
+    python -m bench.graph [--multi FOLDER] [--single FOLDER] [--questions N] [--state FOLDER]
+    [--extractor NAME]
 
-Two sets in BEIR's layout (corpus.jsonl, queries.jsonl, qrels/test.tsv) in one collection, so that there is something to get
-lost in. MULTI's questions need several documents: those of grade 1 are named in the question, those of grade 2 are reached
-through them (by default bench/graph_questions). SINGLE's need one (by default ../shared/data/xquad-en), and questions about
-this repository's pages one section of one. Adds them through the public door, asks every question without the graph and with
-it, and prints JSON lines: recall of the first and of the second documents among the best 2, 5 and 10, and of the single ones,
-with nDCG@10; what the graph changes, with the interval that holds it in 95 of 100 draws of questions (paired bootstrap); how
-many questions gained and lost; and the milliseconds that the graph adds to a search. EXTRACTOR is who names entities
-(`builtin`, `spacy:<pipeline>`). Last the walk alone on a made-up graph of 10,000 nodes and 50,000 edges, and on one ten times
-larger. The embedding is the bundled one: some minutes on two cores, unless STATE keeps what was added.
+Two sets in BEIR's layout (corpus.jsonl, queries.jsonl, qrels/test.tsv) in one collection, so that
+there is something to get lost in. MULTI's questions need several documents: those of grade 1 are
+named in the question, those of grade 2 are reached through them (by default bench/graph_questions).
+SINGLE's need one (by default ../shared/data/xquad-en), and questions about this repository's pages
+one section of one. Adds them through the public door, asks every question without the graph and
+with it, and prints JSON lines: recall of the first and of the second documents among the best 2, 5
+and 10, and of the single ones, with nDCG@10; what the graph changes, with the interval that holds
+it in 95 of 100 draws of questions (paired bootstrap); how many questions gained and lost; and the
+milliseconds that the graph adds to a search. EXTRACTOR is who names entities (`builtin`,
+`spacy:<pipeline>`). Last the walk alone on a made-up graph of 10,000 nodes and 50,000 edges, and on
+one ten times larger. The embedding is the bundled one: some minutes on two cores, unless STATE
+keeps what was added.
 """
 
 from __future__ import annotations
@@ -83,7 +87,12 @@ def _file(folder: Path, document: str) -> str:
 
 
 async def ask_items(
-    kb: KnowledgeBase, text: str, collection: str, *, graph: bool = False, threshold: float | None = 0.0
+    kb: KnowledgeBase,
+    text: str,
+    collection: str,
+    *,
+    graph: bool = False,
+    threshold: float | None = 0.0,
 ) -> tuple[Item, ...]:
     """What is found; `threshold`: None is the default of every app."""
 
@@ -98,7 +107,14 @@ async def ask_items(
         now=lambda: datetime.now(UTC),
         warn=unheard,
     )
-    request = SearchRequest(type="kb", query=text, collections=(collection,), threshold=threshold, limit=max(CUTS), graph=graph)
+    request = SearchRequest(
+        type="kb",
+        query=text,
+        collections=(collection,),
+        threshold=threshold,
+        limit=max(CUTS),
+        graph=graph,
+    )
     return (await kb.search(request, scope)).items
 
 
@@ -107,38 +123,68 @@ def recall(found: Sequence[str], wanted: Sequence[str], cut: int) -> float:
 
 
 def ndcg(found: Sequence[str], wanted: Sequence[str]) -> float:
-    gains = sum(1 / math.log2(rank + 2) for rank, document in enumerate(found[:10]) if document in wanted)
+    gains = sum(
+        1 / math.log2(rank + 2) for rank, document in enumerate(found[:10]) if document in wanted
+    )
     return gains / sum(1 / math.log2(rank + 2) for rank in range(min(10, len(wanted))))
 
 
 def _scores(found: Sequence[str], wanted: Sequence[str]) -> dict[str, float]:
-    return {**{f"recall@{cut}": recall(found, wanted, cut) for cut in CUTS}, "ndcg@10": ndcg(found, wanted)}
+    return {
+        **{f"recall@{cut}": recall(found, wanted, cut) for cut in CUTS},
+        "ndcg@10": ndcg(found, wanted),
+    }
 
 
 def interval(differences: Sequence[float]) -> list[float]:
-    """The mean of paired differences, and where it lies in 95 of 100 draws of as many of them (Efron 1979)."""
+    """The mean of paired differences, and where it lies in 95 of 100 draws of as many of them
+    (Efron 1979)."""
     chance = random.Random(1)
-    means = sorted(statistics.fmean(chance.choices(differences, k=len(differences))) for _ in range(DRAWS))
-    return [round(value, 3) for value in (statistics.fmean(differences), means[DRAWS // 40], means[-DRAWS // 40 - 1])]
+    means = sorted(
+        statistics.fmean(chance.choices(differences, k=len(differences))) for _ in range(DRAWS)
+    )
+    return [
+        round(value, 3)
+        for value in (statistics.fmean(differences), means[DRAWS // 40], means[-DRAWS // 40 - 1])
+    ]
 
 
-async def compare(kb: KnowledgeBase, name: str, asked: Sequence[Question], grade: int, threshold: float | None = 0.0) -> None:
+async def compare(
+    kb: KnowledgeBase,
+    name: str,
+    asked: Sequence[Question],
+    grade: int,
+    threshold: float | None = 0.0,
+) -> None:
     """One line for the documents of a grade: what is found of them without and with the graph."""
     rows = []
     for question in asked:
         wanted = [document for document, value in question.wanted.items() if value == grade]
         if wanted:
-            rows.append((wanted, *await both(kb, question.text, "bench", lambda item: item.document_id, threshold)))
+            rows.append(
+                (
+                    wanted,
+                    *await both(
+                        kb, question.text, "bench", lambda item: item.document_id, threshold
+                    ),
+                )
+            )
     tell(name, rows)
 
 
 async def compare_sections(kb: KnowledgeBase) -> None:
-    """The same for questions that one section of a page answers, and whose words name what other pages are about."""
+    """The same for questions that one section of a page answers, and whose words name what other
+    pages are about."""
     rows = []
     for file in SETS.values():
         for line in (HERE / file).read_text(encoding="utf-8").splitlines():
             said = json.loads(line)
-            found = await both(kb, said["question"], "pages", lambda item: f"{item.document_id} {item.title.split(HEADINGS)[-1]}")
+            found = await both(
+                kb,
+                said["question"],
+                "pages",
+                lambda item: f"{item.document_id} {item.title.split(HEADINGS)[-1]}",
+            )
             rows.append(([f"{said['document']} {said['section']}"], *found))
     tell("these pages: one section", rows)
 
@@ -147,10 +193,16 @@ Found = tuple[list[str], float]  # best first, and the milliseconds that it took
 
 
 async def both(
-    kb: KnowledgeBase, text: str, collection: str, name: Callable[[Item], str], threshold: float | None = 0.0
+    kb: KnowledgeBase,
+    text: str,
+    collection: str,
+    name: Callable[[Item], str],
+    threshold: float | None = 0.0,
 ) -> tuple[Found, Found]:
     """What is found without and with the graph."""
-    await ask_items(kb, text, collection, graph=True)  # the vector of the question is in the cache from here on
+    await ask_items(
+        kb, text, collection, graph=True
+    )  # the vector of the question is in the cache from here on
     answers = []
     for graph in (False, True):
         began = time.perf_counter()
@@ -162,12 +214,22 @@ async def both(
 
 def tell(name: str, rows: Sequence[tuple[Sequence[str], Found, Found]]) -> None:
     line: dict[str, object] = {"set": name, "questions": len(rows)}
-    scores = [(_scores(plain[0], wanted), _scores(graph[0], wanted)) for wanted, plain, graph in rows]
+    scores = [
+        (_scores(plain[0], wanted), _scores(graph[0], wanted)) for wanted, plain, graph in rows
+    ]
     for label, at in (("without", 0), ("with", 1)):
-        line[label] = {key: round(statistics.fmean(both[at][key] for both in scores), 3) for key in scores[0][0]}
-    line["change"] = {key: interval([graph[key] - plain[key] for plain, graph in scores]) for key in scores[0][0]}
+        line[label] = {
+            key: round(statistics.fmean(both[at][key] for both in scores), 3)
+            for key in scores[0][0]
+        }
+    line["change"] = {
+        key: interval([graph[key] - plain[key] for plain, graph in scores]) for key in scores[0][0]
+    }
     change = [graph["recall@5"] - plain["recall@5"] for plain, graph in scores]
-    line["gained@5"], line["lost@5"] = sum(value > 0 for value in change), sum(value < 0 for value in change)
+    line["gained@5"], line["lost@5"] = (
+        sum(value > 0 for value in change),
+        sum(value < 0 for value in change),
+    )
     line["ms"] = {
         "without p50": round(statistics.median(plain[1] for _, plain, _ in rows), 2),
         "added p50": round(statistics.median(graph[1] - plain[1] for _, plain, graph in rows), 2),
@@ -180,8 +242,14 @@ def walk(entities: int, passages: int, edges: int) -> None:
     rows = Rows(
         entities=[(n, f"e{n}", f"e{n}", "term", "") for n in range(entities)],
         passages=[(n, f"d{n}", 0, "p") for n in range(passages)],
-        mentions=[(chance.randrange(passages), chance.randrange(entities), 1, 0) for _ in range(edges * 4 // 5)],
-        relations=[(chance.randrange(entities), chance.randrange(entities), "", 1) for _ in range(edges // 5)],
+        mentions=[
+            (chance.randrange(passages), chance.randrange(entities), 1, 0)
+            for _ in range(edges * 4 // 5)
+        ],
+        relations=[
+            (chance.randrange(entities), chance.randrange(entities), "", 1)
+            for _ in range(edges // 5)
+        ],
     )
     began = time.perf_counter()
     graph = Graph(rows)
@@ -193,7 +261,11 @@ def walk(entities: int, passages: int, edges: int) -> None:
         graph.rank(start)
         took.append((time.perf_counter() - began) * 1000)
     took.sort()
-    line = {"walk": f"{entities + passages} nodes, {edges} edges", "p50_ms": round(took[50], 2), "p95_ms": round(took[94], 2)}
+    line = {
+        "walk": f"{entities + passages} nodes, {edges} edges",
+        "p50_ms": round(took[50], 2),
+        "p95_ms": round(took[94], 2),
+    }
     print(json.dumps({**line, "made_of_rows_ms": round(read, 1)}), flush=True)
 
 
@@ -203,21 +275,41 @@ async def main(multi: Path, single: Path, most: int, state: Path, extractor: str
     documents = state / "documents"
     for folder in (multi, single):
         write(folder, documents)
-    specs = {id: CollectionSpec(id=id, graph=True, entities=EntitySpec(extractor=extractor)) for id in ("bench", "pages")}
+    specs = {
+        id: CollectionSpec(id=id, graph=True, entities=EntitySpec(extractor=extractor))
+        for id in ("bench", "pages")
+    }
     async with open_kb(state / "kb", specs, embedders, KBStorageSettings(idle_s=20)) as kb:
         began = time.perf_counter()
         report = await kb.add("bench", [documents])
-        added = {"documents": len(report.files), "failed": report.failed, "seconds": round(time.perf_counter() - began, 1)}
+        added = {
+            "documents": len(report.files),
+            "failed": report.failed,
+            "seconds": round(time.perf_counter() - began, 1),
+        }
         print(json.dumps({"added": added}), flush=True)
         asked = questions(multi, most)
         await compare(kb, f"{multi.name}: named in the question", asked, 1)
-        for label, part in (("", asked), (", the first 20", asked[:20]), (", the others", asked[20:])):
+        for label, part in (
+            ("", asked),
+            (", the first 20", asked[:20]),
+            (", the others", asked[20:]),
+        ):
             if part:
                 await compare(kb, f"{multi.name}: reached through another{label}", part, 2)
-        await compare(kb, f"{multi.name}: reached through another, default threshold", asked, 2, None)
+        await compare(
+            kb, f"{multi.name}: reached through another, default threshold", asked, 2, None
+        )
         await compare(kb, f"{single.name}: one document", questions(single, most), 1)
         pages = [HERE.parent / name for name in DOCUMENTS]
-        await kb.add("pages", [file for page in pages for file in (sorted(page.glob("*.md")) if page.is_dir() else [page])])
+        await kb.add(
+            "pages",
+            [
+                file
+                for page in pages
+                for file in (sorted(page.glob("*.md")) if page.is_dir() else [page])
+            ],
+        )
         await compare_sections(kb)
     walk(6_000, 4_000, 50_000)
     walk(60_000, 40_000, 500_000)
@@ -232,4 +324,11 @@ if __name__ == "__main__":
     parser.add_argument("--extractor", default="builtin")
     said = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        anyio.run(main, said.multi, said.single, said.questions, said.state or Path(folder), said.extractor)
+        anyio.run(
+            main,
+            said.multi,
+            said.single,
+            said.questions,
+            said.state or Path(folder),
+            said.extractor,
+        )

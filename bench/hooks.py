@@ -1,8 +1,10 @@
-"""The hook engine: a whole run, a host call, three searches at once, and the memory of a thousand runs.
+"""The hook engine: a whole run, a host call, three searches at once, and the memory of a thousand
+runs.
 
     make bench NAME=hooks
 
-Prints JSON lines {"figure", "value", "unit", "floor", "floor_is", "ratio"} and nothing else on standard output.
+Prints JSON lines {"figure", "value", "unit", "floor", "floor_is", "ratio"} and nothing else on
+standard output.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ function Create(ctx, messages, options) {
 }
 """
 BRIDGE = """
-const memory = new SharedArrayBuffer(4096), head = new Int32Array(memory, 0, 8), units = new Uint16Array(memory, 32);
+const memory = new SharedArrayBuffer(4096);
+const head = new Int32Array(memory, 0, 8), units = new Uint16Array(memory, 32);
 Object.defineProperty(memory, "native", { set(native) {
   globalThis.ask = (count) => {
     for (let i = 0; i < count; i++) {
@@ -68,7 +71,9 @@ memory
 TOGETHER = """
 function Create(ctx) {
   const began = Date.now();
-  const results = ctx.search.Parallel([{ type: "web", query: "a" }, { type: "kb", query: "b" }, { type: "db", query: "c" }]);
+  const results = ctx.search.Parallel([
+    { type: "web", query: "a" }, { type: "kb", query: "b" }, { type: "db", query: "c" },
+  ]);
   return { metadata: { ms: Date.now() - began, results: results.length } };
 }
 """
@@ -91,7 +96,9 @@ class Services:
     async def search(self, request: SearchRequest, /) -> SearchResult:
         return SearchResult(type=request.type, query=request.query)
 
-    async def search_many(self, requests: Sequence[SearchRequest], _mode: Literal["all", "any", "race"], /) -> list[SearchResult]:
+    async def search_many(
+        self, requests: Sequence[SearchRequest], _mode: Literal["all", "any", "race"], /
+    ) -> list[SearchResult]:
         async with anyio.create_task_group() as tasks:
             for request in requests:
                 tasks.start_soon(anyio.sleep, SLOW_MS[request.type] / 1000)
@@ -113,7 +120,8 @@ def of_200_lines(text: str) -> str:
     """`text`, filled up with functions that a hook of that size would have."""
     count = (200 - text.count("\n")) // 3
     filler = "".join(
-        f"function step{n}(value: number): number {{\n  return value > {n} ? value * {n + 1} : value + {n};\n}}\n"
+        f"function step{n}(value: number): number {{\n  return value > {n} ? value * {n + 1} :"
+        f" value + {n};\n}}\n"
         for n in range(count)
     )
     return text + filler
@@ -126,18 +134,21 @@ def bare_ms() -> float:
 
 
 async def one_run(engine: HookEngine, script: HookScript) -> float:
-    """Milliseconds of a fresh isolate, Create with one search, Next, and leaving it. A worker frees the isolate when the turn
-    has gone on; runs without a pause share the cores with that."""
+    """Milliseconds of a fresh isolate, Create with one search, Next, and leaving it. A worker frees
+    the isolate when the turn has gone on; runs without a pause share the cores with that."""
     began = time.perf_counter()
-    async with engine.open(HookTurn(script=script, context={"chat_id": "1"}, services=Services())) as session:
+    async with engine.open(
+        HookTurn(script=script, context={"chat_id": "1"}, services=Services())
+    ) as session:
         await session.create([Message(role="user", content="question")], {})
         await session.next(NextPayload(completion=Completion(content="answer")), {})
     return (time.perf_counter() - began) * 1000
 
 
 async def call_us(engine: HookEngine, script: HookScript) -> float:
-    """Microseconds of a host call that answers at once, from the time of a hook that makes many and of one that makes none. One
-    follows the other, so where cores are free neither side goes to sleep in between; the bare bridge sleeps in every call."""
+    """Microseconds of a host call that answers at once, from the time of a hook that makes many and
+    of one that makes none. One follows the other, so where cores are free neither side goes to
+    sleep in between; the bare bridge sleeps in every call."""
     taken = []
     for count in (0, CALLS):
         async with engine.open(HookTurn(script=script, context={}, services=Services())) as session:
@@ -149,8 +160,9 @@ async def call_us(engine: HookEngine, script: HookScript) -> float:
 
 
 async def bridge_us() -> float:
-    """Microseconds of a call over the bare bridge, in this process: JavaScript asks, a coroutine of the event loop answers with a
-    constant. Everything that a host call does beside that comes on top."""
+    """Microseconds of a call over the bare bridge, in this process: JavaScript asks, a coroutine of
+    the event loop answers with a constant. Everything that a host call does beside that comes on
+    top."""
     loop = asyncio.get_running_loop()
 
     async def answer() -> None:
@@ -179,7 +191,10 @@ async def measured(folder: Path, cache: Path) -> None:
     async with open_engine(workers=1, cache=cache) as engine:
         for script in (run, calling, together):
             await engine.check(script)
-    for workers, where in ((None, "through a worker"), (0, "in process")):  # None: as many as a host has
+    for workers, where in (
+        (None, "through a worker"),
+        (0, "in process"),
+    ):  # None: as many as a host has
         async with open_engine(workers=workers, cache=cache) as engine:
             await whole_runs(engine, run, where)
             calls, bare = list[float](), list[float]()
@@ -187,7 +202,13 @@ async def measured(folder: Path, cache: Path) -> None:
                 calls.append(await call_us(engine, calling))
                 bare.append(await bridge_us())
             what = f"host call that answers at once, {where}: p50"
-            figure(what, statistics.median(calls), "us", statistics.median(bare), "the bare bridge, asleep in every call")
+            figure(
+                what,
+                statistics.median(calls),
+                "us",
+                statistics.median(bare),
+                "the bare bridge, asleep in every call",
+            )
             if workers is None:
                 await memory(engine, run)
                 figure(
@@ -200,16 +221,26 @@ async def measured(folder: Path, cache: Path) -> None:
 
 
 async def whole_runs(engine: HookEngine, script: HookScript, where: str) -> None:
-    """Without a pause, and as turns come: with a moment between them, in which a worker makes the next isolate. Bare isolates
-    are measured in between, when the worker is at rest: both sides see the same machine."""
+    """Without a pause, and as turns come: with a moment between them, in which a worker makes the
+    next isolate. Bare isolates are measured in between, when the worker is at rest: both sides see
+    the same machine."""
     for batch, when in ((10, "without a pause"), (1, f"every {PAUSE_SECONDS * 1000:.0f} ms")):
         taken, bare = list[float](), list[float]()
         for _ in range((WARM_UP + ROUNDS) // batch):
             taken += [await one_run(engine, script) for _ in range(batch)]
             await anyio.sleep(PAUSE_SECONDS)
             bare += [bare_ms() for _ in range(batch)]
-        what = f"fresh isolate, 200-line hook, Create with one search, Next, close, {where}, {when}: p50"
-        figure(what, statistics.median(taken[WARM_UP:]), "ms", statistics.median(bare[WARM_UP:]), "bare isolate made and closed")
+        what = (
+            f"fresh isolate, 200-line hook, Create with one search, Next, close, {where},"
+            f" {when}: p50"
+        )
+        figure(
+            what,
+            statistics.median(taken[WARM_UP:]),
+            "ms",
+            statistics.median(bare[WARM_UP:]),
+            "bare isolate made and closed",
+        )
 
 
 async def memory(engine: HookEngine, script: HookScript) -> None:
@@ -217,7 +248,13 @@ async def memory(engine: HookEngine, script: HookScript) -> None:
     before = resident_mb()
     for _ in range(MANY):
         await one_run(engine, script)
-    figure(f"{MANY} runs in a row, through a worker: growth of memory", resident_mb() - before, "MB", before, "memory before")
+    figure(
+        f"{MANY} runs in a row, through a worker: growth of memory",
+        resident_mb() - before,
+        "MB",
+        before,
+        "memory before",
+    )
 
 
 def resident_mb() -> float:

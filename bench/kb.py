@@ -1,13 +1,16 @@
-"""Measures the knowledge base: hybrid search with a filter at several sizes, many at once, and while the engine is optimised.
+"""Measures the knowledge base: hybrid search with a filter at several sizes, many at once, and
+while the engine is optimised.
 
     python -m bench.kb [passages ...] [--large]
 
-Without sizes: 1,000, 10,000 and 100,000 passages; `--large` adds 300,000. Searches go through the door of a turn,
-`KnowledgeBase.search`, to the worker process and back, with the question's vector at hand; that worker is another than the one
-which added. Their floor is the bare engine in this process, asked for the same with its own fusion on a copy of the same files,
-the two in turns. Fifty questions that passages answer are asked again and again, then others once each; then such that nothing
-answers, for which no passage stands out and the best are compared with each other (company). Figures are JSON lines on standard
-output; the cost against size is a table on standard error. `bench.kb_adding` measures adding.
+Without sizes: 1,000, 10,000 and 100,000 passages; `--large` adds 300,000. Searches go through the
+door of a turn, `KnowledgeBase.search`, to the worker process and back, with the question's vector
+at hand; that worker is another than the one which added. Their floor is the bare engine in this
+process, asked for the same with its own fusion on a copy of the same files, the two in turns. Fifty
+questions that passages answer are asked again and again, then others once each; then such that
+nothing answers, for which no passage stands out and the best are compared with each other
+(company). Figures are JSON lines on standard output; the cost against size is a table on standard
+error. `bench.kb_adding` measures adding.
 """
 
 from __future__ import annotations
@@ -49,9 +52,14 @@ from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.core.types.specs import AnalyserSpec, CollectionSpec, EmbeddingSpec
 from groundhook.host.core.types.turn import Identity
 
-MADE = Made(provider="bench", model="random", dimensions=DIMENSIONS, language="english", tenanted=True)
+MADE = Made(
+    provider="bench", model="random", dimensions=DIMENSIONS, language="english", tenanted=True
+)
 SPEC = CollectionSpec(
-    id="bench", embedding=EmbeddingSpec(provider="bench"), analyser=AnalyserSpec(language="english"), tenant_field="tenant"
+    id="bench",
+    embedding=EmbeddingSpec(provider="bench"),
+    analyser=AnalyserSpec(language="english"),
+    tenant_field="tenant",
 )
 ROUNDS, WARMING, IN_TURN = 300, 20, 10
 AT_ONCE = (1, 8, 32)
@@ -103,7 +111,11 @@ def scope(tenant: str, *, company: bool) -> Scope:
     )
 
 
-SCOPES = {(f"t{n}", company): scope(f"t{n}", company=company) for n in range(TENANTS) for company in (True, False)}
+SCOPES = {
+    (f"t{n}", company): scope(f"t{n}", company=company)
+    for n in range(TENANTS)
+    for company in (True, False)
+}
 
 
 @asynccontextmanager
@@ -112,14 +124,16 @@ async def knowledge_base(state: Path, embedder: Embedder) -> Any:
     registry.add("bench", lambda _spec: embedder)
     registry.add("builtin", lambda _spec: embedder)
     storage = KBStorageSettings(idle_s=600, vector_cache_mb=0)
-    async with open_kb(state, {"bench": SPEC, "docs": CollectionSpec(id="docs")}, registry, storage) as kb:
+    async with open_kb(
+        state, {"bench": SPEC, "docs": CollectionSpec(id="docs")}, registry, storage
+    ) as kb:
         yield kb
     client = KBClient(state, idle_s=1)
     await client.stop_worker()
     await client.aclose()
 
 
-# ------------------------------------------------------------------------------------------------ one size
+# ----------------------------------------------------------------------------------------- one size
 
 
 async def one_size(state: Path, passages: int) -> Cost:
@@ -138,19 +152,33 @@ async def one_size(state: Path, passages: int) -> Cost:
         new = [answered(prepared, chance) for _ in range(WARMING + ROUNDS)]
         embedder.vectors = {asked.words: asked.vector for asked in [*questions, *strays, *new]}
         bare_added = bare_adding(state, prepared)
-        figure(f"passages added, embedded before, to {passages}", added, "passages/s", bare_added, "the engine in process")
+        figure(
+            f"passages added, embedded before, to {passages}",
+            added,
+            "passages/s",
+            bare_added,
+            "the engine in process",
+        )
         del prepared, document  # no host has them in memory
         gc.collect()
         await while_optimising(kb, state, questions)
         await settled(state)
         shard = bare_shard(state)
-        await client.stop_worker()  # hours later it has ended; one that has just added so much takes a tenth of a ms more
+        await (
+            client.stop_worker()
+        )  # hours later it has ended; one that has just added so much takes a tenth of a ms more
         name = f"hybrid search with a filter on {passages} passages"
         again, astray = chosen(questions), chosen(strays)
         p50, p95, bare_p50 = await against(kb, shard, again, name)
         await against(kb, shard, new, f"{name}, of questions never asked before")
         await against(kb, shard, astray, f"{name}, of questions that nothing answers")
-        await against(kb, shard, astray, f"{name}, of questions that nothing answers, company: false", company=False)
+        await against(
+            kb,
+            shard,
+            astray,
+            f"{name}, of questions that nothing answers, company: false",
+            company=False,
+        )
         shard.close()
         for many in AT_ONCE:
             await at_once(kb, questions, many, name)
@@ -177,7 +205,7 @@ async def while_optimising(kb: KnowledgeBase, state: Path, questions: Sequence[A
     lags: list[float] = []
     times: list[float] = []
     with anyio.move_on_after(8):
-        while not await anyio.to_thread.run_sync(optimises, state):  # noqa: ASYNC110 # another process
+        while not await anyio.to_thread.run_sync(optimises, state):  # noqa: ASYNC110
             await anyio.sleep(0.2)
 
     async def search() -> None:
@@ -202,7 +230,10 @@ async def while_optimising(kb: KnowledgeBase, state: Path, questions: Sequence[A
 
 def optimises(state: Path) -> bool:
     commands = (" ".join(_arguments(process)) for process in psutil.process_iter())
-    return any("groundhook.handlers.kb.embedded.optimise" in command and str(state) in command for command in commands)
+    return any(
+        "groundhook.handlers.kb.embedded.optimise" in command and str(state) in command
+        for command in commands
+    )
 
 
 async def lag(lags: list[float]) -> None:
@@ -217,7 +248,11 @@ async def settled(state: Path) -> None:
     """Wait until the worker and what it started to optimise are quiet."""
     idle = 0
     while idle < 3:
-        processes = [process for process in psutil.process_iter() if str(state) in " ".join(_arguments(process))]
+        processes = [
+            process
+            for process in psutil.process_iter()
+            if str(state) in " ".join(_arguments(process))
+        ]
         before = sum(sum(process.cpu_times()[:2]) for process in processes)
         await anyio.sleep(1)
         after = sum(sum(process.cpu_times()[:2]) for process in processes if process.is_running())
@@ -249,18 +284,32 @@ def bare_adding(state: Path, prepared: Sequence[Incoming]) -> float:
     for name in ("tenant", "document"):
         shard.update(engine.UpdateOperation.create_field_index(name, engine.KeywordIndexParams()))
     for name in ("generation", "first"):
-        shard.update(engine.UpdateOperation.create_field_index(name, engine.IntegerIndexParams(lookup=True, range=False)))
+        shard.update(
+            engine.UpdateOperation.create_field_index(
+                name, engine.IntegerIndexParams(lookup=True, range=False)
+            )
+        )
     analyser = engine.Bm25(engine.Bm25Config(language="english", avg_len=60.0))
     vectors = {
-        passage.vector: list(memoryview(passage.vector).cast("f")) for document in prepared for passage in document.passages
+        passage.vector: list(memoryview(passage.vector).cast("f"))
+        for document in prepared
+        for passage in document.passages
     }
     began, id = time.perf_counter(), 0
     for number, document in enumerate(prepared):
         points = []
         for passage in document.passages:
-            payload = {"tenant": document.tenant, "generation": number, "document": document.document, **vars(passage)}
+            payload = {
+                "tenant": document.tenant,
+                "generation": number,
+                "document": document.document,
+                **vars(passage),
+            }
             del payload["vector"], payload["text"]
-            both: Any = {"dense": vectors[passage.vector], "bm25": analyser.embed_document(passage.text)}
+            both: Any = {
+                "dense": vectors[passage.vector],
+                "bm25": analyser.embed_document(passage.text),
+            }
             points.append(engine.Point(id := id + 1, both, payload))
         shard.update(engine.UpdateOperation.upsert_points(points))
     shard.flush()
@@ -276,13 +325,23 @@ def chosen(questions: Sequence[Asked]) -> list[Asked]:
 
 
 async def against(
-    kb: KnowledgeBase, shard: engine.EdgeShard, questions: Sequence[Asked], name: str, *, company: bool = True
+    kb: KnowledgeBase,
+    shard: engine.EdgeShard,
+    questions: Sequence[Asked],
+    name: str,
+    *,
+    company: bool = True,
 ) -> tuple[float, float, float]:
-    """Prints what a search costs beside the bare engine: the same questions to both, the first of them to warm up → p50 and p95
-    through Groundhook, and p50 of the engine, in ms. They are asked in turns, ten questions each: one after the other, each would
-    find the processor's caches full of what the other read, as in no app."""
-    # The files hold Groundhook's tokens: the engine's own analyser would find none of them, and be quick at it.
-    words = {asked.words: engine.SparseVector(*Analyser("english").question(asked.words)) for asked in questions}
+    """Prints what a search costs beside the bare engine: the same questions to both, the first of
+    them to warm up → p50 and p95 through Groundhook, and p50 of the engine, in ms. They are asked
+    in turns, ten questions each: one after the other, each would find the processor's caches full
+    of what the other read, as in no app."""
+    # The files hold Groundhook's tokens: the engine's own analyser would find none of them, and be
+    # quick at it.
+    words = {
+        asked.words: engine.SparseVector(*Analyser("english").question(asked.words))
+        for asked in questions
+    }
     through, bare = list[float](), list[float]()
     for start in range(0, len(questions), IN_TURN):
         some = questions[start : start + IN_TURN]
@@ -295,7 +354,11 @@ async def against(
             assert bare_ask(shard, words[asked.words], asked)
             bare.append((time.perf_counter() - began) * 1000)
     through, bare = through[WARMING:], bare[WARMING:]
-    p50, p95, bare_p50 = statistics.median(through), quantile(through, 0.95), statistics.median(bare)
+    p50, p95, bare_p50 = (
+        statistics.median(through),
+        quantile(through, 0.95),
+        statistics.median(bare),
+    )
     figure(f"{name}, p50", p50, "ms", bare_p50, "the engine asked in process")
     figure(f"{name}, p95", p95, "ms", quantile(bare, 0.95), "the engine asked in process")
     figure(f"{name}, on top of the engine", p50 - bare_p50, "ms")
@@ -303,20 +366,31 @@ async def against(
 
 
 async def ask(kb: KnowledgeBase, asked: Asked, *, company: bool = True) -> None:
-    request = SearchRequest(type="kb", query=asked.words, collections=("bench",), threshold=0, limit=10)
+    request = SearchRequest(
+        type="kb", query=asked.words, collections=("bench",), threshold=0, limit=10
+    )
     found = await kb.search(request, SCOPES[asked.tenant, company])  # a turn has one at hand
     assert len(found.items) == 10
 
 
 def bare_ask(shard: engine.EdgeShard, words: engine.SparseVector, asked: Asked) -> object:
-    """Prefetch by vector and by words as many as Groundhook does, the engine's fusion, the payload of ten."""
-    tenants = engine.Filter(must=[engine.FieldCondition("tenant", match=engine.MatchValue(asked.tenant))])
+    """Prefetch by vector and by words as many as Groundhook does, the engine's fusion, the payload
+    of ten."""
+    tenants = engine.Filter(
+        must=[engine.FieldCondition("tenant", match=engine.MatchValue(asked.tenant))]
+    )
     fusion: Any = engine.Fusion.Dbsf()  # the stubs do not know that it is a Fusion
     legs = [
-        engine.Prefetch(limit=POOL, query=engine.Query.Nearest(asked.vector, using="dense"), filter=tenants),
-        engine.Prefetch(limit=POOL, query=engine.Query.Nearest(words, using="bm25"), filter=tenants),
+        engine.Prefetch(
+            limit=POOL, query=engine.Query.Nearest(asked.vector, using="dense"), filter=tenants
+        ),
+        engine.Prefetch(
+            limit=POOL, query=engine.Query.Nearest(words, using="bm25"), filter=tenants
+        ),
     ]
-    return shard.query(engine.QueryRequest(limit=10, prefetches=legs, query=fusion, with_payload=True))
+    return shard.query(
+        engine.QueryRequest(limit=10, prefetches=legs, query=fusion, with_payload=True)
+    )
 
 
 async def at_once(kb: KnowledgeBase, questions: Sequence[Asked], many: int, name: str) -> None:
@@ -343,19 +417,22 @@ def quantile(times: Sequence[float], share: float) -> float:
 
 async def main(sizes: Sequence[int]) -> None:
     costs = []
-    with tempfile.TemporaryDirectory(prefix="groundhook-bench-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="groundhook-bench-", ignore_cleanup_errors=True
+    ) as folder:
         for passages in sizes:
             state = Path(folder) / str(passages)
             costs.append(await one_size(state, passages))
             shutil.rmtree(state, ignore_errors=True)
     print(
-        f"{'passages':>9} {'added/s':>8} {'engine':>8} {'p50 ms':>7} {'p95 ms':>7} {'engine':>7} {'RAM MB':>7} {'disk MB':>8}",
+        f"{'passages':>9} {'added/s':>8} {'engine':>8} {'p50 ms':>7} {'p95 ms':>7} {'engine':>7}"
+        f" {'RAM MB':>7} {'disk MB':>8}",
         file=sys.stderr,
     )
     for cost in costs:
         print(
-            f"{cost.passages:9,} {cost.added:8,.0f} {cost.bare_added:8,.0f} {cost.p50:7.2f} {cost.p95:7.2f} "
-            f"{cost.bare_p50:7.2f} {cost.memory_mb:7,.0f} {cost.disk_mb:8,.0f}",
+            f"{cost.passages:9,} {cost.added:8,.0f} {cost.bare_added:8,.0f} {cost.p50:7.2f}"
+            f" {cost.p95:7.2f} {cost.bare_p50:7.2f} {cost.memory_mb:7,.0f} {cost.disk_mb:8,.0f}",
             file=sys.stderr,
         )
 

@@ -1,10 +1,12 @@
-"""Measures adding to a knowledge base through the whole of `kb add`: real text, and very many small documents.
+"""Measures adding to a knowledge base through the whole of `kb add`: real text, and very many small
+documents.
 
     python -m bench.kb_adding [rows]
 
-Real text is this repository's documentation, embedded by the bundled model. Where its time goes is told by adding it once more
-with vectors that cost nothing: what is left is reading, cutting, analysing and storing. The small documents are rows of a CSV
-file (10,000 unless said otherwise), with vectors that cost next to nothing. Figures are JSON lines on standard output.
+Real text is this repository's documentation, embedded by the bundled model. Where its time goes is
+told by adding it once more with vectors that cost nothing: what is left is reading, cutting,
+analysing and storing. The small documents are rows of a CSV file (10,000 unless said otherwise),
+with vectors that cost next to nothing. Figures are JSON lines on standard output.
 """
 
 from __future__ import annotations
@@ -50,14 +52,28 @@ async def real_text(folder: Path) -> None:
         took, chunks, unchanged = await added(folder / "embedded", model, files)
         tasks.cancel_scope.cancel()
     rest, _, _ = await added(folder / "instant", Instant(), files)
-    figure("documents of real text added", len(files) / took, "documents/s", len(files) / rest, "with vectors at no cost")
-    figure("chunks of real text added", chunks / took, "chunks/s", chunks / rest, "with vectors at no cost")
+    figure(
+        "documents of real text added",
+        len(files) / took,
+        "documents/s",
+        len(files) / rest,
+        "with vectors at no cost",
+    )
+    figure(
+        "chunks of real text added",
+        chunks / took,
+        "chunks/s",
+        chunks / rest,
+        "with vectors at no cost",
+    )
     figure("share of embedding in adding real text", 100 * (1 - rest / took), "%")
     figure("documents added again, unchanged", len(files) / unchanged, "documents/s")
     figure("event loop lag while documents are added, p99", quantile(lags, 0.99), "ms")
 
 
-async def added(state: Path, embedder: BuiltinEmbedder, files: Sequence[Path]) -> tuple[float, int, float]:
+async def added(
+    state: Path, embedder: BuiltinEmbedder, files: Sequence[Path]
+) -> tuple[float, int, float]:
     """(seconds, chunks, seconds of adding the same once more), with the worker running."""
     async with knowledge_base(state, embedder) as kb:
         await kb.add("docs", files[:1])
@@ -85,15 +101,25 @@ async def small_documents(folder: Path, rows: int) -> None:
             began = time.perf_counter()
             report = await kb.add("docs", [path])
             assert report.counts == {outcome: rows}
-            figure(f"{rows} documents of one chunk, {outcome}", rows / (time.perf_counter() - began), "documents/s")
+            figure(
+                f"{rows} documents of one chunk, {outcome}",
+                rows / (time.perf_counter() - began),
+                "documents/s",
+            )
         began = time.perf_counter()
         with (folder / "rows.jsonl").open("w", encoding="utf-8") as out:
             assert (await kb.export("docs", out)).documents == rows + 1
-        figure(f"{rows} documents of one chunk, exported", rows / (time.perf_counter() - began), "documents/s")
+        figure(
+            f"{rows} documents of one chunk, exported",
+            rows / (time.perf_counter() - began),
+            "documents/s",
+        )
 
 
 async def main(rows: int) -> None:
-    with tempfile.TemporaryDirectory(prefix="groundhook-bench-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="groundhook-bench-", ignore_cleanup_errors=True
+    ) as folder:
         await small_documents(Path(folder), rows)
         await real_text(Path(folder))
 

@@ -1,5 +1,5 @@
-"""Passages and questions by chance, of which an engine has as much to do as of real ones: words by Zipf's law, vectors of any
-direction, passages of many tenants."""
+"""Passages and questions by chance, of which an engine has as much to do as of real ones: words by
+Zipf's law, vectors of any direction, passages of many tenants."""
 
 from __future__ import annotations
 
@@ -28,9 +28,12 @@ def vector(chance: random.Random) -> list[float]:
 
 
 def text(chance: random.Random, words: int = 60) -> str:
-    """Words by Zipf's law: the commonest stands in a quarter of all passages, most in hardly any."""
+    """Words by Zipf's law: the commonest stands in a quarter of all passages, most in hardly
+    any."""
     ratio = VOCABULARY / COMMONEST + 1
-    return " ".join(word(int(COMMONEST * ratio ** chance.random()) - COMMONEST) for _ in range(words))
+    return " ".join(
+        word(int(COMMONEST * ratio ** chance.random()) - COMMONEST) for _ in range(words)
+    )
 
 
 def word(rank: int) -> str:
@@ -47,19 +50,35 @@ def documents(passages: int, chance: random.Random) -> list[Incoming]:
     made = []
     for start in range(0, passages, TOGETHER):
         texts = [text(chance) for _ in range(min(TOGETHER, passages - start))]
-        parts = [Passage(passage=str(n), content=said, text=said, vector=chance.choice(vectors)) for n, said in enumerate(texts)]
+        parts = [
+            Passage(passage=str(n), content=said, text=said, vector=chance.choice(vectors))
+            for n, said in enumerate(texts)
+        ]
         tenant = f"t{start // TOGETHER % TENANTS}"
-        made.append(Incoming(document=f"{start}.md", title="Bench", fingerprint="1", passages=tuple(parts), tenant=tenant))
+        made.append(
+            Incoming(
+                document=f"{start}.md",
+                title="Bench",
+                fingerprint="1",
+                passages=tuple(parts),
+                tenant=tenant,
+            )
+        )
     return made
 
 
 def answered(prepared: Sequence[Incoming], chance: random.Random) -> Asked:
-    """A question that a passage answers: six of its words, and its vector with as much noise (a cosine of .71)."""
+    """A question that a passage answers: six of its words, and its vector with as much noise (a
+    cosine of .71)."""
     document = chance.choice(prepared)
     passage = chance.choice(document.passages)
     near = memoryview(passage.vector).cast("f")
     words = " ".join(chance.sample(sorted(set(passage.text.split())), 6))
-    return Asked([value + noise for value, noise in zip(near, vector(chance), strict=True)], words, document.tenant)
+    return Asked(
+        [value + noise for value, noise in zip(near, vector(chance), strict=True)],
+        words,
+        document.tenant,
+    )
 
 
 def stray(prepared: Sequence[Incoming], chance: random.Random) -> Asked:

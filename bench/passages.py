@@ -1,15 +1,17 @@
-"""Measures what becomes of an answer when a long chunk is cut down to the passage that answers (`search.kb.passage_tokens`).
+"""Measures what becomes of an answer when a long chunk is cut down to the passage that answers
+(`search.kb.passage_tokens`).
 
     python -m bench.passages [SET [questions]]
 
-Two sets of questions. Those of `bench.answers`, published and kept aside, with this repository's documents in chunks of 400 and
-of 800 tokens that end anywhere: the passage must hold the phrase that answers. And `questions` (by default 300) of SET, a folder
-in BEIR's layout (by default ../shared/data/xquad-en), three of its documents to a chunk: the passage must hold the sentence of
-the right document that is nearest to the question by the bundled embedding, which stands in for a judge. Nine other chunks are
-cut with the right one, those that match best by words, as in a search.
+Two sets of questions. Those of `bench.answers`, published and kept aside, with this repository's
+documents in chunks of 400 and of 800 tokens that end anywhere: the passage must hold the phrase
+that answers. And `questions` (by default 300) of SET, a folder in BEIR's layout (by default
+../shared/data/xquad-en), three of its documents to a chunk: the passage must hold the sentence of
+the right document that is nearest to the question by the bundled embedding, which stands in for a
+judge. Nine other chunks are cut with the right one, those that match best by words, as in a search.
 
-Prints JSON lines: how many answers the passages hold, beside how many stand in as many tokens from the beginning of the chunk,
-and what is left of all chunks.
+Prints JSON lines: how many answers the passages hold, beside how many stand in as many tokens from
+the beginning of the chunk, and what is left of all chunks.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ MOST = KBSettings().passage_tokens
 
 @dataclass(frozen=True)
 class Case:
-    """A question, the chunk that answers it with others behind it, and what the passage must hold."""
+    """A question, the chunk that answers it with others behind it, and what the passage must
+    hold."""
 
     question: str
     chunks: Sequence[str]
@@ -51,7 +54,11 @@ class Case:
 def from_documents(size: int) -> list[Case]:
     every: list[tuple[str, str]] = []
     files = [
-        path for name in DOCUMENTS for path in (sorted((ROOT / name).glob("*.md")) if (ROOT / name).is_dir() else [ROOT / name])
+        path
+        for name in DOCUMENTS
+        for path in (
+            sorted((ROOT / name).glob("*.md")) if (ROOT / name).is_dir() else [ROOT / name]
+        )
     ]
     for path in files:
         document = from_markdown(path.read_text(encoding="utf-8"), path.name)
@@ -59,21 +66,34 @@ def from_documents(size: int) -> list[Case]:
         every += [(path.name, chunk.content) for chunk in cut]
     cases = []
     for asked in (question for file in SETS.values() for question in questions(file)):
-        right = [at for at, (name, text) in enumerate(every) if name == asked.document and asked.answered(text)]
+        right = [
+            at
+            for at, (name, text) in enumerate(every)
+            if name == asked.document and asked.answered(text)
+        ]
         headed = [at for at in right if f"# {asked.section}\n" in every[at][1]]
         if right:
-            cases.append(_case(asked.question, [text for _, text in every], (headed or right)[0], asked.answer))
+            cases.append(
+                _case(
+                    asked.question, [text for _, text in every], (headed or right)[0], asked.answer
+                )
+            )
     return cases
 
 
 async def from_set(folder: Path, most: int) -> list[Case]:
     collection = load(folder)
     ids = list(collection.documents)
-    groups = ["\n\n".join(collection.documents[id] for id in ids[at : at + TOGETHER]) for at in range(0, len(ids), TOGETHER)]
+    groups = [
+        "\n\n".join(collection.documents[id] for id in ids[at : at + TOGETHER])
+        for at in range(0, len(ids), TOGETHER)
+    ]
     model = BuiltinEmbedder()
     read: dict[str, tuple[list[str], list[list[float]]]] = {}
     cases = []
-    for question, text in list(collection.questions.items())[:: max(1, len(collection.questions) // most)]:
+    for question, text in list(collection.questions.items())[
+        :: max(1, len(collection.questions) // most)
+    ]:
         id = next(iter(collection.related[question]))
         if id not in read:
             document = collection.documents[id]
@@ -82,7 +102,9 @@ async def from_set(folder: Path, most: int) -> list[Case]:
         asked = await model.embed_query(text)
         sentences, vectors = read[id]
         near = [sum(a * b for a, b in zip(asked, vector, strict=True)) for vector in vectors]
-        cases.append(_case(text, groups, ids.index(id) // TOGETHER, sentences[near.index(max(near))]))
+        cases.append(
+            _case(text, groups, ids.index(id) // TOGETHER, sentences[near.index(max(near))])
+        )
     return cases
 
 
@@ -101,13 +123,24 @@ def measure(name: str, cases: Sequence[Case]) -> None:
     held = began = long = left = all = 0
     for case in cases:
         parts = passage.parts(case.chunks, case.question, language_of(case.chunks[0]), MOST)
-        told = [text if part is None else part.text(text) for text, part in zip(case.chunks, parts, strict=True)]
+        told = [
+            text if part is None else part.text(text)
+            for text, part in zip(case.chunks, parts, strict=True)
+        ]
         left, all = left + sum(map(len, told)), all + sum(map(len, case.chunks))
         if estimated_tokens(case.chunks[0]) > passage.SPARE * MOST:
             long += 1
             held += _holds(told[0], case.answer)
-            began += _holds(case.chunks[0].encode()[: 4 * MOST].decode(errors="ignore"), case.answer)
-    figure(f"{name}: passages that hold the answer", held, f"of {long}", began, f"as many tokens from the beginning, of {long}")
+            began += _holds(
+                case.chunks[0].encode()[: 4 * MOST].decode(errors="ignore"), case.answer
+            )
+    figure(
+        f"{name}: passages that hold the answer",
+        held,
+        f"of {long}",
+        began,
+        f"as many tokens from the beginning, of {long}",
+    )
     figure(f"{name}: left of the chunks", 100 * left / all, "%")
 
 

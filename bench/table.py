@@ -2,8 +2,8 @@
 
     make figures
 
-runs every bench into build/figures/NAME.jsonl and then this. A bench that did not run leaves its section out; a figure that the
-README shows and no bench printed is an error.
+runs every bench into build/figures/NAME.jsonl and then this. A bench that did not run leaves its
+section out; a figure that the README shows and no bench printed is an error.
 """
 
 from __future__ import annotations
@@ -28,14 +28,22 @@ TABLE = re.compile(r"(?<=<!-- figures -->\n).*?(?=<!-- end of figures -->)", re.
 HEAD = "| what | measured | floor of the same run | ratio |\n|---|---|---|---|\n"
 # What the README shows: of these benches, the figures that begin so.
 SHOWN = {
-    "turn": ("turn without a hook: request to first", "turn with a hook", "100 turns with a hook", "groundhook chat: start"),
+    "turn": (
+        "turn without a hook: request to first",
+        "turn with a hook",
+        "100 turns with a hook",
+        "groundhook chat: start",
+    ),
     "hooks": ("fresh isolate, 200-line hook", "host call", "1000 runs", "Parallel"),
     "kb": ("hybrid search with a filter",),
     "db": ("",),
     "web": ("web search through the host", "100 turns"),
     "delegation": ("rerank of 100 items", "MCP call over stdio"),
 }
-LEFT_OUT = re.compile(r"^(?!100 turns).*p95$|in process, |on top of|at a time|in all$|failed$|endpoint on|one brand|by state")
+LEFT_OUT = re.compile(
+    r"^(?!100 turns).*p95$|in process, |on top of|at a time|in all$|failed$|endpoint on|one"
+    r" brand|by state"
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,10 @@ class Figure:
     def row(self) -> str:
         floor = "–" if self.floor is None else f"{_said(self.floor, self.unit)}, {self.floor_is}"
         name = f"… {self.figure.strip()}" if self.figure.startswith(" ") else self.figure
-        return f"| {name} | {_said(self.value, self.unit)} | {floor} | {'–' if self.ratio is None else f'{self.ratio:.2f}'} |\n"
+        return (
+            f"| {name} | {_said(self.value, self.unit)} | {floor} |"
+            f" {'–' if self.ratio is None else f'{self.ratio:.2f}'} |\n"
+        )
 
 
 def _said(value: float, unit: str) -> str:
@@ -71,9 +82,16 @@ def shown(name: str, figures: Sequence[Figure]) -> list[Figure]:
     """Those of a bench that the README shows. Raises LookupError when one is missing."""
     rows = []
     for beginning in SHOWN.get(name, ()):
-        found = [one for one in figures if one.figure.startswith(beginning) and not LEFT_OUT.search(one.figure)]
+        found = [
+            one
+            for one in figures
+            if one.figure.startswith(beginning) and not LEFT_OUT.search(one.figure)
+        ]
         if not found:
-            raise LookupError(f"no figure of bench.{name} begins with {beginning!r}: correct SHOWN in {Path(__file__).name}")
+            raise LookupError(
+                f"no figure of bench.{name} begins with {beginning!r}: correct SHOWN in"
+                f" {Path(__file__).name}"
+            )
         rows += [one for one in found if one not in rows and not one.figure.startswith(" ")]
     return rows
 
@@ -81,7 +99,10 @@ def shown(name: str, figures: Sequence[Figure]) -> list[Figure]:
 def where() -> str:
     """The machine, in a sentence."""
     cores = os.cpu_count()
-    return f"Taken on {datetime.now(UTC):%d %B %Y}: {cores} cores, {platform.machine()}, Python {platform.python_version()}."
+    return (
+        f"Taken on {datetime.now(UTC):%d %B %Y}: {cores} cores, {platform.machine()}, Python"
+        f" {platform.python_version()}."
+    )
 
 
 def main(names: Sequence[str]) -> None:
@@ -91,8 +112,12 @@ def main(names: Sequence[str]) -> None:
             print(f"bench.{name} has no figures; its section is left out", file=sys.stderr)
             continue
         figures = read(name)
-        about = (inspect.getdoc(importlib.import_module(f"bench.{name}")) or "").partition("\n\n")[0]
-        sections.append(f"## `make bench NAME={name}`\n\n{about}\n\n{HEAD}{''.join(map(Figure.row, figures))}")
+        about = (inspect.getdoc(importlib.import_module(f"bench.{name}")) or "").partition("\n\n")[
+            0
+        ]
+        sections.append(
+            f"## `make bench NAME={name}`\n\n{about}\n\n{HEAD}{''.join(map(Figure.row, figures))}"
+        )
         rows += shown(name, figures)
     if not sections:
         raise SystemExit(f"there are no figures in {FIGURES}: `make figures` takes them")

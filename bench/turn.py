@@ -1,9 +1,10 @@
-"""A whole turn: from the request to the first text and to the end, with sources and a model that answer at once; and the
-command line from the start of its process to the first event.
+"""A whole turn: from the request to the first text and to the end, with sources and a model that
+answer at once; and the command line from the start of its process to the first event.
 
     make bench NAME=turn
 
-Prints JSON lines {"figure", "value", "unit", "floor", "floor_is", "ratio"} and nothing else on standard output.
+Prints JSON lines {"figure", "value", "unit", "floor", "floor_is", "ratio"} and nothing else on
+standard output.
 """
 
 from __future__ import annotations
@@ -49,8 +50,12 @@ import groundhook.host.cli.main, groundhook.host.cli.chat
 print((time.perf_counter() - began) * 1000)
 """
 FILES = {
-    "assistants/plain/package.yao": '{"connector": "script", "search": {"kb": true}, "kb": {"collections": ["docs"]}}',
-    "assistants/hooked/package.yao": '{"connector": "script", "search": {"kb": true}, "kb": {"collections": ["docs"]}}',
+    "assistants/plain/package.yao": (
+        '{"connector": "script", "search": {"kb": true}, "kb": {"collections": ["docs"]}}'
+    ),
+    "assistants/hooked/package.yao": (
+        '{"connector": "script", "search": {"kb": true}, "kb": {"collections": ["docs"]}}'
+    ),
     "assistants/hooked/index.ts": HOOK,
     "kb/docs.kb.yao": "{}",
 }
@@ -60,16 +65,24 @@ async def turns() -> None:
     """Turns one after another, and a hundred at once."""
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder))
-        sources: dict[SearchType, CannedSource] = {"kb": CannedSource({"*": [canned_item(f"k{n}") for n in range(10)]})}
+        sources: dict[SearchType, CannedSource] = {
+            "kb": CannedSource({"*": [canned_item(f"k{n}") for n in range(10)]})
+        }
         spec = ConnectorSpec(
-            id="script", type="scripted", options=ConnectorOptions(script=({"text": "Yes {ref:0}.", "times": 0},))
+            id="script",
+            type="scripted",
+            options=ConnectorOptions(script=({"text": "Yes {ref:0}.", "times": 0},)),
         )
-        async with open_host(folder, environment={}, sources=sources, connectors={"script": ScriptedConnector(spec)}) as host:
+        async with open_host(
+            folder, environment={}, sources=sources, connectors={"script": ScriptedConnector(spec)}
+        ) as host:
             bare, channel = bare_isolate(), await channel_alone(host)
             for assistant, what in (("plain", "without a hook"), ("hooked", "with a hook")):
                 first, whole = await one_after_another(host, assistant)
                 floor, floor_is = (
-                    (bare, "bare isolate made and closed") if assistant == "hooked" else (channel, "its events sent and read")
+                    (bare, "bare isolate made and closed")
+                    if assistant == "hooked"
+                    else (channel, "its events sent and read")
                 )
                 figure(f"turn {what}: request to first text, p50", first, "ms", floor, floor_is)
                 figure(f"turn {what}: whole, p50", whole, "ms", floor, floor_is)
@@ -78,7 +91,13 @@ async def turns() -> None:
                 for _ in range(100):
                     tasks.start_soon(one, host, "hooked")
             all_at_once = (time.perf_counter() - began) * 1000
-            figure("100 turns with a hook at once: each", all_at_once / 100, "ms", whole, "one such turn alone")
+            figure(
+                "100 turns with a hook at once: each",
+                all_at_once / 100,
+                "ms",
+                whole,
+                "one such turn alone",
+            )
 
 
 def write(app: Path) -> None:
@@ -140,10 +159,13 @@ def bare_isolate() -> float:
 
 
 def command_line() -> None:
-    """`groundhook chat` on this repository, from the start of the process to its first event, and where the time goes."""
+    """`groundhook chat` on this repository, from the start of the process to its first event, and
+    where the time goes."""
     app = str(Path(__file__).parent.parent)
     floor = timed(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
-    imports = statistics.median(float(subprocess.check_output([sys.executable, "-c", IMPORTS], cwd=app)) for _ in range(7))
+    imports = statistics.median(
+        float(subprocess.check_output([sys.executable, "-c", IMPORTS], cwd=app)) for _ in range(7)
+    )
     first = statistics.median(first_event(app) for _ in range(7))
     figure("groundhook chat: start of process to first event", first, "ms", floor, "python -c pass")
     figure("  of that, the interpreter", floor, "ms", floor, "python -c pass")

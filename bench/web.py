@@ -1,8 +1,10 @@
-"""The web source: what the host adds to a search, and a hundred turns at once, over a provider on this machine.
+"""The web source: what the host adds to a search, and a hundred turns at once, over a provider on
+this machine.
 
     make bench NAME=web
 
-Prints JSON lines {"figure", "value", "unit", "floor", "floor_is", "ratio"} and nothing else on standard output.
+Prints JSON lines {"figure", "value", "unit", "floor", "floor_is", "ratio"} and nothing else on
+standard output.
 """
 
 from __future__ import annotations
@@ -31,9 +33,13 @@ DELAY = 0.3  # seconds that the slow provider takes
 # In a process of its own, so that what it does is not on the host's event loop.
 PROVIDER = """
 import asyncio, json, sys
-hits = [{"title": f"Page {n}", "url": f"https://example.com/{n}", "content": "Text. " * 40} for n in range(10)]
+hits = [
+    {"title": f"Page {n}", "url": f"https://example.com/{n}", "content": "Text. " * 40}
+    for n in range(10)
+]
 body = json.dumps({"results": hits}).encode()
-head = b"HTTP/1.1 200 OK\\r\\ncontent-type: application/json\\r\\ncontent-length: %d\\r\\n\\r\\n" % len(body)
+head = b"HTTP/1.1 200 OK\\r\\ncontent-type: application/json\\r\\n"
+head += b"content-length: %d\\r\\n\\r\\n" % len(body)
 async def serve(reader, writer):
     try:
         while True:
@@ -57,7 +63,9 @@ asyncio.run(main())
 def provider() -> Iterator[str]:
     """A SearXNG that answers at once, or below `/slow/` after a while → its address."""
     program = PROVIDER.replace("DELAY", str(DELAY))
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         try:
             yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
@@ -72,9 +80,15 @@ async def searches() -> None:
             web = {"provider": "searxng", "host": url + path, "cache": False}
             package = app / "assistants" / name / "package.yao"
             package.parent.mkdir(parents=True)
-            package.write_text(json.dumps({"connector": "script", "search": {"web": web}}), encoding="utf-8")
+            package.write_text(
+                json.dumps({"connector": "script", "search": {"web": web}}), encoding="utf-8"
+            )
         model = ScriptedConnector(
-            ConnectorSpec(id="script", type="scripted", options=ConnectorOptions(script=({"text": "Yes.", "times": 0},)))
+            ConnectorSpec(
+                id="script",
+                type="scripted",
+                options=ConnectorOptions(script=({"text": "Yes.", "times": 0},)),
+            )
         )
         async with open_host(app, environment={}, connectors={"script": model}) as host:
             await added(host, url)
@@ -97,7 +111,13 @@ async def added(host: Host, url: str) -> None:
                 bare.append((between - began) * 1000)
                 ours.append((ended - between) * 1000)
     floor = statistics.median(bare)
-    figure("web search through the host, p50", statistics.median(ours), "ms", floor, "a bare client's call, same provider")
+    figure(
+        "web search through the host, p50",
+        statistics.median(ours),
+        "ms",
+        floor,
+        "a bare client's call, same provider",
+    )
     figure("  of that, added by the host", statistics.median(ours) - floor, "ms")
 
 
@@ -108,7 +128,8 @@ async def bare_call(client: aiohttp.ClientSession, path: str, query: str) -> Non
 
 
 async def together(host: Host, url: str) -> None:
-    """A hundred turns at once, each with a search of its own that the provider takes 300 ms for; beside a hundred bare calls."""
+    """A hundred turns at once, each with a search of its own that the provider takes 300 ms for;
+    beside a hundred bare calls."""
     async with aiohttp.ClientSession(url) as client:
 
         async def call(number: int) -> None:
@@ -130,7 +151,8 @@ async def together(host: Host, url: str) -> None:
 
 
 async def p95_of_hundred(work: Callable[[int], Awaitable[None]]) -> float:
-    """Of a hundred at once, in milliseconds: the median of `TOGETHER` rounds behind a first one, which opens connections."""
+    """Of a hundred at once, in milliseconds: the median of `TOGETHER` rounds behind a first one,
+    which opens connections."""
     taken: list[float] = []
     rounds: list[float] = []
 

@@ -770,7 +770,8 @@ declare module "groundhook" {
     annotations?: Record<string, any>;
   }
 
-  /** What a tool of an MCP server answered. `result` is the answer as one value; a tool that failed says so in `error`. */
+  /** What a tool of an MCP server answered. `result` is the answer as one value; a tool that failed
+   * says so in `error`. */
   export interface ToolAnswer {
     content?: ContentBlock[];
     structuredContent?: any;
@@ -825,8 +826,10 @@ declare module "groundhook" {
     error: string | null;
   }
 
-  /** What a host answered, whatever its status. `code` is `status`; names of `headers` are in lower case; `data` is the JSON
-   * value of a body that says it is JSON, else text; `message` is empty when all went well, else the status in words. */
+  /** What a host answered, whatever its status. `code` is `status`; names of `headers` are in lower
+   * case; `data` is the JSON
+   * value of a body that says it is JSON, else text; `message` is empty when all went well, else the
+   * status in words. */
   export interface HttpAnswer {
     status: number;
     code: number;

@@ -1,7 +1,8 @@
-"""A source that answers from a table: for tests of assistants, demonstrations, and runs without a network.
+"""A source that answers from a table: for tests of assistants, demonstrations, and runs without a
+network.
 
-It remembers what it was asked, and a question that is not in the table is an error that shows those that are, so a test never
-passes by accident.
+It remembers what it was asked, and a question that is not in the table is an error that shows those
+that are, so a test never passes by accident.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ ANY = "*"
 class CannedSource:
     """`pages` leads from a query (`*`: any other) to what is found, or to the error that is raised.
 
-    `delay` seconds pass before an answer. `gate`, where given, is waited for before an answer: with it a test holds a
-    search open.
+    `delay` seconds pass before an answer. `gate`, where given, is waited for before an answer: with
+    it a test holds a search open.
     """
 
     pages: Mapping[str, Sequence[Item] | SourceError]
@@ -46,7 +47,10 @@ class CannedSource:
             raise
         page = self.pages.get(request.query, self.pages.get(ANY))
         if page is None:
-            raise SourceError(f"no canned answer for {request.query!r}", hint=suggestion(request.query, sorted(self.pages)))
+            raise SourceError(
+                f"no canned answer for {request.query!r}",
+                hint=suggestion(request.query, sorted(self.pages)),
+            )
         if isinstance(page, SourceError):
             raise page
         return Found(items=tuple(page)[: request.limit], total=len(page))

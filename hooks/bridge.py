@@ -1,18 +1,20 @@
-"""The memory that JavaScript and its host share, seen from the host: requests one way, answers the other.
+"""The memory that JavaScript and its host share, seen from the host: requests one way, answers the
+other.
 
     header, eight 32-bit integers
-        0  what this is: from JavaScript 1 a piece of a request, more follow; 2 its last piece; 3 the answer's next piece, please
+        0  what this is: from JavaScript 1 a piece of a request, more follow; 2 its last piece; 3
+        the answer's next piece, please
                          from the host 0 done; 1 the run was ended
-        1  UTF-16 units in this piece
-        2  units still to come
-        3  number of the last request, written by JavaScript when its last piece is there
-        4  number of the last answer, written by the host when its first piece is there, or the run was ended
-        5  1 while the host looks for requests: JavaScript need not call it at once
-        6  1 when JavaScript has looked for the answer in vain
-        7  1 when JavaScript will call the host, or its end be told: no request will be found by looking
+        1  UTF-16 units in this piece 2  units still to come 3  number of the last request, written
+        by JavaScript when its last piece is there 4  number of the last answer, written by the host
+        when its first piece is there, or the run was ended 5  1 while the host looks for requests:
+        JavaScript need not call it at once 6  1 when JavaScript has looked for the answer in vain 7
+        1 when JavaScript will call the host, or its end be told: no request will be found by
+        looking
     text    UTF-16, little endian, from byte 32
 
-Owns what is written where, and how V8's thread waits; when, and on which thread, is the engine's business.
+Owns what is written where, and how V8's thread waits; when, and on which thread, is the engine's
+business.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ _WHAT, _UNITS, _LEFT, _ASKED, _ANSWERED, _LOOKING, _LOOKED, _CALLING = range(8)
 
 
 class Waiting(Protocol):
-    """How V8's thread waits for an answer; each `wake`, and each answer that comes this way, ends one `wait`."""
+    """How V8's thread waits for an answer; each `wake`, and each answer that comes this way, ends
+    one `wait`."""
 
     def wait(self) -> bytes | None:
         """The answer, in UTF-16, little endian; None when woken."""

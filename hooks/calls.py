@@ -1,7 +1,9 @@
-"""The table of what a hook may ask of the host: one row a call, the one source of the prelude and of the argument checks.
+"""The table of what a hook may ask of the host: one row a call, the one source of the prelude and
+of the argument checks.
 
-The rows stand in `hooks/api/`, one module for each group; here they are put together, beside the list of what hooks of this kind
-reach for that is not offered, with what to use instead. It knows nothing of isolates.
+The rows stand in `hooks/api/`, one module for each group; here they are put together, beside the
+list of what hooks of this kind reach for that is not offered, with what to use instead. It knows
+nothing of isolates.
 """
 
 from __future__ import annotations
@@ -10,7 +12,18 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.hooks.api import agents, http, logs, memory, output, process, search, servers, tools, trace
+from groundhook.hooks.api import (
+    agents,
+    http,
+    logs,
+    memory,
+    output,
+    process,
+    search,
+    servers,
+    tools,
+    trace,
+)
 from groundhook.hooks.api.row import HostCall
 
 CALLS: tuple[HostCall, ...] = (
@@ -56,8 +69,9 @@ FUNCTIONS = ("Process",)  # calls that are globals themselves
 
 @dataclass(frozen=True)
 class Dialect:
-    """What scripts of one kind may call. `script` is JavaScript that is evaluated in every isolate before them: a function of
-    what the prelude took from the language, whose value holds functions that are called as hooks are."""
+    """What scripts of one kind may call. `script` is JavaScript that is evaluated in every isolate
+    before them: a function of what the prelude took from the language, whose value holds functions
+    that are called as hooks are."""
 
     calls: tuple[HostCall, ...]
     script: str = ""
@@ -67,8 +81,8 @@ HOOKS = Dialect(CALLS)
 
 
 def table(units: int, dialect: Dialect = HOOKS) -> str:
-    """The prelude's argument, as JavaScript. `units` is the size of the bridge's buffer in UTF-16 units. Calls without a group
-    are left to the dialect's script."""
+    """The prelude's argument, as JavaScript. `units` is the size of the bridge's buffer in UTF-16
+    units. Calls without a group are left to the dialect's script."""
     root: list[dict[str, Any]] = []
     groups: dict[str, dict[str, Any]] = {}
     for call in dialect.calls:
@@ -83,7 +97,8 @@ def table(units: int, dialect: Dialect = HOOKS) -> str:
         "added": dialect.script,
         "late": [*LATE, *MISSING_FUNCTIONS, *MISSING_OBJECTS, *functions],
     }
-    # Every isolate reads it anew: V8 reads JSON faster than the same as an object of its own language.
+    # Every isolate reads it anew: V8 reads JSON faster than the same as an object of its own
+    # language.
     return f"JSON.parse({json.dumps(json.dumps(described, separators=(',', ':')))})"
 
 
@@ -99,12 +114,22 @@ def seldom_table() -> str:
     return json.dumps(described)
 
 
-def _group(root: list[dict[str, Any]], groups: dict[str, dict[str, Any]], path: str) -> dict[str, Any]:
+def _group(
+    root: list[dict[str, Any]], groups: dict[str, dict[str, Any]], path: str
+) -> dict[str, Any]:
     """The group of a path, made with those around it; groups on ctx stand beside the globals."""
     if path not in groups:
         outer, _, name = path.rpartition(".")
         on_ctx = path.split(".")[0] == "ctx"
-        groups[path] = {"path": path, "name": name, "on_ctx": on_ctx, "prints": False, "maker": "", "names": [], "inner": []}
+        groups[path] = {
+            "path": path,
+            "name": name,
+            "on_ctx": on_ctx,
+            "prints": False,
+            "maker": "",
+            "names": [],
+            "inner": [],
+        }
         around = root if outer in ("", "ctx") else _group(root, groups, outer)["inner"]
         around.append(groups[path])
     return groups[path]

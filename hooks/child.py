@@ -1,6 +1,8 @@
-"""One hook worker process, seen from the host: the runs it carries, and who is to blame when it dies.
+"""One hook worker process, seen from the host: the runs it carries, and who is to blame when it
+dies.
 
-It passes code and requests on without reading them. Which worker carries which run is `hooks.pool`'s business.
+It passes code and requests on without reading them. Which worker carries which run is
+`hooks.pool`'s business.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from groundhook.host.core.errors import HookCrashed
 from groundhook.host.core.workers import Child, Link, start_child
 
 MODULE = "groundhook.hooks.worker"
-SETTLING_SECONDS = 5.0  # work that a hook left behind has come to its end, or to the end of its CPU time
+SETTLING_SECONDS = (
+    5.0  # work that a hook left behind has come to its end, or to the end of its CPU time
+)
 MOST_LEAVING = 2  # isolates of a worker that are freed while nobody waits
 LEAVING_SECONDS = 2.0  # a worker that has not freed an isolate by then is stuck
 BUSY_LOOK_SECONDS, IDLE_LOOK_SECONDS = 0.02, 0.25
@@ -54,7 +58,8 @@ class WorkerSeat:
 
     @property
     def may_work(self) -> bool:
-        """Whether JavaScript of this run may be under way: a hook that has ended may have left something behind."""
+        """Whether JavaScript of this run may be under way: a hook that has ended may have left
+        something behind."""
         return self.working or not (self._in_call or time.monotonic() > self._settled_at)
 
     def invoke(self, code: str, /) -> None:
@@ -64,7 +69,9 @@ class WorkerSeat:
         if order is None:
             self._worker.post("invoke", [self._run, code])
         else:
-            self._worker.post("open", [self._run, order.setup, order.heap_mb, order.cpu_ms, self.lane, code])
+            self._worker.post(
+                "open", [self._run, order.setup, order.heap_mb, order.cpu_ms, self.lane, code]
+            )
 
     def reply(self, text: str, /) -> None:
         self.working, self._in_call, self._answered = True, False, True
@@ -90,7 +97,9 @@ class WorkerSeat:
 class Worker:
     """One process and the runs it carries."""
 
-    def __init__(self, child_name: str, vigil: Vigil, *, alone: bool, place: anyio.Semaphore | None = None) -> None:
+    def __init__(
+        self, child_name: str, vigil: Vigil, *, alone: bool, place: anyio.Semaphore | None = None
+    ) -> None:
         self.name = child_name
         self.vigil = vigil
         self.alone = alone
@@ -98,11 +107,14 @@ class Worker:
         self.killed_for = ""
         self.busy = anyio.Event()
         self.seats: dict[int, WorkerSeat] = {}
-        self.leaving: dict[int, WorkerSeat] = {}  # nobody hears them any more, but their isolate is there yet
+        self.leaving: dict[
+            int, WorkerSeat
+        ] = {}  # nobody hears them any more, but their isolate is there yet
         self.last_resident = 0  # bytes, when the process was looked at last
         self.lanes: list[Lane] = []
         self._free_lanes: list[int] = []
-        self._place = place  # among the processes with one run each; given back with the end of its first hook
+        # among the processes with one run each; given back with the end of its first hook
+        self._place = place
         self._child: Child | None = None
         self._process: psutil.Process | None = None
 
@@ -136,7 +148,8 @@ class Worker:
 
     @property
     def load(self) -> int:
-        """Runs that it carries, and isolates that it is freeing, beside which it makes the next one."""
+        """Runs that it carries, and isolates that it is freeing, beside which it makes the next
+        one."""
         return len(self.seats) + len(self.leaving)
 
     def give_back(self) -> None:
@@ -161,14 +174,16 @@ class Worker:
 
     def carry(self, run: int, order: Order) -> WorkerSeat:
         beside = (*self.seats.values(), *self.leaving.values())
-        seat = self.seats[run] = WorkerSeat(self, run, order, self._free_lanes.pop() if self._free_lanes else None)
+        seat = self.seats[run] = WorkerSeat(
+            self, run, order, self._free_lanes.pop() if self._free_lanes else None
+        )
         for each in (seat, *beside) if beside else ():
             each.shared = True
         return seat
 
     async def dismiss(self, run: int) -> None:
-        """Stop and free an isolate. Waits until a hook that runs has stopped; what is at rest is freed when nobody waits, as long
-        as the worker keeps up."""
+        """Stop and free an isolate. Waits until a hook that runs has stopped; what is at rest is
+        freed when nobody waits, as long as the worker keeps up."""
         seat = self.seats.pop(run, None)
         if seat is not None:
             self.leaving[run] = seat
@@ -199,7 +214,10 @@ class Worker:
     def _look_at_memory(self) -> None:
         """Kill the process when it has grown by more than one of its runs may make it grow."""
         now = self.resident()
-        if self.ready and any(now - seat.baseline > seat.allowed for seat in (*self.seats.values(), *self.leaving.values())):
+        if self.ready and any(
+            now - seat.baseline > seat.allowed
+            for seat in (*self.seats.values(), *self.leaving.values())
+        ):
             self.killed_for = "memory_mb"
             self.child.kill()
 
@@ -209,7 +227,9 @@ class Worker:
         self.seats.clear()
         suspects = [seat for seat in seats if seat.may_work or self.killed_for]
         reason = "it took too much memory" if self.killed_for else _ending(code)
-        killed_from_outside = code == -signal.SIGKILL and not self.killed_for  # V8 ends itself by other signals
+        killed_from_outside = (
+            code == -signal.SIGKILL and not self.killed_for
+        )  # V8 ends itself by other signals
         only_one = len(suspects) == 1 and not self.leaving and not killed_from_outside
         if self.killed_for:  # the process may have grown under a run that has ended since
             only_one = only_one and not suspects[0].shared

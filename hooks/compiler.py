@@ -1,8 +1,8 @@
 """The TypeScript compiler, in an isolate of its own.
 
-Owns where its source comes from (the file that `dukpy` ships) and its one call. It takes 60 MB and a tenth of a second to
-load, so it is made when there is something to compile and closed when that is done. It decides nothing about the files: what
-may be imported is `hooks/script.py`'s business.
+Owns where its source comes from (the file that `dukpy` ships) and its one call. It takes 60 MB and
+a tenth of a second to load, so it is made when there is something to compile and closed when that
+is done. It decides nothing about the files: what may be imported is `hooks/script.py`'s business.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Compiler:
         self._isolate = Isolate(f"{source}\n{wrapper}", lambda _: None, heap_bytes=HEAP_BYTES)
 
     def transpile(self, file: str, source: str, done: Done) -> None:
-        """`done` gets the JSON that transpile.js describes, on V8's thread; files wait for each other."""
+        """`done` gets the JSON that transpile.js describes, on V8's thread; files wait for each
+        other."""
         code = f"__transpile({json.dumps(file)},{json.dumps(source)})"
         with self._lock:
             self._waiting.append((code, done))
@@ -57,5 +58,7 @@ class Compiler:
 def _services() -> Path:
     spec = find_spec("dukpy")
     if spec is None or spec.origin is None:
-        raise HookCrashed("the TypeScript compiler is missing", hint="install dukpy, which carries it")
+        raise HookCrashed(
+            "the TypeScript compiler is missing", hint="install dukpy, which carries it"
+        )
     return Path(spec.origin).parent / "jsmodules" / "typescriptServices.js"

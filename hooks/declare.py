@@ -1,7 +1,7 @@
 """Models of `host.core.types` as TypeScript interfaces.
 
-What a hook gives to the host is declared with every spelling that the host reads, and what may be left out is optional; what
-a hook receives has all its fields. Knows nothing of calls.
+What a hook gives to the host is declared with every spelling that the host reads, and what may be
+left out is optional; what a hook receives has all its fields. Knows nothing of calls.
 """
 
 from __future__ import annotations
@@ -16,13 +16,20 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import AliasChoices, BaseModel
 from pydantic.fields import FieldInfo
 
-_SCALARS: dict[Any, str] = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", Any: "any"}
+_SCALARS: dict[Any, str] = {
+    str: "string",
+    int: "number",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+    Any: "any",
+}
 _LISTS = (list, tuple, set, frozenset, Sequence, Iterable)
 
 
 class Declarations:
-    """Interfaces by name, in the order in which they were first asked for. `special` says a field's type in other words:
-    {("KBOptions", "collections"): "CollectionName[]"}."""
+    """Interfaces by name, in the order in which they were first asked for. `special` says a field's
+    type in other words: {("KBOptions", "collections"): "CollectionName[]"}."""
 
     def __init__(self, special: Mapping[tuple[str, str], str]) -> None:
         self._special = special
@@ -33,7 +40,8 @@ class Declarations:
         return tuple(self._made.values())
 
     def add(self, model: type[BaseModel], *, given: bool) -> str:
-        """Declare a model and those it mentions → its name. The first direction in which a model is asked for counts."""
+        """Declare a model and those it mentions → its name. The first direction in which a model is
+        asked for counts."""
         name = model.__name__
         if name not in self._made:
             self._made[name] = ""  # a model may mention itself
@@ -61,13 +69,19 @@ class Declarations:
         return "any"
 
     def _interface(self, model: type[BaseModel], given: bool) -> str:
-        members = [line for name, field in model.model_fields.items() for line in self._member(model, name, field, given)]
+        members = [
+            line
+            for name, field in model.model_fields.items()
+            for line in self._member(model, name, field, given)
+        ]
         if model.model_config.get("extra") == "allow":
             members.append("[key: string]: any;")
         body = "".join(f"  {line}\n" for line in members)
         return f"{comment(_first(model))}export interface {model.__name__} {{\n{body}}}\n"
 
-    def _member(self, model: type[BaseModel], name: str, field: FieldInfo, given: bool) -> Iterator[str]:
+    def _member(
+        self, model: type[BaseModel], name: str, field: FieldInfo, given: bool
+    ) -> Iterator[str]:
         if field.exclude:
             return
         said = self.type_of(field.annotation, given=given)

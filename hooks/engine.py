@@ -1,18 +1,23 @@
-"""V8: the only module that touches `py_mini_racer`, whose private names of the pinned version it uses.
+"""V8: the only module that touches `py_mini_racer`, whose private names of the pinned version it
+uses.
 
-Owns isolates and the synchronous bridge between JavaScript and its host. It knows nothing of hooks: what is evaluated
-and what a call means is its callers' business.
+Owns isolates and the synchronous bridge between JavaScript and its host. It knows nothing of hooks:
+what is evaluated and what a call means is its callers' business.
 
-The bridge: the script evaluated first makes a `SharedArrayBuffer` (which no script can detach, unlike an ArrayBuffer) and
-hands it over as its value; this module holds its memory, laid out as `hooks.bridge` says, and gives the script a native
-function. The script writes a request into the buffer and calls the function; the callback below, on V8's own thread, reads
-it, hands it to `on_call`, waits for `reply` and returns when the answer is in the buffer. Longer texts cross in pieces.
+The bridge: the script evaluated first makes a `SharedArrayBuffer` (which no script can detach,
+unlike an ArrayBuffer) and hands it over as its value; this module holds its memory, laid out as
+`hooks.bridge` says, and gives the script a native function. The script writes a request into the
+buffer and calls the function; the callback below, on V8's own thread, reads it, hands it to
+`on_call`, waits for `reply` and returns when the answer is in the buffer. Longer texts cross in
+pieces.
 
-Where answers come at once, both sides stay awake: the callback returns without the answer, and the script looks for it in
-the buffer; and the script leaves a request there for `look`. Each looks for a moment only. The script then calls the function
-again, which takes what nobody has taken and waits for what is not there.
+Where answers come at once, both sides stay awake: the callback returns without the answer, and the
+script looks for it in the buffer; and the script leaves a request there for `look`. Each looks for
+a moment only. The script then calls the function again, which takes what nobody has taken and waits
+for what is not there.
 
-While JavaScript is blocked in the callback its values cannot be read: that would wait for V8's thread, which is waiting.
+While JavaScript is blocked in the callback its values cannot be read: that would wait for V8's
+thread, which is waiting.
 """
 
 from __future__ import annotations
@@ -40,7 +45,8 @@ OutcomeKind = Literal["value", "error", "syntax", "heap", "stopped"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an evaluation ended: with a string (`value`; empty when it was something else), or with V8's message."""
+    """How an evaluation ended: with a string (`value`; empty when it was something else), or with
+    V8's message."""
 
     kind: OutcomeKind
     text: str = ""
@@ -58,11 +64,13 @@ _FAILURES: dict[int, OutcomeKind] = {
 
 
 class Isolate:
-    """One V8 isolate. Close it: one that is left to the garbage collector hangs the interpreter when it ends.
+    """One V8 isolate. Close it: one that is left to the garbage collector hangs the interpreter
+    when it ends.
 
-    `bridge` is the script that makes the buffer; its value must be a SharedArrayBuffer whose property `native` accepts
-    the function. `on_call` is called on V8's thread with each request and must neither wait nor raise; `reply` may be called
-    from any thread, from within `on_call` too. `heap_bytes` of 0 leaves V8's own limit.
+    `bridge` is the script that makes the buffer; its value must be a SharedArrayBuffer whose
+    property `native` accepts the function. `on_call` is called on V8's thread with each request and
+    must neither wait nor raise; `reply` may be called from any thread, from within `on_call` too.
+    `heap_bytes` of 0 leaves V8's own limit.
     """
 
     def __init__(self, bridge: str, on_call: Callable[[str], None], *, heap_bytes: int = 0) -> None:
@@ -106,8 +114,8 @@ class Isolate:
         return self._clock is not None
 
     def cpu_seconds(self) -> float:
-        """Time V8's thread has worked; it stands still while the host works on a call. Where the system has no such clock,
-        wall time without the time spent in calls."""
+        """Time V8's thread has worked; it stands still while the host works on a call. Where the
+        system has no such clock, wall time without the time spent in calls."""
         with self._gate:
             if self._freed:
                 return 0.0
@@ -120,12 +128,14 @@ class Isolate:
                 self._dll.mr_set_hard_memory_limit(self._context, size)
 
     def heap_is_full(self) -> bool:
-        """Whether the heap limit was reached; also when it happened in a microtask, which has no outcome of its own."""
+        """Whether the heap limit was reached; also when it happened in a microtask, which has no
+        outcome of its own."""
         with self._gate:
             return not self._freed and bool(self._dll.mr_hard_memory_limit_reached(self._context))
 
     def wait_on(self, waiter: Waiting | None, vigil: Vigil | None = None) -> None:
-        """From the next evaluation on, wait for answers there, and let JavaScript look for them as often as `vigil` says."""
+        """From the next evaluation on, wait for answers there, and let JavaScript look for them as
+        often as `vigil` says."""
         self._waiter, self._vigil = waiter or self._waiter, vigil
 
     @property
@@ -140,8 +150,9 @@ class Isolate:
                 self._bridge.look(expected)
 
     def look(self) -> bool:
-        """Look for a request and hand it to `on_call`, on this thread. False when there is no use in looking again, and this
-        thread had better sleep: V8's wants to speak, for which it needs Python's global lock."""
+        """Look for a request and hand it to `on_call`, on this thread. False when there is no use
+        in looking again, and this thread had better sleep: V8's wants to speak, for which it needs
+        Python's global lock."""
         request = self._take(looking=True)
         if request is not None:
             self._on_call(request)
@@ -150,8 +161,8 @@ class Isolate:
             return not (self._ended or self._bridge.calling)
 
     def evaluate(self, code: str, done: Callable[[Outcome], None]) -> None:
-        """Evaluate and return at once; `done` is called on V8's thread, before the microtasks that the code left behind.
-        One evaluation at a time; none after `stop`."""
+        """Evaluate and return at once; `done` is called on V8's thread, before the microtasks that
+        the code left behind. One evaluation at a time; none after `stop`."""
         with self._gate:
             if not self._ended:
                 self._on_done = done
@@ -164,14 +175,18 @@ class Isolate:
                 return
             self._answered(text.encode("utf-16-le", "surrogatepass"))
             number = self._bridge.taken
-        with self._gate:  # a lock in between: whoever sees the number sees the text, too, on any processor
-            if not self._freed and self._bridge.taken == number:  # else V8's thread has called since, and gone on with the text
+        with (
+            self._gate
+        ):  # a lock in between: whoever sees the number sees the text, too, on any processor
+            if (
+                not self._freed and self._bridge.taken == number
+            ):  # else V8's thread has called since, and gone on with the text
                 self._bridge.announce()
                 self._wake()
 
     def stop(self) -> None:
-        """End what is being evaluated, and a host call in flight with it. Code that runs as a microtask goes on until
-        `close`."""
+        """End what is being evaluated, and a host call in flight with it. Code that runs as a
+        microtask goes on until `close`."""
         with self._gate:
             if self._ended:
                 return
@@ -183,7 +198,8 @@ class Isolate:
                 self._wake()
 
     def close(self) -> None:
-        """Stop and free. Waits until V8 has stopped, which takes long only inside a builtin that cannot be interrupted."""
+        """Stop and free. Waits until V8 has stopped, which takes long only inside a builtin that
+        cannot be interrupted."""
         self.stop()
         with self._gate:
             if self._freed:
@@ -212,7 +228,9 @@ class Isolate:
         self._thread.drop()
 
     def _native(self) -> None:
-        if self._on_done is not None:  # else what calls was left behind as a microtask, and no end of it is told
+        if (
+            self._on_done is not None
+        ):  # else what calls was left behind as a microtask, and no end of it is told
             self._thread.keep()
         if self._ended:
             self._bridge.stop()
@@ -251,7 +269,9 @@ class Isolate:
                 return None
             self._since = self._now()
             self._waiting = True
-            self._looking = looking or (self._vigil is not None and not self._bridge.looked and self._vigil.begins())
+            self._looking = looking or (
+                self._vigil is not None and not self._bridge.looked and self._vigil.begins()
+            )
             return self._bridge.take()
 
     def _answered(self, data: bytes) -> None:
@@ -273,14 +293,23 @@ class Isolate:
 
     def _connect(self, bridge: str) -> None:
         found, ready = self._evaluate_first(bridge)
-        native = self._dll.mr_make_js_callback(self._context, _NATIVE)  # waits for the bridge to be evaluated, too
+        native = self._dll.mr_make_js_callback(
+            self._context, _NATIVE
+        )  # waits for the bridge to be evaluated, too
         ready.acquire()
         self._on_raw, raw = self._evaluated, found[0]
         if raw.contents.type != Kind.shared_array_buffer:
-            raise HookCrashed(f"the JavaScript engine did not start: {_outcome(raw).text or 'the bridge made no buffer'}")
+            raise HookCrashed(
+                "the JavaScript engine did not start:"
+                f" {_outcome(raw).text or 'the bridge made no buffer'}"
+            )
         self._bridge = Bridge(_memory_of(raw))  # `raw` is not freed: it keeps the memory alive
         name = self._string("native")
-        for handle in (self._dll.mr_set_object_item(self._context, raw, name, native), name, native):
+        for handle in (
+            self._dll.mr_set_object_item(self._context, raw, name, native),
+            name,
+            native,
+        ):
             self._dll.mr_free_value(self._context, handle)
 
     def _evaluate_first(self, code: str) -> tuple[list[Any], threading.Lock]:

@@ -14,18 +14,30 @@ from pydantic import BaseModel, ValidationError
 
 from groundhook.hooks.script import Program
 from groundhook.hooks.wire import from_v8
-from groundhook.host.core.errors import HookError, HookLimit, HookReturnInvalid, HookSyntaxError, HookThrew, Place
+from groundhook.host.core.errors import (
+    HookError,
+    HookLimit,
+    HookReturnInvalid,
+    HookSyntaxError,
+    HookThrew,
+    Place,
+)
 from groundhook.host.core.settings import HookLimits
 from groundhook.host.core.types.base import dotted, problems
 
-_FRAME = re.compile(r"^\s*at (?:(?P<name>.*?) \()?hook:(?P<index>\d+):(?P<line>\d+):(?P<column>\d+)\)?$", re.MULTILINE)
+_FRAME = re.compile(
+    r"^\s*at (?:(?P<name>.*?) \()?hook:(?P<index>\d+):(?P<line>\d+):(?P<column>\d+)\)?$",
+    re.MULTILINE,
+)
 _MENTION = re.compile(r"hook:(\d+):(\d+):(\d+)")
 _PARSE = re.compile(r"^[^\n]*?:(\d+): (.*)\n(.*)\n( *)\^")
 
 _OURS = re.compile(r"\n\s+at (?:[\w.<> ]+ \()?<anonymous>:\d+:\d+\)?(?=\n|$)")
 _ARGUMENT = re.compile(r"\[(\d+)\](.*)", re.DOTALL)
 _IMPORTED = re.compile(r"\(0 , \w+\.(\w+)\)")  # how the compiler calls a function of another file
-_ABSENT = re.compile(r"[\w.]+\.(?P<key>\w{1,80}) is not offered by this host: there are (?P<known>[\w, ]+)$")
+_ABSENT = re.compile(
+    r"[\w.]+\.(?P<key>\w{1,80}) is not offered by this host: there are (?P<known>[\w, ]+)$"
+)
 
 LONGEST_LINE = 1000  # characters
 
@@ -46,13 +58,16 @@ def over(limit: str, hook: str, limits: HookLimits, file: str) -> HookLimit:
     value = getattr(limits, limit)
     said = MEANING[limit].format(value=value)
     return HookLimit(
-        limit, f"{hook} {said}", place=Place(file), hint=f"raise hooks.limits.{limit} in package.yao if it needs more"
+        limit,
+        f"{hook} {said}",
+        place=Place(file),
+        hint=f"raise hooks.limits.{limit} in package.yao if it needs more",
     )
 
 
 def threw(hook: str, described: str, program: Program) -> HookError:
-    """The hook threw. `described` is the prelude's JSON {name, message, stack, code}. The place is the innermost frame of the
-    package, the hint names the callers."""
+    """The hook threw. `described` is the prelude's JSON {name, message, stack, code}. The place is
+    the innermost frame of the package, the hint names the callers."""
     error: dict[str, str] = from_v8(described)
     frames = frames_of(error["stack"], program)
     name = error["name"] if error["name"] not in ("", "Error", "Exception") else ""
@@ -61,7 +76,9 @@ def threw(hook: str, described: str, program: Program) -> HookError:
     said = f"{name}: {message}" if name else message
     callers = _callers(frames[1:])
     place = frames[0][1] if frames else Place(program.modules[0].file)
-    return HookThrew(f"{hook} threw {said}{code}", place=place, hint=f"called from {callers}" if callers else "")
+    return HookThrew(
+        f"{hook} threw {said}{code}", place=place, hint=f"called from {callers}" if callers else ""
+    )
 
 
 UNCAUGHT = "hook_uncaught"
@@ -73,8 +90,9 @@ UNHEARD = {
 
 
 def warned(asked: str, hook: str, text: str, program: Program) -> tuple[str, HookError]:
-    """What the prelude tells beside what the hook returns: the code of the warning, and what there is to say. `!uncaught`: an
-    error in a callback or a promise that nobody waits for; `!hole`: a number that has no JSON form."""
+    """What the prelude tells beside what the hook returns: the code of the warning, and what there
+    is to say. `!uncaught`: an error in a callback or a promise that nobody waits for; `!hole`: a
+    number that has no JSON form."""
     if asked == "!uncaught":
         where, _, described = text.partition("\n")
         return UNCAUGHT, threw(UNHEARD[where].format(hook=hook), described, program)
@@ -87,7 +105,11 @@ def _hole(hook: str, told: Mapping[str, Any], program: Program) -> HookError:
         at = f"argument {int(argument[1]) + 1}{argument[2]}" if argument else "its arguments"
         said = f"{told['of']} was given {told['was']} at {at}"
     else:
-        said = f"what {hook} returned has {told['was']} at {told['path']}" if told["path"] else f"{hook} returned {told['was']}"
+        said = (
+            f"what {hook} returned has {told['was']} at {told['path']}"
+            if told["path"]
+            else f"{hook} returned {told['was']}"
+        )
     more = f" (and {told['more']} more like it)" if told["more"] else ""
     frames = frames_of(told["stack"], program) if told["of"] else []
     place = frames[0][1] if frames else Place(program.modules[0].file)
@@ -96,7 +118,10 @@ def _hole(hook: str, told: Mapping[str, Any], program: Program) -> HookError:
 
 def _callers(frames: Sequence[tuple[str, Place]]) -> str:
     """Who called, the same one once however often it called itself."""
-    named = dict.fromkeys(f"{place} in {where}" if where not in ("", "eval") else str(place) for where, place in frames)
+    named = dict.fromkeys(
+        f"{place} in {where}" if where not in ("", "eval") else str(place)
+        for where, place in frames
+    )
     return ", ".join(named)
 
 
@@ -111,22 +136,29 @@ def _nearest(message: str) -> str:
 def never(hook: str, file: str) -> HookError:
     """The hook's promise is pending and nothing is left that could settle it."""
     hint = "no timer is left and no call is under way: something it awaits is never resolved"
-    return HookThrew(f"{hook} returned a promise that can never be settled", place=Place(file), hint=hint)
+    return HookThrew(
+        f"{hook} returned a promise that can never be settled", place=Place(file), hint=hint
+    )
 
 
 def failed(hook: str, message: str, program: Program) -> HookError:
     """An exception that V8 itself reports, outside the prelude's own catch."""
-    return HookThrew(f"{hook} failed: {mapped(_line(message), program)}", place=Place(program.modules[0].file))
+    return HookThrew(
+        f"{hook} failed: {mapped(_line(message), program)}", place=Place(program.modules[0].file)
+    )
 
 
 def no_json(hook: str, described: str, program: Program) -> HookError:
     """What the hook returned has no JSON form."""
     message = _line(from_v8(described)["message"])
-    return HookReturnInvalid(f"what {hook} returned cannot be made JSON: {message}", place=Place(program.modules[0].file))
+    return HookReturnInvalid(
+        f"what {hook} returned cannot be made JSON: {message}", place=Place(program.modules[0].file)
+    )
 
 
 def unparsed(index: int, message: str, parse_message: str, program: Program) -> HookSyntaxError:
-    """V8 refused a module that the compiler let pass. `parse_message` is V8's own, which has the line and a caret."""
+    """V8 refused a module that the compiler let pass. `parse_message` is V8's own, which has the
+    line and a caret."""
     found = _PARSE.search(parse_message)
     if found is None:
         return HookSyntaxError(message, place=Place(program.modules[index].file))
@@ -139,17 +171,28 @@ def _line(message: str) -> str:
     return (message.strip().splitlines() or ["an unknown error"])[0][:LONGEST_LINE]
 
 
-def wrong_return(hook: str, raw: Any, model: type[BaseModel], error: ValidationError, program: Program) -> HookReturnInvalid:
+def wrong_return(
+    hook: str, raw: Any, model: type[BaseModel], error: ValidationError, program: Program
+) -> HookReturnInvalid:
     """What the hook returned has the wrong type somewhere."""
     found = [(_walked(path, raw), message) for path, message in problems(error)]
     path, message = max(found, key=lambda entry: len(entry[0]))
     known = ", ".join(model.model_fields) if not path else ""
-    where = f"what {hook} returned is wrong at {dotted(path)}" if path else f"what {hook} returned is wrong"
-    return HookReturnInvalid(f"{where}: {message}", place=Place(program.modules[0].file), hint=f"known: {known}" if known else "")
+    where = (
+        f"what {hook} returned is wrong at {dotted(path)}"
+        if path
+        else f"what {hook} returned is wrong"
+    )
+    return HookReturnInvalid(
+        f"{where}: {message}",
+        place=Place(program.modules[0].file),
+        hint=f"known: {known}" if known else "",
+    )
 
 
 def mapped(text: str, program: Program) -> str:
-    """`text` with every place of the emitted code replaced by the one in the source; frames that are ours are left out."""
+    """`text` with every place of the emitted code replaced by the one in the source; frames that
+    are ours are left out."""
 
     def replace(found: re.Match[str]) -> str:
         index, line, column = (int(number) for number in found.groups())
@@ -159,23 +202,35 @@ def mapped(text: str, program: Program) -> str:
 
 
 def frames_of(stack: str, program: Program) -> list[tuple[str, Place]]:
-    """The frames of a stack trace that are the package's own, innermost first: the function's name, its place in the source."""
+    """The frames of a stack trace that are the package's own, innermost first: the function's name,
+    its place in the source."""
     frames = []
     for found in _FRAME.finditer(stack):
         index = int(found["index"])
         if index < len(program.modules):
-            frames.append((found["name"] or "", program.place(index, int(found["line"]), int(found["column"]))))
+            frames.append(
+                (
+                    found["name"] or "",
+                    program.place(index, int(found["line"]), int(found["column"])),
+                )
+            )
     return frames
 
 
 def _walked(path: tuple[str | int, ...], raw: Any) -> tuple[str | int, ...]:
-    """The steps of a validator's path that lead through `raw`; the names of union members it puts between are left out."""
+    """The steps of a validator's path that lead through `raw`; the names of union members it puts
+    between are left out."""
     steps: list[str | int] = []
     here = raw
     for step in path:
         if step in _steps(here):
             here = here[step]
-        elif step is not path[-1] or not isinstance(here, dict) or "[" in str(step) or str(step) in ("bool", "str"):
+        elif (
+            step is not path[-1]
+            or not isinstance(here, dict)
+            or "[" in str(step)
+            or str(step) in ("bool", "str")
+        ):
             continue
         steps.append(step)
     return tuple(steps)

@@ -1,7 +1,8 @@
 """What Python knows of a thread that it did not start, kept from one callback to the next.
 
-Python makes a state for such a thread whenever it calls back, and drops it when the callback returns. Each time it asks the
-system for the memory of a stack, which makes up more than half of what a host call costs on the side of JavaScript.
+Python makes a state for such a thread whenever it calls back, and drops it when the callback
+returns. Each time it asks the system for the memory of a stack, which makes up more than half of
+what a host call costs on the side of JavaScript.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ _python = ctypes.pythonapi
 
 
 class ThreadState:
-    """Both functions are to be called on the thread itself, from within callbacks; another one drops nothing. What is kept when
-    the thread ends is lost: 17 KB."""
+    """Both functions are to be called on the thread itself, from within callbacks; another one
+    drops nothing. What is kept when the thread ends is lost: 17 KB."""
 
     def __init__(self) -> None:
         self.kept = False

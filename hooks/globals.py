@@ -51,35 +51,48 @@ export interface Context {
 """
 
 GLOBALS = {
-    "Exception": """\
+    "Exception": (
+        """\
 /** An error with a code; `throw new Exception("not found", 404)` ends the turn. */
 declare var Exception: {
   new (message: string, code?: number | string): Error & { code?: number | string };
   (message: string, code?: number | string): Error & { code?: number | string };
 };
-""",
+"""
+    ),
     "atob": "declare function atob(data: string): string;\n",
     "btoa": "declare function btoa(data: string): string;\n",
-    "TextEncoder": """\
+    "TextEncoder": (
+        """\
 declare class TextEncoder {
   readonly encoding: string;
   encode(data?: string): Uint8Array;
 }
-""",
-    "TextDecoder": """\
+"""
+    ),
+    "TextDecoder": (
+        """\
 declare class TextDecoder {
   constructor(label?: string);
   readonly encoding: string;
   decode(data?: ArrayBuffer | ArrayBufferView): string;
 }
-""",
+"""
+    ),
     "structuredClone": "declare function structuredClone<T>(value: T): T;\n",
     "queueMicrotask": "declare function queueMicrotask(callback: () => void): void;\n",
-    "setTimeout": "declare function setTimeout(callback: (...args: any[]) => void, ms?: number, ...args: any[]): number;\n",
+    "setTimeout": (
+        "declare function setTimeout(callback: (...args: any[]) => void, ms?: number, ...args:"
+        " any[]): number;\n"
+    ),
     "clearTimeout": "declare function clearTimeout(id?: number): void;\n",
-    "setInterval": "declare function setInterval(callback: (...args: any[]) => void, ms?: number, ...args: any[]): number;\n",
+    "setInterval": (
+        "declare function setInterval(callback: (...args: any[]) => void, ms?: number, ...args:"
+        " any[]): number;\n"
+    ),
     "clearInterval": "declare function clearInterval(id?: number): void;\n",
-    "URLSearchParams": """\
+    "URLSearchParams": (
+        """\
 declare class URLSearchParams {
   constructor(init?: string | Iterable<[string, string]> | Record<string, string>);
   readonly size: number;
@@ -97,8 +110,10 @@ declare class URLSearchParams {
   [Symbol.iterator](): IterableIterator<[string, string]>;
   toString(): string;
 }
-""",
-    "URL": """\
+"""
+    ),
+    "URL": (
+        """\
 declare class URL {
   constructor(url: string, base?: string | URL);
   hash: string;
@@ -118,10 +133,12 @@ declare class URL {
   toString(): string;
   toJSON(): string;
 }
-""",
+"""
+    ),
 }
 
-# The same types under the names that packages in the reference's dialect use; the globals can be imported from its runtime.
+# The same types under the names that packages in the reference's dialect use; the globals can be
+# imported from its runtime.
 DIALECT = """\
 declare namespace agent {
   type Context = import("groundhook").Context;

@@ -1,7 +1,8 @@
-"""Isolates in the host's own process, for embedding and debugging: the same seats without the protection.
+"""Isolates in the host's own process, for embedding and debugging: the same seats without the
+protection.
 
-A script that makes V8 abort takes the host with it, and `hooks.limits.memory_mb` is not enforced here; every other
-limit is.
+A script that makes V8 abort takes the host with it, and `hooks.limits.memory_mb` is not enforced
+here; every other limit is.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from groundhook.host.core.errors import HookCrashed
 
 
 class InProcessSeat:
-    """An isolate in this process; its events reach the loop that made it. `vigil` says whether the loop and JavaScript stay
-    awake for each other: it pays when both find what they look for."""
+    """An isolate in this process; its events reach the loop that made it. `vigil` says whether the
+    loop and JavaScript stay awake for each other: it pays when both find what they look for."""
 
     def __init__(self, vigil: Vigil, left: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -45,7 +46,8 @@ class InProcessSeat:
         self._look()
 
     def reply(self, text: str, /) -> None:
-        # While JavaScript sleeps there is no use: its thread could not wake up as long as this one holds the global lock to look.
+        # While JavaScript sleeps there is no use: its thread could not wake up as long as this one
+        # holds the global lock to look.
         self._stays_awake = self._started.awake and self._vigil.begins()
         if self._stays_awake:
             self._started.expect_looks(True)

@@ -1,7 +1,9 @@
-"""The short way for the answer to a host call: a socket pair on which V8's own thread waits, with the host at the other end.
+"""The short way for the answer to a host call: a socket pair on which V8's own thread waits, with
+the host at the other end.
 
-Without it an answer goes to the thread that reads the worker's frames, which then wakes V8's: one switch of threads more. A
-worker has a fixed number of lanes, made with it; a run has one to itself as long as its isolate lives.
+Without it an answer goes to the thread that reads the worker's frames, which then wakes V8's: one
+switch of threads more. A worker has a fixed number of lanes, made with it; a run has one to itself
+as long as its isolate lives.
 
     frame    length in bytes, 32 bits little endian, and the answer in UTF-16, little endian;
              length 0xffffffff: only wake up, what there is to know is known in the process
@@ -25,7 +27,8 @@ _WOKEN = 0xFFFFFFFF
 
 
 class Lane:
-    """Both ends. The host writes, and closes its copy of the end that V8's thread reads; the worker needs both, to wake it."""
+    """Both ends. The host writes, and closes its copy of the end that V8's thread reads; the worker
+    needs both, to wake it."""
 
     def __init__(self, reading: socket.socket, writing: socket.socket) -> None:
         self._reading = reading
@@ -59,8 +62,9 @@ class Lane:
     # ---- the host's side
 
     def send(self, text: str) -> bool:
-        """Answer; False when it must go the long way: it is too long, or nobody reads. An empty lane takes a frame whole, and it
-        is empty, since one answer at most is under way; else HookCrashed is raised."""
+        """Answer; False when it must go the long way: it is too long, or nobody reads. An empty
+        lane takes a frame whole, and it is empty, since one answer at most is under way; else
+        HookCrashed is raised."""
         answer = text.encode("utf-16-le", "surrogatepass")
         if _LENGTH.size + len(answer) > self._longest:
             return False
@@ -85,7 +89,9 @@ class Lane:
             return None
         while len(received) < _LENGTH.size + length:
             received += self._reading.recv(_LENGTH.size + length - len(received))
-        return received[_LENGTH.size : _LENGTH.size + length]  # a wake-up behind it came too late to matter
+        return received[
+            _LENGTH.size : _LENGTH.size + length
+        ]  # a wake-up behind it came too late to matter
 
     def _looked(self) -> bytes:
         """What comes within a moment; empty when nothing does."""

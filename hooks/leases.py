@@ -1,7 +1,8 @@
 """Where a turn's isolate is, seen from the host: a seat, and who gives seats.
 
-Owns the contract between a session and the place its isolate lives in (a worker process, or this process); both sides of it
-speak in code to evaluate, requests and outcomes, and know nothing of what they mean.
+Owns the contract between a session and the place its isolate lives in (a worker process, or this
+process); both sides of it speak in code to evaluate, requests and outcomes, and know nothing of
+what they mean.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ Role = Literal["culprit", "suspect", "bystander"]
 
 @dataclass(frozen=True)
 class Lost:
-    """The isolate is gone with its process. `culprit`: this run did it. `suspect`: it or another of the same process.
-    `bystander`: it was waiting when another did it. `limit` is set when the host ended the process for that reason,
-    `started` is false when it never was ready for work."""
+    """The isolate is gone with its process. `culprit`: this run did it. `suspect`: it or another of
+    the same process. `bystander`: it was waiting when another did it. `limit` is set when the host
+    ended the process for that reason, `started` is false when it never was ready for work."""
 
     role: Role
     reason: str
@@ -74,7 +75,8 @@ class Seat(Protocol):
 
 class Seats(Protocol):
     async def take(self, order: Order, /, *, alone: bool = False) -> Seat:
-        """A fresh isolate; `alone` in a process that carries no other. Raises HookCrashed when there is none to be had."""
+        """A fresh isolate; `alone` in a process that carries no other. Raises HookCrashed when
+        there is none to be had."""
         ...
 
 
@@ -91,8 +93,9 @@ class Mailbox:
             self._wanted.set_result(None)
 
     async def stay_awake(self, vigil: Vigil, look: Callable[[], bool] | None = None) -> None:
-        """For an event that may come at once, such as the next call after an answer. The loop turns meanwhile, and serves
-        whatever else there is. `look` is called at every turn, and says whether to go on."""
+        """For an event that may come at once, such as the next call after an answer. The loop turns
+        meanwhile, and serves whatever else there is. `look` is called at every turn, and says
+        whether to go on."""
         for _ in vigil.looks():
             await asyncio.sleep(0)
             if look is not None:

@@ -19,15 +19,20 @@ from groundhook.hooks.script import Transpile
 from groundhook.hooks.vigil import Vigil
 from groundhook.host.core.errors import HookCrashed, WorkerDied
 
-MOST_ALONE = 8  # processes with one run each, for each worker that there may be; a run beyond waits until a hook of one has ended
+# processes with one run each, for each worker that there may be; a run beyond waits until a hook of
+# one has ended
+MOST_ALONE = 8
 COMPILING_SECONDS = 30.0  # for one file; its size is bounded
 COMPILER_SECONDS = 10.0  # the compiler's process is kept that long after its last use
 
 
 class Pool:
-    """Gives seats in at most `size` worker processes, and in one beside them to a run that must be alone."""
+    """Gives seats in at most `size` worker processes, and in one beside them to a run that must be
+    alone."""
 
-    def __init__(self, size: int, prelude: Prelude, tasks: TaskGroup, environment: Mapping[str, str] | None) -> None:
+    def __init__(
+        self, size: int, prelude: Prelude, tasks: TaskGroup, environment: Mapping[str, str] | None
+    ) -> None:
         self._size = size
         self._environment = environment
         self._prelude = prelude
@@ -52,7 +57,8 @@ class Pool:
 
     @asynccontextmanager
     async def transpiling(self) -> AsyncIterator[Transpile]:
-        """The TypeScript compiler, in a process of its own that is kept for a while: whoever edits a hook compiles again."""
+        """The TypeScript compiler, in a process of its own that is kept for a while: whoever edits
+        a hook compiles again."""
         self._compiling += 1
         self._compiled += 1
         try:
@@ -62,7 +68,8 @@ class Pool:
             self._tasks.start_soon(self._end_compiler, self._compiled)
 
     async def _transpile(self, file: str, source: str) -> str:
-        """Asks a second compiler when the first is gone: it may have been killed by somebody else."""
+        """Asks a second compiler when the first is gone: it may have been killed by somebody
+        else."""
         for last in (False, True):
             async with self._starting:
                 worker = self._compiler
@@ -73,10 +80,15 @@ class Pool:
                     answer: str = await worker.child.link.call("compile", [file, source])
             except TimeoutError as exc:
                 worker.child.kill()
-                raise HookCrashed(f"the TypeScript compiler needed more than {COMPILING_SECONDS:.0f} s for {file!r}") from exc
+                raise HookCrashed(
+                    f"the TypeScript compiler needed more than {COMPILING_SECONDS:.0f} s for"
+                    f" {file!r}"
+                ) from exc
             except WorkerDied as exc:
                 if last:
-                    raise HookCrashed(f"the TypeScript compiler ended while it compiled {file!r}") from exc
+                    raise HookCrashed(
+                        f"the TypeScript compiler ended while it compiled {file!r}"
+                    ) from exc
             else:
                 return answer
         raise AssertionError
@@ -87,7 +99,8 @@ class Pool:
             self._compiler.child.kill()
 
     def close(self) -> None:
-        """Kill every worker. The tasks that tend them end when all are buried; what else goes on in the group is stopped."""
+        """Kill every worker. The tasks that tend them end when all are buried; what else goes on in
+        the group is stopped."""
         self._closing = True
         self._tasks.cancel_scope.cancel()
         for worker in self._workers:
@@ -97,16 +110,22 @@ class Pool:
         workers = [worker for worker in self._workers if not worker.alone]
         if not workers:
             async with self._starting:
-                workers = [worker for worker in self._workers if not worker.alone] or [await self._start(alone=False)]
+                workers = [worker for worker in self._workers if not worker.alone] or [
+                    await self._start(alone=False)
+                ]
         best = min(workers, key=lambda worker: (not worker.ready, worker.load))
         if best.load and len(workers) < self._size:
-            self._tasks.start_soon(self._grow)  # a run beside others starts sooner than one in a new process
+            self._tasks.start_soon(
+                self._grow
+            )  # a run beside others starts sooner than one in a new process
         return best
 
     async def _grow(self) -> None:
         async with self._starting:
             if not self._closing and sum(not worker.alone for worker in self._workers) < self._size:
-                with suppress(HookCrashed):  # who finds no worker at all asks for one, and hears why there is none
+                with suppress(
+                    HookCrashed
+                ):  # who finds no worker at all asks for one, and hears why there is none
                     await self._start(alone=False)
 
     async def _start(self, *, alone: bool, place: anyio.Semaphore | None = None) -> Worker:
@@ -121,7 +140,9 @@ class Pool:
 
     async def _tend(self, worker: Worker) -> None:
         """Watch a worker to its end, bury it, and replace it."""
-        with anyio.CancelScope(shield=True):  # whoever ends the pool kills the processes; burying them must still happen
+        with anyio.CancelScope(
+            shield=True
+        ):  # whoever ends the pool kills the processes; burying them must still happen
             async with anyio.create_task_group() as watching:
                 watching.start_soon(worker.watch)
                 await worker.child.link.closed.wait()

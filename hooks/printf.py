@@ -1,6 +1,7 @@
 """What a hook's log call says: `log.Info("%d found in %s", n, name)` as one line of text.
 
-Owns the format verbs; pure. Arguments are JSON values, as the prelude sends them: objects arrive as their JSON text.
+Owns the format verbs; pure. Arguments are JSON values, as the prelude sends them: objects arrive as
+their JSON text.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ _VERB = re.compile(r"%(?:[-+# 0]*\d*(?:\.(\d+))?([sdifjoOvqtcxw])|%)")
 
 
 def printf(arguments: Sequence[Any]) -> str:
-    """The arguments as one text: verbs of the first are filled from the rest (`%s %d %i %f %v %j %o %q %x %t %%`, widths are read
-    and ignored, `%.2f` is obeyed), what is left over follows after spaces; a verb without an argument stays as it is."""
+    """The arguments as one text: verbs of the first are filled from the rest (`%s %d %i %f %v %j %o
+    %q %x %t %%`, widths are read and ignored, `%.2f` is obeyed), what is left over follows after
+    spaces; a verb without an argument stays as it is."""
     if not arguments:
         return ""
     rest = list(arguments[1:])

@@ -1,4 +1,5 @@
-"""The host calls of a run and their answers, kept so that the run can start again in another process and be told the same."""
+"""The host calls of a run and their answers, kept so that the run can start again in another
+process and be told the same."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ class Journal:
         self._at = 0
 
     def answer(self, request: str) -> str | None:
-        """What was answered at this point before; None when there is nothing, or the run took another way."""
+        """What was answered at this point before; None when there is nothing, or the run took
+        another way."""
         if self._at < len(self._entries):
             known, answer = self._entries[self._at]
             if known == request:

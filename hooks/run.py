@@ -1,7 +1,8 @@
-"""One run: an isolate with the prelude in it, the clock of its CPU time, and the words it says to its owner.
+"""One run: an isolate with the prelude in it, the clock of its CPU time, and the words it says to
+its owner.
 
-Lives in whichever process the isolate lives in. It evaluates what it is given and tells what comes of it; what a host call
-or a hook's result means is decided on the other side (`hooks/session.py`).
+Lives in whichever process the isolate lives in. It evaluates what it is given and tells what comes
+of it; what a host call or a hook's result means is decided on the other side (`hooks/session.py`).
 """
 
 from __future__ import annotations
@@ -18,11 +19,17 @@ from groundhook.hooks.engine import Isolate, Outcome
 from groundhook.hooks.vigil import Vigil
 
 UNITS = 32_768  # of the bridge's buffer: 64 KB
-SCRIPTS = {"!platform\n": "platform.js", "!objects\n": "objects.js"}  # what few runs need is asked for, as is the prelude's rest
+SCRIPTS = {
+    "!platform\n": "platform.js",
+    "!objects\n": "objects.js",
+}  # what few runs need is asked for, as is the prelude's rest
 SELDOM = "!seldom\n"
-LATER = "__groundhook.later()"  # evaluated when the microtasks of what was invoked have run, as long as it says "~"
+# evaluated when the microtasks of what was invoked have run, as long as it says "~"
+LATER = "__groundhook.later()"
 
-Tell = Callable[[str, str, str], None]  # ("call", request, "") or ("done", kind of outcome or "limit", text)
+Tell = Callable[
+    [str, str, str], None
+]  # ("call", request, "") or ("done", kind of outcome or "limit", text)
 
 
 def _nobody(_kind: str, _first: str, _second: str) -> None:
@@ -31,14 +38,16 @@ def _nobody(_kind: str, _first: str, _second: str) -> None:
 
 @dataclass(frozen=True)
 class Prelude:
-    """What every isolate begins with: the script, and what it asks for when it is needed. JavaScript."""
+    """What every isolate begins with: the script, and what it asks for when it is needed.
+    JavaScript."""
 
     script: str
     seldom: str
 
 
 class Run:
-    """Made with the prelude only, so that it may be made ahead; `begin` makes it the run of somebody."""
+    """Made with the prelude only, so that it may be made ahead; `begin` makes it the run of
+    somebody."""
 
     def __init__(self, prelude: Prelude) -> None:
         """Raises HookCrashed when the engine does not start."""
@@ -54,11 +63,18 @@ class Run:
         self._isolate = Isolate(prelude.script, self._called)
 
     def begin(
-        self, setup: str, heap_mb: int, cpu_ms: int, tell: Tell, *, lane: Waiting | None = None, vigil: Vigil | None = None
+        self,
+        setup: str,
+        heap_mb: int,
+        cpu_ms: int,
+        tell: Tell,
+        *,
+        lane: Waiting | None = None,
+        vigil: Vigil | None = None,
     ) -> None:
-        """`setup` is the prelude's JSON {context, limits}. `tell` is called from V8's thread, from `watch` or from `look`, must
-        not wait, and hears one "done" for each `invoke`. Answers may come on `lane` as well as by `reply`; JavaScript looks
-        for them as often as `vigil` says."""
+        """`setup` is the prelude's JSON {context, limits}. `tell` is called from V8's thread, from
+        `watch` or from `look`, must not wait, and hears one "done" for each `invoke`. Answers may
+        come on `lane` as well as by `reply`; JavaScript looks for them as often as `vigil` says."""
         self._isolate.wait_on(lane, vigil)
         self._tell = tell
         self._cpu_seconds = cpu_ms / 1000
@@ -89,7 +105,8 @@ class Run:
         return self._isolate.look()
 
     def watch(self) -> float | None:
-        """End the run if it has used up its CPU time; else the seconds until that could be so. None: nothing to watch."""
+        """End the run if it has used up its CPU time; else the seconds until that could be so.
+        None: nothing to watch."""
         if self._ended is not None or not (self.busy or self._isolate.has_cpu_clock):
             return None
         left = self._cpu_seconds - (self._isolate.cpu_seconds() - self._began)
@@ -99,7 +116,9 @@ class Run:
             return max(left, 0.005)
         left_behind = not self.busy
         self._over("limit", "cpu_ms")
-        if left_behind and self.closing is None:  # only closing ends what runs as a microtask, and V8 may be slow to stop
+        if (
+            left_behind and self.closing is None
+        ):  # only closing ends what runs as a microtask, and V8 may be slow to stop
             self.closing = threading.Thread(target=self._isolate.close, daemon=True)
             self.closing.start()
         return None

@@ -1,7 +1,7 @@
 """The hook engine as the host sees it: `async with open_engine(…) as engine`.
 
-Two engines behind `host.core.ports.HookEngine`, which differ in where their isolates live: `WorkerEngine` in worker processes,
-`InProcessEngine` in the host's own.
+Two engines behind `host.core.ports.HookEngine`, which differ in where their isolates live:
+`WorkerEngine` in worker processes, `InProcessEngine` in the host's own.
 """
 
 from __future__ import annotations
@@ -38,12 +38,14 @@ class _Engine:
         self._calls = {call.js: call for call in dialect.calls}
 
     def open(self, turn: HookTurn, /) -> AbstractAsyncContextManager[HookSession]:
-        """A turn's session. Entering compiles the script if it has changed and raises HookSyntaxError; leaving stops what
-        runs. A worker frees an isolate that is at rest when nobody waits for it."""
+        """A turn's session. Entering compiles the script if it has changed and raises
+        HookSyntaxError; leaving stops what runs. A worker frees an isolate that is at rest when
+        nobody waits for it."""
         return self.session(turn)
 
     def compiler_at_hand(self) -> AbstractAsyncContextManager[None]:
-        """Keep a compiler that is ready, for as long as the block lasts: for those who compile again and again."""
+        """Keep a compiler that is ready, for as long as the block lasts: for those who compile
+        again and again."""
         return self._linker.at_hand()
 
     async def check(self, script: HookScript, /) -> None:
@@ -73,13 +75,17 @@ class InProcessEngine(_Engine):
 
 @asynccontextmanager
 async def open_engine(
-    *, workers: int | None = None, cache: Path, dialect: Dialect = HOOKS, environment: Mapping[str, str] | None = None
+    *,
+    workers: int | None = None,
+    cache: Path,
+    dialect: Dialect = HOOKS,
+    environment: Mapping[str, str] | None = None,
 ) -> AsyncIterator[WorkerEngine | InProcessEngine]:
     """The engine, until the block is left; no process, isolate or thread of it is there after that.
 
-    `workers`: how many processes at most, None for one a core, 0 for none. They start when the first hook runs. `cache`: the
-    folder for compiled files. `dialect`: what the scripts may call. `environment`: the variables of the worker processes;
-    None: those of this one.
+    `workers`: how many processes at most, None for one a core, 0 for none. They start when the
+    first hook runs. `cache`: the folder for compiled files. `dialect`: what the scripts may call.
+    `environment`: the variables of the worker processes; None: those of this one.
     """
     size = (os.cpu_count() or 1) if workers is None else workers
     if size == 0:
@@ -102,7 +108,9 @@ def _prelude(dialect: Dialect) -> Prelude:
     lines = [line.strip() for line in source.splitlines()]
     short = "\n".join(line for line in lines if not line.startswith("//"))
     seldom = (package / "seldom.js").read_text(encoding="utf-8").rstrip()
-    return Prelude(f"{short}({table(UNITS, dialect)})", f"(taken) => ({seldom})(taken, {seldom_table()})")
+    return Prelude(
+        f"{short}({table(UNITS, dialect)})", f"(taken) => ({seldom})(taken, {seldom_table()})"
+    )
 
 
 @dataclass(frozen=True)

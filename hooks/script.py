@@ -1,9 +1,9 @@
 """From a package's TypeScript to one program for an isolate.
 
-Owns reading the files, what may be imported (relative paths, and the names that the package gave to paths, as long as they stay
-inside the package after symbolic links are followed), the on-disk cache of compiled files, and the way back from an emitted
-place to the source. Compiling itself is done by whoever is passed as `transpiling`; a start with a warm cache needs no compiler
-at all.
+Owns reading the files, what may be imported (relative paths, and the names that the package gave to
+paths, as long as they stay inside the package after symbolic links are followed), the on-disk cache
+of compiled files, and the way back from an emitted place to the source. Compiling itself is done by
+whoever is passed as `transpiling`; a start with a warm cache needs no compiler at all.
 """
 
 from __future__ import annotations
@@ -24,29 +24,39 @@ from groundhook.hooks.sourcemap import original
 from groundhook.host.core.errors import HookSyntaxError, Place
 from groundhook.host.core.ports import HookScript
 
-Transpile = Callable[[str, str], Awaitable[str]]  # file name, source → the JSON that transpile.js describes
+Transpile = Callable[
+    [str, str], Awaitable[str]
+]  # file name, source → the JSON that transpile.js describes
 Transpiling = Callable[[], AbstractAsyncContextManager[Transpile]]
 
 VERSION = "6/typescript-5.7.3"  # of what is cached
 SUFFIXES = (".ts", ".js", ".json")
 MOST_FILES = 256
-RUNTIME = Path("@yao/runtime")  # what modules of the runtime's own name (`@yao/…`) are: the globals under their names
+RUNTIME = Path(
+    "@yao/runtime"
+)  # what modules of the runtime's own name (`@yao/…`) are: the globals under their names
 GLOBALS = """module.exports = new Proxy({}, {
   get(_, name) {
     if (name === "default") return module.exports;
-    if (name === "__esModule" || name in globalThis) return name === "__esModule" || globalThis[name];
+    if (name === "__esModule") return true;
+    if (name in globalThis) return globalThis[name];
     if (typeof name === "symbol" || name === "then") return undefined;
     throw new Error(name + " is not offered by this host, so it cannot be imported");
   },
 });"""
 LARGEST_FILE = 8 * 1024 * 1024  # bytes of one file
 BEFORE, AFTER = "(function (exports, require, module) {\n", "\n})\n//# sourceURL=hook:"
-PICK = "\nreturn {" + ", ".join(f'{n}: typeof {n} === "undefined" ? undefined : {n}' for n in ("Create", "Next")) + "};"
+PICK = (
+    "\nreturn {"
+    + ", ".join(f'{n}: typeof {n} === "undefined" ? undefined : {n}' for n in ("Create", "Next"))
+    + "};"
+)
 
 
 @dataclass(frozen=True)
 class Module:
-    """One file of a program. `requires` maps what the emitted code asks for to positions in `Program.modules`."""
+    """One file of a program. `requires` maps what the emitted code asks for to positions in
+    `Program.modules`."""
 
     file: str
     code: str
@@ -56,8 +66,8 @@ class Module:
 
 @dataclass(frozen=True)
 class Program:
-    """A package's hook, linked: the entry first. `text` is what the prelude's `compile` takes, `literal` the same as a
-    JavaScript literal."""
+    """A package's hook, linked: the entry first. `text` is what the prelude's `compile` takes,
+    `literal` the same as a JavaScript literal."""
 
     modules: tuple[Module, ...]
     text: str
@@ -67,7 +77,11 @@ class Program:
         """Where a place in the script `hook:<index>` comes from; lines and columns from 1."""
         module = self.modules[index]
         found = original(module.mappings, line - 2, column - 1)  # the wrapper is a line of its own
-        return Place(module.file, found[0] + 1, found[1] + 1) if found else Place(module.file, max(line - 1, 1), column)
+        return (
+            Place(module.file, found[0] + 1, found[1] + 1)
+            if found
+            else Place(module.file, max(line - 1, 1), column)
+        )
 
 
 @dataclass
@@ -80,7 +94,8 @@ class _Compiled:
 
 
 class Linker:
-    """Links packages, remembering each until one of its files changes. `cache` is made when first written to."""
+    """Links packages, remembering each until one of its files changes. `cache` is made when first
+    written to."""
 
     def __init__(self, cache: Path, transpiling: Transpiling) -> None:
         self._cache = cache
@@ -104,7 +119,11 @@ class Linker:
 
     def _known(self, script: HookScript) -> Program | None:
         stamps, program = self._linked.get(script, ([], None))
-        return program if script.revision or all(_stamp(path) == stamp for path, stamp in stamps) else None
+        return (
+            program
+            if script.revision or all(_stamp(path) == stamp for path, stamp in stamps)
+            else None
+        )
 
     @asynccontextmanager
     async def at_hand(self) -> AsyncIterator[None]:
@@ -117,8 +136,12 @@ class Linker:
 class _Linking:
     """One pass over a package, from the entry outwards."""
 
-    def __init__(self, script: HookScript, cache: Path, transpiling: Transpiling, stack: AsyncExitStack) -> None:
-        self.seen: list[Path] = []  # files that were read, and those that would have been taken if they had been there
+    def __init__(
+        self, script: HookScript, cache: Path, transpiling: Transpiling, stack: AsyncExitStack
+    ) -> None:
+        self.seen: list[
+            Path
+        ] = []  # files that were read, and those that would have been taken if they had been there
         self._script = script
         self._root = script.root.resolve()
         self._cache = cache
@@ -131,7 +154,8 @@ class _Linking:
         entry = self._script.entry.resolve()
         if not entry.is_file() or not entry.is_relative_to(self._root):
             raise HookSyntaxError(
-                "the hook is not a file of its package", place=Place(f"{self._script.shown}/{self._script.entry.name}")
+                "the hook is not a file of its package",
+                place=Place(f"{self._script.shown}/{self._script.entry.name}"),
             )
         paths, modules = [entry], list[Module]()
         while len(modules) < len(paths):
@@ -144,7 +168,10 @@ class _Linking:
                     paths.append(target)
                 requires[name] = paths.index(target)
             if len(paths) > MOST_FILES:
-                raise HookSyntaxError(f"the hook consists of more than {MOST_FILES} files", place=Place(self._shown(path)))
+                raise HookSyntaxError(
+                    f"the hook consists of more than {MOST_FILES} files",
+                    place=Place(self._shown(path)),
+                )
             modules.append(Module(self._shown(path), compiled.code, compiled.mappings, requires))
         text = _text(modules)
         return Program(tuple(modules), text, json.dumps(text))
@@ -169,9 +196,16 @@ class _Linking:
             self._transpile = await self._stack.enter_async_context(self._transpiling())
         answer = json.loads(await self._transpile(path.name, source))
         for error in answer["errors"]:
-            raise HookSyntaxError(error["message"], place=Place(self._shown(path), error["line"] + 1, error["column"] + 1))
+            raise HookSyntaxError(
+                error["message"],
+                place=Place(self._shown(path), error["line"] + 1, error["column"] + 1),
+            )
         for value in answer["values"] if path == self._script.entry.resolve() else ():
-            raise no_function(value["name"], value["kind"], Place(self._shown(path), value["line"] + 1, value["column"] + 1))
+            raise no_function(
+                value["name"],
+                value["kind"],
+                Place(self._shown(path), value["line"] + 1, value["column"] + 1),
+            )
         requires = [(entry["name"], entry["line"], entry["column"]) for entry in answer["requires"]]
         return _Compiled(answer["code"], answer["mappings"], requires)
 
@@ -179,10 +213,16 @@ class _Linking:
         try:
             if path.stat().st_size > LARGEST_FILE:
                 said = f"is larger than {LARGEST_FILE // 1024**2} MB"
-                raise HookSyntaxError(said, place=Place(self._shown(path)), hint="a hook reads large data by searching it")
+                raise HookSyntaxError(
+                    said,
+                    place=Place(self._shown(path)),
+                    hint="a hook reads large data by searching it",
+                )
             return path.read_text(encoding="utf-8-sig")
         except OSError as exc:
-            raise HookSyntaxError(f"cannot be read: {exc.strerror}", place=Place(self._shown(path))) from exc
+            raise HookSyntaxError(
+                f"cannot be read: {exc.strerror}", place=Place(self._shown(path))
+            ) from exc
         except UnicodeDecodeError as exc:
             raise HookSyntaxError("is not UTF-8 text", place=Place(self._shown(path))) from exc
 
@@ -199,17 +239,27 @@ class _Linking:
             found = candidate.resolve()
             if not found.is_relative_to(self._root):
                 hint = "imports must stay inside the package; copy the file into it"
-                raise HookSyntaxError(f"the import {name!r} leads outside {self._script.shown}", place=place, hint=hint)
+                raise HookSyntaxError(
+                    f"the import {name!r} leads outside {self._script.shown}",
+                    place=place,
+                    hint=hint,
+                )
             if found.suffix not in SUFFIXES:
                 raise HookSyntaxError(
-                    f"the import {name!r} is no script", place=place, hint="only .ts, .js and .json can be imported"
+                    f"the import {name!r} is no script",
+                    place=place,
+                    hint="only .ts, .js and .json can be imported",
                 )
             return found
         if not any(Path(os.path.normpath(base)).is_relative_to(self._root) for base in bases):
             hint = "imports must stay inside the package"
-            raise HookSyntaxError(f"the import {name!r} leads outside {self._script.shown}", place=place, hint=hint)
+            raise HookSyntaxError(
+                f"the import {name!r} leads outside {self._script.shown}", place=place, hint=hint
+            )
         raise HookSyntaxError(
-            f"the import {name!r} finds no file", place=place, hint="tried .ts, .js, .json, /index.ts and /index.js"
+            f"the import {name!r} finds no file",
+            place=place,
+            hint="tried .ts, .js, .json, /index.ts and /index.js",
         )
 
     def _bases(self, importer: Path, name: str) -> Iterator[Path]:
@@ -217,7 +267,11 @@ class _Linking:
         if name.startswith(("./", "../")) or name in (".", ".."):
             yield importer.parent / name
             return
-        fitting = [(fit, targets) for pattern, targets in self._script.paths if (fit := _fit(pattern, name)) is not None]
+        fitting = [
+            (fit, targets)
+            for pattern, targets in self._script.paths
+            if (fit := _fit(pattern, name)) is not None
+        ]
         best = max((fit for fit, _ in fitting), default=None)
         for fit, targets in fitting:
             if fit == best:
@@ -228,7 +282,11 @@ class _Linking:
         return Place(self._shown(path), found[0] + 1, found[1] + 1)
 
     def _shown(self, path: Path) -> str:
-        return RUNTIME.as_posix() if path == RUNTIME else f"{self._script.shown}/{path.relative_to(self._root).as_posix()}"
+        return (
+            RUNTIME.as_posix()
+            if path == RUNTIME
+            else f"{self._script.shown}/{path.relative_to(self._root).as_posix()}"
+        )
 
 
 def no_function(name: str, kind: str, place: Place) -> HookSyntaxError:
@@ -241,7 +299,8 @@ def no_function(name: str, kind: str, place: Place) -> HookSyntaxError:
 def _text(modules: list[Module]) -> str:
     entries = []
     for index, module in enumerate(modules):
-        # The runtime's own module is no place in the package: what it throws was thrown by whoever asked it.
+        # The runtime's own module is no place in the package: what it throws was thrown by whoever
+        # asked it.
         end = AFTER + ("runtime" if module.code == GLOBALS else str(index))
         code = BEFORE + module.code + (PICK if index == 0 else "") + end
         entries.append({"code": code, "requires": module.requires})
@@ -249,12 +308,17 @@ def _text(modules: list[Module]) -> str:
 
 
 def _candidates(base: Path) -> Iterator[Path]:
-    """Files that an import may mean, best first; `./lib.js` may mean `lib.ts`, as TypeScript has it."""
+    """Files that an import may mean, best first; `./lib.js` may mean `lib.ts`, as TypeScript has
+    it."""
     yield base
     if base.suffix == ".js":
         yield base.with_suffix(".ts")
     for suffix in SUFFIXES:
-        yield base.with_name(base.name + suffix) if base.name not in ("", "..") else base / f"index{suffix}"
+        yield (
+            base.with_name(base.name + suffix)
+            if base.name not in ("", "..")
+            else base / f"index{suffix}"
+        )
     yield base / "index.ts"
     yield base / "index.js"
 
@@ -262,15 +326,21 @@ def _candidates(base: Path) -> Iterator[Path]:
 def _instead(name: str) -> str:
     if name == "groundhook":
         return "it offers types only: import nothing from it that is used as a value"
-    return "only files of the package can be imported, by a path that begins with ./ or ../ or a name in its tsconfig.json"
+    return (
+        "only files of the package can be imported, by a path that begins with ./ or ../ or a name"
+        " in its tsconfig.json"
+    )
 
 
 def _fit(pattern: str, name: str) -> tuple[int, str] | None:
-    """How well a pattern fits (the length of what stands before the star) and what its star stands for; None when it does not."""
+    """How well a pattern fits (the length of what stands before the star) and what its star stands
+    for; None when it does not."""
     before, star, after = pattern.partition("*")
     if not star:
         return (len(name) + 1, "") if name == pattern else None
-    fits = len(name) >= len(before) + len(after) and name.startswith(before) and name.endswith(after)
+    fits = (
+        len(name) >= len(before) + len(after) and name.startswith(before) and name.endswith(after)
+    )
     return (len(before), name[len(before) : len(name) - len(after)]) if fits else None
 
 
@@ -278,9 +348,13 @@ def _json_module(source: str, shown: str) -> str:
     try:
         value = json.loads(source)
     except json.JSONDecodeError as exc:
-        raise HookSyntaxError(f"is not JSON: {exc.msg}", place=Place(shown, exc.lineno, exc.colno)) from exc
+        raise HookSyntaxError(
+            f"is not JSON: {exc.msg}", place=Place(shown, exc.lineno, exc.colno)
+        ) from exc
     except (ValueError, RecursionError) as exc:
-        raise HookSyntaxError("is JSON with a number too long or nested too deeply", place=Place(shown)) from exc
+        raise HookSyntaxError(
+            "is JSON with a number too long or nested too deeply", place=Place(shown)
+        ) from exc
     return f"module.exports = JSON.parse({json.dumps(json.dumps(value))});"
 
 
@@ -301,7 +375,8 @@ def _stamp(path: Path) -> object:
 
 
 def _load(path: Path, key: str) -> _Compiled | None:
-    """What was kept under `key`; None when there is nothing, or when it is not what was kept: then it is compiled again."""
+    """What was kept under `key`; None when there is nothing, or when it is not what was kept: then
+    it is compiled again."""
     try:
         if not path.is_file() or path.stat().st_size > 4 * LARGEST_FILE:
             return None
@@ -318,12 +393,15 @@ def _save(path: Path, key: str, compiled: _Compiled) -> None:
     with suppress(OSError):  # a cache that cannot be written costs time, nothing else
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh.unlink(missing_ok=True)
-        with fresh.open("x", encoding="utf-8") as file:  # never through a link that somebody has put there
+        with fresh.open(
+            "x", encoding="utf-8"
+        ) as file:  # never through a link that somebody has put there
             file.write(json.dumps({**vars(compiled), "digest": _digest(key, compiled)}))
         fresh.replace(path)
 
 
 def _digest(key: str, compiled: _Compiled) -> str:
-    """Binds what was compiled to what it was compiled from: an entry that was cut, or copied from another, does not fit."""
+    """Binds what was compiled to what it was compiled from: an entry that was cut, or copied from
+    another, does not fit."""
     whole = json.dumps([key, compiled.code, compiled.mappings, compiled.requires])
     return hashlib.sha256(whole.encode()).hexdigest()

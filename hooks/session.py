@@ -1,8 +1,10 @@
-"""One turn's hooks, seen from the host: Create and Next over one isolate, host calls in between, limits on all of it.
+"""One turn's hooks, seen from the host: Create and Next over one isolate, host calls in between,
+limits on all of it.
 
-Owns the course of a run, what its outcome means, and what happens when its process dies: a run that did not cause that
-starts again elsewhere, with the answers it had already received, unless one of its calls had an effect outside. A host call
-runs in the task that awaits the hook, so it inherits the turn's trace and ends with it.
+Owns the course of a run, what its outcome means, and what happens when its process dies: a run that
+did not cause that starts again elsewhere, with the answers it had already received, unless one of
+its calls had an effect outside. A host call runs in the task that awaits the hook, so it inherits
+the turn's trace and ends with it.
 """
 
 from __future__ import annotations
@@ -24,12 +26,21 @@ from groundhook.hooks.wire import from_v8, to_v8
 from groundhook.host.core.errors import HookCrashed, HookReturnInvalid, HostError, Place, UsageError
 from groundhook.host.core.ports import HookTurn
 from groundhook.host.core.types.base import read
-from groundhook.host.core.types.turn import Client, CreateReturn, Identity, Message, NextPayload, NextReturn
+from groundhook.host.core.types.turn import (
+    Client,
+    CreateReturn,
+    Identity,
+    Message,
+    NextPayload,
+    NextReturn,
+)
 
 Returned = TypeVar("Returned", bound=BaseModel)
 
 FIELDS: dict[str, Any] = {
-    **dict.fromkeys(("chat_id", "assistant_id", "locale", "theme", "route", "referer", "accept"), ""),
+    **dict.fromkeys(
+        ("chat_id", "assistant_id", "locale", "theme", "route", "referer", "accept"), ""
+    ),
     "client": Client().model_dump(),
     "metadata": {},
     "authorized": Identity().model_dump(),
@@ -41,7 +52,9 @@ PRELUDE = ("!limit", "!wait", "!uncaught", "!hole")  # what the prelude itself a
 class Session:
     """Serves Create and Next of one turn. Close it."""
 
-    def __init__(self, turn: HookTurn, program: Program, seats: Seats, calls: Mapping[str, HostCall]) -> None:
+    def __init__(
+        self, turn: HookTurn, program: Program, seats: Seats, calls: Mapping[str, HostCall]
+    ) -> None:
         self._turn = turn
         self._known = calls
         self._limits = turn.limits
@@ -52,7 +65,9 @@ class Session:
         self._alone = False
         self._loaded = False
         self._restarts = self._calls = 0
-        self._past: list[tuple[str, str]] = []  # hooks that have run in this isolate: name, arguments
+        self._past: list[
+            tuple[str, str]
+        ] = []  # hooks that have run in this isolate: name, arguments
         self._journal = Journal()
         self._hook = ""
 
@@ -60,12 +75,16 @@ class Session:
     def program(self) -> Program:
         return self._program
 
-    async def create(self, messages: Sequence[Message], options: Mapping[str, Any], /) -> CreateReturn | None:
+    async def create(
+        self, messages: Sequence[Message], options: Mapping[str, Any], /
+    ) -> CreateReturn | None:
         wire = [message.wire() for message in messages]
         return await self._returned("Create", [wire, dict(options)], CreateReturn)
 
     async def next(self, payload: NextPayload, options: Mapping[str, Any], /) -> NextReturn | None:
-        return await self._returned("Next", [payload.model_dump(mode="json"), dict(options)], NextReturn)
+        return await self._returned(
+            "Next", [payload.model_dump(mode="json"), dict(options)], NextReturn
+        )
 
     async def close(self) -> None:
         seat, self._seat = self._seat, None
@@ -81,7 +100,8 @@ class Session:
     # ---- a hook from end to end
 
     async def invoke(self, hook: str, arguments: Sequence[Any]) -> Any:
-        """Call a function of the script → the JSON value it returned, None when there is no such function. Raises HookError."""
+        """Call a function of the script → the JSON value it returned, None when there is no such
+        function. Raises HookError."""
         self._hook = hook
         with anyio.move_on_after(self._limits.wall_ms / 1000) as scope:
             raw = await self._value(await self._done(hook, to_v8(arguments)))
@@ -90,7 +110,9 @@ class Session:
             raise faults.over("wall_ms", hook, self._limits, self._file)
         return raw
 
-    async def _returned(self, hook: str, arguments: list[Any], model: type[Returned]) -> Returned | None:
+    async def _returned(
+        self, hook: str, arguments: list[Any], model: type[Returned]
+    ) -> Returned | None:
         raw = await self.invoke(hook, arguments)
         return None if raw is None else await self._validated(raw, model)
 
@@ -103,7 +125,9 @@ class Session:
         except ValidationError as exc:
             raise faults.wrong_return(self._hook, raw, model, exc, self._program) from exc
         for key in unknown:
-            await self._turn.services.warn("unknown_option", f"what {self._hook} returned has an {key}")
+            await self._turn.services.warn(
+                "unknown_option", f"what {self._hook} returned has an {key}"
+            )
         return value
 
     async def _done(self, hook: str, arguments: str) -> Done:
@@ -176,14 +200,26 @@ class Session:
         hook, place = self._hook or "the hook", Place(self._file)
         if not lost.started:
             hint = "`python -m groundhook.hooks.worker 0` in a terminal says why"
-            return HookCrashed(f"the process for hooks did not start ({lost.reason})", place=place, hint=hint)
+            return HookCrashed(
+                f"the process for hooks did not start ({lost.reason})", place=place, hint=hint
+            )
         if lost.role == "culprit" and lost.limit:
             return faults.over(lost.limit, hook, self._limits, self._file)
         if lost.role == "culprit":
             hint = "V8 gave up on something it did, such as an array or a text far too large"
-            return HookCrashed(f"{hook} ended the process it ran in ({lost.reason})", place=place, hint=hint)
-        hint = "what it had done outside cannot be done twice" if not self._journal.complete else "try again"
-        return HookCrashed(f"the process {hook} ran in was ended by another run ({lost.reason})", place=place, hint=hint)
+            return HookCrashed(
+                f"{hook} ended the process it ran in ({lost.reason})", place=place, hint=hint
+            )
+        hint = (
+            "what it had done outside cannot be done twice"
+            if not self._journal.complete
+            else "try again"
+        )
+        return HookCrashed(
+            f"the process {hook} ran in was ended by another run ({lost.reason})",
+            place=place,
+            hint=hint,
+        )
 
     async def _abandon(self, *, keep: bool = False) -> None:
         """Give up the isolate; what it held is lost, unless it will be brought back."""
@@ -226,7 +262,9 @@ class Session:
         try:
             return from_v8(text)
         except ValueError as exc:
-            raise HookReturnInvalid(f"what {self._hook} returned is {exc}", place=Place(self._file)) from exc
+            raise HookReturnInvalid(
+                f"what {self._hook} returned is {exc}", place=Place(self._file)
+            ) from exc
 
     async def _over(self, limit: str) -> HostError:
         await self._abandon()
@@ -255,7 +293,10 @@ class Session:
             raise await self._over("calls")
         call = self._known.get(name)
         if call is None:  # no script can say that through the prelude
-            raise HookCrashed(f"{self._hook} asked the host for {name[:80]!r}, which is no call", place=Place(self._file))
+            raise HookCrashed(
+                f"{self._hook} asked the host for {name[:80]!r}, which is no call",
+                place=Place(self._file),
+            )
         answer = await self._dispatch(call, text)
         if len(answer) > self._limits.result_kb * 1024:
             raise await self._over("result_kb")
@@ -287,7 +328,9 @@ class Session:
                 raise await self._over("call_ms")
             limit = faults.over("call_ms", self._hook, self._limits, self._file)
             try:
-                value = call.late(arguments, f"no answer in {self._limits.call_ms} ms ({limit.hint})")
+                value = call.late(
+                    arguments, f"no answer in {self._limits.call_ms} ms ({limit.hint})"
+                )
             except HostError as exc:
                 return _thrown("Error", str(exc), exc.code)
         return f"={value}" if value else ""
@@ -300,7 +343,10 @@ class Session:
         if not isinstance(arguments, list):
             raise UsageError(f"{call.js}: what it was given is no list of arguments")
         if call.prints and "hook:" in text:
-            return [faults.mapped(value, self._program) if isinstance(value, str) else value for value in arguments]
+            return [
+                faults.mapped(value, self._program) if isinstance(value, str) else value
+                for value in arguments
+            ]
         return arguments
 
 

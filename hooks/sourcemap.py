@@ -1,7 +1,7 @@
 """Source maps: from a place in emitted JavaScript back to the file its author wrote.
 
-Owns the decoding of `mappings` (base64 VLQ, ECMA-426) of maps with one source; pure. Lines and columns are counted from 0
-here, as in the format; columns are UTF-16 units.
+Owns the decoding of `mappings` (base64 VLQ, ECMA-426) of maps with one source; pure. Lines and
+columns are counted from 0 here, as in the format; columns are UTF-16 units.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ Segment = tuple[int, int, int]  # emitted column, source line, source column
 
 
 def decode_vlq(text: str) -> list[int]:
-    """The numbers of one segment. Raises ValueError for a character that is no digit, and for a number cut short."""
+    """The numbers of one segment. Raises ValueError for a character that is no digit, and for a
+    number cut short."""
     numbers: list[int] = []
     value = shift = 0
     for char in text:

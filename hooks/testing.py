@@ -1,7 +1,8 @@
 """Test files in V8: the same compiler, isolates and limits as hooks have, and other calls.
 
-Owns how a file's tests are listed and run, each in an isolate of its own, and how what went wrong is traced to the author's
-lines. What a turn of a test runs on is its caller's business (`host/testing`).
+Owns how a file's tests are listed and run, each in an isolate of its own, and how what went wrong
+is traced to the author's lines. What a turn of a test runs on is its caller's business
+(`host/testing`).
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Declared:
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a test failed. `expected` and `actual` are as text, both empty where nothing was compared; `callers` are the places
-    that lead to `place`."""
+    """Why a test failed. `expected` and `actual` are as text, both empty where nothing was
+    compared; `callers` are the places that lead to `place`."""
 
     message: str
     place: Place
@@ -63,7 +64,10 @@ class Suite:
         """Raises HookError when the file does not compile or does not load."""
         async with self._session(stage) as session:
             found: list[dict[str, Any]] = await session.invoke("Tests", [])
-            return [Declared(test["name"], _place(test["stack"], session), test["skip"]) for test in found]
+            return [
+                Declared(test["name"], _place(test["stack"], session), test["skip"])
+                for test in found
+            ]
 
     async def run(self, index: int, stage: Stage) -> Fault | None:
         """Run one test of the file; None when it passed."""
@@ -81,7 +85,14 @@ class Suite:
     async def _session(self, stage: Stage) -> AsyncIterator[Session]:
         limits = self.limits.model_copy(update={"wall_ms": TURN_MS, "call_ms": TURN_MS})
         services = cast(HookServices, stage)  # the rows of this dialect ask nothing else of it
-        turn = HookTurn(script=self.script, context={}, services=services, limits=limits, now=self.now, seed=self.seed)
+        turn = HookTurn(
+            script=self.script,
+            context={},
+            services=services,
+            limits=limits,
+            now=self.now,
+            seed=self.seed,
+        )
         async with self.engine.session(turn) as session:
             yield session
 
@@ -91,13 +102,18 @@ async def open_suites(
     *, workers: int = 1, cache: Path, environment: Mapping[str, str]
 ) -> AsyncIterator[WorkerEngine | InProcessEngine]:
     """An engine for test files; its isolates know nothing of `ctx`."""
-    async with open_engine(workers=workers, cache=cache, environment=environment, dialect=_dialect()) as engine:
+    async with open_engine(
+        workers=workers, cache=cache, environment=environment, dialect=_dialect()
+    ) as engine:
         yield engine
 
 
 @once
 def _dialect() -> Dialect:
-    return Dialect((*logs.ROWS, *testing.ROWS), (files("groundhook.hooks") / "testing.js").read_text(encoding="utf-8"))
+    return Dialect(
+        (*logs.ROWS, *testing.ROWS),
+        (files("groundhook.hooks") / "testing.js").read_text(encoding="utf-8"),
+    )
 
 
 def _place(stack: str, session: Session) -> Place:
@@ -113,6 +129,9 @@ def _fault(raw: dict[str, str], session: Session) -> Fault:
     fault = Fault(
         message=f"expected {raw['message']}" if expectation else f"{kind}{raw['message']}{code}",
         place=frames[0][1] if frames else Place(session.program.modules[0].file),
-        callers=tuple(f"{place} in {where}" if where.isidentifier() else str(place) for where, place in frames[1:]),
+        callers=tuple(
+            f"{place} in {where}" if where.isidentifier() else str(place)
+            for where, place in frames[1:]
+        ),
     )
     return replace(fault, expected=raw["expected"], actual=raw["actual"]) if expectation else fault

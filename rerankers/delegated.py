@@ -1,4 +1,5 @@
-"""Rerankers that are assistants or MCP tools: `search.rerank` with the type `agent` or `mcp`, and `uses.rerank`."""
+"""Rerankers that are assistants or MCP tools: `search.rerank` with the type `agent` or `mcp`, and
+`uses.rerank`."""
 
 from __future__ import annotations
 
@@ -9,7 +10,13 @@ from typing import Literal
 from groundhook.host.core.errors import DelegateError, RerankError
 from groundhook.host.core.ports import Ranked, Scope
 from groundhook.host.core.settings import RerankSettings
-from groundhook.host.core.types.delegation import RERANK, RankedEntry, RerankAnswer, RerankAsk, RerankEntry
+from groundhook.host.core.types.delegation import (
+    RERANK,
+    RankedEntry,
+    RerankAnswer,
+    RerankAsk,
+    RerankEntry,
+)
 from groundhook.host.core.types.search import Item
 from groundhook.rerankers.judgement import in_order, scored, text_of
 
@@ -19,12 +26,14 @@ _TIMEOUT = "search.rerank.timeout_ms"
 
 @dataclass(frozen=True)
 class DelegatedReranker:
-    """A `host.core.ports.Reranker` that asks whoever `options` names. An answer with a score for each of its items is multiplied in;
-    any other is an order, and stands as it is."""
+    """A `host.core.ports.Reranker` that asks whoever `options` names. An answer with a score for
+    each of its items is multiplied in; any other is an order, and stands as it is."""
 
     kind: Literal["agent", "mcp"]
 
-    async def rerank(self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /) -> Sequence[Ranked]:
+    async def rerank(
+        self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /
+    ) -> Sequence[Ranked]:
         doer = self._doer(options)
         places = _places(items)
 
@@ -33,10 +42,14 @@ class DelegatedReranker:
                 return ""
             return "none of the items that it names was sent; name them by their citation_id"
 
-        asked = RerankAsk(query=query, items=_entries(items, options.max_chars or LONGEST), top_n=options.top_k)
+        asked = RerankAsk(
+            query=query, items=_entries(items, options.max_chars or LONGEST), top_n=options.top_k
+        )
         ask = scope.delegates.ask
         try:
-            answer = await ask(RERANK, doer, asked, timeout_ms=options.timeout_ms, hint=_TIMEOUT, wrong=wrong)
+            answer = await ask(
+                RERANK, doer, asked, timeout_ms=options.timeout_ms, hint=_TIMEOUT, wrong=wrong
+            )
         except DelegateError as exc:
             raise RerankError(exc.message, hint=exc.hint) from exc
         return ranking(answer, items)
@@ -48,16 +61,25 @@ class DelegatedReranker:
         elif options.agent:
             return options.agent
         raise RerankError(
-            f"search.rerank.type is {self.kind!r}, and there is no {self.kind!r} beside it", hint=f"set search.rerank.{self.kind}"
+            f"search.rerank.type is {self.kind!r}, and there is no {self.kind!r} beside it",
+            hint=f"set search.rerank.{self.kind}",
         )
 
 
 def ranking(answer: RerankAnswer, items: Sequence[Item]) -> list[Ranked]:
     """What an answer says of these items; of those that it does not know, nothing."""
     places = _places(items)
-    named = [(place, entry.score) for entry in answer.items if (place := _place(entry, places, len(items))) is not None]
+    named = [
+        (place, entry.score)
+        for entry in answer.items
+        if (place := _place(entry, places, len(items))) is not None
+    ]
     scores = [(place, score) for place, score in named if score is not None]
-    return scored(scores, len(items)) if len(scores) == len(named) else in_order((place for place, _ in named), items)
+    return (
+        scored(scores, len(items))
+        if len(scores) == len(named)
+        else in_order((place for place, _ in named), items)
+    )
 
 
 def _entries(items: Sequence[Item], longest: int) -> tuple[RerankEntry, ...]:
@@ -76,7 +98,8 @@ def _entries(items: Sequence[Item], longest: int) -> tuple[RerankEntry, ...]:
 
 
 def _places(items: Sequence[Item]) -> Mapping[str, int]:
-    """Where each item is, by its marker and by the letters and digits of it: models drop what stands around an id."""
+    """Where each item is, by its marker and by the letters and digits of it: models drop what
+    stands around an id."""
     places = {item.citation_id: index for index, item in enumerate(items)}
     for index, item in enumerate(items):
         places.setdefault(_bare(item.citation_id), index)

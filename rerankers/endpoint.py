@@ -1,7 +1,9 @@
-"""Any endpoint that reranks over HTTP, by its address: Jina, vLLM, Infinity and others in one dialect, TEI in its own.
+"""Any endpoint that reranks over HTTP, by its address: Jina, vLLM, Infinity and others in one
+dialect, TEI in its own.
 
-`endpoint`: {model?, query, documents, return_documents: false} → {results: [{index, relevance_score}]}.
-`tei` (Text Embeddings Inference): {query, texts, truncate: true} → [{index, score}]. Answers of either shape are read.
+`endpoint`: {model?, query, documents, return_documents: false} → {results: [{index,
+relevance_score}]}. `tei` (Text Embeddings Inference): {query, texts, truncate: true} → [{index,
+score}]. Answers of either shape are read.
 """
 
 from __future__ import annotations
@@ -11,7 +13,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from groundhook.host.core.errors import RerankError
-from groundhook.rerankers.providers import Access, Failed, ProviderType, Scores, index_of, reading, score_of, wait_of
+from groundhook.rerankers.providers import (
+    Access,
+    Failed,
+    ProviderType,
+    Scores,
+    index_of,
+    reading,
+    score_of,
+    wait_of,
+)
 
 if TYPE_CHECKING:
     import httpx2
@@ -24,13 +35,18 @@ class Endpoint:
         self._access, self._dialect = access, dialect
         self._client: httpx2.AsyncClient | None = None
 
-    async def judge(self, model: str, query: str, texts: Sequence[str], timeout_s: float, /) -> Scores:
+    async def judge(
+        self, model: str, query: str, texts: Sequence[str], timeout_s: float, /
+    ) -> Scores:
         import httpx2
 
         client = self._client = self._client or self._opened()
         try:
             async with client.stream(
-                "POST", address(self._access.host), json=self._body(model, query, texts), timeout=timeout_s
+                "POST",
+                address(self._access.host),
+                json=self._body(model, query, texts),
+                timeout=timeout_s,
             ) as r:
                 status, headers, body = r.status_code, r.headers, await _bounded(r)
         except httpx2.TimeoutException as exc:
@@ -51,7 +67,9 @@ class Endpoint:
     def _opened(self) -> httpx2.AsyncClient:
         import httpx2  # 0.16 s: not before it is needed
 
-        client = httpx2.AsyncClient(headers={"authorization": f"Bearer {self._access.key}"} if self._access.key else {})
+        client = httpx2.AsyncClient(
+            headers={"authorization": f"Bearer {self._access.key}"} if self._access.key else {}
+        )
         self._access.closing(client.aclose)
         return client
 
@@ -69,7 +87,10 @@ def scores(answer: Any) -> Scores:
     if not isinstance(answer, list):
         raise TypeError("no list")
     return [
-        (index_of(entry["index"]), score_of(entry["relevance_score"] if "relevance_score" in entry else entry["score"]))
+        (
+            index_of(entry["index"]),
+            score_of(entry["relevance_score"] if "relevance_score" in entry else entry["score"]),
+        )
         for entry in answer
     ]
 
@@ -79,12 +100,15 @@ async def _bounded(response: httpx2.Response) -> bytes:
     async for piece in response.aiter_bytes():
         body += piece
         if len(body) > MOST_BYTES:
-            raise RerankError(f"{str(response.url)!r} answered with more than {MOST_BYTES // 1024} KB")
+            raise RerankError(
+                f"{str(response.url)!r} answered with more than {MOST_BYTES // 1024} KB"
+            )
     return body
 
 
 def _said(body: bytes) -> str:
-    """What the endpoint says about its refusal: `detail`, `message` or `error`, as text or inside an object."""
+    """What the endpoint says about its refusal: `detail`, `message` or `error`, as text or inside
+    an object."""
     try:
         said = json.loads(body)
     except ValueError:
@@ -95,5 +119,13 @@ def _said(body: bytes) -> str:
     return said if isinstance(said, str) else ""
 
 
-ENDPOINT = ProviderType(variables=(), host="", model="", max_chars=8000, make=lambda access: Endpoint(access, "endpoint"))
-TEI = ProviderType(variables=(), host="", model="", max_chars=8000, make=lambda access: Endpoint(access, "tei"))
+ENDPOINT = ProviderType(
+    variables=(),
+    host="",
+    model="",
+    max_chars=8000,
+    make=lambda access: Endpoint(access, "endpoint"),
+)
+TEI = ProviderType(
+    variables=(), host="", model="", max_chars=8000, make=lambda access: Endpoint(access, "tei")
+)

@@ -10,7 +10,10 @@ from groundhook.host.core.types.search import Item
 
 
 class ScoreReranker:
-    """Gives every item a score of 1: the pool's order by weighted score stands, ties stay in place."""
+    """Gives every item a score of 1: the pool's order by weighted score stands, ties stay in
+    place."""
 
-    async def rerank(self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /) -> Sequence[Ranked]:
+    async def rerank(
+        self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /
+    ) -> Sequence[Ranked]:
         return [Ranked(index, 1.0) for index in range(len(items))]

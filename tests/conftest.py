@@ -1,4 +1,5 @@
-"""Fixtures every area shares: the asyncio backend, and apps written file by file into a temporary folder."""
+"""Fixtures every area shares: the asyncio backend, and apps written file by file into a temporary
+folder."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from hypothesis import settings
 settings.register_profile("groundhook", deadline=None)
 settings.load_profile("groundhook")
 
-# What a shell starts in the background ignores Ctrl-C, and so would all that the tests start and stop by it.
+# What a shell starts in the background ignores Ctrl-C, and so would all that the tests start and
+# stop by it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -28,7 +30,8 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def make_app(tmp_path: Path) -> MakeApp:
-    """Writes {path: text} (indentation common to a text's lines is dropped) and returns the app's folder."""
+    """Writes {path: text} (indentation common to a text's lines is dropped) and returns the app's
+    folder."""
 
     def make(files: Mapping[str, str]) -> Path:
         app = tmp_path / "app"

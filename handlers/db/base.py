@@ -1,7 +1,8 @@
 """The database as the composition root opens it: instant to open, connected on first use.
 
-SQLAlchemy takes a fifth of a second to import; it is imported in a worker thread when the first search or load comes, so that
-neither the start of the program nor the searches beside it wait for it.
+SQLAlchemy takes a fifth of a second to import; it is imported in a worker thread when the first
+search or load comes, so that neither the start of the program nor the searches beside it wait for
+it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ Progress = Callable[["Loaded"], None]
 
 @dataclass(frozen=True)
 class Limits:
-    """What one search may cost the database: milliseconds of a statement, connections at a time, kB of a result."""
+    """What one search may cost the database: milliseconds of a statement, connections at a time, kB
+    of a result."""
 
     timeout_ms: int
     connections: int
@@ -53,7 +55,8 @@ class Database:
         return other
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        """Raises SourceError; also for a URL that cannot be used, which is noticed here and not before."""
+        """Raises SourceError; also for a URL that cannot be used, which is noticed here and not
+        before."""
         _, handler = await self._open()
         return await handler.search(request, scope)
 
@@ -62,10 +65,13 @@ class Database:
         _, handler = await self._open()
         return await handler.records(query, scope)
 
-    async def load(self, progress: Progress | None = None, *, now: Clock | None = None) -> list[Loaded]:
-        """Create the tables that are missing and load the models' rows into empty ones; tells `progress` of each model when
-        it is done. `now`: the time of rows that do not say when they were made; without it they say nothing. Raises HostError
-        at the first model that fails; those before it stay."""
+    async def load(
+        self, progress: Progress | None = None, *, now: Clock | None = None
+    ) -> list[Loaded]:
+        """Create the tables that are missing and load the models' rows into empty ones; tells
+        `progress` of each model when it is done. `now`: the time of rows that do not say when they
+        were made; without it they say nothing. Raises HostError at the first model that fails;
+        those before it stay."""
         store, _ = await self._open()
         moment = now().astimezone(UTC).replace(tzinfo=None) if now else None
         done = []
@@ -76,9 +82,14 @@ class Database:
         return done
 
     async def check(self) -> tuple[str, list[Difference]]:
-        """The database as messages name it, and how its tables differ from the models. Raises HostError."""
+        """The database as messages name it, and how its tables differ from the models. Raises
+        HostError."""
         store, _ = await self._open()
-        found = [difference for model in sorted(self._models) for difference in await store.compare(model)]
+        found = [
+            difference
+            for model in sorted(self._models)
+            for difference in await store.compare(model)
+        ]
         return store.shown, found
 
     async def close(self) -> None:
@@ -99,17 +110,28 @@ class Database:
         from groundhook.handlers.db.store import Store
 
         limits = self._limits
-        engine = engine_for(self._url, timeout_ms=limits.timeout_ms, connections=limits.connections, result_kb=limits.result_kb)
+        engine = engine_for(
+            self._url,
+            timeout_ms=limits.timeout_ms,
+            connections=limits.connections,
+            result_kb=limits.result_kb,
+        )
         store = Store(engine, self._models, limits.result_kb)
         return store, DBHandler(store, self._models)
 
 
 @asynccontextmanager
 async def open_database(
-    url: str, timeout_ms: int, models: Mapping[str, ModelSpec], *, connections: int = 8, result_kb: int = 4096
+    url: str,
+    timeout_ms: int,
+    models: Mapping[str, ModelSpec],
+    *,
+    connections: int = 8,
+    result_kb: int = 4096,
 ) -> AsyncIterator[Database]:
-    """The models of an app in the database at `url` (SQLAlchemy's form). `timeout_ms`: the longest statement. `connections`:
-    searches that ask it at the same time; others wait. `result_kb`: the largest result; rows beyond it are left out."""
+    """The models of an app in the database at `url` (SQLAlchemy's form). `timeout_ms`: the longest
+    statement. `connections`: searches that ask it at the same time; others wait. `result_kb`: the
+    largest result; rows beyond it are left out."""
     database = Database(url, Limits(timeout_ms, connections, result_kb), models)
     try:
         yield database

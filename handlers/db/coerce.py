@@ -23,13 +23,18 @@ def coerce(field: Field, value: Any) -> Any:
     try:
         return _READERS[field.kind](field, value)
     except (ValueError, InvalidOperation, OverflowError) as exc:
-        raise SourceError(f"the value {_short(value)} does not fit the field {field.name!r}: {exc}") from exc
+        raise SourceError(
+            f"the value {_short(value)} does not fit the field {field.name!r}: {exc}"
+        ) from exc
 
 
 def plain(value: Any) -> Any:
-    """A column's value as JSON has it: dates as ISO 8601 text, decimals as numbers where a number holds them exactly."""
+    """A column's value as JSON has it: dates as ISO 8601 text, decimals as numbers where a number
+    holds them exactly."""
     if isinstance(value, datetime):
-        return (value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value).isoformat(sep=" ")
+        return (value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value).isoformat(
+            sep=" "
+        )
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Decimal):

@@ -16,7 +16,8 @@ from groundhook.host.core.errors import SourceNotConfigured
 
 Work = Callable[[Connection], Any]
 
-# What people write → the dialect and driver that are used. One driver a database: each has ways of its own.
+# What people write → the dialect and driver that are used. One driver a database: each has ways of
+# its own.
 DRIVERS = {
     "sqlite": "sqlite",
     "postgresql": "postgresql+psycopg",
@@ -38,12 +39,13 @@ class Engine(Protocol):
     def shown(self) -> str: ...
 
     async def read(self, work: Work, tables: Sequence[str], /) -> Any:
-        """`work` on a connection that may only read `tables`. Its statement ends soon after the timeout has passed or the
-        caller was cancelled. Raises SourceError."""
+        """`work` on a connection that may only read `tables`. Its statement ends soon after the
+        timeout has passed or the caller was cancelled. Raises SourceError."""
         ...
 
     async def inspect(self, work: Work, /) -> Any:
-        """`work` on a connection that reads what it likes, the catalogue as well. Raises SourceError."""
+        """`work` on a connection that reads what it likes, the catalogue as well. Raises
+        SourceError."""
         ...
 
     async def write(self, work: Work, /) -> Any:
@@ -54,7 +56,8 @@ class Engine(Protocol):
 
 
 def engine_for(url: str, *, timeout_ms: int, connections: int, result_kb: int) -> Engine:
-    """The engine of a URL; connects when it is first used. Raises SourceNotConfigured for a URL that cannot be used."""
+    """The engine of a URL; connects when it is first used. Raises SourceNotConfigured for a URL
+    that cannot be used."""
     parsed, timeout = _parsed(url), timeout_ms / 1000
     if parsed.get_backend_name() == "sqlite":
         return SQLite(parsed, timeout, connections, result_kb * 1024)
@@ -70,9 +73,14 @@ def problem_of(url: str) -> SourceNotConfigured | None:
     return None
 
 
-def render(statement: sa.Select[Any], values: Mapping[str, Any], dialect: str) -> tuple[str, dict[str, Any]]:
-    """A statement's text and its bound values, for the trace; `values`: those that it leaves open."""
-    compiled = statement.compile(dialect=_dialect(dialect), compile_kwargs={"render_postcompile": True})
+def render(
+    statement: sa.Select[Any], values: Mapping[str, Any], dialect: str
+) -> tuple[str, dict[str, Any]]:
+    """A statement's text and its bound values, for the trace; `values`: those that it leaves
+    open."""
+    compiled = statement.compile(
+        dialect=_dialect(dialect), compile_kwargs={"render_postcompile": True}
+    )
     return str(compiled), dict(compiled.construct_params(values))
 
 
@@ -90,11 +98,15 @@ def _parsed(url: str) -> URL:
         parsed = sa.make_url(DRIVERS[kind] + url.removeprefix(kind))
         parsed.get_dialect()
     except ImportError as exc:
-        raise SourceNotConfigured(f"the driver of the database URL is not installed ({exc.name})") from exc
+        raise SourceNotConfigured(
+            f"the driver of the database URL is not installed ({exc.name})"
+        ) from exc
     except (sql.ArgumentError, ValueError) as exc:
         raise SourceNotConfigured(f"the database URL ({kind!r}) cannot be used", hint=hint) from exc
     if parsed.port is not None and not 0 < parsed.port < 65536:
-        raise SourceNotConfigured(f"the database URL names a port that there is not: {parsed.port}", hint=hint)
+        raise SourceNotConfigured(
+            f"the database URL names a port that there is not: {parsed.port}", hint=hint
+        )
     if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise SourceNotConfigured("a SQLite database needs a file: sqlite:///path/to/file.db")
     return parsed

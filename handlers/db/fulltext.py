@@ -1,11 +1,13 @@
-"""Full-text indexes: made beside the tables that `groundhook db load` creates, used for words where they are there.
+"""Full-text indexes: made beside the tables that `groundhook db load` creates, used for words where
+they are there.
 
     SQLite       an FTS5 table `<table>__text` over the table's own rows, kept current by triggers
     PostgreSQL   a GIN index `<table>__text` over to_tsvector('simple', the text columns)
     MariaDB      a FULLTEXT index over the text columns, whoever made it
 
-An index finds where a word begins. What it finds is compared once more as without it, since the engines part and fold texts in
-ways of their own: with an index, a word finds the records where it begins a word, and the same ones on every engine.
+An index finds where a word begins. What it finds is compared once more as without it, since the
+engines part and fold texts in ways of their own: with an index, a word finds the records where it
+begins a word, and the same ones on every engine.
 """
 
 from __future__ import annotations
@@ -22,19 +24,25 @@ from groundhook.handlers.db.schema import Schema
 from groundhook.handlers.db.text import fold
 
 NAMED = "__text"  # behind the table's name
-SHADOWS = ("_config", "_data", "_docsize", "_idx")  # FTS5's own tables, behind the name of the table that they belong to
+SHADOWS = (
+    "_config",
+    "_data",
+    "_docsize",
+    "_idx",
+)  # FTS5's own tables, behind the name of the table that they belong to
 MOST_COLUMNS = 16  # of an index on MariaDB
 LONGEST_NAME = 56  # of a table, so that the index's own name is none too long for PostgreSQL
 LONGEST = 60  # characters of a word in an index; MariaDB keeps no longer ones than 84
 SHORTEST = 3  # MariaDB keeps no shorter ones
-INDEXED = 200_000  # characters of a record; PostgreSQL refuses to index a text with more than a megabyte of words
+# characters of a record; PostgreSQL refuses to index a text with more than a megabyte of words
+INDEXED = 200_000
 PARTING = "-./_@:+~&<>?=#;"  # PostgreSQL would read addresses, paths and signed numbers as one word
 # InnoDB's list of words that it does not keep.
 UNKEPT = frozenset(
     re.findall(
         r"\w+",
-        "a about an are as at be by com de en for from how i in is it la of on or that the this to und was what when where who"
-        " will with www",
+        "a about an are as at be by com de en for from how i in is it la of on or that the this to"
+        " und was what when where who will with www",
     )
 )
 
@@ -47,7 +55,8 @@ def name_of(table: str) -> str:
 
 
 def create(connection: Connection, schema: Schema, table: sa.Table) -> None:
-    """Make the index of a table that was just created; nothing where the engine or the table's shape has none."""
+    """Make the index of a table that was just created; nothing where the engine or the table's
+    shape has none."""
     if not _possible(schema, table):
         return
     name, columns = name_of(table.name), _columns(schema, table)
@@ -65,7 +74,11 @@ def present(connection: Connection, schema: Schema, table: sa.Table) -> bool:
     """Whether the table has an index over all of the model's text fields, and no others."""
     if not _possible(schema, table):
         return False
-    inspector, name, names = sa.inspect(connection), name_of(table.name), {field.name for field in schema.texts}
+    inspector, name, names = (
+        sa.inspect(connection),
+        name_of(table.name),
+        {field.name for field in schema.texts},
+    )
     match connection.dialect.name:
         case "postgresql":
             there = {one["name"]: one for one in inspector.get_indexes(table.name)}
@@ -75,20 +88,29 @@ def present(connection: Connection, schema: Schema, table: sa.Table) -> bool:
             )
         case "mariadb":
             indexes = inspector.get_indexes(table.name)
-            return any(is_text_index(one, table.name) and set(one["column_names"]) == names for one in indexes)
+            return any(
+                is_text_index(one, table.name) and set(one["column_names"]) == names
+                for one in indexes
+            )
         case _:
-            if not (_has_fts5(connection) and _numbered(schema, table) and inspector.has_table(name)):
+            if not (
+                _has_fts5(connection) and _numbered(schema, table) and inspector.has_table(name)
+            ):
                 return False
             listed = (
                 sa.select(sa.func.count())
                 .select_from(sa.table("sqlite_master"))
                 .where(
                     sa.column("type") == "trigger",
-                    sa.column("name").in_([f"{name}_{event}" for event in ("insert", "delete", "update")]),
+                    sa.column("name").in_(
+                        [f"{name}_{event}" for event in ("insert", "delete", "update")]
+                    ),
                 )
             )
             columns = [one["name"] for one in inspector.get_columns(name)]
-            return columns == [field.name for field in schema.texts] and bool(connection.execute(listed).scalar_one() == 3)
+            return columns == [field.name for field in schema.texts] and bool(
+                connection.execute(listed).scalar_one() == 3
+            )
 
 
 def is_text_index(index: Any, table: str) -> bool:
@@ -97,8 +119,8 @@ def is_text_index(index: Any, table: str) -> bool:
 
 
 def found(dialect: str, schema: Schema, table: FromClause, name: str, word: str) -> Clause | None:
-    """By the index: the records that have a word which begins with `word`, or, of a phrase, with each of its words. None for what
-    an index cannot find. `name`: the table's in the database."""
+    """By the index: the records that have a word which begins with `word`, or, of a phrase, with
+    each of its words. None for what an index cannot find. `name`: the table's in the database."""
     words = _parted(word, dialect)
     if not words:
         return None
@@ -111,12 +133,15 @@ def found(dialect: str, schema: Schema, table: FromClause, name: str, word: str)
             return mysql.match(*_columns(schema, table), against=asked).in_boolean_mode()
         case _:
             fts = sa.table(name_of(name), sa.column("rowid"), sa.column(name_of(name)))
-            matching = fts.c[name_of(name)].op("MATCH", is_comparison=True)(" AND ".join(f'"{one}"*' for one in words))
+            matching = fts.c[name_of(name)].op("MATCH", is_comparison=True)(
+                " AND ".join(f'"{one}"*' for one in words)
+            )
             return table.c[schema.key].in_(sa.select(fts.c.rowid).where(matching))
 
 
 def _parted(word: str, dialect: str) -> list[str]:
-    """The words of what is searched, letters and digits alone: nothing that could be an operator of an engine."""
+    """The words of what is searched, letters and digits alone: nothing that could be an operator of
+    an engine."""
     if any(not letter.isalnum() and not letter.isascii() for letter in word):
         return []
     words = re.findall(r"[^\W_]+", fold(word))
@@ -131,8 +156,11 @@ _SIMPLE = sa.text("CAST('simple' AS regconfig)")
 
 
 def _lexemes(columns: list[Clause]) -> Clause:
-    """The words of all columns, for PostgreSQL. The index serves only where both say the very same: no parameters here."""
-    parts: list[Clause] = [sa.func.coalesce(sa.cast(column, sa.Text), sa.text("''")) for column in columns]
+    """The words of all columns, for PostgreSQL. The index serves only where both say the very same:
+    no parameters here."""
+    parts: list[Clause] = [
+        sa.func.coalesce(sa.cast(column, sa.Text), sa.text("''")) for column in columns
+    ]
     whole = parts[0]
     for part in parts[1:]:
         whole = whole.op("||")(sa.text("' '")).op("||")(part)
@@ -149,12 +177,19 @@ def _possible(schema: Schema, table: sa.Table) -> bool:
 
 
 def _numbered(schema: Schema, table: sa.Table) -> bool:
-    """Whether SQLite's number of a row is the row's key: it would change the others when it tidies up."""
-    return [one.name for one in table.primary_key] == [schema.key] and schema.fields[schema.key].kind == "integer"
+    """Whether SQLite's number of a row is the row's key: it would change the others when it tidies
+    up."""
+    return [one.name for one in table.primary_key] == [schema.key] and schema.fields[
+        schema.key
+    ].kind == "integer"
 
 
 def _has_fts5(connection: Connection) -> bool:
-    return bool(connection.exec_driver_sql("SELECT count(*) FROM pragma_module_list WHERE name = 'fts5'").scalar_one())
+    return bool(
+        connection.exec_driver_sql(
+            "SELECT count(*) FROM pragma_module_list WHERE name = 'fts5'"
+        ).scalar_one()
+    )
 
 
 def _fts5(connection: Connection, name: str, schema: Schema, table: sa.Table) -> list[str]:
@@ -166,16 +201,26 @@ def _fts5(connection: Connection, name: str, schema: Schema, table: sa.Table) ->
     content, rowid = (text.replace("'", "''") for text in (table.name, schema.key))
 
     def put(row: str) -> str:
-        return f"INSERT INTO {fts} (rowid, {listed}) VALUES ({row}.{key}, {', '.join(f'{row}.{one}' for one in columns)});"
+        return (
+            f"INSERT INTO {fts} (rowid, {listed}) VALUES ({row}.{key},"
+            f" {', '.join(f'{row}.{one}' for one in columns)});"
+        )
 
     def out(row: str) -> str:
         values = ", ".join(f"{row}.{one}" for one in columns)
-        return f"INSERT INTO {fts} ({fts}, rowid, {listed}) VALUES ('delete', {row}.{key}, {values});"
+        return (
+            f"INSERT INTO {fts} ({fts}, rowid, {listed}) VALUES ('delete', {row}.{key}, {values});"
+        )
 
     def trigger(event: str, does: str) -> str:
-        return f"CREATE TRIGGER {quote(f'{name}_{event}')} AFTER {event.upper()} ON {own} BEGIN {does} END"
+        return (
+            f"CREATE TRIGGER {quote(f'{name}_{event}')} AFTER {event.upper()} ON {own} BEGIN"
+            f" {does} END"
+        )
 
-    options = f"content='{content}', content_rowid='{rowid}', tokenize='unicode61 remove_diacritics 2'"
+    options = (
+        f"content='{content}', content_rowid='{rowid}', tokenize='unicode61 remove_diacritics 2'"
+    )
     return [
         f"CREATE VIRTUAL TABLE {fts} USING fts5({listed}, {options})",
         trigger("insert", put("new")),

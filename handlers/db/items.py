@@ -1,13 +1,12 @@
 """Records, and figures computed of them, as items of a search result. Pure.
 
-The score says how well the conditions carried the question, and falls slightly with the position so that the order that
-was asked for survives a sort by score:
+The score says how well the conditions carried the question, and falls slightly with the position so
+that the order that was asked for survives a sort by score:
 
-    0.90   every word of the question became a condition (or the caller gave the conditions); figures
-    0.70   some words were searched for as text, and all were found (+0.10 × the share found in the title)
-    0.45   only some of those words were found (+0.10 × that share)
-    0.50   no condition at all: the model's records as they come
-    −0.05 × position / limit
+    0.90   every word of the question became a condition (or the caller gave the conditions);
+    figures 0.70   some words were searched for as text, and all were found (+0.10 × the share found
+    in the title) 0.45   only some of those words were found (+0.10 × that share) 0.50   no
+    condition at all: the model's records as they come −0.05 × position / limit
 """
 
 from __future__ import annotations
@@ -34,10 +33,13 @@ Schemas = Mapping[str, Schema]
 def items_of(rows: Sequence[Row], dsl: QueryDSL, schemas: Schemas, limit: int) -> list[Item]:
     """One item a row, in the order of the rows."""
     make = _figures if dsl.computed else _record
-    return [make(row, dsl, schemas, 0.05 * position / max(1, limit)) for position, row in enumerate(rows)]
+    return [
+        make(row, dsl, schemas, 0.05 * position / max(1, limit))
+        for position, row in enumerate(rows)
+    ]
 
 
-# ---------------------------------------------------------------------------------------------------- records
+# ------------------------------------------------------------------------------------------ records
 
 
 def _record(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
@@ -50,7 +52,9 @@ def _record(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
     # A key of another record says nothing to a reader; `data` has it.
     keys = {relation.foreign for relation in schema.relations.values()} - {schema.key, *dsl.select}
     told = {name: value for name, value in data.items() if not _empty(value) and name not in keys}
-    said = [f"{_shown_name(name, schema, schemas)}: {_shown(value)}" for name, value in told.items()]
+    said = [
+        f"{_shown_name(name, schema, schemas)}: {_shown(value)}" for name, value in told.items()
+    ]
     return Item(
         type="db",
         title=title,
@@ -68,7 +72,9 @@ def _shown_name(name: str, schema: Schema, schemas: Schemas) -> str:
     found = route(schema, name, schemas)
     if found is None or found.field is None:
         return name
-    return " ".join([*(hop.name.replace("_", " ").capitalize() for hop in found.hops[-1:]), found.field.shown])
+    return " ".join(
+        [*(hop.name.replace("_", " ").capitalize() for hop in found.hops[-1:]), found.field.shown]
+    )
 
 
 def _empty(value: Any) -> bool:
@@ -78,7 +84,11 @@ def _empty(value: Any) -> bool:
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    text = f"{value:g}" if isinstance(value, float) and value == int(value) and abs(value) < 1e6 else str(value)
+    text = (
+        f"{value:g}"
+        if isinstance(value, float) and value == int(value) and abs(value) < 1e6
+        else str(value)
+    )
     return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
 
 
@@ -91,20 +101,25 @@ def _score(title: str, dsl: QueryDSL) -> float:
     return (0.7 if op == MATCH else 0.45) + 0.1 * share
 
 
-# ---------------------------------------------------------------------------------------------------- figures
+# ------------------------------------------------------------------------------------------ figures
 
 
 def _figures(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
-    """A row of figures as an item of its own, which can be cited: what stands behind it is the query."""
+    """A row of figures as an item of its own, which can be cited: what stands behind it is the
+    query."""
     schema, count = schemas[dsl.model], int(row[ROWS])
     data = {name: _rounded(plain(value)) for name, value in row.items() if name != ROWS}
     groups = {name: data[name] for name in dsl.groups}
     figures = [(_title(one, schema, schemas), data[one.called]) for one in dsl.aggregates]
     found = [f"{title}: {_figure(value)}" for title, value in figures]
-    about = [f"{_shown_name(name, schema, schemas)}: {_figure(value)}" for name, value in groups.items()]
+    about = [
+        f"{_shown_name(name, schema, schemas)}: {_figure(value)}" for name, value in groups.items()
+    ]
     where = [f"of the records where {describe(dsl.wheres)}"] if dsl.wheres else []
     computed = [f"computed of {count} {'record' if count == 1 else 'records'} of {schema.name}"]
-    asked = {key: value for key, value in dsl.wire().items() if key not in ("orders", "limit", "select")}
+    asked = {
+        key: value for key, value in dsl.wire().items() if key not in ("orders", "limit", "select")
+    }
     return Item(
         type="db",
         title=", ".join([*about, *found]) or schema.name,
@@ -132,7 +147,11 @@ def _title(one: Aggregate, schema: Schema, schemas: Schemas) -> str:
         return f"Number of {schema.name} records"
     name = _shown_name(one.field, schema, schemas)
     if one.function == "count":
-        return f"Number of different values of {name}" if one.distinct else f"Number of records with {name}"
+        return (
+            f"Number of different values of {name}"
+            if one.distinct
+            else f"Number of records with {name}"
+        )
     return f"{FUNCTIONS[one.function]} {name}"
 
 

@@ -1,11 +1,12 @@
-"""What is wrong with a query, in words that whoever wrote it can act on: a person, or a model that is asked again. Pure.
+"""What is wrong with a query, in words that whoever wrote it can act on: a person, or a model that
+is asked again. Pure.
 
-DSL000  not the shape of a query: an unknown key, a wrong type
-DSL001  no such field                        DSL006  a relation where one cannot be followed
-DSL002  no such model                        DSL007  an aggregate or a group that cannot be computed
-DSL003  no such operator                     DSL008  an order by what the answer does not have
-DSL004  an operator that its field lacks     DSL009  too many values, too many or too deep conditions
-DSL005  a value that does not fit            DSL010  a value that is none of an enum's options (a warning)
+DSL000  not the shape of a query: an unknown key, a wrong type DSL001  no such field
+DSL006  a relation where one cannot be followed DSL002  no such model                        DSL007
+an aggregate or a group that cannot be computed DSL003  no such operator                     DSL008
+an order by what the answer does not have DSL004  an operator that its field lacks     DSL009  too
+many values, too many or too deep conditions DSL005  a value that does not fit            DSL010  a
+value that is none of an enum's options (a warning)
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from groundhook.handlers.db.coerce import coerce
-from groundhook.handlers.db.dsl import EVERY_TEXT, LISTS, MATCHES, NOTHING, OPERATORS, ORDERED, QueryDSL, conditions, operator
+from groundhook.handlers.db.dsl import (
+    EVERY_TEXT,
+    LISTS,
+    MATCHES,
+    NOTHING,
+    OPERATORS,
+    ORDERED,
+    QueryDSL,
+    conditions,
+    operator,
+)
 from groundhook.handlers.db.schema import MOST_HOPS, Field, Route, Schema, Schemas, route
 from groundhook.host.core.errors import SourceError, suggestion
 from groundhook.host.core.types.base import dotted, problems, read
@@ -32,7 +43,8 @@ NUMBERS = frozenset({"integer", "number"})
 
 @dataclass(frozen=True)
 class Problem:
-    """`path` says where, as in `wheres[0].or[1].value`; `hint` what there is instead. A warning does not stop the query."""
+    """`path` says where, as in `wheres[0].or[1].value`; `hint` what there is instead. A warning
+    does not stop the query."""
 
     code: str
     path: str
@@ -44,14 +56,19 @@ class Problem:
         return f"{self.code} {self.path}: {self.message}" + (f" ({self.hint})" if self.hint else "")
 
 
-def lint(dsl: QueryDSL | Mapping[str, Any], models: Mapping[str, ModelSpec] | Mapping[str, Schema]) -> list[Problem]:
+def lint(
+    dsl: QueryDSL | Mapping[str, Any], models: Mapping[str, ModelSpec] | Mapping[str, Schema]
+) -> list[Problem]:
     """Everything that is wrong with a query on one of these models, by full id. Raises nothing."""
     return _linted(dsl, models)[1]
 
 
-def checked(dsl: QueryDSL | Mapping[str, Any], models: Mapping[str, ModelSpec] | Mapping[str, Schema]) -> QueryDSL:
-    """The query with every operator in its one spelling and every value in the type of its field (dates, numbers, …), ready
-    for the compiler. Raises SourceError with the first thing that is wrong."""
+def checked(
+    dsl: QueryDSL | Mapping[str, Any], models: Mapping[str, ModelSpec] | Mapping[str, Schema]
+) -> QueryDSL:
+    """The query with every operator in its one spelling and every value in the type of its field
+    (dates, numbers, …), ready for the compiler. Raises SourceError with the first thing that is
+    wrong."""
     return checked_with_warnings(dsl, models)[0]
 
 
@@ -74,7 +91,15 @@ def _linted(
         return None, found
     schemas = models if isinstance(models, Schemas) else _schemas(models)
     if query.model not in schemas:
-        return None, [*found, Problem("DSL002", "model", f"no model {query.model!r}", suggestion(query.model, sorted(schemas)))]
+        return None, [
+            *found,
+            Problem(
+                "DSL002",
+                "model",
+                f"no model {query.model!r}",
+                suggestion(query.model, sorted(schemas)),
+            ),
+        ]
     linter = _Linter(query, schemas[query.model], schemas, found)
     return linter.clean(), linter.found
 
@@ -132,7 +157,11 @@ class _Linter:
             at = f"{path}[{number}]"
             if where.group is not None:
                 key, name = ("and", "all_of") if where.any_of is None else ("or", "any_of")
-                clean.append(where.model_copy(update={name: self._wheres(f"{at}.{key}", where.group, depth + 1)}))
+                clean.append(
+                    where.model_copy(
+                        update={name: self._wheres(f"{at}.{key}", where.group, depth + 1)}
+                    )
+                )
                 continue
             try:
                 clean.append(self._where(at, where))
@@ -143,7 +172,9 @@ class _Linter:
     def _where(self, at: str, where: Where) -> Where:
         op, value = operator(where.op), where.value
         if op is None:
-            raise _Wrong("DSL003", f"there is no operator {where.op!r}", f"known: {', '.join(OPERATORS)}")
+            raise _Wrong(
+                "DSL003", f"there is no operator {where.op!r}", f"known: {', '.join(OPERATORS)}"
+            )
         if op in MATCHES:
             return Where(field=where.field, op=op, value=self._words(where.field, op, value))
         found = self._route(where.field)
@@ -156,7 +187,11 @@ class _Linter:
         if op in NOTHING:
             return Where(field=where.field, op=op)
         if found.field is None:
-            raise _Wrong("DSL006", f"{where.field!r} is a relation: only 'null' and 'not null' can be asked of it", _named(found))
+            raise _Wrong(
+                "DSL006",
+                f"{where.field!r} is a relation: only 'null' and 'not null' can be asked of it",
+                _named(found),
+            )
         _fits(where.field, found.field, op)
         clean = _value(where.field, found.field, op, value)
         self._options(f"{at}.value", found.field, op, clean)
@@ -166,35 +201,60 @@ class _Linter:
         if name != EVERY_TEXT:
             found = self._route(name)
             if found.field is None or found.field.kind != "text" or found.hops:
-                raise _Wrong("DSL004", f"the operator {op!r} cannot be used on {name!r}, which holds no text of this model")
+                raise _Wrong(
+                    "DSL004",
+                    f"the operator {op!r} cannot be used on {name!r}, which holds no text of this"
+                    " model",
+                )
         words = [value] if isinstance(value, str) else value
         if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
             raise _Wrong("DSL005", f"the operator {op!r} needs words, not {value!r}")
         if len(words) > MOST_VALUES:
-            raise _Wrong("DSL009", f"the operator {op!r} takes at most {MOST_VALUES} words, not {len(words)}")
+            raise _Wrong(
+                "DSL009", f"the operator {op!r} takes at most {MOST_VALUES} words, not {len(words)}"
+            )
         return [_coerced(Field(name, "text"), word) for word in words]
 
     def _options(self, at: str, of: Field, op: str, value: Any) -> None:
         values = value if isinstance(value, list) else [value]
-        strange = [one for one in values if one not in of.options] if of.options and op in ("=", "!=", "in", "not in") else []
+        strange = (
+            [one for one in values if one not in of.options]
+            if of.options and op in ("=", "!=", "in", "not in")
+            else []
+        )
         if strange:
             hint = suggestion(str(strange[0]), of.options)
-            self._say("DSL010", at, f"{strange[0]!r} is none of the options of {of.name!r}", hint, "warning")
+            self._say(
+                "DSL010",
+                at,
+                f"{strange[0]!r} is none of the options of {of.name!r}",
+                hint,
+                "warning",
+            )
 
     def _aggregate(self, at: str, one: Aggregate) -> None:
         if one.field == EVERY_TEXT:
             if one.function != "count" or one.distinct:
-                self._say("DSL007", f"{at}.field", f"{one.function!r} needs a field; only records are counted with '*'")
+                self._say(
+                    "DSL007",
+                    f"{at}.field",
+                    f"{one.function!r} needs a field; only records are counted with '*'",
+                )
             return
         found = self._single(f"{at}.field", one.field)
         if found is None or found.field is None:
             return
         kind = found.field.kind
-        if (one.function in ("sum", "avg") and kind not in NUMBERS) or (one.function != "count" and kind in ("json", "boolean")):
+        if (one.function in ("sum", "avg") and kind not in NUMBERS) or (
+            one.function != "count" and kind in ("json", "boolean")
+        ):
             names = [each.name for each in found.schema.visible if each.kind in NUMBERS]
             hint = f"numbers: {', '.join(names) or 'none'}"
             self._say(
-                "DSL007", f"{at}.field", f"{one.function!r} of {one.field!r} cannot be computed: it is {_KINDS[kind]}", hint
+                "DSL007",
+                f"{at}.field",
+                f"{one.function!r} of {one.field!r} cannot be computed: it is {_KINDS[kind]}",
+                hint,
             )
 
     def _names(self) -> None:
@@ -202,11 +262,19 @@ class _Linter:
         called = [one.called for one in query.aggregates]
         for number, name in enumerate(called):
             if name in called[:number] or name in query.groups:
-                self._say("DSL007", f"aggregates[{number}]", f"the answer would have {name!r} twice", "name one with 'as'")
+                self._say(
+                    "DSL007",
+                    f"aggregates[{number}]",
+                    f"the answer would have {name!r} twice",
+                    "name one with 'as'",
+                )
         loose = [name for name in query.select if name not in query.groups and name not in called]
         if query.computed and loose:
             self._say(
-                "DSL007", "select", f"{loose[0]!r} is neither grouped by nor computed", "add it to 'groups', or leave it out"
+                "DSL007",
+                "select",
+                f"{loose[0]!r} is neither grouped by nor computed",
+                "add it to 'groups', or leave it out",
             )
 
     def _order(self, at: str, name: str) -> None:
@@ -215,13 +283,23 @@ class _Linter:
             return
         there = [*self.query.groups, *(one.called for one in self.query.aggregates)]
         if name not in there:
-            self._say("DSL008", f"{at}.field", f"the answer has no {name!r} to order by", suggestion(name, there))
+            self._say(
+                "DSL008",
+                f"{at}.field",
+                f"the answer has no {name!r} to order by",
+                suggestion(name, there),
+            )
 
     # ---- names
 
     def _single(self, at: str, name: str) -> Route | None:
-        """The route of a name that must lead to one field; None where it does not, which is said."""
-        if self.query.computed and at.startswith("select") and name in (one.called for one in self.query.aggregates):
+        """The route of a name that must lead to one field; None where it does not, which is
+        said."""
+        if (
+            self.query.computed
+            and at.startswith("select")
+            and name in (one.called for one in self.query.aggregates)
+        ):
             return None
         try:
             found = self._route(name)
@@ -244,9 +322,15 @@ class _Linter:
         if found is None:
             here, wrong = self._furthest(name)
             names = [each.name for each in here.visible] + [f"{each}.…" for each in here.relations]
-            raise _Wrong("DSL001", f"the model {here.id!r} has no field {wrong!r}", suggestion(wrong, names))
+            raise _Wrong(
+                "DSL001", f"the model {here.id!r} has no field {wrong!r}", suggestion(wrong, names)
+            )
         if len(found.hops) > MOST_HOPS:
-            raise _Wrong("DSL006", f"{name!r} goes over {len(found.hops)} relations; at most {MOST_HOPS} can be followed")
+            raise _Wrong(
+                "DSL006",
+                f"{name!r} goes over {len(found.hops)} relations; at most {MOST_HOPS} can be"
+                " followed",
+            )
         return found
 
     def _furthest(self, name: str) -> tuple[Schema, str]:
@@ -260,15 +344,29 @@ class _Linter:
             here, name = self.schemas[relation.model], rest
         return here, name
 
-    def _say(self, code: str, path: str, message: str, hint: str = "", severity: Literal["error", "warning"] = "error") -> None:
+    def _say(
+        self,
+        code: str,
+        path: str,
+        message: str,
+        hint: str = "",
+        severity: Literal["error", "warning"] = "error",
+    ) -> None:
         self.found.append(Problem(code, path, message, hint, severity))
 
 
 def _fits(name: str, of: Field, op: str) -> None:
     if of.kind == "json" and op != "like":
-        raise _Wrong("DSL004", f"the field {name!r} holds JSON: only 'like', 'null' and 'not null' can be asked of it")
-    if (op == "like" and of.kind not in ("text", "json")) or (op in ORDERED and of.kind == "boolean"):
-        raise _Wrong("DSL004", f"the operator {op!r} cannot be used on {name!r}, which is {_KINDS[of.kind]}")
+        raise _Wrong(
+            "DSL004",
+            f"the field {name!r} holds JSON: only 'like', 'null' and 'not null' can be asked of it",
+        )
+    if (op == "like" and of.kind not in ("text", "json")) or (
+        op in ORDERED and of.kind == "boolean"
+    ):
+        raise _Wrong(
+            "DSL004", f"the operator {op!r} cannot be used on {name!r}, which is {_KINDS[of.kind]}"
+        )
 
 
 def _value(name: str, of: Field, op: str, value: Any) -> Any:
@@ -279,9 +377,14 @@ def _value(name: str, of: Field, op: str, value: Any) -> Any:
     if not isinstance(value, (list, tuple)):
         raise _Wrong("DSL005", f"the operator {op!r} on {name!r} needs a list, not {value!r}")
     if op == "between" and len(value) != 2:
-        raise _Wrong("DSL005", f"'between' on {name!r} needs a list of two values, not {len(value)}")
+        raise _Wrong(
+            "DSL005", f"'between' on {name!r} needs a list of two values, not {len(value)}"
+        )
     if len(value) > MOST_VALUES:
-        raise _Wrong("DSL009", f"the operator {op!r} on {name!r} takes at most {MOST_VALUES} values, not {len(value)}")
+        raise _Wrong(
+            "DSL009",
+            f"the operator {op!r} on {name!r} takes at most {MOST_VALUES} values, not {len(value)}",
+        )
     return [_coerced(of, one) for one in value]
 
 
@@ -293,7 +396,13 @@ def _coerced(of: Field, value: Any) -> Any:
         raise _Wrong("DSL005", exc.message, hint) from None
 
 
-_EXAMPLES = {"date": "2026-11-22", "moment": "2026-11-22 17:30", "integer": "5", "number": "9.99", "boolean": "true"}
+_EXAMPLES = {
+    "date": "2026-11-22",
+    "moment": "2026-11-22 17:30",
+    "integer": "5",
+    "number": "9.99",
+    "boolean": "true",
+}
 
 
 def _named(found: Route) -> str:

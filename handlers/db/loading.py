@@ -1,7 +1,8 @@
-"""`groundhook db load`: makes the tables that are missing and puts the models' sample rows into empty ones.
+"""`groundhook db load`: makes the tables that are missing and puts the models' sample rows into
+empty ones.
 
-A table that exists is never altered and never emptied. Each model is one transaction: an interrupted load leaves a table
-whole or not at all, and loading again completes the rest.
+A table that exists is never altered and never emptied. Each model is one transaction: an
+interrupted load leaves a table whole or not at all, and loading again completes the rest.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ BATCH = 500
 
 @dataclass(frozen=True)
 class Loaded:
-    """What became of one model. `rows`: how many were put in; `had`: how many were there before; `note`: what to know."""
+    """What became of one model. `rows`: how many were put in; `had`: how many were there before;
+    `note`: what to know."""
 
     model: str
     table: str
@@ -37,7 +39,9 @@ class Loaded:
 
     def __str__(self) -> str:
         done = "created" if self.created else f"existed with {self.had} rows"
-        return f"{self.model}: table {self.table!r} {done}, {self.rows} rows loaded" + (f"; {self.note}" if self.note else "")
+        return f"{self.model}: table {self.table!r} {done}, {self.rows} rows loaded" + (
+            f"; {self.note}" if self.note else ""
+        )
 
 
 def load_model(connection: Connection, spec: ModelSpec, now: datetime | None) -> Loaded:
@@ -49,7 +53,9 @@ def load_model(connection: Connection, spec: ModelSpec, now: datetime | None) ->
     had, note = 0, ""
     if exists:
         had = connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
-        note = _differences(table, {column["name"] for column in inspector.get_columns(spec.table.name)})
+        note = _differences(
+            table, {column["name"] for column in inspector.get_columns(spec.table.name)}
+        )
     else:
         table.create(connection)
         fulltext.create(connection, schema_of(spec), table)
@@ -58,18 +64,24 @@ def load_model(connection: Connection, spec: ModelSpec, now: datetime | None) ->
         try:
             connection.execute(table.insert(), rows[start : start + BATCH])
         except sa.exc.IntegrityError as exc:
-            raise ConfigError(f"the values of the model {spec.id!r} cannot be loaded: {exc.orig}") from exc
+            raise ConfigError(
+                f"the values of the model {spec.id!r} cannot be loaded: {exc.orig}"
+            ) from exc
     return Loaded(spec.id, spec.table.name, not exists, len(rows), had, note)
 
 
 def rows_of(spec: ModelSpec, now: datetime | None) -> list[dict[str, Any]]:
     """The model's sample rows in the types of its columns, defaults filled in."""
     fields = schema_of(spec).fields
-    defaults = {column.name: column.default for column in spec.columns if column.default is not None}
+    defaults = {
+        column.name: column.default for column in spec.columns if column.default is not None
+    }
     if spec.option.timestamps and now is not None:
         defaults.update(dict.fromkeys(TIMESTAMPS, now))
     keys = {column.name for column in spec.columns if column.type == "ID"}
-    wanted = [column.name for column in spec.columns if not column.nullable and column.name not in keys]
+    wanted = [
+        column.name for column in spec.columns if not column.nullable and column.name not in keys
+    ]
     said = set(defaults).union(*(row.keys() for row in spec.values)) if spec.values else set()
     rows = []
     for number, row in enumerate(spec.values):
@@ -85,7 +97,9 @@ def rows_of(spec: ModelSpec, now: datetime | None) -> list[dict[str, Any]]:
 def _value(fields: Mapping[str, Field], name: str, value: Any, where: str) -> Any:
     field = fields.get(name)
     if field is None:
-        raise ConfigError(f"{where}: there is no column {name!r}", hint=suggestion(name, sorted(fields)))
+        raise ConfigError(
+            f"{where}: there is no column {name!r}", hint=suggestion(name, sorted(fields))
+        )
     if name == SHARE and isinstance(value, bool):
         value = "team" if value else "private"
     if value is None:
@@ -95,7 +109,10 @@ def _value(fields: Mapping[str, Field], name: str, value: Any, where: str) -> An
     except SourceError as exc:
         raise ConfigError(f"{where}: {exc.message}") from exc
     if field.options and found not in field.options:
-        raise ConfigError(f"{where}: {value!r} is no option of {name!r}", hint=suggestion(str(value), field.options))
+        raise ConfigError(
+            f"{where}: {value!r} is no option of {name!r}",
+            hint=suggestion(str(value), field.options),
+        )
     return found
 
 

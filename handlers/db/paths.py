@@ -1,7 +1,8 @@
 """Tables in a statement, reached over relations; each under the limits of its own model.
 
-A relation to one record is a LEFT JOIN, a relation to many an EXISTS. What a model's permit hides is hidden there as well: the
-limits stand in the ON and in the EXISTS, so that a record that may not be seen is as good as none.
+A relation to one record is a LEFT JOIN, a relation to many an EXISTS. What a model's permit hides
+is hidden there as well: the limits stand in the ON and in the EXISTS, so that a record that may not
+be seen is as good as none.
 """
 
 from __future__ import annotations
@@ -26,26 +27,36 @@ Clause = ColumnElement[Any]
 Permits = Mapping[str, Permit | None]
 
 
-def always(declared: Declared, table: FromClause, permit: Permit | None, texts: Texts) -> list[Clause]:
+def always(
+    declared: Declared, table: FromClause, permit: Permit | None, texts: Texts
+) -> list[Clause]:
     """What holds for every row of a model that is ever read."""
     alive = [table.c[DELETED].is_(None)] if declared.spec.option.soft_deletes else []
     return alive + (_permitted(declared, table, permit, texts) if permit else [])
 
 
 def _permitted(declared: Declared, table: FromClause, permit: Permit, texts: Texts) -> list[Clause]:
-    """Names are compared letter for letter: a tenant `acmé` is not `Acme`, whatever the database's collation says."""
+    """Names are compared letter for letter: a tenant `acmé` is not `Acme`, whatever the database's
+    collation says."""
     column, columns = table.c, declared.spec.option.permission
     extra = [_one_of(declared, column[name], values, texts) for name, values in permit.extra]
     if isinstance(columns, PermissionColumns):
         return [*_belonging(declared, table, columns, permit, texts), *extra]
 
     def is_(name: str, value: str) -> Clause:
-        return texts.same(column[name], [value]) if value else texts.exact(sa.func.coalesce(column[name], "")) == ""
+        return (
+            texts.same(column[name], [value])
+            if value
+            else texts.exact(sa.func.coalesce(column[name], "")) == ""
+        )
 
     shared = [sa.and_(column[SHARE] == "team", is_(TEAM, permit.team))] if permit.team else []
     nobodys = sa.and_(is_(CREATED_BY, ""), sa.or_(is_(TEAM, ""), is_(TEAM, permit.team)))
     own = [is_(CREATED_BY, permit.user)] if permit.user else []
-    clauses = [is_(TENANT, permit.tenant), sa.or_(*own, *shared, column[SHARE] == "tenant", nobodys)]
+    clauses = [
+        is_(TENANT, permit.tenant),
+        sa.or_(*own, *shared, column[SHARE] == "tenant", nobodys),
+    ]
     if permit.own or permit.created:
         clauses.append(is_(CREATED_BY, permit.user))
     if permit.own:
@@ -60,7 +71,8 @@ def _permitted(declared: Declared, table: FromClause, permit: Permit, texts: Tex
 def _belonging(
     declared: Declared, table: FromClause, columns: PermissionColumns, permit: Permit, texts: Texts
 ) -> Iterator[Clause]:
-    """By the columns that a model names itself. What it does not name, or the identity does not say, lets nobody in."""
+    """By the columns that a model names itself. What it does not name, or the identity does not
+    say, lets nobody in."""
 
     def is_(name: str, value: str) -> Clause:
         return _one_of(declared, table.c[name], [value], texts) if name and value else sa.false()
@@ -77,7 +89,9 @@ def _belonging(
         yield is_(columns.tenant, permit.tenant)
 
 
-def _one_of(declared: Declared, column: ColumnElement[Any], values: Sequence[Any], texts: Texts) -> Clause:
+def _one_of(
+    declared: Declared, column: ColumnElement[Any], values: Sequence[Any], texts: Texts
+) -> Clause:
     """One of what an identity is limited to; nothing fits a value that does not fit the field."""
     of = declared.schema.fields[column.name]
     fitting = []
@@ -91,8 +105,8 @@ def _one_of(declared: Declared, column: ColumnElement[Any], values: Sequence[Any
 
 @dataclass
 class Place:
-    """A model's table in a statement, and those that were joined to it. `permits` must name every model that is reached:
-    one that it does not name is a KeyError, not an open door."""
+    """A model's table in a statement, and those that were joined to it. `permits` must name every
+    model that is reached: one that it does not name is a KeyError, not an open door."""
 
     tables: Tables
     permits: Permits
@@ -130,7 +144,9 @@ class Place:
         for path, place in self.joined.items():
             here = self.joined[path[:-1]] if path[:-1] else self
             relation = here.declared.schema.relations[path[-1]]
-            source = source.outerjoin(place.table, sa.and_(*place.linked(here, relation), *place.always()))
+            source = source.outerjoin(
+                place.table, sa.and_(*place.linked(here, relation), *place.always())
+            )
         return source
 
     def beside(self, hop: Relation) -> Place:
@@ -138,7 +154,8 @@ class Place:
         return Place(self.tables, self.permits, self.texts, declared, declared.table.alias())
 
     def linked(self, here: Place, hop: Relation) -> list[Clause]:
-        """This place's rows belong to that of `here`. Of several where there should be one, the first counts."""
+        """This place's rows belong to that of `here`. Of several where there should be one, the
+        first counts."""
         link = self.table.c[hop.key] == here.table.c[hop.foreign]
         if hop.many or self.declared.single(hop.key):
             return [link]
@@ -150,6 +167,11 @@ class Place:
         return [link, self.table.c[key] == first.correlate(here.table).scalar_subquery()]
 
     def exists(self, hop: Relation, within: Place, clauses: Sequence[Clause]) -> Clause:
-        """Whether there is a related record, the rows of `within` (made by `beside(hop)`), which meets the clauses."""
+        """Whether there is a related record, the rows of `within` (made by `beside(hop)`), which
+        meets the clauses."""
         found = sa.select(sa.literal(1)).select_from(within.source())
-        return found.where(*within.linked(self, hop), *within.always(), *clauses).correlate(self.table).exists()
+        return (
+            found.where(*within.linked(self, hop), *within.always(), *clauses)
+            .correlate(self.table)
+            .exists()
+        )

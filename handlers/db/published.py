@@ -1,7 +1,8 @@
-"""The formats of `*.mod.yao` and of QueryDSL as JSON Schemas, for editors and for those who write queries.
+"""The formats of `*.mod.yao` and of QueryDSL as JSON Schemas, for editors and for those who write
+queries.
 
-`python -m groundhook.handlers.db.published` writes docs/model.schema.json and docs/query.schema.json; a test compares
-them with `schemas`.
+`python -m groundhook.handlers.db.published` writes docs/model.schema.json and
+docs/query.schema.json; a test compares them with `schemas`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,17 @@ def schemas() -> Mapping[Path, str]:
     """The text of each file."""
     query = QueryDSL.model_json_schema(mode="validation")
     operators = sorted({*OPERATORS, *filter(None, SYNONYMS), *IS})
-    query["$defs"]["Where"]["properties"]["op"]["description"] = f"In any case: {', '.join(operators)}"
-    said = {MODEL: model_schema(), QUERY: {"$schema": DIALECT, **query, "title": "A query on one model"}}
-    return {path: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for path, schema in said.items()}
+    query["$defs"]["Where"]["properties"]["op"]["description"] = (
+        f"In any case: {', '.join(operators)}"
+    )
+    said = {
+        MODEL: model_schema(),
+        QUERY: {"$schema": DIALECT, **query, "title": "A query on one model"},
+    }
+    return {
+        path: json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+        for path, schema in said.items()
+    }
 
 
 if __name__ == "__main__":

@@ -10,10 +10,11 @@ from groundhook.host.core.types.search import SearchRequest
 
 
 def merged(request: SearchRequest, dsl: QueryDSL, limit: int) -> QueryDSL:
-    """The question's query with what the caller said: its conditions besides, its orders before, its fields alone.
+    """The question's query with what the caller said: its conditions besides, its orders before,
+    its fields alone.
 
-    Figures that the caller asks for replace those of the question; where the question alone asks for figures, the caller's fields
-    and orders are of records, and have no say."""
+    Figures that the caller asks for replace those of the question; where the question alone asks
+    for figures, the caller's fields and orders are of records, and have no say."""
     orders = request.orders or ()
     ordered = {order.field for order in orders}
     wheres = (*(request.wheres or ()), *dsl.wheres)
@@ -49,7 +50,9 @@ def unheard(request: SearchRequest, dsl: QueryDSL) -> list[str]:
 def missing(request: SearchRequest, schema: Schema, schemas: Mapping[str, Schema]) -> str | None:
     """The first field that the caller names and the model does not have."""
     called = {one.called for one in request.aggregates or ()}
-    named = [where.field for where in conditions(request.wheres or ())] + [order.field for order in request.orders or ()]
+    named = [where.field for where in conditions(request.wheres or ())] + [
+        order.field for order in request.orders or ()
+    ]
     named += [*(request.select or ()), *(request.group_by or ())]
     named += [one.field for one in request.aggregates or ()]
     for name in named:
@@ -61,7 +64,9 @@ def missing(request: SearchRequest, schema: Schema, schemas: Mapping[str, Schema
 def looser(query: QueryDSL) -> QueryDSL | None:
     """The query with any of its words instead of all; None where that changes nothing."""
     wheres = tuple(
-        where.model_copy(update={"op": MATCH_ANY}) if where.op == MATCH and len(where.value) > 1 else where
+        where.model_copy(update={"op": MATCH_ANY})
+        if where.op == MATCH and len(where.value) > 1
+        else where
         for where in query.wheres
     )
     return query.model_copy(update={"wheres": wheres}) if wheres != query.wheres else None

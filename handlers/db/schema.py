@@ -1,7 +1,9 @@
-"""A model as queries see it: its fields with their kinds, its relations, its primary key, its title, the texts that are searched.
+"""A model as queries see it: its fields with their kinds, its relations, its primary key, its
+title, the texts that are searched.
 
-Pure; knows no database. What a model's options add (timestamps, soft deletes, permission columns) are fields as well, marked
-`hidden`: they can be asked about by name, and are never returned or searched unless selected.
+Pure; knows no database. What a model's options add (timestamps, soft deletes, permission columns)
+are fields as well, marked `hidden`: they can be asked about by name, and are never returned or
+searched unless selected.
 """
 
 from __future__ import annotations
@@ -36,12 +38,24 @@ KINDS: dict[str, Kind] = {
     "json": "json",
 }
 LONG = frozenset({"text", "longText"})
-TITLES = ("title", "name", "full_name", "label", "subject", "headline", "number", "code", "sku", "email")
+TITLES = (
+    "title",
+    "name",
+    "full_name",
+    "label",
+    "subject",
+    "headline",
+    "number",
+    "code",
+    "sku",
+    "email",
+)
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a model. `options`: the values of an enum. `long`: prose rather than a short value."""
+    """A field of a model. `options`: the values of an enum. `long`: prose rather than a short
+    value."""
 
     name: str
     kind: Kind
@@ -54,14 +68,15 @@ class Field:
 
     @property
     def shown(self) -> str:
-        """As a person reads it: `Released`, or `Unit price` for a column `unit_price` without a label."""
+        """As a person reads it: `Released`, or `Unit price` for a column `unit_price` without a
+        label."""
         return self.label or self.name.replace("_", " ").strip().capitalize()
 
 
 @dataclass(frozen=True)
 class Relation:
-    """Records of another model that belong to one of this: those whose field `key` has the value of this one's `foreign`.
-    `many`: there may be several (hasMany). `model` is a full id."""
+    """Records of another model that belong to one of this: those whose field `key` has the value of
+    this one's `foreign`. `many`: there may be several (hasMany). `model` is a full id."""
 
     name: str
     model: str
@@ -72,7 +87,8 @@ class Relation:
 
 @dataclass(frozen=True)
 class Schema:
-    """A model's fields in the order of declaration, by name. `names`: what people call the model."""
+    """A model's fields in the order of declaration, by name. `names`: what people call the
+    model."""
 
     id: str
     name: str
@@ -97,8 +113,8 @@ MOST_HOPS = 2  # relations in a path: `product.brand.name`
 
 @dataclass(frozen=True)
 class Route:
-    """Where a dotted name leads: over these relations to a field, or to the relation itself where `field` is None.
-    `schema` is that of the model at its end."""
+    """Where a dotted name leads: over these relations to a field, or to the relation itself where
+    `field` is None. `schema` is that of the model at its end."""
 
     hops: tuple[Relation, ...]
     schema: Schema
@@ -133,7 +149,8 @@ class Schemas(Mapping[str, Schema]):
 
 
 def route(schema: Schema, name: str, schemas: Mapping[str, Schema]) -> Route | None:
-    """Where a field's name leads, `product.brand.name` from an order; None where it leads nowhere."""
+    """Where a field's name leads, `product.brand.name` from an order; None where it leads
+    nowhere."""
     hops: list[Relation] = []
     here, rest = schema, name
     while rest not in here.fields:
@@ -149,10 +166,13 @@ def route(schema: Schema, name: str, schemas: Mapping[str, Schema]) -> Route | N
 
 
 def schema_of(spec: ModelSpec, known: Collection[str] = ()) -> Schema:
-    """The schema of a model. `known`: the ids that a relation's model is looked up among; one beside this model comes first."""
+    """The schema of a model. `known`: the ids that a relation's model is looked up among; one
+    beside this model comes first."""
     fields = {column.name: _declared(column) for column in spec.columns}
     if spec.option.timestamps:
-        fields.update((name, Field(name, "moment", hidden=True)) for name in TIMESTAMPS if name not in fields)
+        fields.update(
+            (name, Field(name, "moment", hidden=True)) for name in TIMESTAMPS if name not in fields
+        )
     if spec.option.soft_deletes and DELETED not in fields:
         fields[DELETED] = Field(DELETED, "moment", hidden=True)
     if spec.option.permission is True:
@@ -162,20 +182,28 @@ def schema_of(spec: ModelSpec, known: Collection[str] = ()) -> Schema:
     name = spec.name or own.capitalize()
     names = (name, own, spec.table.name.replace("_", " "), *short_pieces(spec.table.comment))
     relations = {
-        name: Relation(name, _beside(spec.id, said.model, known), said.type == "hasMany", said.key, said.foreign)
+        name: Relation(
+            name,
+            _beside(spec.id, said.model, known),
+            said.type == "hasMany",
+            said.key,
+            said.foreign,
+        )
         for name, said in spec.relations.items()
     }
     return Schema(spec.id, name, names, fields, key, _title(fields), relations)
 
 
 def _beside(id: str, name: str, known: Collection[str]) -> str:
-    """The full id of a model that the model `id` names: `agents.shop.customer` for `customer` in `agents.shop.order`."""
+    """The full id of a model that the model `id` names: `agents.shop.customer` for `customer` in
+    `agents.shop.order`."""
     own = f"{id.rpartition('.')[0]}.{name}"
     return own if own in known else name
 
 
 def short_pieces(comment: str) -> list[str]:
-    """The pieces of a comment, parted by commas, that are names rather than sentences: up to three words."""
+    """The pieces of a comment, parted by commas, that are names rather than sentences: up to three
+    words."""
     pieces = (piece.strip() for piece in comment.replace(";", ",").split(","))
     return [piece for piece in pieces if 0 < len(piece.split()) <= 3]
 
@@ -195,6 +223,8 @@ def _declared(column: ColumnSpec) -> Field:
 def _title(fields: dict[str, Field]) -> str:
     """The field that names a record best; empty where no short text does."""
     short = [
-        field.name for field in fields.values() if field.kind == "text" and not (field.long or field.options or field.hidden)
+        field.name
+        for field in fields.values()
+        if field.kind == "text" and not (field.long or field.options or field.hidden)
     ]
     return next((name for name in TITLES if name in short), short[0] if short else "")

@@ -1,6 +1,8 @@
-"""`groundhook db check`: how the tables that there are differ from what the models say. Reads the catalogue and changes nothing.
+"""`groundhook db check`: how the tables that there are differ from what the models say. Reads the
+catalogue and changes nothing.
 
-A column that no model names is nobody's business; everything else that a query or an answer would meet is said.
+A column that no model names is nobody's business; everything else that a query or an answer would
+meet is said.
 """
 
 from __future__ import annotations
@@ -32,7 +34,13 @@ FITTING: Mapping[str, tuple[type[TypeEngine[Any]], ...]] = {
 }
 # What an engine that lacks a type keeps its values in.
 INSTEAD: Mapping[str, Mapping[str, tuple[type[TypeEngine[Any]], ...]]] = {
-    "sqlite": {"number": (sa.Integer,), "boolean": (sa.Integer,), "date": TEXT, "moment": TEXT, "json": TEXT},
+    "sqlite": {
+        "number": (sa.Integer,),
+        "boolean": (sa.Integer,),
+        "date": TEXT,
+        "moment": TEXT,
+        "json": TEXT,
+    },
     "mariadb": {"boolean": (sa.Integer,), "json": TEXT},
     "postgresql": {},
 }
@@ -40,7 +48,8 @@ INSTEAD: Mapping[str, Mapping[str, tuple[type[TypeEngine[Any]], ...]]] = {
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a model and its table are not the same. `column` is empty where it is the table as a whole."""
+    """Where a model and its table are not the same. `column` is empty where it is the table as a
+    whole."""
 
     model: str
     table: str
@@ -90,7 +99,9 @@ class _Comparison:
         kind: TypeEngine[Any] = found["type"]
         fitting = (*FITTING[field.kind], *INSTEAD[self.dialect].get(field.kind, ()))
         if not isinstance(kind, (*fitting, sa.types.NullType)):
-            yield self._differs(field.name, "type", f"the model says {self._said(field.name)}, the table {kind}")
+            yield self._differs(
+                field.name, "type", f"the model says {self._said(field.name)}, the table {kind}"
+            )
         options = getattr(kind, "enums", None)
         if field.options and options is not None and set(options) != set(field.options):
             missing, more = set(field.options) - set(options), set(options) - set(field.options)
@@ -98,29 +109,54 @@ class _Comparison:
             parts += [f"the model has no {', '.join(sorted(more))}"] if more else []
             yield self._differs(field.name, "options", "; ".join(parts))
         if not column.primary_key and bool(found["nullable"]) != bool(column.nullable):
-            said = "the table allows what has no value, the model does not" if found["nullable"] else "the table needs a value"
+            said = (
+                "the table allows what has no value, the model does not"
+                if found["nullable"]
+                else "the table needs a value"
+            )
             yield self._differs(field.name, "nullable", said)
 
     def _said(self, name: str) -> str:
-        return next((column.type for column in self.declared.spec.columns if column.name == name), "datetime")
+        return next(
+            (column.type for column in self.declared.spec.columns if column.name == name),
+            "datetime",
+        )
 
     def _keys(self, there: set[str]) -> Iterator[Difference]:
         table = self.declared.table
         primary = self.inspector.get_pk_constraint(table.name)["constrained_columns"]
         key = [self.declared.schema.key]
         if primary != key and key[0] in there:
-            yield self._differs(key[0], "primary key", f"the table's primary key is {', '.join(primary) or 'none'}")
-        indexes = [one for one in self.inspector.get_indexes(table.name) if not is_text_index(one, table.name)]
+            yield self._differs(
+                key[0], "primary key", f"the table's primary key is {', '.join(primary) or 'none'}"
+            )
+        indexes = [
+            one
+            for one in self.inspector.get_indexes(table.name)
+            if not is_text_index(one, table.name)
+        ]
         constraints = self.inspector.get_unique_constraints(table.name)
         unique: list[list[str | None]] = [[*primary]]
         unique += [[*one["column_names"]] for one in constraints]
         unique += [[*one["column_names"]] for one in indexes if one["unique"]]
-        first = {one["column_names"][0] for one in indexes if one["column_names"]} | {names[0] for names in unique if names}
-        first |= {name for one in indexes for text in one.get("expressions", ())[:1] for name in there if name in text}
+        first = {one["column_names"][0] for one in indexes if one["column_names"]} | {
+            names[0] for names in unique if names
+        }
+        first |= {
+            name
+            for one in indexes
+            for text in one.get("expressions", ())[:1]
+            for name in there
+            if name in text
+        }
         for column in self.declared.spec.columns:
             if column.name not in there:
                 continue
             if column.unique and [column.name] not in unique:
-                yield self._differs(column.name, "unique", "the table does not keep its values apart")
+                yield self._differs(
+                    column.name, "unique", "the table does not keep its values apart"
+                )
             elif column.index and column.name not in first:
-                yield self._differs(column.name, "index", "the table has no index that begins with it")
+                yield self._differs(
+                    column.name, "index", "the table has no index that begins with it"
+                )

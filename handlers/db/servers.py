@@ -1,7 +1,9 @@
-"""PostgreSQL (psycopg 3) and MariaDB (asyncmy): sessions that may only read, with a timeout for each statement.
+"""PostgreSQL (psycopg 3) and MariaDB (asyncmy): sessions that may only read, with a timeout for
+each statement.
 
-The guard that holds whatever happens is the server's: a role that may only SELECT (docs/databases.md). When the caller is
-cancelled the statement is cancelled on the server, and its connection is free again before the cancellation goes on.
+The guard that holds whatever happens is the server's: a role that may only SELECT
+(docs/databases.md). When the caller is cancelled the statement is cancelled on the server, and its
+connection is free again before the cancellation goes on.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ READING = {
         "SET TIME ZONE 'UTC'",
     ),
     "mariadb": (
-        "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",  # with it, how texts are quoted
+        # with it, how texts are quoted
+        "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
         "SET SESSION TRANSACTION READ ONLY",
         "SET SESSION max_statement_time = {s}",
         "SET SESSION lock_wait_timeout = {whole}",
@@ -62,7 +65,9 @@ class Server:
         async with self._free:
             with self._translated():
                 if self._reading is None:
-                    self._reading = self._engine(READING, pool_size=self._connections, max_overflow=0, pool_recycle=KEPT)
+                    self._reading = self._engine(
+                        READING, pool_size=self._connections, max_overflow=0, pool_recycle=KEPT
+                    )
                 connection = await self._reading.connect()
             try:
                 return await self._stoppable(connection, work)
@@ -85,7 +90,8 @@ class Server:
             self._reading = None
 
     async def _stoppable(self, connection: AsyncConnection, work: Work) -> Any:
-        """`work` on the connection. When the caller is cancelled the server is told, and the statement's end is waited for."""
+        """`work` on the connection. When the caller is cancelled the server is told, and the
+        statement's end is waited for."""
         done, answer, failed = False, None, None
 
         async def stop_when_cancelled() -> None:
@@ -124,7 +130,9 @@ class Server:
     def _engine(self, said: Mapping[str, Sequence[str]], **pool: Any) -> AsyncEngine:
         seconds = {"connect_timeout": max(1, round(min(TO_CONNECT, max(self._timeout, 1))))}
         with self._translated():
-            engine = create_async_engine(self._url, connect_args=seconds, pool_pre_ping="pool_size" in pool, **pool)
+            engine = create_async_engine(
+                self._url, connect_args=seconds, pool_pre_ping="pool_size" in pool, **pool
+            )
         timeout = {
             "ms": max(1, round(self._timeout * 1000)),
             "s": max(0.001, self._timeout),

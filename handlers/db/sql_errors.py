@@ -24,13 +24,15 @@ NOT_LOADED = "run `groundhook db load` to create it"
 
 @contextmanager
 def translated(shown: str, driver: str, timeout: float) -> Iterator[None]:
-    """Errors of SQLAlchemy and the drivers as ours. `shown`: the database as messages name it. `timeout`: seconds that a
-    statement had."""
+    """Errors of SQLAlchemy and the drivers as ours. `shown`: the database as messages name it.
+    `timeout`: seconds that a statement had."""
     try:
         yield
     except ImportError as exc:
         hint = f"pip install 'groundhook[{driver.partition('+')[0]}]'"
-        raise SourceNotConfigured(f"the driver of {driver!r} is not installed ({exc.name})", hint=hint) from exc
+        raise SourceNotConfigured(
+            f"the driver of {driver!r} is not installed ({exc.name})", hint=hint
+        ) from exc
     except sql.TimeoutError as exc:
         raise SourceTimeout(f"the database {shown!r} had no connection free in time") from exc
     except (sql.SQLAlchemyError, sqlite3.Error, OSError) as exc:
@@ -46,13 +48,16 @@ def _worded(exc: Exception, shown: str, timeout: float) -> HostError:
             return make(shown, said)
     if re.search(_SLOW, low):
         return SourceTimeout(f"the database {shown!r} did not answer within {timeout:g} s")
-    if isinstance(exc, OSError) or (isinstance(exc, sql.DBAPIError) and (exc.connection_invalidated or _lost(exc))):
+    if isinstance(exc, OSError) or (
+        isinstance(exc, sql.DBAPIError) and (exc.connection_invalidated or _lost(exc))
+    ):
         return SourceError(f"the connection to {shown!r} was lost: {said}")
     return SourceError(f"the database {shown!r} could not be queried: {said}")
 
 
 def _said(original: BaseException) -> str:
-    """A driver's message on one line, without the number and the statement that some put beside it."""
+    """A driver's message on one line, without the number and the statement that some put beside
+    it."""
     args = original.args
     text = str(args[1]) if len(args) > 1 and isinstance(args[0], int) else str(original)
     return text.strip().split("\nLINE ")[0].replace("\n", " ") or original.__class__.__name__
@@ -67,8 +72,13 @@ def _no_file(shown: str, _: str) -> HostError:
 
 
 def _no_system_table(shown: str, said: str) -> HostError:
-    hint = "it is never made here: point database.url at the host's database, or name its table in models/__yao/user.mod.yao"
-    return SourceNotConfigured(f"the database {shown!r} has no table of the host's users or teams: {said}", hint=hint)
+    hint = (
+        "it is never made here: point database.url at the host's database, or name its table in"
+        " models/__yao/user.mod.yao"
+    )
+    return SourceNotConfigured(
+        f"the database {shown!r} has no table of the host's users or teams: {said}", hint=hint
+    )
 
 
 def _no_table(_: str, said: str) -> HostError:
@@ -108,18 +118,54 @@ def _large(shown: str, said: str) -> HostError:
     return SourceError(f"the database {shown!r} has a value larger than a result may be: {said}")
 
 
-_SLOW = r"interrupted|statement timeout|max_statement_time|query execution was interrupted|lock timeout|lock wait timeout"
+_SLOW = (
+    r"interrupted|statement timeout|max_statement_time|query execution was interrupted|lock"
+    r" timeout|lock wait timeout"
+)
 # Patterns of lower-case messages, the first that fits counts.
 _CLUES: tuple[tuple[str, Callable[[str, str], HostError]], ...] = (
     (r"unable to open database file", _no_file),
-    (r"no such table.*__yao_(user|team)\b|(relation|table) .*__yao_(user|team)\b.* (does not|doesn't) exist", _no_system_table),
+    (
+        (
+            r"no such table.*__yao_(user|team)\b|(relation|table) .*__yao_(user|team)\b.* (does"
+            r" not|doesn't) exist"
+        ),
+        _no_system_table,
+    ),
     (r"no such table|relation .* does not exist|table .* doesn't exist", _no_table),
-    (r"no such column|has no column|column .* does not exist|unknown column|invalid input value for enum", _no_column),
-    (r"operator does not exist|function .* does not exist", _no_column),  # of the type that the column has
+    (
+        (
+            r"no such column|has no column|column .* does not exist|unknown column|invalid input"
+            r" value for enum"
+        ),
+        _no_column,
+    ),
+    (
+        r"operator does not exist|function .* does not exist",
+        _no_column,
+    ),  # of the type that the column has
     (r"database .* does not exist|unknown database", _no_database),
-    (r"password authentication failed|access denied for user .*using password|role .* does not exist|no pg_hba", _stranger),
-    (r"not authorized|prohibited|permission denied|readonly|read only transaction|read-only transaction|denied", _denied),
-    (r"connection refused|can't connect|could not translate host|connection failed|timed out|name or service", _unreachable),
+    (
+        (
+            r"password authentication failed|access denied for user .*using password|role .* does"
+            r" not exist|no pg_hba"
+        ),
+        _stranger,
+    ),
+    (
+        (
+            r"not authorized|prohibited|permission denied|readonly|read only transaction|read-only"
+            r" transaction|denied"
+        ),
+        _denied,
+    ),
+    (
+        (
+            r"connection refused|can't connect|could not translate host|connection failed|timed"
+            r" out|name or service"
+        ),
+        _unreachable,
+    ),
     (r"connection timeout", _unreachable),
     (r"not a database|malformed", _damaged),
     (r"disk is full|disk i/o error|no space left", _full),

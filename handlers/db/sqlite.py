@@ -1,7 +1,9 @@
-"""SQLite: a file that is opened read-only, and where nothing but SELECT on the tables of a statement's models is allowed.
+"""SQLite: a file that is opened read-only, and where nothing but SELECT on the tables of a
+statement's models is allowed.
 
-Blocking work runs in a worker thread. The deadline and cancellation are looked at every few thousand steps of the virtual
-machine; when the caller is cancelled the statement stops, and the thread is free again before the cancellation goes on.
+Blocking work runs in a worker thread. The deadline and cancellation are looked at every few
+thousand steps of the virtual machine; when the caller is cancelled the statement stops, and the
+thread is free again before the cancellation goes on.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from groundhook.handlers.db.text import FOLD, fold
 from groundhook.host.core.errors import HostError, StorageError
 
 STEPS = 2000  # of the virtual machine between two looks at the clock, about 50 µs
-FUNCTIONS = frozenset({FOLD, "count", "sum", "avg", "min", "max", "coalesce", "like", "lower", "bm25", "match"})
+FUNCTIONS = frozenset(
+    {FOLD, "count", "sum", "avg", "min", "max", "coalesce", "like", "lower", "bm25", "match"}
+)
 
 Work = Callable[[Connection], Any]
 
@@ -67,7 +71,10 @@ class SQLite:
         with self._translated():
             if self._reading is None:
                 self._reading = self._reader()
-            with self._reading.connect() as open, _guarded(open, tables, lambda: stop.is_set() or time.monotonic() > deadline):
+            with (
+                self._reading.connect() as open,
+                _guarded(open, tables, lambda: stop.is_set() or time.monotonic() > deadline),
+            ):
                 return work(open)
 
     def _inspect(self, work: Work) -> Any:
@@ -110,10 +117,19 @@ class SQLite:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as exc:
-            raise StorageError(f"the folder of the database {str(path)!r} cannot be made: {exc.strerror}") from exc
-        engine = sa.create_engine("sqlite://", creator=lambda: _connected(path.as_uri(), self._timeout), poolclass=QueuePool)
-        # The driver would begin a transaction only before an INSERT: creating a table would not be undone with the rest.
-        sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+            raise StorageError(
+                f"the folder of the database {str(path)!r} cannot be made: {exc.strerror}"
+            ) from exc
+        engine = sa.create_engine(
+            "sqlite://",
+            creator=lambda: _connected(path.as_uri(), self._timeout),
+            poolclass=QueuePool,
+        )
+        # The driver would begin a transaction only before an INSERT: creating a table would not be
+        # undone with the rest.
+        sa.event.listen(
+            engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE")
+        )
         return engine
 
     def _translated(self) -> Any:
@@ -127,13 +143,16 @@ def _connected(uri: str, timeout: float) -> sqlite3.Connection:
 
 
 @contextmanager
-def _guarded(connection: Connection, tables: frozenset[str], over: Callable[[], bool]) -> Iterator[None]:
+def _guarded(
+    connection: Connection, tables: frozenset[str], over: Callable[[], bool]
+) -> Iterator[None]:
     """Only SELECT on `tables`, and an end when `over` says so, for the block."""
     raw = connection.connection.dbapi_connection
     assert isinstance(raw, sqlite3.Connection)
 
     texts = [name for name in tables if name.endswith(NAMED)]
-    for name in texts:  # opened before the guard stands: SQLite declares an FTS5 table to itself when it is first met
+    # opened before the guard stands: SQLite declares an FTS5 table to itself when it is first met
+    for name in texts:
         quoted = name.replace('"', '""')
         raw.execute(f'SELECT rowid FROM "{quoted}" LIMIT 0')
     tables = tables.union(name + shadow for name in texts for shadow in SHADOWS)
@@ -143,7 +162,11 @@ def _guarded(connection: Connection, tables: frozenset[str], over: Callable[[], 
         reads = action == sqlite3.SQLITE_READ and (first in tables or not first)
         calls = action == sqlite3.SQLITE_FUNCTION and second in FUNCTIONS
         # What FTS5 asks to know whether another connection has written.
-        looks = bool(texts) and action == sqlite3.SQLITE_PRAGMA and (first, second) == ("data_version", None)
+        looks = (
+            bool(texts)
+            and action == sqlite3.SQLITE_PRAGMA
+            and (first, second) == ("data_version", None)
+        )
         allowed = action == sqlite3.SQLITE_SELECT or reads or calls or looks
         return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
@@ -158,7 +181,8 @@ def _guarded(connection: Connection, tables: frozenset[str], over: Callable[[], 
 
 
 async def _stoppable(work: Callable[[Event], Any]) -> Any:
-    """`work` in a thread. When the caller is cancelled the event is set, and the thread's end is waited for."""
+    """`work` in a thread. When the caller is cancelled the event is set, and the thread's end is
+    waited for."""
     stop, answer, failed = Event(), None, None
 
     async def stop_when_cancelled() -> None:

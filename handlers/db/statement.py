@@ -1,7 +1,9 @@
-"""QueryDSL to SQLAlchemy `select`. Pure: no value ever becomes part of a statement's text, each is a bound parameter.
+"""QueryDSL to SQLAlchemy `select`. Pure: no value ever becomes part of a statement's text, each is
+a bound parameter.
 
-The same query finds the same rows in the same order on every engine: how texts are compared is `text`'s, how related records
-are reached and limited `places`'s. Without a value means last, whichever way one sorts.
+The same query finds the same rows in the same order on every engine: how texts are compared is
+`text`'s, how related records are reached and limited `places`'s. Without a value means last,
+whichever way one sorts.
 """
 
 from __future__ import annotations
@@ -43,16 +45,20 @@ _COMPARED: dict[str, Callable[[Any, Any], Clause]] = {
 
 
 class Compiler:
-    """Makes statements over the models of an app for one kind of database (`dialect`: SQLAlchemy's name for it)."""
+    """Makes statements over the models of an app for one kind of database (`dialect`: SQLAlchemy's
+    name for it)."""
 
     def __init__(self, tables: Tables, dialect: str) -> None:
         self._tables, self._dialect, self._texts = tables, dialect, Texts(dialect)
         self._kept: Kept = {}
 
-    def query(self, dsl: QueryDSL, permits: Permits, limit: int, *, indexed: bool = False) -> Statement:
-        """The records, or the figures, that a query which the linter passed asks for: at most `limit`, in a stable order.
-        Columns are labelled with the names that the query has for them. `permits`: of every model that the query touches.
-        `indexed`: words are looked up in the full-text index, which is there."""
+    def query(
+        self, dsl: QueryDSL, permits: Permits, limit: int, *, indexed: bool = False
+    ) -> Statement:
+        """The records, or the figures, that a query which the linter passed asks for: at most
+        `limit`, in a stable order. Columns are labelled with the names that the query has for them.
+        `permits`: of every model that the query touches. `indexed`: words are looked up in the
+        full-text index, which is there."""
         asked = self._query(dsl, permits, indexed)
         return (asked.figures().limit(limit), {}) if dsl.computed else asked.records(limit)
 
@@ -62,12 +68,21 @@ class Compiler:
         some = asked.bare().limit(COUNTED).subquery()
         return sa.select(sa.func.count()).select_from(some)
 
-    def sample(self, model: str, of: Field, permits: Permits, rows: int, values: int) -> sa.Select[Any]:
-        """Distinct values of a field, at most `values` of them, among the first `rows` rows that the permit shows."""
+    def sample(
+        self, model: str, of: Field, permits: Permits, rows: int, values: int
+    ) -> sa.Select[Any]:
+        """Distinct values of a field, at most `values` of them, among the first `rows` rows that
+        the permit shows."""
         declared = self._tables[model]
         column, key = declared.table.c[of.name], declared.table.c[declared.schema.key]
         limits = always(declared, declared.table, permits[model], self._texts)
-        some = sa.select(column).where(*limits, column.is_not(None)).order_by(key).limit(rows).subquery()
+        some = (
+            sa.select(column)
+            .where(*limits, column.is_not(None))
+            .order_by(key)
+            .limit(rows)
+            .subquery()
+        )
         return sa.select(some.c[of.name]).distinct().limit(values)
 
     def _query(self, dsl: QueryDSL, permits: Permits, indexed: bool) -> _Query:
@@ -89,12 +104,17 @@ class _Query:
     labels: dict[str, Clause] = field(default_factory=dict)
 
     def records(self, limit: int) -> Statement:
-        """The records. What does not hang on the values is made once: making a statement takes longer than many an answer."""
+        """The records. What does not hang on the values is made once: making a statement takes
+        longer than many an answer."""
         schema, dsl = self.root.declared.schema, self.dsl
         chosen = dsl.select or [one.name for one in schema.visible]
-        names = tuple(dict.fromkeys([schema.key, *([schema.title] if schema.title else []), *chosen]))
+        names = tuple(
+            dict.fromkeys([schema.key, *([schema.title] if schema.title else []), *chosen])
+        )
         by = tuple((order.field, order.order) for order in dsl.orders)
-        own = schema.fields.keys() >= {*names, *(name for name, _ in by)} and not any(one.op == MATCH_ANY for one in dsl.wheres)
+        own = schema.fields.keys() >= {*names, *(name for name, _ in by)} and not any(
+            one.op == MATCH_ANY for one in dsl.wheres
+        )
         plain = [one for one in dsl.wheres if own and _is_plain(schema, one)]
         rest = [one for one in dsl.wheres if not (own and _is_plain(schema, one))]
         wheres = [*self._all(self.root, rest), *self.root.always()]  # joins what it needs
@@ -106,12 +126,18 @@ class _Query:
             names,
             by,
             limit,
-            *((one.field, one.op, *map(type, some)) for one, some in zip(plain, given, strict=True)),
+            *(
+                (one.field, one.op, *map(type, some))
+                for one, some in zip(plain, given, strict=True)
+            ),
         )
         rows = self.kept.get(key)
         if rows is None:
             rows = self.kept[key] = self._rows(names, limit).where(*self._open(plain, given))
-        values = {f"given{at}": value for at, value in enumerate(value for some in given for value in some)}
+        values = {
+            f"given{at}": value
+            for at, value in enumerate(value for some in given for value in some)
+        }
         return rows.where(*wheres) if wheres else rows, values
 
     def _given(self, where: Where) -> list[Any]:
@@ -123,14 +149,24 @@ class _Query:
         """Plain conditions, their values left open: `given0`, `given1`, …"""
         at = count()
         for where, values in zip(wheres, given, strict=True):
-            of, column = self.root.declared.schema.fields[where.field], self.root.table.c[where.field]
-            open = [sa.bindparam(f"given{next(at)}", None, _type(column, value), required=False) for value in values]
+            of, column = (
+                self.root.declared.schema.fields[where.field],
+                self.root.table.c[where.field],
+            )
+            open = [
+                sa.bindparam(f"given{next(at)}", None, _type(column, value), required=False)
+                for value in values
+            ]
             yield self._compared(column, of, where.op, open if where.op == "between" else open[0])
 
     def _rows(self, names: Sequence[str], limit: int) -> sa.Select[Any]:
         """The records without their conditions."""
         columns = [self._named(name) for name in names]
-        orders = [*self._best(), *(part for order in self.dsl.orders for part in self._order(order)), self._key()]
+        orders = [
+            *self._best(),
+            *(part for order in self.dsl.orders for part in self._order(order)),
+            self._key(),
+        ]
         return sa.select(*columns).select_from(self.root.source()).order_by(*orders).limit(limit)
 
     def _named(self, name: str) -> Any:
@@ -141,12 +177,21 @@ class _Query:
     def figures(self) -> sa.Select[Any]:
         groups = {name: self._group(name) for name in self.dsl.groups}
         self.labels = {**groups, **{one.called: self._figure(one) for one in self.dsl.aggregates}}
-        columns = [clause.label(name) for name, clause in self.labels.items()] + [sa.func.count().label(ROWS)]
+        columns = [clause.label(name) for name, clause in self.labels.items()] + [
+            sa.func.count().label(ROWS)
+        ]
         statement = self._from(columns).group_by(*groups.values())
         ordered = {order.field for order in self.dsl.orders}
-        orders = [part for order in self.dsl.orders for part in self._ordered(self.labels[order.field], order)]
+        orders = [
+            part
+            for order in self.dsl.orders
+            for part in self._ordered(self.labels[order.field], order)
+        ]
         rest = [
-            part for name in groups if name not in ordered for part in self._ordered(groups[name], Order(field=name, order="asc"))
+            part
+            for name in groups
+            if name not in ordered
+            for part in self._ordered(groups[name], Order(field=name, order="asc"))
         ]
         return statement.order_by(*orders, *rest)
 
@@ -159,7 +204,9 @@ class _Query:
 
     def _from(self, columns: Sequence[Any]) -> sa.Select[Any]:
         wheres = self._all(self.root, self.dsl.wheres)  # first, since it joins what it needs
-        return sa.select(*columns).select_from(self.root.source()).where(*wheres, *self.root.always())
+        return (
+            sa.select(*columns).select_from(self.root.source()).where(*wheres, *self.root.always())
+        )
 
     # ---- columns
 
@@ -189,7 +236,11 @@ class _Query:
             case "count":
                 return sa.func.count(sa.distinct(column) if one.distinct else column)
             case "avg":  # engines keep different numbers of digits of a decimal's average
-                number = column * sa.literal_column("1e0") if self.dialect == "mariadb" else sa.cast(column, sa.Double)
+                number = (
+                    column * sa.literal_column("1e0")
+                    if self.dialect == "mariadb"
+                    else sa.cast(column, sa.Double)
+                )
                 return sa.func.avg(sa.distinct(number) if one.distinct else number)
             case "sum":
                 return sa.func.sum(sa.distinct(column) if one.distinct else column)
@@ -201,7 +252,8 @@ class _Query:
     # ---- conditions
 
     def _all(self, place: Place, wheres: Sequence[Where]) -> list[Clause]:
-        """Conditions that must all hold. Those on the same related records are asked of one and the same record."""
+        """Conditions that must all hold. Those on the same related records are asked of one and the
+        same record."""
         clauses: list[Clause] = []
         many: dict[tuple[Relation, ...], list[Where]] = {}
         for where in wheres:
@@ -218,7 +270,8 @@ class _Query:
         return clauses
 
     def _to_many(self, place: Place, where: Where) -> tuple[Relation, ...]:
-        """The relations up to the first that leads to many records, for a condition on what they hold; else none."""
+        """The relations up to the first that leads to many records, for a condition on what they
+        hold; else none."""
         if where.group is not None or where.field == EVERY_TEXT:
             return ()
         found = self._route(place, where.field)
@@ -227,7 +280,9 @@ class _Query:
 
     def _condition(self, place: Place, where: Where) -> Clause:
         if where.any_of is not None:
-            return sa.or_(sa.false(), *(sa.and_(sa.true(), *self._all(place, [one])) for one in where.any_of))
+            return sa.or_(
+                sa.false(), *(sa.and_(sa.true(), *self._all(place, [one])) for one in where.any_of)
+            )
         if where.all_of is not None:
             return sa.and_(sa.true(), *self._all(place, where.all_of))
         if where.op in MATCHES:
@@ -237,7 +292,12 @@ class _Query:
             here = place.reach(found.hops[:-1])
             there = here.exists(found.hops[-1], here.beside(found.hops[-1]), ())
             return sa.not_(there) if where.op == "null" else there
-        return self._compared(place.column(found.hops, found.field), found.field, where.op, self._bound(found.field, where.value))
+        return self._compared(
+            place.column(found.hops, found.field),
+            found.field,
+            where.op,
+            self._bound(found.field, where.value),
+        )
 
     def _compared(self, column: Clause, of: Field, op: str, value: Any) -> Clause:
         match op:
@@ -254,7 +314,11 @@ class _Query:
             case "!=":
                 return sa.or_(sa.not_(self._equal(column, of, [value])), column.is_(None))
             case "not in":
-                return sa.or_(sa.not_(self._equal(column, of, value)), column.is_(None)) if value else sa.true()
+                return (
+                    sa.or_(sa.not_(self._equal(column, of, value)), column.is_(None))
+                    if value
+                    else sa.true()
+                )
             case "between":
                 if of.kind == "text":
                     return self.texts.sorted(column).between(*map(fold, value))
@@ -269,7 +333,9 @@ class _Query:
 
     def _equal(self, column: Clause, of: Field, values: Sequence[Any]) -> Clause:
         if of.kind != "text" or (of.options and set(values) <= set(of.options)):
-            return column.in_(values) if len(values) > 1 else column == _parameter(column, values[0])
+            return (
+                column.in_(values) if len(values) > 1 else column == _parameter(column, values[0])
+            )
         return self.texts.equal(column, values)
 
     def _words(self, place: Place, where: Where) -> Clause:
@@ -283,19 +349,28 @@ class _Query:
         schema = place.declared.schema
         fields = schema.texts if where.field == EVERY_TEXT else [schema.fields[where.field]]
         columns = [place.table.c[one.name] for one in fields]
-        has = [sa.or_(sa.false(), *(self._has(column, word) for column in columns)) for word in where.value]
+        has = [
+            sa.or_(sa.false(), *(self._has(column, word) for column in columns))
+            for word in where.value
+        ]
         if not (self.indexed and where in searched(self.dsl)):
             return has
         name = place.declared.table.name
-        begun = [fulltext.found(self.dialect, schema, place.table, name, word) for word in where.value]
-        return [one if begins is None else sa.and_(begins, one) for begins, one in zip(begun, has, strict=True)]
+        begun = [
+            fulltext.found(self.dialect, schema, place.table, name, word) for word in where.value
+        ]
+        return [
+            one if begins is None else sa.and_(begins, one)
+            for begins, one in zip(begun, has, strict=True)
+        ]
 
     def _has(self, column: Clause, word: str) -> Clause:
         # Without a text there is nothing in it, rather than nothing known about it.
         return sa.func.coalesce(self.texts.like(column, containing(word)), sa.false())
 
     def _bound(self, of: Field, value: Any) -> Any:
-        """Decimals for whole-number columns as floats: drivers have no other way to compare 4.5 with one."""
+        """Decimals for whole-number columns as floats: drivers have no other way to compare 4.5
+        with one."""
         if isinstance(value, (list, tuple)):
             return [self._bound(of, one) for one in value]
         return float(value) if of.kind == "integer" and isinstance(value, Decimal) else value
@@ -303,14 +378,17 @@ class _Query:
     # ---- order
 
     def _key(self) -> Clause:
-        """What decides between equals; the way of the last order, so that an index over that serves both."""
+        """What decides between equals; the way of the last order, so that an index over that serves
+        both."""
         key = self.root.table.c[self.root.declared.schema.key]
         return key.desc() if self.dsl.orders and self.dsl.orders[-1].order == "desc" else key.asc()
 
     def _best(self) -> list[Clause]:
         """Of records that have any of some words, those with most of them first."""
         return [
-            sum((sa.case((has, 1), else_=0) for has in self._found(self.root, where)), sa.literal(0)).desc()
+            sum(
+                (sa.case((has, 1), else_=0) for has in self._found(self.root, where)), sa.literal(0)
+            ).desc()
             for where in self.dsl.wheres
             if where.op == MATCH_ANY and where.group is None
         ]
@@ -323,15 +401,21 @@ class _Query:
         return self._ordered(by, order, empty=bool(found.hops) or found.field.nullable)
 
     def _ordered(self, by: Clause, order: Order, *, empty: bool = True) -> list[Clause]:
-        """Without a value (`empty`: there may be such) last. Not said where the engine does so anyway: an index may serve."""
+        """Without a value (`empty`: there may be such) last. Not said where the engine does so
+        anyway: an index may serve."""
         by_nature = (self.dialect == "postgresql") == (order.order == "asc")
         last = [by.is_(None)] if empty and not by_nature else []
         return [*last, by.asc() if order.order == "asc" else by.desc()]
 
 
 def searched(dsl: QueryDSL) -> list[Where]:
-    """The conditions of a query that an index over every text may serve: words that are wanted, not in a group."""
-    return [one for one in dsl.wheres if one.group is None and one.field == EVERY_TEXT and one.op in (MATCH, MATCH_ANY)]
+    """The conditions of a query that an index over every text may serve: words that are wanted, not
+    in a group."""
+    return [
+        one
+        for one in dsl.wheres
+        if one.group is None and one.field == EVERY_TEXT and one.op in (MATCH, MATCH_ANY)
+    ]
 
 
 def _is_plain(schema: Schema, where: Where) -> bool:
@@ -341,7 +425,11 @@ def _is_plain(schema: Schema, where: Where) -> bool:
 
 
 def _parameter(column: Clause, value: Any) -> sa.BindParameter[Any]:
-    return value if isinstance(value, sa.BindParameter) else sa.bindparam(None, value, type_=_type(column, value))
+    return (
+        value
+        if isinstance(value, sa.BindParameter)
+        else sa.bindparam(None, value, type_=_type(column, value))
+    )
 
 
 def _type(column: Clause, value: Any) -> TypeEngine[Any]:

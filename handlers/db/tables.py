@@ -1,7 +1,8 @@
 """A model's SQLAlchemy Core table, with column types that read what other programs stored as well.
 
-SQLite has neither decimals nor dates: decimals are kept as REAL, dates and moments as ISO 8601 text, which sorts as it should.
-What cannot be read as its type is returned as it is stored, since one odd cell must not cost a whole answer.
+SQLite has neither decimals nor dates: decimals are kept as REAL, dates and moments as ISO 8601
+text, which sorts as it should. What cannot be read as its type is returned as it is stored, since
+one odd cell must not cost a whole answer.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 from groundhook.handlers.db.coerce import plain
 from groundhook.handlers.db.schema import Schema, Schemas
-from groundhook.host.core.types.specs import DELETED, PERMISSION, SHARE, TIMESTAMPS, ColumnSpec, ModelSpec
+from groundhook.host.core.types.specs import (
+    DELETED,
+    PERMISSION,
+    SHARE,
+    TIMESTAMPS,
+    ColumnSpec,
+    ModelSpec,
+)
 
 FOLDED = frozenset({"string", "char"})  # types of short texts, which are compared without case
 
@@ -34,7 +42,9 @@ class Exact(TypeDecorator[Any]):
         super().__init__(precision, scale)
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        return dialect.type_descriptor(sa.REAL() if dialect.name == "sqlite" else self.impl_instance)
+        return dialect.type_descriptor(
+            sa.REAL() if dialect.name == "sqlite" else self.impl_instance
+        )
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
         return float(value) if dialect.name == "sqlite" and isinstance(value, Decimal) else value
@@ -74,7 +84,11 @@ class Json(TypeDecorator[Any]):
         return dialect.type_descriptor(sa.Text() if dialect.name == "sqlite" else sa.JSON())
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
-        return json.dumps(value, ensure_ascii=False) if dialect.name == "sqlite" and value is not None else value
+        return (
+            json.dumps(value, ensure_ascii=False)
+            if dialect.name == "sqlite" and value is not None
+            else value
+        )
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         if dialect.name != "sqlite" or not isinstance(value, str):
@@ -86,7 +100,8 @@ class Json(TypeDecorator[Any]):
 
 
 class Option(TypeDecorator[Any]):
-    """An enum: text, or a type of PostgreSQL's own in tables of others, which takes no value that is declared to be text."""
+    """An enum: text, or a type of PostgreSQL's own in tables of others, which takes no value that
+    is declared to be text."""
 
     impl = sa.String
     cache_ok = True
@@ -96,7 +111,9 @@ class Option(TypeDecorator[Any]):
         self.length = length
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        return dialect.type_descriptor(_Untyped(self.length) if dialect.name == "postgresql" else sa.String(self.length))
+        return dialect.type_descriptor(
+            _Untyped(self.length) if dialect.name == "postgresql" else sa.String(self.length)
+        )
 
 
 class _Untyped(UserDefinedType[Any]):
@@ -122,7 +139,9 @@ class Declared:
         for one in self.spec.columns:
             if one.name == column and (one.unique or one.primary or one.type == "ID"):
                 return True
-        return any(index.type == "unique" and index.columns == (column,) for index in self.spec.indexes)
+        return any(
+            index.type == "unique" and index.columns == (column,) for index in self.spec.indexes
+        )
 
 
 class Tables(Mapping[str, Declared]):
@@ -155,13 +174,17 @@ def table_of(spec: ModelSpec) -> sa.Table:
     if spec.option.soft_deletes and DELETED not in names:
         columns.append(sa.Column(DELETED, Moment()))
     if spec.option.permission is True:
-        columns += [sa.Column(name, sa.String(255), index=name not in (SHARE,)) for name in PERMISSION]
+        columns += [
+            sa.Column(name, sa.String(255), index=name not in (SHARE,)) for name in PERMISSION
+        ]
     table = sa.Table(spec.table.name, sa.MetaData(), *columns, comment=spec.table.comment or None)
     for column in spec.columns:
         if (column.index or column.unique) and column.type in FOLDED:
             _index_without_case(table.c[column.name])
     for index in spec.indexes:
-        sa.Index(index.name, *(table.c[name] for name in index.columns), unique=index.type == "unique")
+        sa.Index(
+            index.name, *(table.c[name] for name in index.columns), unique=index.type == "unique"
+        )
     return table
 
 

@@ -1,11 +1,13 @@
-"""Text compared, searched and sorted alike on every engine: case does not count, accents and blanks do.
+"""Text compared, searched and sorted alike on every engine: case does not count, accents and blanks
+do.
 
-The engines differ by nature: SQLite knows the case of ASCII letters alone, PostgreSQL compares exactly, MariaDB follows the
-column's collation, mostly without accents. So texts are compared in small letters (`fold`), and sorted by their code points:
+The engines differ by nature: SQLite knows the case of ASCII letters alone, PostgreSQL compares
+exactly, MariaDB follows the column's collation, mostly without accents. So texts are compared in
+small letters (`fold`), and sorted by their code points:
 
-    SQLite       `groundhook_fold`, which `engine` gives to each connection; NOCASE where the value is ASCII, for its indexes
-    PostgreSQL   lower(), which uses an index over lower(column)
-    MariaDB      the column's own comparison, for its indexes, and lower() under a binary collation besides
+    SQLite       `groundhook_fold`, which `engine` gives to each connection; NOCASE where the value
+    is ASCII, for its indexes PostgreSQL   lower(), which uses an index over lower(column) MariaDB
+    the column's own comparison, for its indexes, and lower() under a binary collation besides
 """
 
 from __future__ import annotations
@@ -19,19 +21,23 @@ from sqlalchemy.sql import ColumnElement
 
 FOLD = "groundhook_fold"
 ESCAPE = "!"  # in LIKE; a backslash would be one thing to PostgreSQL and another to MariaDB
-BINARY = "utf8mb4_nopad_bin"  # MariaDB's only comparison that takes neither accents, case nor blanks at the end lightly
+# MariaDB's only comparison that takes neither accents, case nor blanks at the end lightly
+BINARY = "utf8mb4_nopad_bin"
 
 Clause = ColumnElement[Any]
 _ODD = {"İ": "i"}  # letters whose small one Python writes with two
 
 
 def fold(text: Any) -> Any:
-    """Text in small letters, each character by itself as the engines do it; anything else as it is."""
+    """Text in small letters, each character by itself as the engines do it; anything else as it
+    is."""
     if not isinstance(text, str):
         return text
     if text.isascii():
         return text.lower()
-    return "".join(_ODD.get(letter) or (low if len(low := letter.lower()) == 1 else letter) for letter in text)
+    return "".join(
+        _ODD.get(letter) or (low if len(low := letter.lower()) == 1 else letter) for letter in text
+    )
 
 
 def containing(word: str) -> str:
@@ -70,13 +76,19 @@ class Texts:
         return sa.collate(folded, "C") if self._dialect == "postgresql" else folded
 
     def exact(self, column: Clause) -> Clause:
-        """The column as it is grouped by and compared with itself: nothing is equal but what is the same."""
+        """The column as it is grouped by and compared with itself: nothing is equal but what is the
+        same."""
         if self._dialect == "mariadb":
             return sa.collate(_utf8(column), BINARY)
-        return sa.collate(_as_text(column), "C") if self._dialect == "postgresql" else sa.collate(column, "BINARY")
+        return (
+            sa.collate(_as_text(column), "C")
+            if self._dialect == "postgresql"
+            else sa.collate(column, "BINARY")
+        )
 
     def same(self, column: Clause, values: Sequence[str]) -> Clause:
-        """The column is one of the values, letter for letter, whatever its collation says; by an index where there is one."""
+        """The column is one of the values, letter for letter, whatever its collation says; by an
+        index where there is one."""
         return sa.and_(column.in_(values), self.exact(column).in_(values))
 
     def folded(self, column: Clause) -> Clause:

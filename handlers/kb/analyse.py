@@ -1,14 +1,17 @@
-"""Cuts text into weighted tokens for the search by words: sparse vectors for BM25, the same for every engine.
+"""Cuts text into weighted tokens for the search by words: sparse vectors for BM25, the same for
+every engine.
 
-Tokens fit the script, span by span: words by their stems; beside the words of Hebrew and Arabic, where prefixes and suffixes are
-written onto the word, their runs of three letters; pairs of letters where no spaces part words, and beside those of Chinese and
-Japanese each character, which may be a word by itself. What looks like a code
-("AB-1234/x", "search.kb", "C++") is a token whole, and so are its parts. No word is left out, but those that questions are made
-of ("how do I") count less in a question: in documents that ask nothing they are rare, and would weigh as much as its topic. What
+Tokens fit the script, span by span: words by their stems; beside the words of Hebrew and Arabic,
+where prefixes and suffixes are written onto the word, their runs of three letters; pairs of letters
+where no spaces part words, and beside those of Chinese and Japanese each character, which may be a
+word by itself. What looks like a code ("AB-1234/x", "search.kb", "C++") is a token whole, and so
+are its parts. No word is left out, but those that questions are made of ("how do I") count less in
+a question: in documents that ask nothing they are rare, and would weigh as much as its topic. What
 stands in a passage's headings counts once more.
 
-A vector holds the BM25 weight of each token's frequency; the engine multiplies by the inverse document frequency (Robertson and
-Zaragoza: The Probabilistic Relevance Framework, 2009). A passage's length is counted in characters, so that scripts compare.
+A vector holds the BM25 weight of each token's frequency; the engine multiplies by the inverse
+document frequency (Robertson and Zaragoza: The Probabilistic Relevance Framework, 2009). A
+passage's length is counted in characters, so that scripts compare.
 """
 
 from __future__ import annotations
@@ -27,11 +30,16 @@ import Stemmer
 from groundhook.handlers.kb.language import SCRIPTS, filling_words, normalised, script_of, stemmers
 
 _USUAL_HEADINGS = 60  # characters of a passage's headings
-_RUN, _CHARACTER, _CODE, _KIND = 1, 2, 3, 3  # what the low bits of an index say of its token; 0 of a word
+_RUN, _CHARACTER, _CODE, _KIND = (
+    1,
+    2,
+    3,
+    3,
+)  # what the low bits of an index say of its token; 0 of a word
 _MARKS = {"#": _RUN, "=": _CHARACTER}
 
-# Letters and digits, and the marks within words that \w leaves out: Latin to Cyrillic, Arabic, the scripts of India, Thai, Lao,
-# Myanmar, Khmer.
+# Letters and digits, and the marks within words that \w leaves out: Latin to Cyrillic, Arabic, the
+# scripts of India, Thai, Lao, Myanmar, Khmer.
 _SIGN = (
     "\\w\u0300-\u036f\u0483-\u0487\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff"
     "\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u1056-\u1059\u17b4-\u17d3"
@@ -39,19 +47,37 @@ _SIGN = (
 _CHUNKS = re.compile(f"[{_SIGN}]+(?:[-./:@#+&'’\"׳״·]+[{_SIGN}]+)*(?:\\+\\+|#)?")
 _PARTS = re.compile(f"(?:(?!_)[{_SIGN}])+")
 _SPANS = re.compile(
-    "|".join(f"(?P<{script}>[{letters}][{letters}\u0300-\u036f\u0483-\u0487]*)" for script, letters in SCRIPTS.items())
+    "|".join(
+        f"(?P<{script}>[{letters}][{letters}\u0300-\u036f\u0483-\u0487]*)"
+        for script, letters in SCRIPTS.items()
+    )
     + "|(?P<digits>\\d+)|(?P<other>[^\\W\\d_]+)"
 )
-_QUOTED = re.compile("(?<=[א-ת])[\"'’׳״](?=[א-ת])")  # within Hebrew acronyms, and of sounds that Hebrew has no letter for
-_ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")  # short vowels, and the stretching of words
-_CHARACTERS = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")  # of Chinese, which mean something alone
+_QUOTED = re.compile(
+    "(?<=[א-ת])[\"'’׳״](?=[א-ת])"
+)  # within Hebrew acronyms, and of sounds that Hebrew has no letter for
+_ARABIC_MARKS = re.compile(
+    "[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
+)  # short vowels, and the stretching of words
+_CHARACTERS = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
+)  # of Chinese, which mean something alone
 _JOINS_CODES = re.compile("[0-9_./:@#+]")
-_LIKE_CODES = re.compile(r"\A(?=\D*\d)(?=\d*\D)|[_./:@#+]")  # looks for a digit once, not from every letter
+_LIKE_CODES = re.compile(
+    r"\A(?=\D*\d)(?=\d*\D)|[_./:@#+]"
+)  # looks for a digit once, not from every letter
 _LONGEST = 48  # characters of a word worth remembering
 _REMEMBERED = 1 << 16
 
 _RUNS = {"hebrew": 3, "arabic": 3}  # length of the runs of letters beside words
-_UNSPACED = {"cjk": 2, "hangul": 2, "thai": 3, "lao": 3, "khmer": 3, "myanmar": 3}  # length of the runs in place of words
+_UNSPACED = {
+    "cjk": 2,
+    "hangul": 2,
+    "thai": 3,
+    "lao": 3,
+    "khmer": 3,
+    "myanmar": 3,
+}  # length of the runs in place of words
 
 
 class Weights(NamedTuple):
@@ -76,7 +102,8 @@ class Sparse(NamedTuple):
 
 
 class Analyser:
-    """Makes the vectors of a collection in one of `language.LANGUAGES`, whose passages have `mean_length` characters."""
+    """Makes the vectors of a collection in one of `language.LANGUAGES`, whose passages have
+    `mean_length` characters."""
 
     def __init__(self, language: str, mean_length: float = 1.0, weights: Weights = WEIGHTS) -> None:
         self._cutter = _cutter(language)
@@ -84,7 +111,8 @@ class Analyser:
         self._weights = weights
 
     def document(self, text: str, headings: str = "") -> Sparse:
-        """The vector of a passage; `headings` are those it stands under, which `text` has as well."""
+        """The vector of a passage; `headings` are those it stands under, which `text` has as
+        well."""
         weights = self._saturated(text, self._mean_length)
         if headings:
             for index, weight in self._saturated(headings, _USUAL_HEADINGS).items():
@@ -93,7 +121,8 @@ class Analyser:
         return Sparse(indices, list(map(weights.__getitem__, indices)))
 
     def question(self, text: str) -> Sparse:
-        """The vector of a question, in which each token counts once; the mean length does not matter."""
+        """The vector of a question, in which each token counts once; the mean length does not
+        matter."""
         indices = sorted(set(self._cutter.indices(text)))
         return Sparse(indices, [self._cutter.weight(index, self._weights) for index in indices])
 
@@ -102,12 +131,13 @@ class Analyser:
         return frozenset(self._cutter.indices(text))
 
     def tokens(self, text: str) -> list[str]:
-        """The tokens of a text, in its order; a run of letters beside a word begins with `#`, a character beside pairs with
-        `=`."""
+        """The tokens of a text, in its order; a run of letters beside a word begins with `#`, a
+        character beside pairs with `=`."""
         return [token for chunk in _chunks(text) for token in self._cutter.tokens(chunk)]
 
     def _saturated(self, text: str, usual: float) -> dict[int, float]:
-        """The weight of each token: its frequency, of which more adds ever less, in a text that is usually so long."""
+        """The weight of each token: its frequency, of which more adds ever less, in a text that is
+        usually so long."""
         k, b = self._weights.saturation, self._weights.lengths
         norm = k * (1 - b + b * len(text) / usual)
         counts = Counter(self._cutter.indices(text))
@@ -116,11 +146,14 @@ class Analyser:
 
 
 class _Cutter(dict[str, tuple[int, ...]]):
-    """Cuts text into tokens, and remembers what a word between blanks becomes: most of any text are words seen before."""
+    """Cuts text into tokens, and remembers what a word between blanks becomes: most of any text are
+    words seen before."""
 
     def __init__(self, language: str) -> None:
         # Without a memory of their own, which takes four times as long as stemming.
-        self._stemmers = {script: Stemmer.Stemmer(name, 0) for script, name in stemmers(language).items()}
+        self._stemmers = {
+            script: Stemmer.Stemmer(name, 0) for script, name in stemmers(language).items()
+        }
         # A number means as much as a word, so it is cut like the words around it.
         self._runs = _RUNS | ({"digits": 3} if script_of(language) in _RUNS else {})
         self._filling = frozenset(index for word in filling_words(language) for index in self[word])
@@ -133,7 +166,13 @@ class _Cutter(dict[str, tuple[int, ...]]):
         chunks = [word] if word.isascii() and word.isalpha() else _CHUNKS.findall(word)
         if len(word) > _LONGEST and len(chunks) > 1:
             return tuple(chain.from_iterable(map(self.__getitem__, chunks)))
-        found = tuple([crc32(token.encode()) & ~_KIND | _kind(token) for chunk in chunks for token in self.tokens(chunk)])
+        found = tuple(
+            [
+                crc32(token.encode()) & ~_KIND | _kind(token)
+                for chunk in chunks
+                for token in self.tokens(chunk)
+            ]
+        )
         if len(word) <= _LONGEST:
             if len(self) >= _REMEMBERED:
                 self.clear()
@@ -147,7 +186,9 @@ class _Cutter(dict[str, tuple[int, ...]]):
         return beside * (weights.filling if index in self._filling else 1.0)
 
     def tokens(self, chunk: str) -> list[str]:
-        if chunk.isascii() and chunk.isalpha():  # most are, and then there is nothing else to look for
+        if (
+            chunk.isascii() and chunk.isalpha()
+        ):  # most are, and then there is nothing else to look for
             return [*self._word("latin", chunk)]
         chunk = _ARABIC_MARKS.sub("", _QUOTED.sub("", chunk))
         parts = _PARTS.findall(chunk)
@@ -158,15 +199,21 @@ class _Cutter(dict[str, tuple[int, ...]]):
         spans = list(_SPANS.finditer(part))
         for span in spans:
             script, text = span.lastgroup or "other", span.group()
-            yield from runs(text, _UNSPACED[script]) if script in _UNSPACED else self._word(script, text)
+            yield from (
+                runs(text, _UNSPACED[script]) if script in _UNSPACED else self._word(script, text)
+            )
             if script == "cjk":
                 yield from (f"={character}" for character in _CHARACTERS.findall(text))
-        if len(spans) > 1 and part.isascii():  # letters and digits: "RTX4090" is also looked for as "RTX 4090"
+        if (
+            len(spans) > 1 and part.isascii()
+        ):  # letters and digits: "RTX4090" is also looked for as "RTX 4090"
             yield part
 
     def _word(self, script: str, word: str) -> Iterator[str]:
         stemmer = self._stemmers.get(script)
-        if stem := folded(stemmer.stemWord(word) if stemmer else word):  # of a mark that no letter carries nothing is left
+        if stem := folded(
+            stemmer.stemWord(word) if stemmer else word
+        ):  # of a mark that no letter carries nothing is left
             yield stem
         if script in self._runs:
             yield from (f"#{run}" for run in runs(f"_{folded(word)}_", self._runs[script]))
@@ -179,7 +226,8 @@ def _kind(token: str) -> int:
 
 
 def is_code(index: int) -> bool:
-    """Whether an index is that of an exact code: letters with digits, or parts that a sign joins."""
+    """Whether an index is that of an exact code: letters with digits, or parts that a sign
+    joins."""
     return index & _KIND == _CODE
 
 
@@ -212,4 +260,6 @@ def folded(word: str) -> str:
     """A word without its accents: not everyone types them."""
     if word.isascii():
         return word
-    return "".join(sign for sign in unicodedata.normalize("NFKD", word) if not unicodedata.combining(sign))
+    return "".join(
+        sign for sign in unicodedata.normalize("NFKD", word) if not unicodedata.combining(sign)
+    )

@@ -1,7 +1,8 @@
 """The knowledge base as one object: search it, read a document, add, list and remove.
 
-`open_kb` starts nothing and loads nothing; the worker process and the embedding models come with the first request, and what
-reads and cuts documents is imported when some are added: most processes only search.
+`open_kb` starts nothing and loads nothing; the worker process and the embedding models come with
+the first request, and what reads and cuts documents is imported when some are added: most processes
+only search.
 """
 
 from __future__ import annotations
@@ -93,11 +94,14 @@ class KnowledgeBase:
         return await self._handler.fetch_document(collection, document_id, scope)
 
     def embedder(self, spec: EmbeddingSpec) -> Embedder:
-        """One for all who say the same; it ends with the knowledge base. Raises ConfigError, UnknownName."""
+        """One for all who say the same; it ends with the knowledge base. Raises ConfigError,
+        UnknownName."""
         made = self._embedders.get(spec)
         if made is None:
             made = self._factories.get(spec.provider)(spec)
-            if self._cache is not None and not isinstance(made, HashEmbedder):  # which is faster than any file
+            if self._cache is not None and not isinstance(
+                made, HashEmbedder
+            ):  # which is faster than any file
                 made = CachedEmbedder(made, self._cache)
             self._embedders[spec] = made
         return made
@@ -113,10 +117,11 @@ class KnowledgeBase:
         progress: Progress | None = None,
         delegates: Delegates | None = None,
     ) -> AddReport:
-        """Add files and folders, and documents of a feed: JSON, an object a line or an array of them. What came from the same
-        folders and files and is gone from there is removed, unless nothing of it is left (`prune`: even then, or never).
-        `delegates` reach the assistant or the tool that names entities, where the collection has one. Raises UsageError,
-        ConfigError and StorageError; what is wrong with a file is in the report."""
+        """Add files and folders, and documents of a feed: JSON, an object a line or an array of
+        them. What came from the same folders and files and is gone from there is removed, unless
+        nothing of it is left (`prune`: even then, or never). `delegates` reach the assistant or the
+        tool that names entities, where the collection has one. Raises UsageError, ConfigError and
+        StorageError; what is wrong with a file is in the report."""
         from groundhook.handlers.kb.ingest.add import Ingestion, Wanted
 
         spec = self._spec(collection)
@@ -128,64 +133,94 @@ class KnowledgeBase:
         return replace(report, notes=(*report.notes, *extraction.warnings))
 
     def id_of(self, collection: str) -> str:
-        """The whole id of a collection that is named by the end of it. Raises UnknownName, UsageError."""
+        """The whole id of a collection that is named by the end of it. Raises UnknownName,
+        UsageError."""
         return self._spec(collection).id
 
-    async def list(self, collections: Sequence[str] | None = None, *, tenant: str | None = None) -> tuple[CollectionListing, ...]:
-        """Declared collections, all of them when none is named, with their documents of one tenant or of all (None)."""
+    async def list(
+        self, collections: Sequence[str] | None = None, *, tenant: str | None = None
+    ) -> tuple[CollectionListing, ...]:
+        """Declared collections, all of them when none is named, with their documents of one tenant
+        or of all (None)."""
         listed = []
         for id in sorted(self._collections) if collections is None else collections:
             spec = self._spec(id)
             usage = await self._store.usage(spec.id, tenant if spec.tenant_field else None)
             listed.append(
                 CollectionListing(
-                    id=spec.id, name=spec.name, documents=usage.documents, disk_bytes=usage.disk_bytes, language=usage.language
+                    id=spec.id,
+                    name=spec.name,
+                    documents=usage.documents,
+                    disk_bytes=usage.disk_bytes,
+                    language=usage.language,
                 )
             )
         return tuple(listed)
 
-    async def remove(self, collection: str, documents: Sequence[str] | None, *, tenant: str = "") -> tuple[str, ...]:
-        """Remove documents by id, or all (None) → the ids that were there. A collection with tenants needs one named, unless
-        everything is to go. Raises UnknownName, naming the nearest, when one of the ids is not there; then nothing is
-        removed."""
+    async def remove(
+        self, collection: str, documents: Sequence[str] | None, *, tenant: str = ""
+    ) -> tuple[str, ...]:
+        """Remove documents by id, or all (None) → the ids that were there. A collection with
+        tenants needs one named, unless everything is to go. Raises UnknownName, naming the nearest,
+        when one of the ids is not there; then nothing is removed."""
         spec = self._spec(collection)
         if documents is None and not tenant:
             return tuple(await Graphed(self._store, self._graphs, {}).remove(spec.id, None, None))
         tenant = tenant_of(spec, tenant)
         if documents is not None:
             await self._refuse_missing(spec.id, tenant, documents)
-        return tuple(await Graphed(self._store, self._graphs, {}).remove(spec.id, tenant, documents))
+        return tuple(
+            await Graphed(self._store, self._graphs, {}).remove(spec.id, tenant, documents)
+        )
 
     async def _refuse_missing(self, collection: str, tenant: str, documents: Sequence[str]) -> None:
         found = await self._store.stored(collection, tenant, documents)
         there = {stored.document for stored in found}
         missing = [id for id in documents if id not in there]
         if missing:
-            known = [stored.document for stored in (await self._store.usage(collection, tenant)).documents]
+            known = [
+                stored.document
+                for stored in (await self._store.usage(collection, tenant)).documents
+            ]
             errors = [UnknownName("document", id, known) for id in missing]
-            raise errors[0] if len(errors) == 1 else UsageError("; ".join(map(str, errors)), hint="nothing was removed")
+            raise (
+                errors[0]
+                if len(errors) == 1
+                else UsageError("; ".join(map(str, errors)), hint="nothing was removed")
+            )
 
     async def rebuild(self, collection: str, *, progress: Moved | None = None) -> Transferred:
-        """Make a collection anew as it is declared now, from the texts that it holds, while it is searched. Raises UsageError
-        when it is empty."""
+        """Make a collection anew as it is declared now, from the texts that it holds, while it is
+        searched. Raises UsageError when it is empty."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
-        return await self._transfer(self._store).rebuild(spec.id, self._made(spec, embedder), embedder, progress)
+        return await self._transfer(self._store).rebuild(
+            spec.id, self._made(spec, embedder), embedder, progress
+        )
 
-    async def export(self, collection: str, out: IO[str], *, progress: Moved | None = None) -> Transferred:
-        """Write a collection, of all tenants, to a file that `load` reads, wherever that collection is kept."""
+    async def export(
+        self, collection: str, out: IO[str], *, progress: Moved | None = None
+    ) -> Transferred:
+        """Write a collection, of all tenants, to a file that `load` reads, wherever that collection
+        is kept."""
         return await self._transfer(self._store).export(self._spec(collection).id, out, progress)
 
-    async def load(self, collection: str, file: IO[str], *, embed: bool = False, progress: Moved | None = None) -> Transferred:
-        """Add what `export` wrote; `embed`: with new vectors. Raises ConfigError when the vectors are of another model than is
-        declared, UsageError and StorageError for a file that is not one or not whole."""
+    async def load(
+        self, collection: str, file: IO[str], *, embed: bool = False, progress: Moved | None = None
+    ) -> Transferred:
+        """Add what `export` wrote; `embed`: with new vectors. Raises ConfigError when the vectors
+        are of another model than is declared, UsageError and StorageError for a file that is not
+        one or not whole."""
         spec = self._spec(collection)
         embedder = self._embedder(spec)
         transfer = self._transfer(self._graphed(spec, _extraction(spec, Nobody())))
-        return await transfer.load(spec.id, self._made(spec, embedder), embedder, file, progress, embed=embed)
+        return await transfer.load(
+            spec.id, self._made(spec, embedder), embedder, file, progress, embed=embed
+        )
 
     def questions(self, lines: Iterable[str], name: str) -> Sequence[Asked]:
-        """Questions for `calibrate`: JSON lines {question, document}, of a file of that name. Raises UsageError."""
+        """Questions for `calibrate`: JSON lines {question, document}, of a file of that name.
+        Raises UsageError."""
         from groundhook.handlers.kb.calibrate import read_questions
 
         return read_questions(lines, name)
@@ -199,8 +234,9 @@ class KnowledgeBase:
         tenant: str = "",
         progress: Progress | None = None,
     ) -> Calibration:
-        """Measure what the cosines of the collection's embedding are worth, with questions that name the documents which
-        answer them, or with at most so many made from its passages. Raises UsageError, UnknownName, ConfigError."""
+        """Measure what the cosines of the collection's embedding are worth, with questions that
+        name the documents which answer them, or with at most so many made from its passages. Raises
+        UsageError, UnknownName, ConfigError."""
         from groundhook.handlers.kb.calibrate import calibrate
 
         spec = self._spec(collection)
@@ -209,11 +245,13 @@ class KnowledgeBase:
         if there is not None:
             agree(spec.id, there, self._made(spec, embedder))
         tenant = tenant_of(spec, tenant)
-        return await calibrate(self._store, spec.id, tenant, embedder, asked=questions, most=most, done=progress)
+        return await calibrate(
+            self._store, spec.id, tenant, embedder, asked=questions, most=most, done=progress
+        )
 
     async def outdated(self) -> Sequence[HostError]:
-        """Collections that are declared otherwise than they were made (ConfigError), or with what the engine does not have; and
-        the first that could not be asked."""
+        """Collections that are declared otherwise than they were made (ConfigError), or with what
+        the engine does not have; and the first that could not be asked."""
         found: dict[str, HostError] = {}
         for id in self._collections:
             try:
@@ -226,10 +264,16 @@ class KnowledgeBase:
                 declared = self._made(spec, self._embedder(spec))
             except HostError:
                 continue  # a key that is not set may be set where the app will run
-            if isinstance(self._store, KBClient) and (spec.storage.shards, spec.storage.replicas) != (1, 1):
+            if isinstance(self._store, KBClient) and (
+                spec.storage.shards,
+                spec.storage.replicas,
+            ) != (1, 1):
                 found[f"storage of {spec.id}"] = UsageError(
-                    f"collection {spec.id!r}: storage.shards and storage.replicas mean nothing to the embedded engine",
-                    hint="name a Qdrant server with qdrant.url in agent/agent.yml, or leave them out",
+                    f"collection {spec.id!r}: storage.shards and storage.replicas mean nothing to"
+                    " the embedded engine",
+                    hint=(
+                        "name a Qdrant server with qdrant.url in agent/agent.yml, or leave them out"
+                    ),
                 )
             try:
                 made = await self._store.made(spec.id)
@@ -242,8 +286,12 @@ class KnowledgeBase:
                 if not isinstance(self._store, KBClient):
                     break  # a server that does not answer for one will not for the next
         else:
-            if not isinstance(self._store, KBClient) and (without := await cast("ServerStore", self._store).without_grpc()):
-                found["grpc"] = UsageError(f"qdrant.prefer_grpc: {without}; HTTP is spoken", hint="see qdrant.grpc_port")
+            if not isinstance(self._store, KBClient) and (
+                without := await cast("ServerStore", self._store).without_grpc()
+            ):
+                found["grpc"] = UsageError(
+                    f"qdrant.prefer_grpc: {without}; HTTP is spoken", hint="see qdrant.grpc_port"
+                )
         return tuple(found.values())
 
     def _transfer(self, store: VectorStore) -> Transfer:
@@ -259,22 +307,27 @@ class KnowledgeBase:
         return made_with(spec, embedder, known_language(spec.analyser.language, spec.id))
 
     def _spec(self, id: str) -> CollectionSpec:
-        """The collection of that id, or of the one id that ends so: `notes` for `agents.hello.notes`. Raises UnknownName,
-        UsageError."""
+        """The collection of that id, or of the one id that ends so: `notes` for
+        `agents.hello.notes`. Raises UnknownName, UsageError."""
         return self._collections[by_end("collection", id, self._collections)]
 
     def wrong(self, spec: CollectionSpec) -> tuple[tuple[str, ...], ConfigError] | None:
-        """What is wrong with the names of its embedding and its language, and where in its declaration."""
+        """What is wrong with the names of its embedding and its language, and where in its
+        declaration."""
         try:
             self._factories.get(spec.embedding.provider)
         except UnknownName as exc:
-            return ("embedding", "provider"), ConfigError(f"collection {spec.id!r}: {exc.message}", hint=exc.hint)
+            return ("embedding", "provider"), ConfigError(
+                f"collection {spec.id!r}: {exc.message}", hint=exc.hint
+            )
         try:
             known_language(spec.analyser.language, spec.id)
         except ConfigError as exc:
             return ("analyser", "language"), exc
         try:
-            if spec.embedding.provider == "builtin":  # others may lack nothing but a key, which may be set where the app will run
+            if (
+                spec.embedding.provider == "builtin"
+            ):  # others may lack nothing but a key, which may be set where the app will run
                 self._embedder(spec)
         except ConfigError as exc:
             return ("embedding", "model" if spec.embedding.model else "dimensions"), exc
@@ -304,12 +357,14 @@ async def open_kb(
     storage: KBStorageSettings,
     qdrant: QdrantSettings | None = None,
 ) -> AsyncIterator[KnowledgeBase]:
-    """The knowledge base of a state folder, or of a Qdrant server when `qdrant` has a URL. Leaving closes the connection; the
-    worker process goes on for others until it is idle."""
+    """The knowledge base of a state folder, or of a Qdrant server when `qdrant` has a URL. Leaving
+    closes the connection; the worker process goes on for others until it is idle."""
     store = opened_store(state, storage, qdrant)
     cache = VectorCache(state / "embeddings.sqlite", most_bytes=storage.vector_cache_mb << 20)
     graphs = Graphs(state / "graphs")
-    kb = KnowledgeBase(store, collections, embedders, storage, graphs, cache if storage.vector_cache_mb else None)
+    kb = KnowledgeBase(
+        store, collections, embedders, storage, graphs, cache if storage.vector_cache_mb else None
+    )
     try:
         yield kb
     finally:
@@ -320,11 +375,15 @@ async def open_kb(
         graphs.close()
 
 
-def opened_store(state: Path, storage: KBStorageSettings, qdrant: QdrantSettings | None = None) -> KBClient | ServerStore:
+def opened_store(
+    state: Path, storage: KBStorageSettings, qdrant: QdrantSettings | None = None
+) -> KBClient | ServerStore:
     """A store that connects when it is first asked something."""
     if qdrant is None or not qdrant.url:
         return KBClient(state, idle_s=storage.idle_s)
     from groundhook.handlers.kb.server.link import ServerLink
-    from groundhook.handlers.kb.server.store import ServerStore  # its client takes a second to import
+    from groundhook.handlers.kb.server.store import (
+        ServerStore,
+    )  # its client takes a second to import
 
     return ServerStore(ServerLink(qdrant), qdrant.prefix)

@@ -1,8 +1,10 @@
-"""What an embedding's cosines are worth on a collection's own documents, and the curve that makes similarities of them.
+"""What an embedding's cosines are worth on a collection's own documents, and the curve that makes
+similarities of them.
 
-Questions with the documents that answer them are given, or made: a sentence of a passage, behind its headings, asks for the rest
-of it, which is embedded without both (the inverse cloze task of Lee, Chang and Toutanova, 2019). Against them stand questions
-that nothing in the collection answers, with the passage nearest to each.
+Questions with the documents that answer them are given, or made: a sentence of a passage, behind
+its headings, asks for the rest of it, which is embedded without both (the inverse cloze task of
+Lee, Chang and Toutanova, 2019). Against them stand questions that nothing in the collection
+answers, with the passage nearest to each.
 """
 
 from __future__ import annotations
@@ -28,12 +30,18 @@ from groundhook.host.core.ports import Embedder
 Cosines = npt.NDArray[np.float32]
 Done = Callable[[int, int, str], None]  # questions done, of how many, the document
 
-AT_BALANCE, AT_RELATED = 0.27, 0.87  # similarities of the balanced threshold and of the middle of the related, as built in
+AT_BALANCE, AT_RELATED = (
+    0.27,
+    0.87,
+)  # similarities of the balanced threshold and of the middle of the related, as built in
 PERCENTILES = (1, 5, 50, 95, 99)
 _LEAST = 10  # questions
 _PASSAGES = 200  # that off-topic questions are compared with
 _A_QUESTION = '{"question": "…", "document": "guide.md"}, or "documents" with a list of them'
-_SENTENCE, _REST = range(20, 301), 80  # characters of a sentence that asks, and at least of what it asks for
+_SENTENCE, _REST = (
+    range(20, 301),
+    80,
+)  # characters of a sentence that asks, and at least of what it asks for
 
 
 @dataclass(frozen=True)
@@ -46,11 +54,13 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """`related` and `unrelated` are cosines at PERCENTILES: of a question and its passage, and of an off-topic question and the
-    nearest passage. At the cosine `balanced` as large a share of the related is lost as of the unrelated passes
-    (`lost`, `passed`, 0-1). `in_use` is what the embedder makes of `balanced` and of the middle of the related, and should be
-    AT_BALANCE and AT_RELATED. `curve` is the one through these; None where the two kinds do not lie apart. There were so many
-    `questions` with what answers them, `made` or given, and so many `off_topic`, `off_topic_built_in` or given."""
+    """`related` and `unrelated` are cosines at PERCENTILES: of a question and its passage, and of
+    an off-topic question and the nearest passage. At the cosine `balanced` as large a share of the
+    related is lost as of the unrelated passes (`lost`, `passed`, 0-1). `in_use` is what the
+    embedder makes of `balanced` and of the middle of the related, and should be AT_BALANCE and
+    AT_RELATED. `curve` is the one through these; None where the two kinds do not lie apart. There
+    were so many `questions` with what answers them, `made` or given, and so many `off_topic`,
+    `off_topic_built_in` or given."""
 
     collection: str
     provider: str
@@ -69,14 +79,18 @@ class Calibration:
 
 
 def balance(related: Cosines, unrelated: Cosines) -> float:
-    """The cosine that loses as large a share of the related as it lets pass of the unrelated, to 0.001."""
+    """The cosine that loses as large a share of the related as it lets pass of the unrelated, to
+    0.001."""
     steps = np.arange(-0.2, 1.0, 0.001)
-    uneven = np.array([abs(float((related < step).mean() - (unrelated >= step).mean())) for step in steps])
+    uneven = np.array(
+        [abs(float((related < step).mean() - (unrelated >= step).mean())) for step in steps]
+    )
     return float(np.median(steps[uneven == uneven.min()]))  # the middle of a gap
 
 
 def curve_through(balanced: float, related: float) -> Curve | None:
-    """The curve with similarity 0.27 at `balanced` and 0.87 at `related`; None where the model does not tell them apart."""
+    """The curve with similarity 0.27 at `balanced` and 0.87 at `related`; None where the model does
+    not tell them apart."""
     if related <= balanced:
         return None
     low, high = (math.log(share / (1 - share)) for share in (AT_BALANCE, AT_RELATED))
@@ -85,8 +99,8 @@ def curve_through(balanced: float, related: float) -> Curve | None:
 
 
 def read_questions(lines: Iterable[str], name: str) -> list[Asked]:
-    """JSON lines {question, document} or {question, documents: […]}, {question} alone where it is off-topic; other keys are left
-    alone. Raises UsageError, also where there is none."""
+    """JSON lines {question, document} or {question, documents: […]}, {question} alone where it is
+    off-topic; other keys are left alone. Raises UsageError, also where there is none."""
     asked = []
     hint = f"such as {_A_QUESTION}"
     for number, line in enumerate(lines, 1):
@@ -95,10 +109,14 @@ def read_questions(lines: Iterable[str], name: str) -> list[Asked]:
         try:
             said = json.loads(line)
             documents = [said["document"]] if "document" in said else said.get("documents", [])
-            if not isinstance(documents, list) or not all(isinstance(each, str) for each in (said["question"], *documents)):
+            if not isinstance(documents, list) or not all(
+                isinstance(each, str) for each in (said["question"], *documents)
+            ):
                 raise TypeError
         except (ValueError, KeyError, TypeError, AttributeError) as exc:
-            raise UsageError(f"{name}:{number} is no question with the document that answers it", hint=hint) from exc
+            raise UsageError(
+                f"{name}:{number} is no question with the document that answers it", hint=hint
+            ) from exc
         asked.append(Asked(said["question"], tuple(documents)))
     if not asked:
         raise UsageError(f"{name} is empty: it has no questions", hint=f"a line for each, {hint}")
@@ -115,9 +133,10 @@ async def calibrate(
     most: int = 100,
     done: Done | None = None,
 ) -> Calibration:
-    """Measure with `asked`, or without it with at most so many questions that are made. Off-topic ones are those of `asked`, or
-    where it has none, those built in. Raises UsageError where there are too few, UnknownName for a document that is not there,
-    StorageError, and what the embedder raises."""
+    """Measure with `asked`, or without it with at most so many questions that are made. Off-topic
+    ones are those of `asked`, or where it has none, those built in. Raises UsageError where there
+    are too few, UnknownName for a document that is not there, StorageError, and what the embedder
+    raises."""
     chance = random.Random(1)
     usage = await store.usage(collection, tenant)
     if not usage.documents:
@@ -126,7 +145,8 @@ async def calibrate(
     wanted = sorted({id for one in asked or () for id in one.documents})
     if asked is not None and not wanted:
         raise UsageError(
-            f"all questions ({len(asked)}) are off-topic, and {_LEAST} that name the document which answers them are needed",
+            f"all questions ({len(asked)}) are off-topic, and {_LEAST} that name the document which"
+            " answers them are needed",
             hint=f"such as {_A_QUESTION}; without --questions they are made from the documents",
         )
     for id in wanted:
@@ -137,8 +157,13 @@ async def calibrate(
     documents = {id: whole for id in ids for whole in await store.whole(collection, [(tenant, id)])}
     pairs = _made(documents, most, chance) if asked is None else _given(documents, asked)
     if len(pairs) < _LEAST:
-        said = f"{len(pairs)} question{'' if len(pairs) == 1 else 's'} can be asked of collection {collection!r}"
-        raise UsageError(f"{said}, and {_LEAST} are needed", hint="add documents, or give more with --questions")
+        said = (
+            f"{len(pairs)} question{'' if len(pairs) == 1 else 's'} can be asked of collection"
+            f" {collection!r}"
+        )
+        raise UsageError(
+            f"{said}, and {_LEAST} are needed", hint="add documents, or give more with --questions"
+        )
     strange = [one.question for one in asked or () if not one.documents]
     off_topic = strange or OFF_TOPIC.get(usage.language, OFF_TOPIC["english"])
     passages = [passage for whole in documents.values() for passage in whole.passages]
@@ -148,7 +173,11 @@ async def calibrate(
         if done is not None:
             done(number, len(pairs) + len(off_topic), pair.document)
         question = await _embedded(embedder, pair.question)
-        own = pair.vectors if pair.rest is None else np.array(await embedder.embed_documents([pair.rest]), dtype=np.float32)
+        own = (
+            pair.vectors
+            if pair.rest is None
+            else np.array(await embedder.embed_documents([pair.rest]), dtype=np.float32)
+        )
         related.append(float((own @ question).max()))
     for text in off_topic:
         unrelated.append(float((some @ await _embedded(embedder, text)).max()))
@@ -159,7 +188,9 @@ async def calibrate(
 def _empty(collection: str, tenant: str) -> UsageError:
     whose, option = (f" for tenant {tenant!r}", f" --tenant {tenant}") if tenant else ("", "")
     hint = f"fill it with `groundhook kb add {collection} PATH…{option}`"
-    return UsageError(f"collection {collection!r} is empty{whose}: there is nothing to measure on", hint=hint)
+    return UsageError(
+        f"collection {collection!r} is empty{whose}: there is nothing to measure on", hint=hint
+    )
 
 
 async def _embedded(embedder: Embedder, question: str) -> Cosines:
@@ -177,7 +208,13 @@ class _Pair:
 
 
 def _measured(
-    collection: str, embedder: Embedder, related: Cosines, unrelated: Cosines, *, made: bool, built_in: bool
+    collection: str,
+    embedder: Embedder,
+    related: Cosines,
+    unrelated: Cosines,
+    *,
+    made: bool,
+    built_in: bool,
 ) -> Calibration:
     balanced, middle = balance(related, unrelated), float(np.median(related))
     return Calibration(
@@ -201,7 +238,9 @@ def _measured(
 def _given(documents: dict[str, Incoming], asked: Sequence[Asked]) -> list[_Pair]:
     pairs = []
     for one in asked:
-        passages = [passage for id in one.documents if id in documents for passage in documents[id].passages]
+        passages = [
+            passage for id in one.documents if id in documents for passage in documents[id].passages
+        ]
         if passages:
             pairs.append(_Pair(one.question, one.documents[0], _vectors(passages)))
     return pairs
@@ -221,12 +260,26 @@ def _asking(id: str, document: Incoming, chance: random.Random) -> Iterator[_Pai
     chance.shuffle(passages)
     for passage in passages:
         content = passage.content
-        sentences = [unit for unit in units(content) if unit.kind == "text" and unit.end - unit.body in _SENTENCE]
-        asking = [(content[one.body : one.end].strip(), content[: one.body] + content[one.end :].lstrip()) for one in sentences]
-        if asking:  # the sentence that has most words in common with the rest: it is the least about something else
+        sentences = [
+            unit
+            for unit in units(content)
+            if unit.kind == "text" and unit.end - unit.body in _SENTENCE
+        ]
+        asking = [
+            (content[one.body : one.end].strip(), content[: one.body] + content[one.end :].lstrip())
+            for one in sentences
+        ]
+        # the sentence that has most words in common with the rest: it is the least about something
+        # else
+        if asking:
             sentence, rest = max(asking, key=lambda pair: len(_words(pair[0]) & _words(pair[1])))
             if len(rest) >= _REST:
-                yield _Pair(f"{lead(passage).strip()}: {sentence}".removeprefix(": "), id, _vectors([passage]), rest)
+                yield _Pair(
+                    f"{lead(passage).strip()}: {sentence}".removeprefix(": "),
+                    id,
+                    _vectors([passage]),
+                    rest,
+                )
 
 
 def _words(text: str) -> set[str]:

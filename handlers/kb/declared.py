@@ -1,4 +1,5 @@
-"""What a collection's declaration says to a store: what it is made with, and whose documents it keeps. Pure."""
+"""What a collection's declaration says to a store: what it is made with, and whose documents it
+keeps. Pure."""
 
 from __future__ import annotations
 
@@ -22,15 +23,18 @@ def made_with(spec: CollectionSpec, embedder: Embedder, language: str) -> Made:
 
 
 def tenant_of(spec: CollectionSpec, tenant: str) -> str:
-    """The tenant that documents of a collection are stored for. Raises UsageError when the collection has tenants and none is
-    named, and when it has none and one is: the documents would be everybody's."""
+    """The tenant that documents of a collection are stored for. Raises UsageError when the
+    collection has tenants and none is named, and when it has none and one is: the documents would
+    be everybody's."""
     if spec.tenant_field and not tenant:
         raise UsageError(
-            f"collection {spec.id!r} keeps its tenants apart, and no tenant was named", hint="name one with --tenant"
+            f"collection {spec.id!r} keeps its tenants apart, and no tenant was named",
+            hint="name one with --tenant",
         )
     if tenant and not spec.tenant_field:
         raise UsageError(
-            f"collection {spec.id!r} has no tenants: what is added for {tenant!r} would be seen by all",
+            f"collection {spec.id!r} has no tenants: what is added for {tenant!r} would be seen"
+            " by all",
             hint="declare `tenant_field` in its .kb.yao, or leave out --tenant",
         )
     return tenant

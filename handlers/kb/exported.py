@@ -1,14 +1,15 @@
-"""The file that `kb export` writes and `kb import` reads: JSON lines, so that it can be read anywhere and no more than a document
-or a few small ones are in memory at a time.
+"""The file that `kb export` writes and `kb import` reads: JSON lines, so that it can be read
+anywhere and no more than a document or a few small ones are in memory at a time.
 
-    {"groundhook": "collection", "version": 1, "collection": "docs", "made": {"provider": …, "model": …, "dimensions": …, …}}
-    {"document": "a.md", "tenant": "", "title": …, "url": …, "fingerprint": …, "bytes": …, "fields": {…}, "passages": 2}
-    {"passage": …, "content": …, "text": …, "heading": …, "page": …, "start": …, "end": …, "gap": …, "vector": …}
-    {"passage": …}
-    {"end": 1}
+    {"groundhook": "collection", "version": 1, "collection": "docs", "made": {"provider": …,
+    "model": …, "dimensions": …, …}} {"document": "a.md", "tenant": "", "title": …, "url": …,
+    "fingerprint": …, "bytes": …, "fields": {…}, "passages": 2} {"passage": …, "content": …, "text":
+    …, "heading": …, "page": …, "start": …, "end": …, "gap": …, "vector": …} {"passage": …} {"end":
+    1}
 
-A vector is base64 of float32, little-endian. The last line counts the documents: a file without it was cut. Whatever else a file
-holds is refused with its line, before any of the document reaches a store.
+A vector is base64 of float32, little-endian. The last line counts the documents: a file without it
+was cut. Whatever else a file holds is refused with its line, before any of the document reaches a
+store.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from groundhook.host.core.types.base import well_formed
 from groundhook.host.core.types.fields import LARGEST, FieldType, field_value
 
 _VERSION = 1
-_TOGETHER = 64  # passages that are read in one turn of a thread, which takes longer to come by than to read one
+# passages that are read in one turn of a thread, which takes longer to come by than to read one
+_TOGETHER = 64
 _LONGEST_LINE = 64 << 20  # characters
 _PASSAGE = tuple(field.name for field in fields(Passage) if field.name != "vector")
 _MADE = TypeAdapter(Made)
@@ -79,7 +81,9 @@ Kind = TypeVar("Kind", bound=_Line)
 def header(collection: str, made: Made) -> str:
     """The file's first line."""
     said = {field.name: getattr(made, field.name) for field in fields(Made)}
-    return _json([{"groundhook": "collection", "version": _VERSION, "collection": collection, "made": said}])
+    return _json(
+        [{"groundhook": "collection", "version": _VERSION, "collection": collection, "made": said}]
+    )
 
 
 def lines_of(document: Incoming) -> str:
@@ -104,14 +108,16 @@ def _json(lines: list[dict[str, Any]]) -> str:
 
 
 class Lines:
-    """What a file holds, a few documents at a time. Raises UsageError for a file that is not one, with the line, and StorageError
-    for one that was cut or cannot be read."""
+    """What a file holds, a few documents at a time. Raises UsageError for a file that is not one,
+    with the line, and StorageError for one that was cut or cannot be read."""
 
     def __init__(self, file: IO[str]) -> None:
         self.name = str(getattr(file, "name", "the file"))
         self._number = 0
         self._file = file
-        self._last: int | HostError | None = None  # what came behind the documents that were handed out
+        self._last: int | HostError | None = (
+            None  # what came behind the documents that were handed out
+        )
 
     async def made(self) -> Made:
         """What the collection was made with; to be read first."""
@@ -119,15 +125,20 @@ class Lines:
         if first.get("groundhook") != "collection" or first.get("version") != _VERSION:
             raise UsageError(f"{self.name!r} is no collection that `groundhook kb export` wrote")
         said = first.get("made")
-        known = {field.name: said[field.name] for field in fields(Made) if field.name in said} if isinstance(said, dict) else said
+        known = (
+            {field.name: said[field.name] for field in fields(Made) if field.name in said}
+            if isinstance(said, dict)
+            else said
+        )
         try:
             return _MADE.validate_json(json.dumps(known), strict=True)
         except ValidationError as exc:
             raise self._foreign(_told(exc)) from exc
 
     async def next(self, made: Made, *, vectors: bool) -> list[Incoming] | int:
-        """The next documents, for a collection that is made so (`vectors`: with these very ones); at the end of the file how many
-        it says that it has. Those before a line that is refused are handed out first."""
+        """The next documents, for a collection that is made so (`vectors`: with these very ones);
+        at the end of the file how many it says that it has. Those before a line that is refused are
+        handed out first."""
         return await anyio.to_thread.run_sync(partial(self._documents, made, vectors=vectors))
 
     def _documents(self, made: Made, *, vectors: bool) -> list[Incoming] | int:
@@ -164,8 +175,14 @@ class Lines:
     def _check(self, head: _Head, made: Made) -> None:
         """That the collection can have such a document."""
         if bool(head.tenant) != made.tenanted:
-            own = f"belongs to the tenant {head.tenant!r}" if head.tenant else "belongs to no tenant"
-            others = "those of the collection all do" if made.tenanted else "the collection has no tenants"
+            own = (
+                f"belongs to the tenant {head.tenant!r}" if head.tenant else "belongs to no tenant"
+            )
+            others = (
+                "those of the collection all do"
+                if made.tenanted
+                else "the collection has no tenants"
+            )
             raise UsageError(
                 f"{self.name!r}, line {self._number}: {head.document!r} {own}, and {others}",
                 hint="declare `tenant_field` as it was where the file was exported",
@@ -202,7 +219,8 @@ class Lines:
             if len(line) == _LONGEST_LINE:
                 raise self._foreign(f"more than {_LONGEST_LINE >> 20} million characters")
             raise StorageError(
-                f"{self.name!r} was cut at line {self._number}", hint="export it again; what was read so far is added"
+                f"{self.name!r} was cut at line {self._number}",
+                hint="export it again; what was read so far is added",
             )
         try:
             read: Mapping[str, Any] = json.loads(line)
@@ -218,10 +236,15 @@ class Lines:
         try:
             return self._file.readline(_LONGEST_LINE)
         except (OSError, EOFError, UnicodeDecodeError, zlib.error) as exc:
-            raise StorageError(f"{self.name!r} cannot be read from line {self._number} on: {exc}") from exc
+            raise StorageError(
+                f"{self.name!r} cannot be read from line {self._number} on: {exc}"
+            ) from exc
 
     def _foreign(self, why: str) -> UsageError:
-        return UsageError(f"{self.name!r} is no collection that `groundhook kb export` wrote (line {self._number}: {why})")
+        return UsageError(
+            f"{self.name!r} is no collection that `groundhook kb export` wrote (line"
+            f" {self._number}: {why})"
+        )
 
 
 def _is_vector(vector: bytes, size: int) -> bool:

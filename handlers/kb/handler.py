@@ -1,7 +1,8 @@
-"""The search source `kb`: collections searched at once, for one identity, with similarities that mean the same for every
-embedding model. It reads; adding is `ingest`'s.
+"""The search source `kb`: collections searched at once, for one identity, with similarities that
+mean the same for every embedding model. It reads; adding is `ingest`'s.
 
-The tenant comes from the request's identity and nowhere else, and is part of every question to the store.
+The tenant comes from the request's identity and nowhere else, and is part of every question to the
+store.
 """
 
 from __future__ import annotations
@@ -29,22 +30,43 @@ from groundhook.host.core.trace import span
 from groundhook.host.core.types.base import unvalidated
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter
-from groundhook.host.core.types.search import Extent, FacetCount, GraphNode, Item, SearchRequest, Sentences
+from groundhook.host.core.types.search import (
+    Extent,
+    FacetCount,
+    GraphNode,
+    Item,
+    SearchRequest,
+    Sentences,
+)
 from groundhook.host.core.types.specs import CollectionSpec, EmbeddingSpec
 
 EmbedderOf = Callable[[CollectionSpec], Embedder]
 _MOST_VALUES = 100  # of a facet
-_WIDEST = 2000  # passages looked at for a search that wants few of each document, or such that differ
+_WIDEST = (
+    2000  # passages looked at for a search that wants few of each document, or such that differ
+)
 
-# Of the threshold: what a passage that the graph leads to must have, which answers because of what it is about. With a half, .58
-# of the second documents of bench/graph_questions are among the first five at the default threshold, with this .76; with a tenth
-# .82, and questions that have nothing to do with the documents begin to find some.
+# Of the threshold: what a passage that the graph leads to must have, which answers because of what
+# it is about. With a half, .58 of the second documents of bench/graph_questions are among the first
+# five at the default threshold, with this .76; with a tenth .82, and questions that have nothing to
+# do with the documents begin to find some.
 OF_REACHED = 0.2
 
-# Items are made of what a store says, whose types are right: validating ten takes as long as all else that a search does on this
-# side of the store.
+# Items are made of what a store says, whose types are right: validating ten takes as long as all
+# else that a search does on this side of the store.
 _ITEM = vars(Item(type="kb"))
-_ITEM_SAID = {"type", "key", "title", "content", "url", "score", "document_id", "collection", "extent", "data"}
+_ITEM_SAID = {
+    "type",
+    "key",
+    "title",
+    "content",
+    "url",
+    "score",
+    "document_id",
+    "collection",
+    "extent",
+    "data",
+}
 _EXTENT_SAID = {"start", "end"}
 
 
@@ -59,7 +81,8 @@ class _Outcome:
 
 
 class _Declared(NamedTuple):
-    """A collection with its embedder, what a store compares with what it was made with, and a threshold's `least_cosine`."""
+    """A collection with its embedder, what a store compares with what it was made with, and a
+    threshold's `least_cosine`."""
 
     spec: CollectionSpec
     embedder: Embedder
@@ -78,7 +101,11 @@ class _Part(NamedTuple):
 
 class KBHandler:
     def __init__(
-        self, store: VectorStore, collections: Mapping[str, CollectionSpec], embedder: EmbedderOf, graphs: Graphs
+        self,
+        store: VectorStore,
+        collections: Mapping[str, CollectionSpec],
+        embedder: EmbedderOf,
+        graphs: Graphs,
     ) -> None:
         self._store = store
         self._graphs = graphs
@@ -88,9 +115,10 @@ class KBHandler:
         self._across = Across()
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        """The passages nearest to the question over all its collections, best first. Raises SourceNotConfigured for a
-        collection that is not there or empty, NotPermitted, ConfigError and StorageError when no collection could answer;
-        when one could, what the others said is a warning."""
+        """The passages nearest to the question over all its collections, best first. Raises
+        SourceNotConfigured for a collection that is not there or empty, NotPermitted, ConfigError
+        and StorageError when no collection could answer; when one could, what the others said is a
+        warning."""
         outcome = _Outcome()
         wanted = list(dict.fromkeys(request.collections or ()))
         if request.document is not None:
@@ -105,22 +133,51 @@ class KBHandler:
         vectors = await self._vectors(request.query, [part.declared for part in parts], outcome)
         asked = [part for part in parts if part.declared.spec.id not in outcome.problems]
         await _all(
-            [partial(self._search_one, request, scope, part, vectors[part.declared.spec.embedding], outcome) for part in asked]
+            [
+                partial(
+                    self._search_one,
+                    request,
+                    scope,
+                    part,
+                    vectors[part.declared.spec.embedding],
+                    outcome,
+                )
+                for part in asked
+            ]
         )
         if outcome.problems and not outcome.items:
             raise next(outcome.problems[id] for id in wanted if id in outcome.problems)
-        problems = [(problem.code, str(problem)) for id in wanted if (problem := outcome.problems.get(id))]
+        problems = [
+            (problem.code, str(problem)) for id in wanted if (problem := outcome.problems.get(id))
+        ]
         for code, said in (*problems, *uncounted):
             await scope.warn(code, said)
-        items = cross_collection.merged((_embedded_by(part), found) for part in asked if (found := outcome.items.get(part.declared.spec.id)))
+        items = cross_collection.merged(
+            (_embedded_by(part), found)
+            for part in asked
+            if (found := outcome.items.get(part.declared.spec.id))
+        )
         facets = await self._counted(outcome.facets, scope) if request.facets is not None else None
-        nodes = sorted(outcome.nodes, key=lambda node: (-node.score, node.id)) if request.graph else None
+        nodes = (
+            sorted(outcome.nodes, key=lambda node: (-node.score, node.id))
+            if request.graph
+            else None
+        )
         if request.graph and not any(part.declared.spec.graph for part in parts):
-            await scope.warn("no_graph", "none of the collections has a graph: declare `graph: true` and add the documents again")
-        return Found(items=items[: request.limit], facets=facets, graph_nodes=None if nodes is None else tuple(nodes))
+            await scope.warn(
+                "no_graph",
+                "none of the collections has a graph: declare `graph: true` and add the documents"
+                " again",
+            )
+        return Found(
+            items=items[: request.limit],
+            facets=facets,
+            graph_nodes=None if nodes is None else tuple(nodes),
+        )
 
     async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
-        """A whole document, passage by passage. Raises SourceNotConfigured when there is none of this id, NotPermitted."""
+        """A whole document, passage by passage. Raises SourceNotConfigured when there is none of
+        this id, NotPermitted."""
         spec = self._spec(collection)
         hits = await self._store.passages(spec.id, tenant_seen(spec, scope.identity), document_id)
         if not hits:
@@ -133,7 +190,11 @@ class KBHandler:
     def _part(self, id: str, request: SearchRequest, scope: Scope) -> _Part:
         """Raises HostError."""
         spec = self._spec(id)
-        tenant, among, facets = tenant_seen(spec, scope.identity), filter_of(spec, request), facets_of(spec, request)
+        tenant, among, facets = (
+            tenant_seen(spec, scope.identity),
+            filter_of(spec, request),
+            facets_of(spec, request),
+        )
         declared = self._declared.get(id)
         if declared is None or declared.spec is not spec:
             embedder = self._embedder(spec)
@@ -142,22 +203,34 @@ class KBHandler:
             declared = self._declared[id] = _Declared(spec, embedder, made, least)
         return _Part(declared, tenant, among, facets)
 
-    async def _vectors(self, query: str, asked: Sequence[_Declared], outcome: _Outcome) -> dict[EmbeddingSpec, bytes]:
+    async def _vectors(
+        self, query: str, asked: Sequence[_Declared], outcome: _Outcome
+    ) -> dict[EmbeddingSpec, bytes]:
         """The question's vector for each embedding that the collections use."""
         vectors: dict[EmbeddingSpec, bytes] = {}
         for spec, embedder, _, _ in asked:
             if spec.embedding in vectors:
                 continue
             try:
-                with span("embedding", f"{embedder.provider}:{embedder.model}", dimensions=embedder.dimensions):
+                with span(
+                    "embedding",
+                    f"{embedder.provider}:{embedder.model}",
+                    dimensions=embedder.dimensions,
+                ):
                     vectors[spec.embedding] = packed(await embedder.embed_query(query))
             except HostError as exc:
                 outcome.problems[spec.id] = exc
         return vectors
 
-    async def _search_one(self, request: SearchRequest, scope: Scope, part: _Part, vector: bytes, outcome: _Outcome) -> None:
+    async def _search_one(
+        self, request: SearchRequest, scope: Scope, part: _Part, vector: bytes, outcome: _Outcome
+    ) -> None:
         spec, embedder, made, least_cosine_of = part.declared
-        threshold = next(value for value in (request.threshold, spec.threshold, scope.settings.kb.threshold) if value is not None)
+        threshold = next(
+            value
+            for value in (request.threshold, spec.threshold, scope.settings.kb.threshold)
+            if value is not None
+        )
         try:
             with span("vector_search", spec.id, threshold=threshold) as node:
                 question = Question(
@@ -172,14 +245,22 @@ class KBHandler:
                 )
                 answer = await self._answer(request, spec, made, question, embedder)
                 if not answer.exists:
-                    raise SourceNotConfigured(f"collection {spec.id!r} is empty", hint=_how_to_add(spec))
+                    raise SourceNotConfigured(
+                        f"collection {spec.id!r} is empty", hint=_how_to_add(spec)
+                    )
                 if request.graph and spec.graph:
                     least = least_cosine_of(threshold * OF_REACHED)
-                    answer = await self._walked(request, spec, made, question, answer, least, outcome)
+                    answer = await self._walked(
+                        request, spec, made, question, answer, least, outcome
+                    )
                 items = _items(spec, answer, embedder)
                 if request.neighbours:
                     items = await self._widened(part, answer.hits, items, request.neighbours)
-                elif tokens := scope.settings.kb.passage_tokens if request.passage_tokens is None else request.passage_tokens:
+                elif tokens := (
+                    scope.settings.kb.passage_tokens
+                    if request.passage_tokens is None
+                    else request.passage_tokens
+                ):
                     items = _narrowed(items, request.query, answer.language, tokens)
                 for name, counted in (await self._facets(part)).items():
                     outcome.facets.setdefault(name, Counter()).update(dict(counted))
@@ -188,26 +269,42 @@ class KBHandler:
                     "candidates": answer.candidates,
                     "below_threshold": answer.below,
                     "found": len(answer.hits),
-                    "cut": sum(item.extent is not None and item.extent.sentences is not None for item in items),
+                    "cut": sum(
+                        item.extent is not None and item.extent.sentences is not None
+                        for item in items
+                    ),
                     "words": answer.lexical,
                     "company": answer.judged,
-                    "best": round(embedder.similarity(max(hit.cosine for hit in answer.hits)), 3) if answer.hits else None,
+                    "best": (
+                        round(embedder.similarity(max(hit.cosine for hit in answer.hits)), 3)
+                        if answer.hits
+                        else None
+                    ),
                 }
         except HostError as exc:
             outcome.problems[spec.id] = exc
 
     async def _answer(
-        self, request: SearchRequest, spec: CollectionSpec, made: Made, question: Question, embedder: Embedder
+        self,
+        request: SearchRequest,
+        spec: CollectionSpec,
+        made: Made,
+        question: Question,
+        embedder: Embedder,
     ) -> Answer:
-        """What the store answers; few passages of each document and such that differ, where that is wanted: then more are
-        asked for until there are enough."""
+        """What the store answers; few passages of each document and such that differ, where that is
+        wanted: then more are asked for until there are enough."""
         ask = partial(self._store.search, spec.id, made)
         if not request.groups and not request.diversity:
             return await self._across.answer(ask, question, embedder)
         limit, asked = question.limit, 4 * question.limit
         while True:
             answer = await self._across.answer(ask, replace(question, limit=asked), embedder)
-            hits = selection.grouped(answer.hits, request.groups) if request.groups else list(answer.hits)
+            hits = (
+                selection.grouped(answer.hits, request.groups)
+                if request.groups
+                else list(answer.hits)
+            )
             if len(hits) >= limit or len(answer.hits) < asked or asked >= _WIDEST:
                 break
             asked = min(4 * asked, _WIDEST)
@@ -228,7 +325,9 @@ class KBHandler:
     ) -> Answer:
         """The answer with what the collection's graph leads to."""
         with span("graph_search", spec.id) as node:
-            walked = await self._graphs.reach(self._store, spec, made, question, answer, least_cosine=least)
+            walked = await self._graphs.reach(
+                self._store, spec, made, question, answer, least_cosine=least
+            )
             outcome.nodes.extend(walked.nodes)
             node.data |= {
                 "named": list(walked.seeds),
@@ -238,44 +337,64 @@ class KBHandler:
             }
         if not request.groups:
             return walked.answer
-        return replace(walked.answer, hits=tuple(selection.grouped(walked.answer.hits, request.groups)))
+        return replace(
+            walked.answer, hits=tuple(selection.grouped(walked.answer.hits, request.groups))
+        )
 
-    async def _widened(self, part: _Part, hits: Sequence[Hit], items: Sequence[Item], reach: int) -> tuple[Item, ...]:
-        """The items with what stands before and after them in their documents; nothing is told twice."""
+    async def _widened(
+        self, part: _Part, hits: Sequence[Hit], items: Sequence[Item], reach: int
+    ) -> tuple[Item, ...]:
+        """The items with what stands before and after them in their documents; nothing is told
+        twice."""
         taken: defaultdict[str, set[int]] = defaultdict(set)
         for hit in hits:
             taken[hit.document].add(hit.ordinal)
         around: dict[str, dict[int, Hit]] = {}
         for document, own in taken.items():
             near = sorted({ordinal + step for ordinal in own for step in range(-reach, reach + 1)})
-            there = await self._store.passages(part.declared.spec.id, part.tenant, document, ordinals=near)
+            there = await self._store.passages(
+                part.declared.spec.id, part.tenant, document, ordinals=near
+            )
             around[document] = {hit.ordinal: hit for hit in there}
         widened = []
         for hit, item in zip(hits, items, strict=True):
             run = selection.run_around(hit, around[hit.document], taken[hit.document], reach)
             taken[hit.document].update(passage.ordinal for passage in run)
             extent = Extent(start=run[0].start, end=run[-1].end)
-            widened.append(item.model_copy(update={"content": selection.joined(run), "extent": extent}))
+            widened.append(
+                item.model_copy(update={"content": selection.joined(run), "extent": extent})
+            )
         return tuple(widened)
 
     async def _facets(self, part: _Part) -> Mapping[str, Sequence[tuple[Scalar, int]]]:
         if not part.facets:
             return {}
-        return await self._store.facets(part.declared.spec.id, part.tenant, part.facets, part.among, _MOST_VALUES + 1)
+        return await self._store.facets(
+            part.declared.spec.id, part.tenant, part.facets, part.among, _MOST_VALUES + 1
+        )
 
-    async def _counted(self, facets: Mapping[str, Counter[Scalar]], scope: Scope) -> dict[str, tuple[FacetCount, ...]]:
+    async def _counted(
+        self, facets: Mapping[str, Counter[Scalar]], scope: Scope
+    ) -> dict[str, tuple[FacetCount, ...]]:
         counted = {}
         for name, counts in facets.items():
             values = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
             if len(values) > _MOST_VALUES:
                 await scope.warn(
-                    "facet_cut", f"the facet {name!r} has more than {_MOST_VALUES} values; the most frequent are given"
+                    "facet_cut",
+                    f"the facet {name!r} has more than {_MOST_VALUES} values; the most frequent are"
+                    " given",
                 )
-            counted[name] = tuple(FacetCount(value=value, count=count) for value, count in values[:_MOST_VALUES])
+            counted[name] = tuple(
+                FacetCount(value=value, count=count) for value, count in values[:_MOST_VALUES]
+            )
         return counted
 
-    async def _one_document(self, request: SearchRequest, document: str, wanted: Sequence[str], scope: Scope) -> Found:
-        """The document from the first of the collections that has it. Raises what `fetch_document` raises."""
+    async def _one_document(
+        self, request: SearchRequest, document: str, wanted: Sequence[str], scope: Scope
+    ) -> Found:
+        """The document from the first of the collections that has it. Raises what `fetch_document`
+        raises."""
         said: HostError | None = None
         for id in wanted:
             try:
@@ -288,7 +407,8 @@ class KBHandler:
         if id not in self._collections:
             hint = suggestion(id, sorted(self._collections))
             raise SourceNotConfigured(
-                f"there is no collection {id!r}", hint=f"{hint}; collections are declared in kb/<id>.kb.yao"
+                f"there is no collection {id!r}",
+                hint=f"{hint}; collections are declared in kb/<id>.kb.yao",
             )
         return self._collections[id]
 
@@ -316,12 +436,19 @@ def _items(spec: CollectionSpec, answer: Answer, embedder: Embedder) -> tuple[It
 def _narrowed(items: Sequence[Item], query: str, language: str, tokens: int) -> tuple[Item, ...]:
     """The items with the part of their chunks that answers as their content."""
     parts = passage.parts([item.content for item in items], query, language, tokens)
-    return tuple([item if part is None else _cut_down(item, part) for item, part in zip(items, parts, strict=True)])
+    return tuple(
+        [
+            item if part is None else _cut_down(item, part)
+            for item, part in zip(items, parts, strict=True)
+        ]
+    )
 
 
 def _cut_down(item: Item, part: passage.Part) -> Item:
     assert item.extent is not None
-    repeated = len(item.content) - (item.extent.end - item.extent.start)  # the header of a table that goes on
+    repeated = len(item.content) - (
+        item.extent.end - item.extent.start
+    )  # the header of a table that goes on
     begin = item.extent.start - repeated
     start = max(item.extent.start, begin + part.start)
     sentences = Sentences(first=part.first, last=part.last, of=part.of)
@@ -334,13 +461,19 @@ def _item(spec: CollectionSpec, hit: Hit, score: float) -> Item:
     fields = {
         **_ITEM,
         "key": f"kb:{spec.id}/{hit.document}#{hit.passage}",
-        "title": f"{hit.title}{HEADINGS}{hit.heading}" if hit.title and hit.heading else hit.title or hit.heading,
+        "title": (
+            f"{hit.title}{HEADINGS}{hit.heading}"
+            if hit.title and hit.heading
+            else hit.title or hit.heading
+        ),
         "content": hit.content,
         "url": hit.url + page,
         "score": score,
         "document_id": hit.document,
         "collection": spec.id,
-        "extent": unvalidated(Extent, {"start": hit.start, "end": hit.end, "sentences": None}, _EXTENT_SAID),
+        "extent": unvalidated(
+            Extent, {"start": hit.start, "end": hit.end, "sentences": None}, _EXTENT_SAID
+        ),
         "data": dict(hit.fields) or None,
     }
     return unvalidated(Item, fields, _ITEM_SAID)

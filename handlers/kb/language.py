@@ -1,7 +1,9 @@
-"""Scripts and languages of text: how a collection's words are cut, and whether a question's words can match them.
+"""Scripts and languages of text: how a collection's words are cut, and whether a question's words
+can match them.
 
-Pure functions over text. It refuses to guess finely: a language is recognised by its script, and among languages in
-Latin script by their commonest words; a collection that says its `analyser.language` is not guessed at.
+Pure functions over text. It refuses to guess finely: a language is recognised by its script, and
+among languages in Latin script by their commonest words; a collection that says its
+`analyser.language` is not guessed at.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ PLAIN = "plain"  # no stemming, no stop words
 # fmt: off
 _WRITTEN = {  # languages with a stemmer, by their script
     "latin": (
-        "basque", "catalan", "czech", "danish", "dutch", "english", "esperanto", "estonian", "finnish", "french", "german",
-        "hungarian", "indonesian", "irish", "italian", "lithuanian", "norwegian", "polish", "portuguese", "romanian", "sesotho",
-        "spanish", "swedish", "turkish",
+        "basque", "catalan", "czech", "danish", "dutch", "english", "esperanto", "estonian",
+        "finnish", "french", "german", "hungarian", "indonesian", "irish", "italian", "lithuanian",
+        "norwegian", "polish", "portuguese", "romanian", "sesotho", "spanish", "swedish", "turkish",
     ),
     "greek": ("greek",),
     "cyrillic": ("russian", "serbian"),
@@ -41,7 +43,12 @@ _UNSTEMMED = {
     "thai": ("thai",),
 }
 # fmt: on
-_SCRIPT_OF = {name: script for table in (_WRITTEN, _UNSTEMMED) for script, names in table.items() for name in names}
+_SCRIPT_OF = {
+    name: script
+    for table in (_WRITTEN, _UNSTEMMED)
+    for script, names in table.items()
+    for name in names
+}
 STEMMED = frozenset(name for names in _WRITTEN.values() for name in names)
 LANGUAGES = frozenset({*_SCRIPT_OF, PLAIN})
 
@@ -86,7 +93,9 @@ _USUAL = {  # stemmers of words among others
 }
 _COMMON = {
     "english": "the of and to in is that for it with as was on are be this by from or not you",
-    "german": "der die das und ist nicht ein eine zu den mit von für auf sich dem im auch wird sind",
+    "german": (
+        "der die das und ist nicht ein eine zu den mit von für auf sich dem im auch wird sind"
+    ),
     "french": "le la les des et est une un que dans pour pas sur qui du au avec sont par vous",
     "spanish": "el la los las de que y en un una es por con para no se del como más su",
     "italian": "il la di che e un una per non è sono con del della le gli i nel alla si",
@@ -101,16 +110,30 @@ _COMMON = {
     "turkish": "ve bir bu için ile da de çok ne olarak daha ama gibi olan var mi ki kadar",
 }
 _ASKING = {  # what questions are made of, and answers rarely hold
-    "english": "what which who whom whose when where why how do does did can could should would will have has had a an i my me "
-    "we our you your there any may might must if then than its their them these those",
-    "german": "was wer wen wem welche welcher welches wann wo warum wie kann können soll muss gibt ich mein meine man wir es",
-    "french": "quel quelle quels quelles quand où pourquoi comment quoi peut je mon ma mes on nous il elle ce cette",
+    "english": (
+        "what which who whom whose when where why how do does did can could should would will have"
+        " has had a an i my me we our you your there any may might must if then than its their them"
+        " these those"
+    ),
+    "german": (
+        "was wer wen wem welche welcher welches wann wo warum wie kann können soll muss gibt ich"
+        " mein meine man wir es"
+    ),
+    "french": (
+        "quel quelle quels quelles quand où pourquoi comment quoi peut je mon ma mes on nous il"
+        " elle ce cette"
+    ),
     "spanish": "qué quién cuál cuáles cuándo dónde cómo puede puedo hay yo mi mis este esta",
     "italian": "che chi quale quali quando dove perché come posso può c'è io mio mia questo questa",
     "portuguese": "qual quais quem quando onde como porque posso pode há eu meu minha este esta",
     "dutch": "wat wie welke wanneer waar waarom hoe kan kunnen moet ik mijn men wij",
-    "russian": "что кто какой какая какие когда где почему как ли могу можно и в на с по для не это я мы",
-    "hebrew": "מה מי איזה איזו אילו מתי איפה היכן למה מדוע איך כיצד האם של את על אל עם זה זו הוא היא אני אנחנו יש לא",
+    "russian": (
+        "что кто какой какая какие когда где почему как ли могу можно и в на с по для не это я мы"
+    ),
+    "hebrew": (
+        "מה מי איזה איזו אילו מתי איפה היכן למה מדוע איך כיצד האם של את על אל עם זה זו הוא היא אני"
+        " אנחנו יש לא"
+    ),
     "arabic": "ما ماذا من أي متى أين لماذا كيف هل في على إلى عن هذا هذه هو هي التي الذي كم",
 }
 _MARKS = {language: frozenset(words.split()) for language, words in _COMMON.items()}
@@ -119,23 +142,38 @@ _FITS = 0.1  # share of a collection's letters below which words of that script 
 
 
 def normalised(text: str) -> str:
-    """Text as the embedding model and the analyser want it: NFKC, no NUL, no Hebrew vowel points."""
+    """Text as the embedding model and the analyser want it: NFKC, no NUL, no Hebrew vowel
+    points."""
     if not text.isascii():
         text = _VOWEL_POINTS.sub("", unicodedata.normalize("NFKC", text))
     return text.replace("\0", " ")
 
 
 def scripts(text: str) -> Counter[str]:
-    """How many letters of each script the text has; letters of scripts not listed above are not counted."""
-    ascii = text.encode("ascii", "ignore")  # most of most texts, and told apart from the rest in no time
+    """How many letters of each script the text has; letters of scripts not listed above are not
+    counted."""
+    ascii = text.encode(
+        "ascii", "ignore"
+    )  # most of most texts, and told apart from the rest in no time
     latin = len(ascii.translate(None, _NO_LETTERS))
     others = "" if len(ascii) == len(text) else "".join(_OTHERS.findall(text))
-    found = {script: sum(map(len, letters.findall(others))) for script, letters in _LETTERS.items()} if others else {}
-    return Counter({script: count for script, count in {**found, "latin": latin + found.get("latin", 0)}.items() if count})
+    found = (
+        {script: sum(map(len, letters.findall(others))) for script, letters in _LETTERS.items()}
+        if others
+        else {}
+    )
+    return Counter(
+        {
+            script: count
+            for script, count in {**found, "latin": latin + found.get("latin", 0)}.items()
+            if count
+        }
+    )
 
 
 def language_of(text: str) -> str:
-    """The language to analyse a collection in that begins with this text; `plain` when none is recognised."""
+    """The language to analyse a collection in that begins with this text; `plain` when none is
+    recognised."""
     text = text[:_SAMPLE]
     counted = scripts(text)
     if not counted:
@@ -157,8 +195,8 @@ def main_script(counted: Mapping[str, int]) -> str:
 
 
 def words_can_match(question: str, collection: Mapping[str, int]) -> bool:
-    """Whether the question's words may occur in a collection whose letters are counted by script. A question in a script
-    that the collection hardly uses is in another language."""
+    """Whether the question's words may occur in a collection whose letters are counted by script. A
+    question in a script that the collection hardly uses is in another language."""
     script = main_script(scripts(question))
     return not script or collection.get(script, 0) >= _FITS * sum(collection.values())
 
@@ -169,7 +207,8 @@ def script_of(language: str) -> str:
 
 
 def stemmers(language: str) -> dict[str, str]:
-    """Script → the language whose stemmer cuts words of that script, in a collection of this language."""
+    """Script → the language whose stemmer cuts words of that script, in a collection of this
+    language."""
     if language == PLAIN:
         return {}
     others = {script: name for script, name in _USUAL.items() if script != script_of(language)}
@@ -182,9 +221,12 @@ def filling_words(language: str) -> frozenset[str]:
 
 
 def known_language(asked: str, collection: str) -> str:
-    """`asked` in lower case, or "auto". Raises ConfigError for a language that no analyser knows."""
+    """`asked` in lower case, or "auto". Raises ConfigError for a language that no analyser
+    knows."""
     language = asked.lower()
     if language != "auto" and language not in LANGUAGES:
         hint = suggestion(language, ["auto", *sorted(LANGUAGES)])
-        raise ConfigError(f"collection {collection!r}: no analyser for language {asked!r}", hint=hint)
+        raise ConfigError(
+            f"collection {collection!r}: no analyser for language {asked!r}", hint=hint
+        )
     return language

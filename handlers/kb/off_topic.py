@@ -1,4 +1,5 @@
-"""Questions of daily life, of as many subjects as there are questions: few documents answer more than one or two of them."""
+"""Questions of daily life, of as many subjects as there are questions: few documents answer more
+than one or two of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What both engines keep with a point: its payload, and the way back from it. Pure.
 
-Payload fields stand under `fields`. The embedded engine's binding matches no booleans (they become numbers on the way): they are
-stored as 0 and 1, and given back by their declared type.
+Payload fields stand under `fields`. The embedded engine's binding matches no booleans (they become
+numbers on the way): they are stored as 0 and 1, and given back by their declared type.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def payload(document: Incoming, ordinal: int) -> dict[str, Any]:
     }
 
 
-def incoming(stored: Stored, kept: Sequence[tuple[Mapping[str, Any], bytes]], types: Mapping[str, str]) -> Incoming:
+def incoming(
+    stored: Stored, kept: Sequence[tuple[Mapping[str, Any], bytes]], types: Mapping[str, str]
+) -> Incoming:
     """A document as it was put, from its passages' payloads and vectors in order."""
     fields = kept[0][0].get("fields", {}) if kept else {}
     return Incoming(
@@ -49,12 +51,33 @@ def incoming(stored: Stored, kept: Sequence[tuple[Mapping[str, Any], bytes]], ty
     )
 
 
-def hit(payload: Mapping[str, Any], types: Mapping[str, str], *, document: str, title: str, url: str, ordinal: int) -> Hit:
+def hit(
+    payload: Mapping[str, Any],
+    types: Mapping[str, str],
+    *,
+    document: str,
+    title: str,
+    url: str,
+    ordinal: int,
+) -> Hit:
     """A passage as it is, whatever was asked. `types` are those of the payload fields."""
     passage, content, heading, page, start, end = _AS_IT_IS(payload)
     fields = payload.get("fields")
     shown = shown_fields(fields, types) if fields else {}
-    return Hit(document, title, url, passage, content, heading, page, ordinal, start, end, shown, payload.get("gap", ""))
+    return Hit(
+        document,
+        title,
+        url,
+        passage,
+        content,
+        heading,
+        page,
+        ordinal,
+        start,
+        end,
+        shown,
+        payload.get("gap", ""),
+    )
 
 
 def path_of(field: str) -> str:
@@ -73,7 +96,9 @@ def stored_fields(fields: Fields) -> dict[str, Any]:
 def shown_fields(stored: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
     """What `stored_fields` was made from."""
     return {
-        name: [shown_value(v, types.get(name)) for v in value] if isinstance(value, list) else shown_value(value, types.get(name))
+        name: [shown_value(v, types.get(name)) for v in value]
+        if isinstance(value, list)
+        else shown_value(value, types.get(name))
         for name, value in stored.items()
     }
 
@@ -87,13 +112,17 @@ def shown_value(value: Any, type: str | None) -> Any:
 
 
 def mean_length(length: int, passages: int) -> float:
-    """Characters in a passage: of what is there and what is coming, and a little of what is usual."""
+    """Characters in a passage: of what is there and what is coming, and a little of what is
+    usual."""
     return (length + _PRIOR_LENGTH * _PRIOR_PASSAGES) / (passages + _PRIOR_PASSAGES)
 
 
 def lead(passage: Passage) -> str:
-    """What the text of a passage has before its content, which it ends with as a rule: the headings it stands under."""
-    return passage.text.removesuffix(passage.content) if passage.text.endswith(passage.content) else ""
+    """What the text of a passage has before its content, which it ends with as a rule: the headings
+    it stands under."""
+    return (
+        passage.text.removesuffix(passage.content) if passage.text.endswith(passage.content) else ""
+    )
 
 
 def _kept(passage: Passage) -> dict[str, Any]:
@@ -111,4 +140,6 @@ def _kept(passage: Passage) -> dict[str, Any]:
 def _restored(payload: Mapping[str, Any], vector: bytes) -> Passage:
     text = payload.get("text", payload.get("lead", "") + payload["content"])
     gap = payload.get("gap", "")  # passages of earlier versions have none
-    return Passage(text=text, vector=vector, gap=gap, **{name: payload[name] for name in _AS_THEY_ARE})
+    return Passage(
+        text=text, vector=vector, gap=gap, **{name: payload[name] for name in _AS_THEY_ARE}
+    )

@@ -1,7 +1,9 @@
-"""The narrow port between the knowledge base and whatever stores its vectors, and the values that pass through it.
+"""The narrow port between the knowledge base and whatever stores its vectors, and the values that
+pass through it.
 
-A store keeps documents as passages, each with its text and its embedding; it analyses words itself. It knows nothing of
-files, embedding models or assistants. Everything said here is plain data, so that a store may live in another process.
+A store keeps documents as passages, each with its text and its embedding; it analyses words itself.
+It knows nothing of files, embedding models or assistants. Everything said here is plain data, so
+that a store may live in another process.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ POOL = 80  # passages of each ranking that are fused, at least
 _DECIDE = 100  # passages that decide in which language a collection is
 _NO_FIELDS: Fields = {}
 
-# Raised when what is said to a worker, or by it, is put otherwise, and when modules move, which one that runs may import later.
+# Raised when what is said to a worker, or by it, is put otherwise, and when modules move, which one
+# that runs may import later.
 SPEAKS = "5"
 
 Told = Callable[[int, int], None]  # passages stored, of how many
@@ -32,10 +35,11 @@ Outcome = Literal["added", "replaced"]
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What a collection is made with; a store refuses to mix. `language` may be "auto": decided by the documents that are
-    put first and kept; `analyser` is its version. `tenanted`: every document belongs to a tenant. `fields` are the payload fields
-    with their types; they may change without harm, and a store brings its indexes in line when a document is put. The rest is how
-    it lies on disk and on a cluster; it is not compared, and holds from when the collection is made."""
+    """What a collection is made with; a store refuses to mix. `language` may be "auto": decided by
+    the documents that are put first and kept; `analyser` is its version. `tenanted`: every document
+    belongs to a tenant. `fields` are the payload fields with their types; they may change without
+    harm, and a store brings its indexes in line when a document is put. The rest is how it lies on
+    disk and on a cluster; it is not compared, and holds from when the collection is made."""
 
     provider: str
     model: str
@@ -52,9 +56,9 @@ class Made:
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """A piece of a document. `vector` is the embedding as little-endian float32; `text` is what words are taken from;
-    `start` and `end` count characters of the document's text, `gap` are the blanks before `start`; `page` is counted from 1, 0
-    where there are none."""
+    """A piece of a document. `vector` is the embedding as little-endian float32; `text` is what
+    words are taken from; `start` and `end` count characters of the document's text, `gap` are the
+    blanks before `start`; `page` is counted from 1, 0 where there are none."""
 
     passage: str
     content: str
@@ -69,8 +73,9 @@ class Passage:
 
 @dataclass(frozen=True, kw_only=True)
 class Incoming:
-    """A document to be stored. `fingerprint` says what it was made from: equal ones need not be stored again. `fields` are its
-    payload, of the types that `Made.fields` names; `source` is the path of the file that it comes from."""
+    """A document to be stored. `fingerprint` says what it was made from: equal ones need not be
+    stored again. `fields` are its payload, of the types that `Made.fields` names; `source` is the
+    path of the file that it comes from."""
 
     document: str
     title: str
@@ -98,9 +103,10 @@ class Stored:
 
 
 class Hit(NamedTuple):
-    """A passage that was found. `start` and `end` are characters of the document, `gap` the blanks before them; `fields` its
-    payload. `cosine` is that of question and passage, whatever put the passage where it stands; `vector` is there when it was
-    asked for. A tuple, since searches make many and send them on."""
+    """A passage that was found. `start` and `end` are characters of the document, `gap` the blanks
+    before them; `fields` its payload. `cosine` is that of question and passage, whatever put the
+    passage where it stands; `vector` is there when it was asked for. A tuple, since searches make
+    many and send them on."""
 
     document: str
     title: str
@@ -124,9 +130,10 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is searched for: a vector as in `Passage`, the question's words, at most `limit` passages of at least
-    `least_cosine`, of one tenant (None: the collection has none), that fulfil `filter`. `vectors`: the hits bring theirs.
-    `company`: where the foremost are in doubt, they are judged by the company they keep."""
+    """What is searched for: a vector as in `Passage`, the question's words, at most `limit`
+    passages of at least `least_cosine`, of one tenant (None: the collection has none), that fulfil
+    `filter`. `vectors`: the hits bring theirs. `company`: where the foremost are in doubt, they are
+    judged by the company they keep."""
 
     vector: bytes
     text: str
@@ -140,9 +147,10 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Hits best first. `candidates` passages were compared, `below` of them were not similar enough. `lexical` says what words
-    did: `used`, or that too few of them match, of a question in the documents' script (`no match`) or in `other script`.
-    `judged`: by the company they keep. `language` is the collection's. `exists` is False when nothing was ever added to it."""
+    """Hits best first. `candidates` passages were compared, `below` of them were not similar
+    enough. `lexical` says what words did: `used`, or that too few of them match, of a question in
+    the documents' script (`no match`) or in `other script`. `judged`: by the company they keep.
+    `language` is the collection's. `exists` is False when nothing was ever added to it."""
 
     exists: bool = True
     hits: tuple[Hit, ...] = ()
@@ -155,8 +163,8 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a store holds: documents, and bytes on disk (0 where it does not know). `made` is None when nothing was ever
-    added."""
+    """What a store holds: documents, and bytes on disk (0 where it does not know). `made` is None
+    when nothing was ever added."""
 
     documents: tuple[Stored, ...] = field(default=())
     disk_bytes: int = 0
@@ -168,66 +176,100 @@ class Usage:
 
 
 class VectorStore(Protocol):
-    """Raises StorageError when it cannot store or read, ConfigError when a collection was made with something else."""
+    """Raises StorageError when it cannot store or read, ConfigError when a collection was made with
+    something else."""
 
     async def put(
-        self, collection: str, made: Made, /, *documents: Incoming, reserve_bytes: int = 0, told: Told | None = None
+        self,
+        collection: str,
+        made: Made,
+        /,
+        *documents: Incoming,
+        reserve_bytes: int = 0,
+        told: Told | None = None,
     ) -> list[Outcome]:
-        """Store documents, each in place of the one of the same id and tenant: many small ones together take far less time. Of
-        each document searches see the old one or the new one, never a part, whatever happens meanwhile. Raises StorageError when
-        less than `reserve_bytes` of disk would remain free; some of the documents may be stored then."""
+        """Store documents, each in place of the one of the same id and tenant: many small ones
+        together take far less time. Of each document searches see the old one or the new one, never
+        a part, whatever happens meanwhile. Raises StorageError when less than `reserve_bytes` of
+        disk would remain free; some of the documents may be stored then."""
         ...
 
     async def search(self, collection: str, made: Made, question: Question, /) -> Answer: ...
 
     async def passages(
-        self, collection: str, tenant: str | None, document: str, /, *, ordinals: Sequence[int] | None = None
+        self,
+        collection: str,
+        tenant: str | None,
+        document: str,
+        /,
+        *,
+        ordinals: Sequence[int] | None = None,
     ) -> tuple[Hit, ...]:
-        """A whole document in its order, or those of its passages; empty when there is none. Cosines are 1."""
+        """A whole document in its order, or those of its passages; empty when there is none.
+        Cosines are 1."""
         ...
 
     async def facets(
-        self, collection: str, tenant: str | None, fields: Sequence[str], filter: Filter | None, limit: int, /
+        self,
+        collection: str,
+        tenant: str | None,
+        fields: Sequence[str],
+        filter: Filter | None,
+        limit: int,
+        /,
     ) -> dict[str, list[tuple[Scalar, int]]]:
-        """How many documents that fulfil `filter` have each value of a field: field → (value, documents), the most frequent
-        `limit` first, equal ones by value. Fields are of the types keyword, integer or boolean; one that no document has
-        gives nothing."""
+        """How many documents that fulfil `filter` have each value of a field: field → (value,
+        documents), the most frequent `limit` first, equal ones by value. Fields are of the types
+        keyword, integer or boolean; one that no document has gives nothing."""
         ...
 
-    async def whole(self, collection: str, documents: Sequence[tuple[str, str]], /) -> list[Incoming]:
-        """Those of the documents, given as (tenant, document), that are there: as they were put, with their vectors, in this
-        order. All of them are in memory at once: ask for a few."""
+    async def whole(
+        self, collection: str, documents: Sequence[tuple[str, str]], /
+    ) -> list[Incoming]:
+        """Those of the documents, given as (tenant, document), that are there: as they were put,
+        with their vectors, in this order. All of them are in memory at once: ask for a few."""
         ...
 
     async def swap(self, building: str, collection: str, /) -> bool:
-        """Put one collection in the place of another, which is gone then. Searches see the one or the other. False, and
-        nothing happened, when they do not hold the same documents: some were added or removed meanwhile."""
+        """Put one collection in the place of another, which is gone then. Searches see the one or
+        the other. False, and nothing happened, when they do not hold the same documents: some were
+        added or removed meanwhile."""
         ...
 
     async def made(self, collection: str, /) -> Made | None:
         """What a collection was made with; None when there is none. Costs little."""
         ...
 
-    async def usage(self, collection: str, tenant: str | None, /, *, made: Made | None = None) -> Usage:
+    async def usage(
+        self, collection: str, tenant: str | None, /, *, made: Made | None = None
+    ) -> Usage:
         """What is stored; `tenant` None: of all tenants. With `made`, refuses as adding would."""
         ...
 
-    async def stored(self, collection: str, tenant: str | None, documents: Sequence[str], /) -> tuple[Stored, ...]:
+    async def stored(
+        self, collection: str, tenant: str | None, documents: Sequence[str], /
+    ) -> tuple[Stored, ...]:
         """Those of the documents that are there, by tenant and id."""
         ...
 
-    def come_from(self, collection: str, tenant: str | None, source: str, /) -> AsyncIterator[Stored]:
-        """The documents that come from that file, or from that folder and those in it, or all of them (""); in no order, a few
-        at a time."""
+    def come_from(
+        self, collection: str, tenant: str | None, source: str, /
+    ) -> AsyncIterator[Stored]:
+        """The documents that come from that file, or from that folder and those in it, or all of
+        them (""); in no order, a few at a time."""
         ...
 
-    async def relocate(self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /) -> None:
+    async def relocate(
+        self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /
+    ) -> None:
         """Documents that did not change and are found elsewhere now: document → (url, source)."""
         ...
 
-    async def remove(self, collection: str, tenant: str | None, documents: Sequence[str] | None, /) -> list[str]:
-        """Remove documents, or all of them (None), of one tenant or of all (None). Returns the ids that were there. A
-        collection left empty is gone, with what it was made with."""
+    async def remove(
+        self, collection: str, tenant: str | None, documents: Sequence[str] | None, /
+    ) -> list[str]:
+        """Remove documents, or all of them (None), of one tenant or of all (None). Returns the ids
+        that were there. A collection left empty is gone, with what it was made with."""
         ...
 
 
@@ -235,8 +277,8 @@ def agree(collection: str, there: Made, asked: Made) -> None:
     """Raises ConfigError when a collection was made with something else than is asked for now."""
     if there.analyser != asked.analyser:
         raise ConfigError(
-            f"collection {collection!r} was made by version {there.analyser} of the analyser, and questions cut by version "
-            f"{asked.analyser} would not match its words",
+            f"collection {collection!r} was made by version {there.analyser} of the analyser, and"
+            f" questions cut by version {asked.analyser} would not match its words",
             hint=f"make it anew from what it holds: `groundhook kb rebuild {collection}`",
         )
     refuse_other_tenancy(collection, there, asked)
@@ -248,18 +290,26 @@ def agree(collection: str, there: Made, asked: Made) -> None:
         was, now = f"analyser language {there.language!r}", f"{asked.language!r}"
     raise ConfigError(
         f"collection {collection!r} was made with {was}, and is declared with {now}",
-        hint=f"declare it as it was, or make it anew from what it holds: `groundhook kb rebuild {collection}`",
+        hint=(
+            "declare it as it was, or make it anew from what it holds: `groundhook kb rebuild"
+            f" {collection}`"
+        ),
     )
 
 
 def refuse_other_tenancy(collection: str, there: Made, asked: Made) -> None:
-    """Raises ConfigError when a collection got or lost its tenants: its documents would be found by nobody, or by everybody."""
+    """Raises ConfigError when a collection got or lost its tenants: its documents would be found by
+    nobody, or by everybody."""
     if there.tenanted != asked.tenanted:
-        was, now = (("with" if made.tenanted else "without") + " tenants" for made in (there, asked))
+        was, now = (
+            ("with" if made.tenanted else "without") + " tenants" for made in (there, asked)
+        )
         raise ConfigError(
             f"collection {collection!r} was made {was}, and is declared {now}",
-            hint="declare `tenant_field` as it was, or remove its documents and add them anew: "
-            f"`groundhook kb remove {collection} --all`",
+            hint=(
+                "declare `tenant_field` as it was, or remove its documents and add them anew: "
+                f"`groundhook kb remove {collection} --all`"
+            ),
         )
 
 
@@ -275,13 +325,19 @@ def refuse_too_long(documents: Sequence[Incoming]) -> None:
     """Raises StorageError for a document with more passages than a store can number."""
     for document in documents:
         if len(document.passages) > MOST_PASSAGES:
-            raise StorageError(f"document {document.document!r} has more than {MOST_PASSAGES} passages", hint="split the file")
+            raise StorageError(
+                f"document {document.document!r} has more than {MOST_PASSAGES} passages",
+                hint="split the file",
+            )
 
 
 def refuse_without_tenant(collection: str, made: Made, tenant: str | None) -> None:
-    """Raises NotPermitted when a collection keeps tenants apart and the question is of none: the last of several locks."""
+    """Raises NotPermitted when a collection keeps tenants apart and the question is of none: the
+    last of several locks."""
     if made.tenanted and not tenant:
-        raise NotPermitted(f"collection {collection!r} keeps its tenants apart, and the search names none")
+        raise NotPermitted(
+            f"collection {collection!r} keeps its tenants apart, and the search names none"
+        )
 
 
 def _worded(made: Made) -> str:
@@ -290,7 +346,9 @@ def _worded(made: Made) -> str:
 
 def packed(vector: Sequence[float]) -> bytes:
     """A vector as it travels: float32, 4 bytes a dimension."""
-    return struct.pack(f"{len(vector)}f", *vector)  # an array made of a list takes four times as long
+    return struct.pack(
+        f"{len(vector)}f", *vector
+    )  # an array made of a list takes four times as long
 
 
 def unpacked(vector: bytes) -> list[float]:
@@ -301,7 +359,10 @@ def unpacked(vector: bytes) -> list[float]:
 
 def question_out(question: Question) -> dict[str, Any]:
     """A question as a mapping for a message."""
-    return {**vars(question), "filter": None if question.filter is None else dumped(question.filter)}
+    return {
+        **vars(question),
+        "filter": None if question.filter is None else dumped(question.filter),
+    }
 
 
 def question_in(raw: Mapping[str, Any]) -> Question:

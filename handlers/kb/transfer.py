@@ -1,4 +1,5 @@
-"""Collections made anew, written to a file, and read from one: from what a store holds, whichever engine is behind it."""
+"""Collections made anew, written to a file, and read from one: from what a store holds, whichever
+engine is behind it."""
 
 from __future__ import annotations
 
@@ -11,17 +12,27 @@ import anyio.to_thread
 
 from groundhook.handlers.kb.exported import Lines, end, header, lines_of
 from groundhook.handlers.kb.ingest.batching import Filling, Moved
-from groundhook.handlers.kb.store import Incoming, Made, Stored, VectorStore, agree, refuse_other_tenancy
+from groundhook.handlers.kb.store import (
+    Incoming,
+    Made,
+    Stored,
+    VectorStore,
+    agree,
+    refuse_other_tenancy,
+)
 from groundhook.host.core.errors import ConfigError, StorageError, UsageError
 from groundhook.host.core.ports import Embedder
 
-_TOGETHER = 64  # passages that are read at once: the embedded engine answers no search meanwhile, about a millisecond
+# passages that are read at once: the embedded engine answers no search meanwhile, about a
+# millisecond
+_TOGETHER = 64
 _BUILDING = "~new"  # what a collection that is being made anew is called, after its id
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transferred:
-    """What became of it: documents and passages written, and those that were there already as they are."""
+    """What became of it: documents and passages written, and those that were there already as they
+    are."""
 
     collection: str
     documents: int = 0
@@ -37,15 +48,23 @@ class Transfer:
         self._store = store
         self._reserve_bytes = reserve_bytes
 
-    async def rebuild(self, id: str, made: Made, embedder: Embedder, told: Moved | None = None) -> Transferred:
-        """Make a collection anew with what is declared now, beside the one that is searched meanwhile, and put it in its
-        place. What an attempt before this one made counts as unchanged. Raises UsageError when nothing to make it from, and
-        ConfigError when it is to gain or lose its tenants: whose its documents are is then for whoever adds them to say."""
+    async def rebuild(
+        self, id: str, made: Made, embedder: Embedder, told: Moved | None = None
+    ) -> Transferred:
+        """Make a collection anew with what is declared now, beside the one that is searched
+        meanwhile, and put it in its place. What an attempt before this one made counts as
+        unchanged. Raises UsageError when nothing to make it from, and ConfigError when it is to
+        gain or lose its tenants: whose its documents are is then for whoever adds them to say."""
         building = id + _BUILDING
         there = await self._store.usage(id, None)
         if (was := there.made) is None:
-            raise UsageError(f"collection {id!r} is empty: nothing to make it from", hint=f"groundhook kb add {id} PATH…")
-        if not there.documents:  # an add that was refused has left it: the next one makes it as it is declared then
+            raise UsageError(
+                f"collection {id!r} is empty: nothing to make it from",
+                hint=f"groundhook kb add {id} PATH…",
+            )
+        if (
+            not there.documents
+        ):  # an add that was refused has left it: the next one makes it as it is declared then
             await self._store.remove(id, None, None)
             return Transferred(collection=id)
         refuse_other_tenancy(id, was, made)
@@ -77,17 +96,28 @@ class Transfer:
         return done
 
     async def load(
-        self, id: str, made: Made, embedder: Embedder, file: IO[str], told: Moved | None = None, *, embed: bool = False
+        self,
+        id: str,
+        made: Made,
+        embedder: Embedder,
+        file: IO[str],
+        told: Moved | None = None,
+        *,
+        embed: bool = False,
     ) -> Transferred:
-        """Add what `export` wrote to a collection as it is declared; `embed`: with new vectors. Raises ConfigError when it was
-        made with another embedding and is not to be embedded, UsageError for another file, StorageError for one that was cut."""
+        """Add what `export` wrote to a collection as it is declared; `embed`: with new vectors.
+        Raises ConfigError when it was made with another embedding and is not to be embedded,
+        UsageError for another file, StorageError for one that was cut."""
         lines = Lines(file)
         was = await lines.made()
         if made.language == "auto":
             made = replace(made, language=was.language)
         if not embed:
             _refuse_other_vectors(id, was, made)
-        there = {(one.tenant, one.document): one for one in (await self._store.usage(id, None, made=made)).documents}
+        there = {
+            (one.tenant, one.document): one
+            for one in (await self._store.usage(id, None, made=made)).documents
+        }
         filling = self._filling(id, made, embedder if embed else None, told)
         unchanged, passages = 0, 0
         try:
@@ -102,7 +132,9 @@ class Transfer:
         finally:  # what was read of a file that was cut counts
             await filling.flush()
         if read != filling.documents + unchanged:
-            raise StorageError(f"{lines.name!r} says that it has {read} documents and has another number")
+            raise StorageError(
+                f"{lines.name!r} says that it has {read} documents and has another number"
+            )
         return Transferred(
             collection=id,
             documents=filling.documents,
@@ -112,7 +144,8 @@ class Transfer:
         )
 
     async def _pages(self, id: str, listed: AsyncIterator[Stored]) -> AsyncIterator[list[Incoming]]:
-        """The documents of a list that are still there, as many small ones together as are worth one request."""
+        """The documents of a list that are still there, as many small ones together as are worth
+        one request."""
         waiting: list[tuple[str, str]] = []
         passages = 0
         async for stored in listed:
@@ -125,7 +158,14 @@ class Transfer:
             yield await self._store.whole(id, waiting)
 
     def _filling(
-        self, id: str, made: Made, embedder: Embedder | None, told: Moved | None, *, ready: int = 0, total: int = 0
+        self,
+        id: str,
+        made: Made,
+        embedder: Embedder | None,
+        told: Moved | None,
+        *,
+        ready: int = 0,
+        total: int = 0,
     ) -> Filling:
         put = partial(self._store.put, id, made, reserve_bytes=self._reserve_bytes)
         return Filling(put, embedder, told, ready=ready, total=total)
@@ -140,7 +180,13 @@ class Transfer:
             await self._store.remove(building, None, None)
 
     async def _catch_up(
-        self, id: str, building: str, made: Made, embedder: Embedder | None, told: Moved | None, done: Transferred
+        self,
+        id: str,
+        building: str,
+        made: Made,
+        embedder: Embedder | None,
+        told: Moved | None,
+        done: Transferred,
     ) -> Transferred:
         """Bring `building` to what `id` holds now."""
         wanted = {_key(one): one for one in (await self._store.usage(id, None)).documents}
@@ -149,26 +195,40 @@ class Transfer:
             if not any(key[:2] == (tenant, name) for key in wanted):
                 await self._store.remove(building, tenant, [name])
         kept = has.keys() & wanted.keys()
-        total, ready = sum(one.chunks for one in wanted.values()), sum(has[key].chunks for key in kept)
+        total, ready = (
+            sum(one.chunks for one in wanted.values()),
+            sum(has[key].chunks for key in kept),
+        )
         if not done.documents:  # nothing of it is from this attempt
             done = replace(done, unchanged=len(kept), unchanged_passages=ready)
         filling = self._filling(building, made, embedder, told, ready=ready, total=total)
-        async for page in self._pages(id, _each(stored for key, stored in wanted.items() if key not in has)):
+        async for page in self._pages(
+            id, _each(stored for key, stored in wanted.items() if key not in has)
+        ):
             for document in page:
                 await filling.add(document)
         await filling.flush()
-        return replace(done, documents=done.documents + filling.documents, passages=done.passages + filling.passages)
+        return replace(
+            done,
+            documents=done.documents + filling.documents,
+            passages=done.passages + filling.passages,
+        )
 
 
 def _same_vectors(one: Made, other: Made) -> bool:
-    return (one.provider, one.model, one.dimensions) == (other.provider, other.model, other.dimensions)
+    return (one.provider, one.model, one.dimensions) == (
+        other.provider,
+        other.model,
+        other.dimensions,
+    )
 
 
 def _refuse_other_vectors(id: str, was: Made, made: Made) -> None:
     if not _same_vectors(was, made):
         raise ConfigError(
-            f"the file's vectors are of {was.provider!r} {was.model!r} with {was.dimensions} dimensions, and collection {id!r} "
-            f"is declared with {made.provider!r} {made.model!r} of {made.dimensions}",
+            f"the file's vectors are of {was.provider!r} {was.model!r} with {was.dimensions}"
+            f" dimensions, and collection {id!r} is declared with {made.provider!r} {made.model!r}"
+            f" of {made.dimensions}",
             hint="add --embed to embed its texts anew, or declare the collection as it was",
         )
 
@@ -184,7 +244,9 @@ async def _each(listed: Iterable[Stored]) -> AsyncIterator[Stored]:
 
 def _with(done: Transferred, documents: Sequence[Incoming]) -> Transferred:
     passages = sum(len(document.passages) for document in documents)
-    return replace(done, documents=done.documents + len(documents), passages=done.passages + passages)
+    return replace(
+        done, documents=done.documents + len(documents), passages=done.passages + passages
+    )
 
 
 def _write(out: IO[str], documents: Sequence[Incoming]) -> None:

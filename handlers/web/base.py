@@ -13,14 +13,28 @@ from groundhook.handlers.web.delegated import MOST, Delegated
 from groundhook.handlers.web.items import items
 from groundhook.handlers.web.pages import Pages
 from groundhook.handlers.web.provider_choice import Closing, choose
-from groundhook.handlers.web.providers import ABILITIES, Ability, Access, Ask, Provider, ProviderType
+from groundhook.handlers.web.providers import (
+    ABILITIES,
+    Ability,
+    Access,
+    Ask,
+    Provider,
+    ProviderType,
+)
 from groundhook.handlers.web.request import Asking
 from groundhook.handlers.web.searxng import SEARXNG
 from groundhook.handlers.web.serper import SERPER
 from groundhook.handlers.web.tavily import TAVILY
 from groundhook.handlers.web.urls import bare
 from groundhook.handlers.web.words import search_words
-from groundhook.host.core.errors import DelegateError, HostError, SourceError, SourceNotConfigured, UnknownName, suggestion
+from groundhook.host.core.errors import (
+    DelegateError,
+    HostError,
+    SourceError,
+    SourceNotConfigured,
+    UnknownName,
+    suggestion,
+)
 from groundhook.host.core.ports import ClientOf, Found, Scope
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.source_settings import WebSettings
@@ -39,7 +53,8 @@ _CANNOT: dict[Ability, str] = {
 
 
 def web_providers() -> Registry[ProviderType]:
-    """The providers that ship with Groundhook, in the order in which `auto` tries them; others may be added."""
+    """The providers that ship with Groundhook, in the order in which `auto` tries them; others may
+    be added."""
     providers: Registry[ProviderType] = Registry("web search provider")
     providers.add("tavily", TAVILY)
     providers.add("serper", SERPER)
@@ -56,14 +71,21 @@ async def open_web(
     readers: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[WebSearch]:
-    """The source for `web`. Keys are looked up in `environment`; connections are opened by the first search that needs
-    them and closed with the source. Pages are asked for through `client_of` and read in processes with the environment `readers`
-    (none: this process's own). `clock` gives the seconds that answers are kept by."""
+    """The source for `web`. Keys are looked up in `environment`; connections are opened by the
+    first search that needs them and closed with the source. Pages are asked for through `client_of`
+    and read in processes with the environment `readers` (none: this process's own). `clock` gives
+    the seconds that answers are kept by."""
     closing = AsyncExitStack()
     try:
         pages = Pages(client_of, readers, clock)
         closing.push_async_callback(pages.close)
-        yield WebSearch(environment, providers or web_providers(), closing.push_async_callback, Asking(clock), pages)
+        yield WebSearch(
+            environment,
+            providers or web_providers(),
+            closing.push_async_callback,
+            Asking(clock),
+            pages,
+        )
     finally:
         with anyio.move_on_after(CLOSING_TIME, shield=True):
             await closing.aclose()
@@ -95,7 +117,9 @@ class WebSearch:
 
     def configured(self, settings: WebSettings, uses: str = "builtin") -> bool:
         """Whether there is somebody to ask under these settings and this `uses.web`."""
-        if uses != "builtin" or (settings.provider != "auto" and settings.provider not in self._types):
+        if uses != "builtin" or (
+            settings.provider != "auto" and settings.provider not in self._types
+        ):
             return True
         try:
             self._chosen(settings)
@@ -104,9 +128,13 @@ class WebSearch:
         return True
 
     def _chosen(self, settings: WebSettings) -> tuple[str, Access]:
-        """Who is asked under these settings, which most turns share. Raises SourceNotConfigured, UnknownName."""
+        """Who is asked under these settings, which most turns share. Raises SourceNotConfigured,
+        UnknownName."""
         if self._choice is None or self._choice[0] is not settings:
-            self._choice = (settings, choose(settings, self._environment, self._types, self._closing))
+            self._choice = (
+                settings,
+                choose(settings, self._environment, self._types, self._closing),
+            )
         return self._choice[1]
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
@@ -116,10 +144,17 @@ class WebSearch:
         query = await search_words(request.query, scope)
         found = await self._listed(query, request, scope, until)
         first = settings.fetch if request.fetch is None else request.fetch
-        return replace(found, items=await self._pages.read(found.items, query, first, scope, until)) if first else found
+        return (
+            replace(found, items=await self._pages.read(found.items, query, first, scope, until))
+            if first
+            else found
+        )
 
-    async def _listed(self, query: str, request: SearchRequest, scope: Scope, until: float) -> Found:
-        """What whoever does the search lists. One that `uses.web` names is replaced by the built-in search when it fails."""
+    async def _listed(
+        self, query: str, request: SearchRequest, scope: Scope, until: float
+    ) -> Found:
+        """What whoever does the search lists. One that `uses.web` names is replaced by the built-in
+        search when it fails."""
         settings = scope.settings.web
         by = scope.uses.web if scope.uses.web != "builtin" else settings.provider
         if by == "auto" or by in self._types:
@@ -130,7 +165,11 @@ class WebSearch:
             if scope.uses.web == "builtin":
                 self._refuse_unknown(exc, by)
                 raise
-            if settings.provider not in ("auto", *self._types) or not self.configured(settings) or anyio.current_time() >= until:
+            if (
+                settings.provider not in ("auto", *self._types)
+                or not self.configured(settings)
+                or anyio.current_time() >= until
+            ):
                 raise
             await scope.warn(exc.code, f"{exc}; the built-in search was used")
         return await self._by_provider(query, request, scope)
@@ -148,19 +187,27 @@ class WebSearch:
             node.data |= {"results": len(found), "dropped": len(hits) - len(found), "answer": how}
         return Found(items=found, provider=name)
 
-    async def _by(self, doer: str, query: str, request: SearchRequest, scope: Scope, until: float) -> Found:
+    async def _by(
+        self, doer: str, query: str, request: SearchRequest, scope: Scope, until: float
+    ) -> Found:
         """Through an assistant or an MCP tool."""
         ask = await _ask(doer, MOST, ABILITIES, query, request, scope)
         ask = replace(ask, timeout=until - anyio.current_time())
         with span("web_search", label=doer, provider=doer, query=query, limit=ask.limit) as node:
             hits = await Delegated(doer, scope).search(ask)
             found = items(hits, ask, scope.now())
-            node.data |= {"results": len(found), "dropped": len(hits) - len(found), "answer": "asked"}
+            node.data |= {
+                "results": len(found),
+                "dropped": len(hits) - len(found),
+                "answer": "asked",
+            }
         return Found(items=found, provider=doer)
 
     def _refuse_unknown(self, error: SourceError, name: str) -> None:
         """Name the providers where there is neither one nor an assistant of that name."""
-        if isinstance(error.__cause__, DelegateError) and isinstance(error.__cause__.__cause__, UnknownName):
+        if isinstance(error.__cause__, DelegateError) and isinstance(
+            error.__cause__.__cause__, UnknownName
+        ):
             hint = suggestion(name, ["auto", *self._types.names()])
             raise SourceNotConfigured(f"no web search provider {name!r}", hint=hint) from error
 
@@ -170,7 +217,9 @@ class WebSearch:
         return self._open[name, access]
 
 
-async def _ask(name: str, most: int, can: frozenset[Ability], query: str, request: SearchRequest, scope: Scope) -> Ask:
+async def _ask(
+    name: str, most: int, can: frozenset[Ability], query: str, request: SearchRequest, scope: Scope
+) -> Ask:
     """The request as `name` is asked it; what it cannot do is said."""
     settings = scope.settings.web
     wanted = request.limit or settings.max_results
@@ -178,13 +227,17 @@ async def _ask(name: str, most: int, can: frozenset[Ability], query: str, reques
         query=query,
         limit=min(wanted, most),
         sites=_sites(request.sites),
-        exclude_sites=_sites(settings.exclude_sites if request.exclude_sites is None else request.exclude_sites),
+        exclude_sites=_sites(
+            settings.exclude_sites if request.exclude_sites is None else request.exclude_sites
+        ),
         time_range=request.time_range,
         language=settings.language if request.language is None else request.language,
         timeout=settings.timeout_ms / 1000,
     )
     if wanted > most:
-        await scope.warn("web_limit", f"{name!r} returns at most {most} results; {wanted} were asked for")
+        await scope.warn(
+            "web_limit", f"{name!r} returns at most {most} results; {wanted} were asked for"
+        )
     for ability, words in _CANNOT.items():
         if getattr(ask, ability) and ability not in can:
             await scope.warn(f"web_{ability}", f"{name!r} {words}")

@@ -1,4 +1,5 @@
-"""Bodies of `httpx` answers that end when they grow too large. Imported with the client that needs it, which takes a while."""
+"""Bodies of `httpx` answers that end when they grow too large. Imported with the client that needs
+it, which takes a while."""
 
 from __future__ import annotations
 
@@ -31,11 +32,13 @@ class Bounded(httpx.AsyncByteStream):
 
 
 async def body_of(provider: str, response: httpx.Response, most: int) -> bytes:
-    """The whole body, which the response keeps. Raises SourceError for one that is too large, or compressed unasked: what is
-    compressed may grow without end."""
+    """The whole body, which the response keeps. Raises SourceError for one that is too large, or
+    compressed unasked: what is compressed may grow without end."""
     coding = response.headers.get("content-encoding", "identity")
     if coding.strip().lower() not in ("", "identity"):
-        raise SourceMalformed(f"{provider!r} answered compressed as {coding[:40]!r}, which was not asked for")
+        raise SourceMalformed(
+            f"{provider!r} answered compressed as {coding[:40]!r}, which was not asked for"
+        )
     assert isinstance(response.stream, httpx.AsyncByteStream)
     response.stream = Bounded(provider, response.stream, most)
     return await response.aread()

@@ -1,6 +1,8 @@
-"""When a provider that keeps failing is left alone: a pure state machine; the time is passed in, in seconds of any clock.
+"""When a provider that keeps failing is left alone: a pure state machine; the time is passed in, in
+seconds of any clock.
 
-closed ── `most` failures in a row, or a Retry-After ──► open ── the pause is over ──► one try ──► closed, or open again
+closed ── `most` failures in a row, or a Retry-After ──► open ── the pause is over ──► one try ──►
+closed, or open again
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ LONGEST_PAUSE = 300.0  # seconds that a provider's Retry-After may close it for
 
 @dataclass(frozen=True)
 class Breaker:
-    """`failures` in a row so far, and `why` the last; nothing is asked before `until`; `trying`: the one try behind a pause is
-    under way."""
+    """`failures` in a row so far, and `why` the last; nothing is asked before `until`; `trying`:
+    the one try behind a pause is under way."""
 
     failures: int = 0
     until: float = 0.0
@@ -32,8 +34,11 @@ class Breaker:
         """The request was given up without an outcome."""
         return replace(self, trying=False)
 
-    def failed(self, now: float, why: str, *, most: int, pause: float, after: float | None = None) -> Breaker:
-        """A request failed; `after` is how long the provider wants to be left alone. `most` of 0: never open for failures."""
+    def failed(
+        self, now: float, why: str, *, most: int, pause: float, after: float | None = None
+    ) -> Breaker:
+        """A request failed; `after` is how long the provider wants to be left alone. `most` of 0:
+        never open for failures."""
         failures = self.failures + 1
         if after is not None:
             return Breaker(failures, now + min(after, LONGEST_PAUSE), why=why)

@@ -1,4 +1,5 @@
-"""Answers that are still good: bounded, the least recently used goes first. The time is passed in, in seconds of any clock."""
+"""Answers that are still good: bounded, the least recently used goes first. The time is passed in,
+in seconds of any clock."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """When a page was published, from what a search engine or the page says of it. Pure.
 
-Read: ISO 8601, RFC 2822 (`Tue, 04 Nov 2025 12:00:00 GMT`), `Nov 4, 2025` and `4 Nov 2025`, and ages (`3 days ago`). What is
-written in another way, or lies in the future, is not known rather than guessed.
+Read: ISO 8601, RFC 2822 (`Tue, 04 Nov 2025 12:00:00 GMT`), `Nov 4, 2025` and `4 Nov 2025`, and ages
+(`3 days ago`). What is written in another way, or lies in the future, is not known rather than
+guessed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,16 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-DAYS = {"second": 0.0, "minute": 0.0, "min": 0.0, "hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.0, "year": 365.0}
+DAYS = {
+    "second": 0.0,
+    "minute": 0.0,
+    "min": 0.0,
+    "hour": 1 / 24,
+    "day": 1.0,
+    "week": 7.0,
+    "month": 30.0,
+    "year": 365.0,
+}
 
 _AGE = re.compile(r"(\d{1,4})\s*(second|minute|min|hour|day|week|month|year)s? ago", re.I)
 _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ]|$)")

@@ -1,4 +1,5 @@
-"""Pages of the web that an assistant or an MCP tool finds: a provider like any other, for one search."""
+"""Pages of the web that an assistant or an MCP tool finds: a provider like any other, for one
+search."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ MOST = 50  # results that somebody who does the search is asked for
 
 
 class Delegated:
-    """`doer` is an assistant's id or `mcp:<server>[.<tool>]`. What it answers depends on who asks, and is not kept."""
+    """`doer` is an assistant's id or `mcp:<server>[.<tool>]`. What it answers depends on who asks,
+    and is not kept."""
 
     def __init__(self, doer: str, scope: Scope) -> None:
         self._doer = doer
@@ -28,11 +30,21 @@ class Delegated:
         )
         try:
             answer = await self._scope.delegates.ask(
-                WEB, self._doer, asked, timeout_ms=max(int(ask.timeout * 1000), 1), hint="search.web.timeout_ms"
+                WEB,
+                self._doer,
+                asked,
+                timeout_ms=max(int(ask.timeout * 1000), 1),
+                hint="search.web.timeout_ms",
             )
         except DelegateError as exc:
             raise SourceError(exc.message, hint=exc.hint) from exc
         return [
-            Hit(url=page.url, title=page.title, content=page.content, score=page.score, published=page.published)
+            Hit(
+                url=page.url,
+                title=page.title,
+                content=page.content,
+                score=page.score,
+                published=page.published,
+            )
             for page in answer.results
         ]

@@ -1,8 +1,9 @@
-"""Equal work that is wanted by several at once is done once, by whoever wants it first. When that one is stopped, the next of
-those who wait does it.
+"""Equal work that is wanted by several at once is done once, by whoever wants it first. When that
+one is stopped, the next of those who wait does it.
 
-The work runs in the task of whoever does it and not in one of its own: that would cost every search a turn of the event loop, and
-a hundred searches at once would all have to begin before the first is sent.
+The work runs in the task of whoever does it and not in one of its own: that would cost every search
+a turn of the event loop, and a hundred searches at once would all have to begin before the first is
+sent.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Flights(Generic[T]):
         self._flights: dict[Hashable, _Flight[T]] = {}
 
     async def join(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
-        """The outcome of `work`, or of equal work under way, and whether it was the latter. Raises what the work raised."""
+        """The outcome of `work`, or of equal work under way, and whether it was the latter. Raises
+        what the work raised."""
         while (flight := self._flights.get(key)) is not None:
             await flight.landed.wait()
             if flight.error is not None:

@@ -15,15 +15,17 @@ from groundhook.host.core.types.search import Item
 
 _TAGS = re.compile(r"</?(?:b|i|em|strong|mark|br|p|span|a|u|sup|sub)(?:\s[^<>]*)?/?>", re.I)
 _MARKUP = re.compile("[<&]")
-# Control characters, and invisible ones that reorder or hide text; joiners that scripts need are kept.
+# Control characters, and invisible ones that reorder or hide text; joiners that scripts need are
+# kept.
 _INVISIBLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\U000e0000-\U000e007f]"
 )
 
 
 def items(hits: Sequence[Hit], ask: Ask, now: datetime) -> tuple[Item, ...]:
-    """At most `ask.limit` items, best first. Pages outside its sites or within excluded ones, without an address that can be
-    followed or without any text are left out; of two results for one page the first stays. `now` is what ages count from."""
+    """At most `ask.limit` items, best first. Pages outside its sites or within excluded ones,
+    without an address that can be followed or without any text are left out; of two results for one
+    page the first stays. `now` is what ages count from."""
     found: dict[str, Item] = {}
     for position, hit in enumerate(hits, start=1):
         url = followable(hit.url)
@@ -51,18 +53,23 @@ def _wanted(url: str, ask: Ask) -> bool:
 
 
 def position_score(position: int) -> float:
-    """A score for a result without one, by its position from 1: 0.9 / (1 + 0.1 · (position - 1)), so 0.9, 0.82, … 0.47
-    for the tenth. It says only that a search engine put it there."""
+    """A score for a result without one, by its position from 1: 0.9 / (1 + 0.1 · (position - 1)),
+    so 0.9, 0.82, … 0.47 for the tenth. It says only that a search engine put it there."""
     return 0.9 / (1 + 0.1 * (position - 1))
 
 
 def clean(text: str) -> str:
-    """Text as a reader sees it: entities decoded, markup of emphasis and invisible characters gone, white space
-    collapsed, line breaks kept."""
+    """Text as a reader sees it: entities decoded, markup of emphasis and invisible characters gone,
+    white space collapsed, line breaks kept."""
     if text.isascii() and text.isprintable() and not _MARKUP.search(text):
-        return " ".join(text.split()) if "  " in text else text.strip()  # most snippets; the rest takes ten times as long
+        return (
+            " ".join(text.split()) if "  " in text else text.strip()
+        )  # most snippets; the rest takes ten times as long
     visible = _TAGS.sub("", html.unescape(text)).encode("utf-8", "ignore").decode("utf-8")
-    lines = [" ".join(line.split()) for line in _INVISIBLE.sub("", visible.replace("\r\n", "\n")).split("\n")]
+    lines = [
+        " ".join(line.split())
+        for line in _INVISIBLE.sub("", visible.replace("\r\n", "\n")).split("\n")
+    ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 

@@ -1,7 +1,8 @@
 """From a question to what one types into a search engine: rules and stop words, no model. Pure.
 
-Kept whole: quoted phrases, names of several words, numbers with their units and comparisons ("under $100"). Dropped: what only
-makes a sentence of it. A short query, and one in a language without words here, passes unchanged.
+Kept whole: quoted phrases, names of several words, numbers with their units and comparisons ("under
+$100"). Dropped: what only makes a sentence of it. A short query, and one in a language without
+words here, passes unchanged.
 """
 
 from __future__ import annotations
@@ -27,23 +28,30 @@ LONGEST_QUERY = 380  # characters; search engines refuse more than about 400
 
 _QUOTED = r"[\"“”„«»״](?P<quoted>[^\"“”„«»״]{2,80})[\"“”„«»״]"
 _TOKEN = re.compile(
-    rf"{_QUOTED}|(?P<word>[^\s,;!?()\[\]{{}}<>\"“”„«»״。，！？、؟،؛।۔։]+)|(?P<stop>[,;!?()\[\]。，！？、؟،؛।۔։]|(?<=[.!?])\s)"
+    rf"{_QUOTED}|(?P<word>[^\s,;!?()\[\]{{}}<>\"“”„«»״。，！？、؟،؛।۔։]+)|(?P<stop>[,;!?()\[\]。，"
+    r"！？、؟،؛।۔։]|(?<=[.!?])\s)"
 )
 _QUESTION_MARKS = ("?", "？", "؟", ";", "\u037e")  # the last two in Greek
-_WITHIN = {0x055E: None, 0x055B: None, 0x055C: None}  # marks of questions, stress and wonder within Armenian words
+_WITHIN = {
+    0x055E: None,
+    0x055B: None,
+    0x055C: None,
+}  # marks of questions, stress and wonder within Armenian words
 _SENTENCE = re.compile(r"(?<=[.!?。！？؟।۔։])\s+|(?<=[。！？])|\n+")
 _TRAILING = re.compile(r"[.:…'’\-–—*_`]+$")
 _LEADING = re.compile(r"^['’‘*_`–—¿¡]+")
 _NUMBER = re.compile(r"^[+-]?[$€£¥₪₹]?\d[\d.,:/-]*(?:[%°€$£¥₪₹]|[a-zA-Z]{1,3})?$")
 _OPERATOR = re.compile(r"^(?:-?(?:site|filetype|intitle|inurl|before|after):\S+|-\w\S*|OR|AND)$")
 _UNIT_WORDS = """
-percent km mi mile miles m cm mm ft feet inch inches kg g mg lb lbs oz l ml gb mb tb kb ghz mhz hz kw kwh w v
+percent km mi mile miles m cm mm ft feet inch inches kg g mg lb lbs oz l ml gb mb tb kb ghz mhz hz
+kw kwh w v
 second seconds minute minutes hour hours day days week weeks month months year years
 dollars dollar euros euro usd eur gbp ils nis million billion thousand degrees celsius fahrenheit
 tage wochen monate jahre stunden minuten uhr prozent millionen milliarden שקל שקלים ימים שנים
 """
 _COMPARING_WORDS = """
-under over below above less more than least most between since before after until within around about
+under over below above less more than least most between since before after until within around
+about
 unter über bis seit vor nach mindestens höchstens zwischen עד מעל מתחת
 """
 _JOINING_WORDS = "of the de la le du von van der den and und y et for & al"
@@ -55,7 +63,8 @@ _CAPITALS_SAY_NOTHING = ("de",)  # every noun has one, so no name is told by the
 
 @dataclass(frozen=True)
 class Keywords:
-    """What to search for: the query as it is sent, the phrases it is made of, and how much each counts, 0-1."""
+    """What to search for: the query as it is sent, the phrases it is made of, and how much each
+    counts, 0-1."""
 
     query: str
     phrases: tuple[str, ...]
@@ -70,8 +79,8 @@ class _Phrase:
 
 
 def extract(text: str, *, most: int = 10, language: str = "auto") -> Keywords:
-    """At most `most` phrases in the order of the text; the query joins them with spaces and has at most LONGEST_QUERY
-    characters. Never empty for a text that is not blank."""
+    """At most `most` phrases in the order of the text; the query joins them with spaces and has at
+    most LONGEST_QUERY characters. Never empty for a text that is not blank."""
     text = " ".join(text.replace("\0", " ").split())
     if text.isupper() and len(text.split()) > SHORT:
         text = text.lower()  # shouting makes no names
@@ -92,12 +101,20 @@ def extract(text: str, *, most: int = 10, language: str = "auto") -> Keywords:
 
 
 def weighed(words: Sequence[tuple[str, float]], *, most: int) -> Keywords:
-    """Words that somebody else chose and weighed, as a query: at most `most`, the weightiest, in the order they were given."""
+    """Words that somebody else chose and weighed, as a query: at most `most`, the weightiest, in
+    the order they were given."""
     clean = [(" ".join(text.split()), weight) for text, weight in words]
-    return _joined(_best(_distinct([_Phrase(text, at, weight) for at, (text, weight) in enumerate(clean) if text]), most))
+    return _joined(
+        _best(
+            _distinct(
+                [_Phrase(text, at, weight) for at, (text, weight) in enumerate(clean) if text]
+            ),
+            most,
+        )
+    )
 
 
-# ------------------------------------------------------------------------------------------------ phrases
+# ------------------------------------------------------------------------------------------ phrases
 
 
 @dataclass
@@ -161,17 +178,29 @@ def _phrase_at(words: Sequence[_Word], at: int, language: str) -> tuple[int, flo
     quantity = " ".join(other.low for other in words[at : at + 2])
     if quantity in QUANTITIES:
         return at + 2, 1
-    acronym = len(word.text) > 1 and word.text.isupper()  # IT, AI: a name also where a sentence begins
-    name = capitals and word.capital and (acronym or not word.starts) and word.low not in CAPITAL_PRONOUNS
+    acronym = (
+        len(word.text) > 1 and word.text.isupper()
+    )  # IT, AI: a name also where a sentence begins
+    name = (
+        capitals
+        and word.capital
+        and (acronym or not word.starts)
+        and word.low not in CAPITAL_PRONOUNS
+    )
     if is_function_word(word.low, language) and not name:
         return at + 1, 0
     return at + 1, 2 if name else 1 + min(len(word.text), 12) / 24
 
 
 def _number_end(words: Sequence[_Word], at: int) -> int:
-    """Behind a number with its comparison and unit, or 0: `under $100`, `at least 5 km`, `between 5 and 10 GB`."""
+    """Behind a number with its comparison and unit, or 0: `under $100`, `at least 5 km`, `between 5
+    and 10 GB`."""
     start = at
-    while at < len(words) and at - start < 3 and (words[at].low in _COMPARISONS or words[at].low == "at"):
+    while (
+        at < len(words)
+        and at - start < 3
+        and (words[at].low in _COMPARISONS or words[at].low == "at")
+    ):
         at += 1
     if at == len(words) or not words[at].number:
         return 0
@@ -182,9 +211,14 @@ def _number_end(words: Sequence[_Word], at: int) -> int:
 
 
 def _name_end(words: Sequence[_Word], at: int, language: str) -> int:
-    """Behind a name of several capitalised words, which may hold `of the` and numbers, or `at` when there is none."""
+    """Behind a name of several capitalised words, which may hold `of the` and numbers, or `at` when
+    there is none."""
     first = words[at]
-    if not first.capital or first.low in CAPITAL_PRONOUNS or (first.starts and is_function_word(first.low, language)):
+    if (
+        not first.capital
+        or first.low in CAPITAL_PRONOUNS
+        or (first.starts and is_function_word(first.low, language))
+    ):
         return at
     end = at + 1
     while end < len(words) and not words[end].breaks and not words[end].quoted:
@@ -199,11 +233,12 @@ def _name_end(words: Sequence[_Word], at: int, language: str) -> int:
     return end
 
 
-# ------------------------------------------------------------------------------------------------ query
+# -------------------------------------------------------------------------------------------- query
 
 
 def _polite_off(sentence: str, language: str) -> str:
-    """Without what leads up to the question ("can you please tell me", "I want to find"), as often as it occurs."""
+    """Without what leads up to the question ("can you please tell me", "I want to find"), as often
+    as it occurs."""
     pattern = lead_in(language)
     while pattern is not None:
         shorter = pattern.sub("", sentence, count=1).strip()
@@ -216,7 +251,9 @@ def _polite_off(sentence: str, language: str) -> str:
 def _asks(text: str, language: str) -> bool:
     if text.endswith(_QUESTION_MARKS) or "\u055e" in text or _polite_off(text, language) != text:
         return True
-    return language == "ko" and any(is_function_word(word.casefold(), language) for word in text.split())
+    return language == "ko" and any(
+        is_function_word(word.casefold(), language) for word in text.split()
+    )
 
 
 def _distinct(phrases: Sequence[_Phrase]) -> list[_Phrase]:
@@ -241,11 +278,14 @@ def _best(phrases: Sequence[_Phrase], most: int) -> list[_Phrase]:
 def _joined(phrases: Sequence[_Phrase]) -> Keywords:
     heaviest = max((phrase.weight for phrase in phrases), default=0) or 1
     texts = tuple(phrase.text for phrase in phrases)
-    return Keywords(" ".join(texts), texts, tuple(round(phrase.weight / heaviest, 2) for phrase in phrases))
+    return Keywords(
+        " ".join(texts), texts, tuple(round(phrase.weight / heaviest, 2) for phrase in phrases)
+    )
 
 
 def _unchanged(text: str) -> Keywords:
-    """The text as a query, without the final question mark and cut at a word when it is too long."""
+    """The text as a query, without the final question mark and cut at a word when it is too
+    long."""
     text = text.strip().rstrip("".join(_QUESTION_MARKS)).rstrip() or text.strip()
     if len(text) > LONGEST_QUERY:
         cut = text.rfind(" ", 0, LONGEST_QUERY)

@@ -1,8 +1,9 @@
-"""Which part of a page answers a question: by the question's words alone, since this must take no time. Pure.
+"""Which part of a page answers a question: by the question's words alone, since this must take no
+time. Pure.
 
-A page is cut into passages of whole lines. Each is worth the sum over the question's terms of idf · tf/(tf + 1), where idf is
-taken over the page's own passages (Robertson and Spärck Jones' weights, as in BM25), so that what stands on every line counts
-little.
+A page is cut into passages of whole lines. Each is worth the sum over the question's terms of idf ·
+tf/(tf + 1), where idf is taken over the page's own passages (Robertson and Spärck Jones' weights,
+as in BM25), so that what stands on every line counts little.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ _IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 
 
 def best_passage(text: str, query: str) -> str:
-    """At most 2 · SIZE characters of the text, the ones that have most of the query's words; "" where it has none of them."""
+    """At most 2 · SIZE characters of the text, the ones that have most of the query's words; ""
+    where it has none of them."""
     passages = cut(text)
     wanted = terms(query)
     counted = [Counter(terms(passage)) for passage in passages]
@@ -31,7 +33,11 @@ def best_passage(text: str, query: str) -> str:
     first = last = best
     while True:
         near = [at for at in (first - 1, last + 1) if 0 <= at < len(passages)]
-        near = [at for at in near if sum(map(len, passages[min(at, first) : max(at, last) + 1])) <= 2 * SIZE]
+        near = [
+            at
+            for at in near
+            if sum(map(len, passages[min(at, first) : max(at, last) + 1])) <= 2 * SIZE
+        ]
         if not near:
             return "\n".join(passages[first : last + 1])
         at = max(near, key=lambda at: values[at])
@@ -39,7 +45,8 @@ def best_passage(text: str, query: str) -> str:
 
 
 def cut(text: str) -> list[str]:
-    """The text in passages of at most SIZE characters: whole lines, and pieces of lines that are too long."""
+    """The text in passages of at most SIZE characters: whole lines, and pieces of lines that are
+    too long."""
     passages: list[str] = []
     for line in text.split("\n"):
         for piece in _pieces(line.strip()):
@@ -51,7 +58,8 @@ def cut(text: str) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """The words of a text without case and endings; pairs of ideographs, which have no spaces between words."""
+    """The words of a text without case and endings; pairs of ideographs, which have no spaces
+    between words."""
     found: list[str] = []
     for word in _WORD.findall(text.casefold()):
         if _IDEOGRAPHS.fullmatch(word):
@@ -66,7 +74,11 @@ def _value(wanted: Sequence[str], counts: Counter[str], all: Sequence[Counter[st
     for term in set(wanted):
         if counts[term]:
             having = sum(1 for other in all if other[term])
-            value += math.log(1 + (len(all) - having + 0.5) / (having + 0.5)) * counts[term] / (counts[term] + 1)
+            value += (
+                math.log(1 + (len(all) - having + 0.5) / (having + 0.5))
+                * counts[term]
+                / (counts[term] + 1)
+            )
     return value
 
 

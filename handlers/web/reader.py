@@ -1,4 +1,5 @@
-"""The process that reads pages of strangers, one request at a time: `python -m groundhook.handlers.web.reader FD`.
+"""The process that reads pages of strangers, one request at a time: `python -m
+groundhook.handlers.web.reader FD`.
 
 FD is a socket to the host.
 
@@ -6,7 +7,8 @@ FD is a socket to the host.
     read {body, media_type, charset, query}   → {title, passage, published, characters}
     robots {text, agent, url}                 → whether the page may be read
 
-Frames are those of `host.core.workers`. A request that takes too long is ended from outside, with the process.
+Frames are those of `host.core.workers`. A request that takes too long is ended from outside, with
+the process.
 """
 
 from __future__ import annotations
@@ -35,7 +37,12 @@ def answer(operation: str, body: dict[str, Any]) -> Any:
         return bool(Protego.parse(body["text"]).can_fetch(body["url"], body["agent"]))
     page = page_of(body["body"], body["media_type"], body["charset"])
     passage = best_passage(page.text, body["query"])
-    return {"title": page.title, "passage": passage, "published": page.published, "characters": len(page.text)}
+    return {
+        "title": page.title,
+        "passage": passage,
+        "published": page.published,
+        "characters": len(page.text),
+    }
 
 
 def serve(channel: socket.socket) -> None:
@@ -47,7 +54,7 @@ def serve(channel: socket.socket) -> None:
             frame = pack(ANSWER, id, "", answer(operation, body))
         except HostError as exc:
             frame = pack(REFUSAL, id, "", describe(exc))
-        except Exception as exc:  # noqa: BLE001  (parsers meet broken pages with whatever their own code raises)
+        except Exception as exc:  # noqa: BLE001
             said = f"it cannot be read: {exc.__class__.__name__}"
             frame = pack(REFUSAL, id, "", describe(IngestError(said)))
         channel.sendall(frame)

@@ -1,5 +1,5 @@
-"""The processes that read pages, as the host sees them: started when there is something to read, ended with a page that takes too
-long."""
+"""The processes that read pages, as the host sees them: started when there is something to read,
+ended with a page that takes too long."""
 
 from __future__ import annotations
 
@@ -60,6 +60,8 @@ class Readers:
 
     async def _started(self) -> Child:
         try:
-            return await start_child("a reader of pages", "groundhook.handlers.web.reader", environment=self._environment)
+            return await start_child(
+                "a reader of pages", "groundhook.handlers.web.reader", environment=self._environment
+            )
         except OSError as exc:
             raise IngestError(f"no process can be started to read it: {exc.strerror}") from exc

@@ -1,4 +1,5 @@
-"""How a provider is asked: from the cache, together with whoever asks the same, under a deadline, and again when that is safe."""
+"""How a provider is asked: from the cache, together with whoever asks the same, under a deadline,
+and again when that is safe."""
 
 from __future__ import annotations
 
@@ -13,7 +14,12 @@ from groundhook.handlers.web.breaker import Breaker
 from groundhook.handlers.web.cache import Cache
 from groundhook.handlers.web.flights import Flights
 from groundhook.handlers.web.providers import Ask, Hit, Provider
-from groundhook.host.core.errors import SourceError, SourceNotConfigured, SourceRateLimited, SourceRefused
+from groundhook.host.core.errors import (
+    SourceError,
+    SourceNotConfigured,
+    SourceRateLimited,
+    SourceRefused,
+)
 from groundhook.host.core.source_settings import WebSettings
 
 BACKOFF = 0.2  # seconds before the first second try; doubled with each
@@ -30,9 +36,11 @@ class Asking:
         self._flights: Flights[Hits] = Flights()
         self._breakers: dict[Hashable, Breaker] = {}
 
-    async def hits(self, name: str, who: Hashable, provider: Provider, ask: Ask, settings: WebSettings) -> tuple[Hits, How]:
-        """What the provider `name` answers, and where the answer is from. `who` sets apart whose account is asked. Raises
-        SourceError."""
+    async def hits(
+        self, name: str, who: Hashable, provider: Provider, ask: Ask, settings: WebSettings
+    ) -> tuple[Hits, How]:
+        """What the provider `name` answers, and where the answer is from. `who` sets apart whose
+        account is asked. Raises SourceError."""
         key = (name, who, canonical(ask))
         if settings.cache.enabled and (kept := self._cache.get(key, self._clock())) is not None:
             return kept, "cached"
@@ -47,14 +55,19 @@ class Asking:
         found, joined = await self._flights.join((key, ask.timeout), work)
         return found, "joined" if joined else "asked"
 
-    async def _guarded(self, name: str, key: Hashable, provider: Provider, ask: Ask, settings: WebSettings) -> Hits:
+    async def _guarded(
+        self, name: str, key: Hashable, provider: Provider, ask: Ask, settings: WebSettings
+    ) -> Hits:
         """One search, unless the provider is to be left alone."""
         before = self._breakers.get(key, Breaker())
         now = self._clock()
         if before.open(now):
             wait = max(before.until - now, 0.0)
             times = f"{before.failures} failures in a row" if before.failures > 1 else "a failure"
-            raise SourceError(f"{name!r} is left alone for {wait:.0f} s after {times}: {before.why}", hint="search.web.breaker")
+            raise SourceError(
+                f"{name!r} is left alone for {wait:.0f} s after {times}: {before.why}",
+                hint="search.web.breaker",
+            )
         self._breakers[key] = before.asked()
         try:
             # A little before those who wait give up, so that it is known as the provider's failure.
@@ -73,15 +86,23 @@ class Asking:
         return found
 
     def _note(self, key: Hashable, settings: WebSettings, error: SourceError) -> None:
-        """Failures that are the provider's count; a key that is refused or a quota that is used up passes for no failure."""
+        """Failures that are the provider's count; a key that is refused or a quota that is used up
+        passes for no failure."""
         state = self._breakers.get(key, Breaker())
-        told = isinstance(error, SourceRefused | SourceNotConfigured | SourceRateLimited) and error.after is None
+        told = (
+            isinstance(error, SourceRefused | SourceNotConfigured | SourceRateLimited)
+            and error.after is None
+        )
         if told:
             self._breakers[key] = state.left()
         else:
             rules = settings.breaker
             self._breakers[key] = state.failed(
-                self._clock(), error.message, most=rules.failures, pause=rules.pause_s, after=error.after
+                self._clock(),
+                error.message,
+                most=rules.failures,
+                pause=rules.pause_s,
+                after=error.after,
             )
 
 
@@ -91,7 +112,9 @@ async def _persistent(provider: Provider, ask: Ask, retries: int) -> Hits:
         try:
             return tuple(await provider.search(ask))
         except SourceError as exc:
-            wait = exc.after if exc.after is not None else BACKOFF * 2**tried * random.uniform(0.5, 1)
+            wait = (
+                exc.after if exc.after is not None else BACKOFF * 2**tried * random.uniform(0.5, 1)
+            )
             if not exc.again or anyio.current_time() + wait >= anyio.current_effective_deadline():
                 raise
         await anyio.sleep(wait)
@@ -100,6 +123,9 @@ async def _persistent(provider: Provider, ask: Ask, retries: int) -> Hits:
 
 def canonical(ask: Ask) -> Hashable:
     """What of a request decides its answer, in one spelling."""
-    sites, without = sorted({site.lower() for site in ask.sites}), sorted({site.lower() for site in ask.exclude_sites})
+    sites, without = (
+        sorted({site.lower() for site in ask.sites}),
+        sorted({site.lower() for site in ask.exclude_sites}),
+    )
     query = " ".join(ask.query.split())
     return (query, ask.limit, tuple(sites), tuple(without), ask.time_range, ask.language.lower())

@@ -28,7 +28,8 @@ class Robots:
         self._flights: Flights[str | SourceError] = Flights()
 
     async def allow(self, url: str, settings: PageSettings) -> bool:
-        """Whether the page at `url` may be read. Raises SourceError when the site cannot say: it is left alone then."""
+        """Whether the page at `url` may be read. Raises SourceError when the site cannot say: it is
+        left alone then."""
         parts = urlsplit(url)
         site = f"{parts.scheme}://{parts.netloc}"
         key = (site, settings)
@@ -41,21 +42,33 @@ class Robots:
         if not said.strip():
             return True
         try:
-            return bool(await self._readers.call("robots", {"text": said, "agent": AGENT, "url": url}))
+            return bool(
+                await self._readers.call("robots", {"text": said, "agent": AGENT, "url": url})
+            )
         except IngestError as exc:
             raise SourceError(f"its site's robots.txt cannot be read: {exc.message}") from exc
 
     async def _asked(self, site: str, settings: PageSettings) -> str | SourceError:
-        """The file, empty where there is none (4xx); why it cannot be had (section 2.3.1: then nothing may be read)."""
+        """The file, empty where there is none (4xx); why it cannot be had (section 2.3.1: then
+        nothing may be read)."""
         client = self._client_of(
-            HttpSettings(hosts=("*", *settings.hosts), timeout_ms=settings.timeout_ms, max_kb=LARGEST, redirects=5)
+            HttpSettings(
+                hosts=("*", *settings.hosts),
+                timeout_ms=settings.timeout_ms,
+                max_kb=LARGEST,
+                redirects=5,
+            )
         )
         try:
-            answer = await client.request("GET", f"{site}/robots.txt", headers={"user-agent": AGENT})
+            answer = await client.request(
+                "GET", f"{site}/robots.txt", headers={"user-agent": AGENT}
+            )
         except SourceError as exc:
             return SourceError(f"its site's robots.txt cannot be had: {exc.message}")
         if answer.status < 300:
             return answer.text
         if 400 <= answer.status < 500:
             return ""
-        return SourceError(f"its site answers with {answer.status} for robots.txt, and is left alone")
+        return SourceError(
+            f"its site answers with {answer.status} for robots.txt, and is left alone"
+        )

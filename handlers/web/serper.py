@@ -1,7 +1,8 @@
 """Serper: Google's results as JSON, over plain HTTP.
 
-Request: POST /search, header X-API-KEY, {q, num, tbs: "qdr:d|w|m|y", hl}; sites are written into q. Answer: organic [{title,
-link, snippet, position, date}], answerBox and knowledgeGraph where Google shows such a box. It has no scores.
+Request: POST /search, header X-API-KEY, {q, num, tbs: "qdr:d|w|m|y", hl}; sites are written into q.
+Answer: organic [{title, link, snippet, position, date}], answerBox and knowledgeGraph where Google
+shows such a box. It has no scores.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def request(ask: Ask) -> dict[str, Any]:
 
 
 def hits(answer: Mapping[str, Any]) -> list[Hit]:
-    """The pages of an answer, a box with an answer or a description before them. Raises SourceMalformed."""
+    """The pages of an answer, a box with an answer or a description before them. Raises
+    SourceMalformed."""
     pages = [
         Hit(
             url=text_of(entry, "link"),
@@ -62,7 +64,11 @@ def _box(box: object, link: str, short: str, long: str) -> Hit | None:
         return None
     parts = dict.fromkeys([text_of(box, short), text_of(box, long)])
     content = "\n".join(part for part in parts if part)
-    return Hit(url=text_of(box, link), title=text_of(box, "title"), content=content, score=ANSWER_SCORE)
+    return Hit(
+        url=text_of(box, link), title=text_of(box, "title"), content=content, score=ANSWER_SCORE
+    )
 
 
-SERPER = ProviderType(variable="SERPER_API_KEY", host="https://google.serper.dev", most=100, make=Serper)
+SERPER = ProviderType(
+    variable="SERPER_API_KEY", host="https://google.serper.dev", most=100, make=Serper
+)

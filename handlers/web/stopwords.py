@@ -1,6 +1,8 @@
-"""Words that make sentences and carry no topic, by language, and what questions begin with; and which language a text is in.
+"""Words that make sentences and carry no topic, by language, and what questions begin with; and
+which language a text is in.
 
-The words are data: `function_words.txt` beside this module, for the languages that knowledge bases analyse.
+The words are data: `function_words.txt` beside this module, for the languages that knowledge bases
+analyse.
 """
 
 from __future__ import annotations
@@ -11,7 +13,11 @@ from functools import cache
 from pathlib import Path
 
 CHINESE, JAPANESE, THAI = "zh", "ja", "th"
-UNSPACED = {CHINESE: "chinese", JAPANESE: "japanese", THAI: "thai"}  # written without spaces, see `handlers.web.unspaced`
+UNSPACED = {
+    CHINESE: "chinese",
+    JAPANESE: "japanese",
+    THAI: "thai",
+}  # written without spaces, see `handlers.web.unspaced`
 
 
 @cache
@@ -61,7 +67,8 @@ _ENDINGS = {
 
 @cache
 def _marked() -> dict[str, tuple[str, ...]]:
-    """Word of a language in Latin letters, or in a script of several languages → the languages that have it."""
+    """Word of a language in Latin letters, or in a script of several languages → the languages that
+    have it."""
     found: dict[str, list[str]] = {}
     for code, (_, words) in _sections().items():
         for word in words:
@@ -74,11 +81,14 @@ def languages() -> dict[str, str]:
     """The languages that questions are understood in: name in lower case → code."""
     text = _text()
     heads = re.findall(r"^\[(\S+) \S+ (.+)\]$", text, flags=re.M)
-    return {name.lower(): code for code, name in heads} | {name: code for code, name in UNSPACED.items()}
+    return {name.lower(): code for code, name in heads} | {
+        name: code for code, name in UNSPACED.items()
+    }
 
 
 def code_of(language: str) -> str:
-    """The code of a language that is said by its code (`pt`, `pt-BR`) or its English name; "" for one without words here."""
+    """The code of a language that is said by its code (`pt`, `pt-BR`) or its English name; "" for
+    one without words here."""
     said = language.lower()
     code = languages().get(said, said.partition("-")[0])
     return code if code in UNSPACED or function_words(code) else ""
@@ -102,7 +112,10 @@ _LEADS = {
     "en": (
         r"hi|hello|hey|please|thanks|thank you|ok|okay|so|well|explain|google|look up|do you know",
         r"(?:can|could|would|will) you(?: please)?",
-        r"i(?:'d| would) (?:like|love) to(?: know| find(?: out)?| see| learn| read)?(?: more)?(?: about)?",
+        (
+            r"i(?:'d| would) (?:like|love) to(?: know| find(?: out)?| see| learn| read)?(?:"
+            r" more)?(?: about)?"
+        ),
         r"i(?: really)? (?:want|need|have|am trying|wish) to"
         r" (?:know|find(?: out)?|see|learn|buy|search(?: for)?|look(?: for| up)?)(?: about)?",
         r"i(?:'m| am) (?:looking|searching) for",
@@ -118,7 +131,10 @@ _LEADS = {
         r"(?:kannst|könntest|würdest) du(?: mir)?(?: bitte)?",
         r"(?:können|könnten|würden) sie(?: mir)?(?: bitte)?",
         r"ich (?:möchte|will|würde gern|suche|brauche)(?: wissen)?",
-        r"(?:sag|sagen|zeig|zeige|zeigen|erkläre|erklär|gib|finde|such|suche)(?: sie)?(?: mir| uns)?(?: bitte)?",
+        (
+            r"(?:sag|sagen|zeig|zeige|zeigen|erkläre|erklär|gib|finde|such|suche)(?: sie)?(?: mir|"
+            r" uns)?(?: bitte)?"
+        ),
         r"was (?:ist|sind|war)|wer (?:ist|war)",
     ),
     "fr": (
@@ -167,8 +183,9 @@ _WORD = re.compile(r"[^\W\d_][\w\u0300-\u036f\u0900-\u0dff'’-]*")
 
 
 def language_of(text: str) -> str:
-    """The code of a text's language, by its script and, where several share it, by their function words: English, or the usual
-    one of the script, unless another has more. A guess for choosing stop words, no more."""
+    """The code of a text's language, by its script and, where several share it, by their function
+    words: English, or the usual one of the script, unless another has more. A guess for choosing
+    stop words, no more."""
     if text.isascii():
         return _by_words(text, "latin", "en")
     letters = len(_LETTER.findall(text))
@@ -182,7 +199,10 @@ def language_of(text: str) -> str:
 def _by_words(text: str, script: str, usual: str) -> str:
     marked, sections = _marked(), _sections()
     counts = Counter(
-        code for word in _WORD.findall(text.casefold()) for code in marked.get(word, ()) if sections[code][0] == script
+        code
+        for word in _WORD.findall(text.casefold())
+        for code in marked.get(word, ())
+        if sections[code][0] == script
     )
     best = max(counts, key=lambda code: counts[code], default=usual)
     return best if counts[best] > counts[usual] else usual

@@ -1,7 +1,7 @@
 """Tavily, through its own client.
 
-The client answers a wrong shape with no results, forgets the status of a refusal and reads bodies of any size, so it is given an
-HTTP client whose answers are read within bounds and judged first.
+The client answers a wrong shape with no results, forgets the status of a refusal and reads bodies
+of any size, so it is given an HTTP client whose answers are read within bounds and judged first.
 API: https://docs.tavily.com/documentation/api-reference/endpoint/search
 """
 
@@ -54,13 +54,16 @@ class Tavily:
 
             # Bodies are counted as they come: what is not compressed cannot grow on the way.
             headers = {"accept-encoding": "identity"}
-            http = httpx.AsyncClient(base_url=self._access.host, headers=headers, event_hooks={"response": [self._judge]})
+            http = httpx.AsyncClient(
+                base_url=self._access.host, headers=headers, event_hooks={"response": [self._judge]}
+            )
             self._access.closing(http.aclose)
             self._client = AsyncTavilyClient(api_key=self._access.key, client=http)
         return self._client
 
     async def _judge(self, response: httpx.Response) -> None:
-        """Raises SourceError for an answer that is none; called for every answer before the client sees it."""
+        """Raises SourceError for an answer that is none; called for every answer before the client
+        sees it."""
         from groundhook.handlers.web.bounded import body_of
 
         body = await body_of(NAME, response, LARGEST)

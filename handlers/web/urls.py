@@ -18,18 +18,24 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
 _WWW = re.compile(r"^(?:www\.+)+")
 _NAME = re.compile(r"(?:[^\s/?#@\\%:\[\]<>^|]+|\[[0-9a-f:.%a-z]+\])(?::\d+)?")
-# An address in which nothing needs to be changed but its `www.` and its last slash: most of them, told in a tenth of the time.
-_PLAIN = re.compile(r"(https?)://(?:www\.)*((?!www\.)[a-z0-9]+(?:[.-][a-z0-9]+)*)((?:/[A-Za-z0-9_.~-]+)*)/?", re.ASCII)
+# An address in which nothing needs to be changed but its `www.` and its last slash: most of them,
+# told in a tenth of the time.
+_PLAIN = re.compile(
+    r"(https?)://(?:www\.)*((?!www\.)[a-z0-9]+(?:[.-][a-z0-9]+)*)((?:/[A-Za-z0-9_.~-]+)*)/?",
+    re.ASCII,
+)
 _PORT = re.compile(r":\d+$")
 _BLANKS = re.compile(r"[\x00-\x20\x7f\ud800-\udfff]+")
 
 
 def canonical(url: str) -> str:
-    """The one spelling of a page's address, to tell whether two results are the same page; not for following.
+    """The one spelling of a page's address, to tell whether two results are the same page; not for
+    following.
 
-    Lower-case scheme and host, no user, no default port, no leading `www.`, no trailing slash, no tracking parameters, parameters
-    in the order of their names, no fragment (but one that is a route: `#!/page`, `#/page`), escapes in one form. What is no
-    http(s) address comes back without its white space. canonical(canonical(url)) == canonical(url).
+    Lower-case scheme and host, no user, no default port, no leading `www.`, no trailing slash, no
+    tracking parameters, parameters in the order of their names, no fragment (but one that is a
+    route: `#!/page`, `#/page`), escapes in one form. What is no http(s) address comes back without
+    its white space. canonical(canonical(url)) == canonical(url).
     """
     if plain := _PLAIN.fullmatch(url):
         return f"{plain[1]}://{plain[2]}{plain[3]}"
@@ -38,14 +44,21 @@ def canonical(url: str) -> str:
     if parts is None:
         return text
     path = _escapes(parts.path).rstrip("/")
-    query = "&".join(sorted(_kept(parts.query), key=lambda parameter: parameter.partition("=")[0])) if parts.query else ""
-    fragment = parts.fragment if parts.fragment.startswith(("!", "/")) and parts.fragment != "/" else ""
+    query = (
+        "&".join(sorted(_kept(parts.query), key=lambda parameter: parameter.partition("=")[0]))
+        if parts.query
+        else ""
+    )
+    fragment = (
+        parts.fragment if parts.fragment.startswith(("!", "/")) and parts.fragment != "/" else ""
+    )
     query_part = f"?{_escapes(query)}" if query else ""
     return f"{parts.scheme}://{host}{path}{query_part}{f'#{fragment}' if fragment else ''}"
 
 
 def followable(url: str) -> str:
-    """The address as a reader may follow it: as given, without tracking parameters; "" when it is not http(s)."""
+    """The address as a reader may follow it: as given, without tracking parameters; "" when it is
+    not http(s)."""
     if _PLAIN.fullmatch(url):
         return url
     text = _BLANKS.sub("", url)
@@ -56,8 +69,8 @@ def followable(url: str) -> str:
 
 
 def within(url: str, site: str) -> bool:
-    """Whether a page belongs to a site: a domain with its subdomains (`example.com`), or a part of one (`example.com/docs`); on
-    any port, unless the site names one."""
+    """Whether a page belongs to a site: a domain with its subdomains (`example.com`), or a part of
+    one (`example.com/docs`); on any port, unless the site names one."""
     page, host = _split(canonical(url))
     wanted, domain = _split(canonical(f"https://{bare(site)}"))
     if page is None or wanted is None:
@@ -70,12 +83,18 @@ def within(url: str, site: str) -> bool:
 
 def bare(site: str) -> str:
     """A site as search engines want it: `https://www.example.com/docs/` → `example.com/docs`."""
-    text = re.sub(r"^(?:site:)?(?:[a-z][a-z0-9+.-]*://)?(?:\*\.)?(?:www\.)?", "", _BLANKS.sub("", site), flags=re.I)
+    text = re.sub(
+        r"^(?:site:)?(?:[a-z][a-z0-9+.-]*://)?(?:\*\.)?(?:www\.)?",
+        "",
+        _BLANKS.sub("", site),
+        flags=re.I,
+    )
     return text.partition("?")[0].partition("#")[0].rstrip("/")
 
 
 def _split(url: str) -> tuple[SplitResult | None, str]:
-    """The parts of an http(s) address with a possible host, and that host; None for anything else."""
+    """The parts of an http(s) address with a possible host, and that host; None for anything
+    else."""
     try:
         parts = urlsplit(url)
         host = _host(parts) if parts.scheme in PORTS else ""
@@ -103,7 +122,11 @@ def _bare_name(host: str) -> str:
 
 def _kept(query: str) -> list[str]:
     parameters = [parameter for parameter in query.split("&") if parameter]
-    return [parameter for parameter in parameters if not _TRACKING.fullmatch(unquote(parameter.partition("=")[0]))]
+    return [
+        parameter
+        for parameter in parameters
+        if not _TRACKING.fullmatch(unquote(parameter.partition("=")[0]))
+    ]
 
 
 def _escapes(text: str) -> str:

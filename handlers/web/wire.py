@@ -1,7 +1,9 @@
-"""One exchange with a provider over HTTP: within bounds of time and size, and with every failure in our words.
+"""One exchange with a provider over HTTP: within bounds of time and size, and with every failure in
+our words.
 
-aiohttp, and not the library that speaks to everything else here: a search sends one small request, many turns send theirs at the
-same time, and that takes it a fifth of the time on the one loop that they share (`make bench NAME=web`).
+aiohttp, and not the library that speaks to everything else here: a search sends one small request,
+many turns send theirs at the same time, and that takes it a fifth of the time on the one loop that
+they share (`make bench NAME=web`).
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ class Wire:
         self._headers = dict(headers)
         self._client: aiohttp.ClientSession | None = None
 
-    async def exchange(self, method: str, path: str, *, timeout: float, **options: Any) -> Reply:  # noqa: ASYNC109  (of one read)
-        """The whole answer, whatever its status. Redirects are not followed: the key is for this host. Raises SourceError."""
+    async def exchange(self, method: str, path: str, *, timeout: float, **options: Any) -> Reply:  # noqa: ASYNC109
+        """The whole answer, whatever its status. Redirects are not followed: the key is for this
+        host. Raises SourceError."""
         import aiohttp
 
         client = self._opened()
@@ -39,7 +42,9 @@ class Wire:
         url = f"{self._access.host.rstrip('/')}/{path}"
         body = bytearray()
         with self._speaking(timeout):
-            async with client.request(method, url, timeout=limits, allow_redirects=False, **options) as response:
+            async with client.request(
+                method, url, timeout=limits, allow_redirects=False, **options
+            ) as response:
                 async for chunk in response.content.iter_chunked(PIECE):
                     body += chunk
                     if len(body) > LARGEST:
@@ -54,7 +59,9 @@ class Wire:
             secure = urlsplit(self._access.host).scheme == "https"
             self._client = aiohttp.ClientSession(
                 headers=self._headers,
-                connector=aiohttp.TCPConnector(limit=CONNECTIONS, ssl=_authorities() if secure else True),
+                connector=aiohttp.TCPConnector(
+                    limit=CONNECTIONS, ssl=_authorities() if secure else True
+                ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 proxy=_proxy(self._access.host),
             )
@@ -69,12 +76,16 @@ class Wire:
             yield
         except TimeoutError as exc:
             raise late(self._provider, timeout) from exc
-        except (aiohttp.ClientError, ValueError) as exc:  # ValueError: what cannot be written into a request
+        except (
+            aiohttp.ClientError,
+            ValueError,
+        ) as exc:  # ValueError: what cannot be written into a request
             raise unreachable(self._provider, self._access.host, exc) from exc
 
 
 def _authorities() -> Any:
-    """Who vouches for hosts: the machine's authorities, wherever it keeps them, as for every other client here."""
+    """Who vouches for hosts: the machine's authorities, wherever it keeps them, as for every other
+    client here."""
     import httpx2
 
     return httpx2.create_ssl_context()
@@ -86,4 +97,6 @@ def _proxy(host: str) -> str | None:
 
     parts = urlsplit(host)
     known = getproxies()
-    return None if proxy_bypass(parts.hostname or "") else known.get(parts.scheme) or known.get("all")
+    return (
+        None if proxy_bypass(parts.hostname or "") else known.get(parts.scheme) or known.get("all")
+    )

@@ -1,4 +1,5 @@
-"""The words that a question is searched for with: by the built-in rules, or by whoever `uses.keyword` names."""
+"""The words that a question is searched for with: by the built-in rules, or by whoever
+`uses.keyword` names."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from groundhook.host.core.types.delegation import KEYWORD, KeywordAsk
 
 
 async def search_words(question: str, scope: Scope) -> str:
-    """What to send to a search engine. An extractor that fails does not stop the search: the built-in one serves, and a
-    warning says so."""
+    """What to send to a search engine. An extractor that fails does not stop the search: the
+    built-in one serves, and a warning says so."""
     settings = scope.settings.keyword
     with span("keywords", label=scope.uses.keyword) as node:
         keywords = None
@@ -21,15 +22,29 @@ async def search_words(question: str, scope: Scope) -> str:
             except DelegateError as exc:
                 node.fail(str(exc))
                 await scope.warn(exc.code, f"{exc}; the built-in keywords were used")
-        keywords = keywords or extract(question, most=settings.max_keywords, language=settings.language)
-        node.data |= {"query": keywords.query, "keywords": list(keywords.phrases), "weights": list(keywords.weights)}
+        keywords = keywords or extract(
+            question, most=settings.max_keywords, language=settings.language
+        )
+        node.data |= {
+            "query": keywords.query,
+            "keywords": list(keywords.phrases),
+            "weights": list(keywords.weights),
+        }
     return keywords.query
 
 
 async def _delegated(question: str, scope: Scope) -> Keywords:
     settings = scope.settings.keyword
-    asked = KeywordAsk(query=question, max_keywords=settings.max_keywords, language=settings.language)
-    answer = await scope.delegates.ask(
-        KEYWORD, scope.uses.keyword, asked, timeout_ms=settings.timeout_ms, hint="search.keyword.timeout_ms"
+    asked = KeywordAsk(
+        query=question, max_keywords=settings.max_keywords, language=settings.language
     )
-    return weighed([(keyword.k, keyword.w) for keyword in answer.keywords], most=settings.max_keywords)
+    answer = await scope.delegates.ask(
+        KEYWORD,
+        scope.uses.keyword,
+        asked,
+        timeout_ms=settings.timeout_ms,
+        hint="search.keyword.timeout_ms",
+    )
+    return weighed(
+        [(keyword.k, keyword.w) for keyword in answer.keywords], most=settings.max_keywords
+    )

@@ -1,7 +1,8 @@
-"""`ctx.agent` and `ctx.llm`: other assistants and language models, whose failures are `error` on what they answer.
+"""`ctx.agent` and `ctx.llm`: other assistants and language models, whose failures are `error` on
+what they answer.
 
-With `onChunk` the JavaScript side (`hooks/objects.js`) opens the answer, asks for what has arrived and closes it: calls without a
-group, which no author sees.
+With `onChunk` the JavaScript side (`hooks/objects.js`) opens the answer, asks for what has arrived
+and closes it: calls without a group, which no author sees.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ Kind = type[AgentAsk] | type[ModelAsk]
 MODES: tuple[Together, ...] = ("all", "any", "race")
 ONE: dict[str, Kind] = {"ctx.agent.Call": AgentAsk, "ctx.llm.Stream": ModelAsk}
 MANY: dict[str, tuple[Kind, Together]] = {
-    f"{js.rpartition('.')[0]}.{mode.capitalize()}": (kind, mode) for js, kind in ONE.items() for mode in MODES
+    f"{js.rpartition('.')[0]}.{mode.capitalize()}": (kind, mode)
+    for js, kind in ONE.items()
+    for mode in MODES
 }
 TARGETS: dict[Kind, str] = {AgentAsk: "agent", ModelAsk: "connector"}
 
@@ -70,45 +73,73 @@ def _late_next(_arguments: Sequence[Any], message: str) -> str:
     return json.dumps({"late": message})
 
 
-# ---------------------------------------------------------------------------------------------------- arguments
+# ---------------------------------------------------------------------------------------- arguments
 
 
-async def _checked(js: str, services: HookServices, arguments: Sequence[Any]) -> tuple[list[Ask], Together]:
+async def _checked(
+    js: str, services: HookServices, arguments: Sequence[Any]
+) -> tuple[list[Ask], Together]:
     asks, mode, unknown = _asks(js, arguments)
     for where, key in unknown:
         await services.warn("unknown_option", f"{where}: {key}")
     return asks, mode
 
 
-def _asks(js: str, arguments: Sequence[Any]) -> tuple[list[Ask], Together, list[tuple[str, UnknownKey]]]:
-    """What is asked, how the answers are wanted, and options that nothing reads. Raises UsageError."""
+def _asks(
+    js: str, arguments: Sequence[Any]
+) -> tuple[list[Ask], Together, list[tuple[str, UnknownKey]]]:
+    """What is asked, how the answers are wanted, and options that nothing reads. Raises
+    UsageError."""
     unknown: list[tuple[str, UnknownKey]] = []
     if js in ONE:
         target, messages, options = padded(arguments, 3)
         return [_ask(js, ONE[js], target, messages, options, unknown)], "all", unknown
     kind, mode = MANY[js]
-    (entries, *_) = padded(arguments, 1)
+    entries, *_ = padded(arguments, 1)
     name = TARGETS[kind]
     if not isinstance(entries, list):
-        raise UsageError(f"{js}: requests must be a list of {{{name}, messages, options}}, not {kind_of(entries)}")
+        raise UsageError(
+            f"{js}: requests must be a list of {{{name}, messages, options}}, not"
+            f" {kind_of(entries)}"
+        )
     asks: list[Ask] = []
     for index, entry in enumerate(entries):
         where = f"{js}: requests[{index}]"
         if not isinstance(entry, Mapping):
-            raise UsageError(f"{where} must be an object {{{name}, messages, options}}, not {kind_of(entry)}")
-        target = next((entry[key] for key in names_of(kind) if key in entry and key not in ("messages", "options")), None)
+            raise UsageError(
+                f"{where} must be an object {{{name}, messages, options}}, not {kind_of(entry)}"
+            )
+        target = next(
+            (
+                entry[key]
+                for key in names_of(kind)
+                if key in entry and key not in ("messages", "options")
+            ),
+            None,
+        )
         asks.append(_ask(where, kind, target, entry.get("messages"), entry.get("options"), unknown))
     return asks, mode, unknown
 
 
-def _ask(where: str, kind: Kind, target: Any, messages: Any, options: Any, unknown: list[tuple[str, UnknownKey]]) -> Ask:
+def _ask(
+    where: str,
+    kind: Kind,
+    target: Any,
+    messages: Any,
+    options: Any,
+    unknown: list[tuple[str, UnknownKey]],
+) -> Ask:
     what = "an assistant's id" if kind is AgentAsk else "a connector's id"
     if not isinstance(target, str) or not target.strip():
         raise UsageError(f"{where}: {what} must be text that is not empty, not {quoted(target)}")
     said = _messages(where, messages)
     if kind is AgentAsk:
-        return AgentAsk(agent=target, messages=said, options=_options(where, AgentOptions, options, unknown))
-    return ModelAsk(connector=target, messages=said, options=_options(where, ModelOptions, options, unknown))
+        return AgentAsk(
+            agent=target, messages=said, options=_options(where, AgentOptions, options, unknown)
+        )
+    return ModelAsk(
+        connector=target, messages=said, options=_options(where, ModelOptions, options, unknown)
+    )
 
 
 def _messages(where: str, value: Any) -> tuple[Message, ...]:
@@ -117,7 +148,9 @@ def _messages(where: str, value: Any) -> tuple[Message, ...]:
         return (Message(role="user", content=value),)
     entries = [value] if isinstance(value, Mapping) else value
     if not isinstance(entries, list) or not entries:
-        raise UsageError(f"{where}: messages must be text or a list of {{role, content}}, not {_said(value)}")
+        raise UsageError(
+            f"{where}: messages must be text or a list of {{role, content}}, not {_said(value)}"
+        )
     made = []
     for index, entry in enumerate(entries):
         try:
@@ -132,7 +165,9 @@ def _said(value: Any) -> str:
     return "an empty list" if value == [] else kind_of(value)
 
 
-def _options(where: str, model: type[Model], value: Any, unknown: list[tuple[str, UnknownKey]]) -> Model:
+def _options(
+    where: str, model: type[Model], value: Any, unknown: list[tuple[str, UnknownKey]]
+) -> Model:
     said = {} if value is None else value
     if not isinstance(said, Mapping):
         raise UsageError(f"{where}: options must be an object, not {kind_of(said)}")
@@ -155,7 +190,7 @@ def _unanswered(ask: Ask, message: str) -> Answered:
     return ModelResult(connector=ask.connector, error=message)
 
 
-# ---------------------------------------------------------------------------------------------------- the rows
+# ----------------------------------------------------------------------------------------- the rows
 
 _CHUNK = """\
 /** Text as it arrives. `index` is the position of the request it belongs to. */
@@ -191,8 +226,18 @@ _WORDS = {
 }
 
 
-def _one(js: str, doc: str, target: str, options: type[AgentOptions] | type[ModelOptions], result: Any, types: str) -> HostCall:
-    given = f"messages: string | Message | Message[], options?: {options.__name__} & {{ onChunk?: OnChunk }}"
+def _one(
+    js: str,
+    doc: str,
+    target: str,
+    options: type[AgentOptions] | type[ModelOptions],
+    result: Any,
+    types: str,
+) -> HostCall:
+    given = (
+        f"messages: string | Message | Message[], options?: {options.__name__} & {{ onChunk?:"
+        " OnChunk }"
+    )
     ts = f"({target}, {given}): {result.__name__}"
     return HostCall(
         js=js,
@@ -209,7 +254,9 @@ def _one(js: str, doc: str, target: str, options: type[AgentOptions] | type[Mode
 
 
 def _several(js: str, kind: Kind, mode: Together) -> HostCall:
-    request, result = ("AgentRequest", AgentResult) if kind is AgentAsk else ("ModelRequest", ModelResult)
+    request, result = (
+        ("AgentRequest", AgentResult) if kind is AgentAsk else ("ModelRequest", ModelResult)
+    )
     return HostCall(
         js=js,
         doc=_WORDS[mode],
@@ -232,9 +279,18 @@ ROWS: tuple[HostCall, ...] = (
         AgentResult,
         _CHUNK,
     ),
-    _one("ctx.llm.Stream", "Ask a language model.", "connector: ConnectorName", ModelOptions, ModelResult, _HEAR),
+    _one(
+        "ctx.llm.Stream",
+        "Ask a language model.",
+        "connector: ConnectorName",
+        ModelOptions,
+        ModelResult,
+        _HEAR,
+    ),
     *(_several(js, kind, mode) for js, (kind, mode) in MANY.items()),
-    HostCall(js="answer:open", doc="Ask, to be heard while it is answered.", run=_open, effect=True),
+    HostCall(
+        js="answer:open", doc="Ask, to be heard while it is answered.", run=_open, effect=True
+    ),
     HostCall(js="answer:next", doc="What has arrived since.", run=_next, late=_late_next),
     HostCall(js="answer:close", doc="The answer; what is under way is stopped.", run=_close),
 )

@@ -1,7 +1,8 @@
 """`http`: requests to the hosts that the assistant's settings declare.
 
-Owns the order of the arguments, which is the one packages know (`http.Post(url, body, files, query, headers)`), and the shape of
-the answer. Which hosts may be reached, and within which limits, is the host's business.
+Owns the order of the arguments, which is the one packages know (`http.Post(url, body, files, query,
+headers)`), and the shape of the answer. Which hosts may be reached, and within which limits, is the
+host's business.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from groundhook.host.core.ports import HookServices
 
 FORM = "application/x-www-form-urlencoded"
 TYPES = """\
-/** What a host answered, whatever its status. `code` is `status`; names of `headers` are in lower case; `data` is the JSON
- * value of a body that says it is JSON, else text; `message` is empty when all went well, else the status in words. */
+/** What a host answered, whatever its status. `code` is `status`; names of `headers` are in lower
+ * case; `data` is the JSON
+ * value of a body that says it is JSON, else text; `message` is empty when all went well, else the
+ * status in words. */
 interface HttpAnswer {
   status: number;
   code: number;
@@ -41,9 +44,14 @@ def _run(method: str, names: tuple[str, ...]) -> Run:
         asked, url = said.get("method", method), said["url"]
         for noun, value in (("method", asked), ("url", url)):
             if not isinstance(value, str) or not value:
-                raise UsageError(f"{call.js}: the {noun} must be text that is not empty, not {quoted(value)}")
+                raise UsageError(
+                    f"{call.js}: the {noun} must be text that is not empty, not {quoted(value)}"
+                )
         if said.get("files"):
-            raise UsageError(f"{call.js}: files cannot be sent", hint="a hook has none; send text or JSON as the body")
+            raise UsageError(
+                f"{call.js}: files cannot be sent",
+                hint="a hook has none; send text or JSON as the body",
+            )
         headers = _headers(call.js, said.get("headers"))
         query, body = _query(call.js, said.get("query")), _body(call.js, said.get("body"), headers)
         try:
@@ -60,11 +68,20 @@ def _query(where: str, raw: Any) -> dict[str, list[Any]]:
     query: dict[str, list[Any]] = {}
     for part in raw if isinstance(raw, list) else [] if raw is None else [raw]:
         if isinstance(part, str):
-            pairs: list[tuple[str, Any]] = list(parse_qsl(part.removeprefix("?"), keep_blank_values=True))
+            pairs: list[tuple[str, Any]] = list(
+                parse_qsl(part.removeprefix("?"), keep_blank_values=True)
+            )
         elif isinstance(part, Mapping):
-            pairs = [(name, one) for name, value in part.items() for one in (value if isinstance(value, list) else [value])]
+            pairs = [
+                (name, one)
+                for name, value in part.items()
+                for one in (value if isinstance(value, list) else [value])
+            ]
         else:
-            raise UsageError(f"{where}: the query must be an object, text, or a list of these, not {kind_of(part)}")
+            raise UsageError(
+                f"{where}: the query must be an object, text, or a list of these, not"
+                f" {kind_of(part)}"
+            )
         for name, value in pairs:
             if value is not None:
                 query.setdefault(name, []).append(value)
@@ -75,10 +92,14 @@ def _headers(where: str, raw: Any) -> dict[str, str]:
     headers: dict[str, str] = {}
     for part in raw if isinstance(raw, list) else [] if raw is None else [raw]:
         if not isinstance(part, Mapping):
-            raise UsageError(f"{where}: the headers must be an object, or a list of these, not {kind_of(part)}")
+            raise UsageError(
+                f"{where}: the headers must be an object, or a list of these, not {kind_of(part)}"
+            )
         for name, value in part.items():
             if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-                raise UsageError(f"{where}: the header {name!r} must be text or a number, not {kind_of(value)}")
+                raise UsageError(
+                    f"{where}: the header {name!r} must be text or a number, not {kind_of(value)}"
+                )
             headers[name] = str(value)
     return headers
 
@@ -87,9 +108,13 @@ def _body(where: str, raw: Any, headers: Mapping[str, str]) -> Any:
     """Text goes as it is, an object as a form where the headers say so, everything else as JSON."""
     said = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
     if said.lower().startswith("multipart/"):
-        raise UsageError(f"{where}: a body in several parts cannot be sent", hint="send text, JSON or a form")
+        raise UsageError(
+            f"{where}: a body in several parts cannot be sent", hint="send text, JSON or a form"
+        )
     if isinstance(raw, Mapping) and said.partition(";")[0].strip().lower() == FORM:
-        return urlencode({name: value for name, value in raw.items() if value is not None}, doseq=True)
+        return urlencode(
+            {name: value for name, value in raw.items() if value is not None}, doseq=True
+        )
     return raw
 
 
@@ -103,7 +128,9 @@ def _row(name: str, doc: str, names: tuple[str, ...], *, effect: bool = True) ->
         "headers": 'headers?: import("groundhook").HttpHeaders | null',
     }
     ts = f'({", ".join(types[each] for each in names)}): import("groundhook").HttpAnswer'
-    return HostCall(js=f"http.{name}", doc=doc, run=_run(name.upper(), names), ts=ts, types=TYPES, effect=effect)
+    return HostCall(
+        js=f"http.{name}", doc=doc, run=_run(name.upper(), names), ts=ts, types=TYPES, effect=effect
+    )
 
 
 WITH_BODY = ("url", "body", "query", "headers")

@@ -27,7 +27,10 @@ async def _sleep(call: HostCall, _services: HookServices, arguments: Sequence[An
     (ms,) = padded(arguments, 1)
     number = isinstance(ms, (int, float)) and not isinstance(ms, bool)
     if not number or not 0 <= ms <= LONGEST_SLEEP_MS:
-        raise UsageError(f"{call.js}: milliseconds must be a number of 0-{LONGEST_SLEEP_MS}, not {ms if number else quoted(ms)}")
+        raise UsageError(
+            f"{call.js}: milliseconds must be a number of 0-{LONGEST_SLEEP_MS}, not"
+            f" {ms if number else quoted(ms)}"
+        )
     await anyio.sleep(ms / 1000)
     return ""
 
@@ -46,12 +49,24 @@ LOG = {"Trace": "debug", "Debug": "debug", "Info": "info", "Warn": "warn", "Erro
 
 ROWS: tuple[HostCall, ...] = (
     *(
-        HostCall(js=f"console.{name}", doc=f"Write a line to the log ({level}).", run=_log(level), prints=True)
+        HostCall(
+            js=f"console.{name}",
+            doc=f"Write a line to the log ({level}).",
+            run=_log(level),
+            prints=True,
+        )
         for name, level in CONSOLE.items()
     ),
     *(
-        HostCall(js=f"log.{name}", doc=f"Write a line to the log ({level}), printf style.", run=_log(level), prints=True)
+        HostCall(
+            js=f"log.{name}",
+            doc=f"Write a line to the log ({level}), printf style.",
+            run=_log(level),
+            prints=True,
+        )
         for name, level in LOG.items()
     ),
-    HostCall(js="time.Sleep", doc="Wait a number of milliseconds.", ts="(ms: number): void", run=_sleep),
+    HostCall(
+        js="time.Sleep", doc="Wait a number of milliseconds.", ts="(ms: number): void", run=_sleep
+    ),
 )

@@ -1,4 +1,5 @@
-"""`ctx.memory`: four namespaces of keys and JSON values, for the user, the team, the chat and the turn.
+"""`ctx.memory`: four namespaces of keys and JSON values, for the user, the team, the chat and the
+turn.
 
 Owns the names and the arguments; whose memory it is, and what fits into it, is the host's business.
 """
@@ -22,7 +23,12 @@ NAMESPACES = {
     "context": "what lasts for the turn",
 }
 Argument = Literal["key", "value", "ttlMs?", "by?"]
-TYPES = {"key": "key: string", "value": "value: any", "ttlMs?": "ttlMs?: number | null", "by?": "by?: number"}
+TYPES = {
+    "key": "key: string",
+    "value": "value: any",
+    "ttlMs?": "ttlMs?: number | null",
+    "by?": "by?: number",
+}
 
 
 @dataclass(frozen=True)
@@ -37,15 +43,35 @@ class _Operation:
 
 OPERATIONS = (
     _Operation("Get", "get", "The value of a key, null where there is none", ("key",), "any"),
-    _Operation("Set", "set", "Keep a value, for milliseconds or for good", ("key", "value", "ttlMs?"), "void", effect=True),
-    _Operation("Del", "delete", "Remove a key; whether it was there", ("key",), "boolean", effect=True),
+    _Operation(
+        "Set",
+        "set",
+        "Keep a value, for milliseconds or for good",
+        ("key", "value", "ttlMs?"),
+        "void",
+        effect=True,
+    ),
+    _Operation(
+        "Del", "delete", "Remove a key; whether it was there", ("key",), "boolean", effect=True
+    ),
     _Operation("Delete", "delete", "The same as Del", ("key",), "boolean", effect=True),
     _Operation("Has", "has", "Whether a key is there", ("key",), "boolean"),
     _Operation("Keys", "keys", "All keys, sorted", (), "string[]"),
     _Operation("Len", "length", "How many keys there are", (), "number"),
-    _Operation("Clear", "clear", "Remove everything; how many keys there were", (), "number", effect=True),
-    _Operation("Incr", "incr", "Add to a number, from 0; the sum", ("key", "by?"), "number", effect=True),
-    _Operation("Decr", "decr", "Take from a number, from 0; what is left", ("key", "by?"), "number", effect=True),
+    _Operation(
+        "Clear", "clear", "Remove everything; how many keys there were", (), "number", effect=True
+    ),
+    _Operation(
+        "Incr", "incr", "Add to a number, from 0; the sum", ("key", "by?"), "number", effect=True
+    ),
+    _Operation(
+        "Decr",
+        "decr",
+        "Take from a number, from 0; what is left",
+        ("key", "by?"),
+        "number",
+        effect=True,
+    ),
     _Operation("GetDel", "get_del", "Remove a key; the value it had", ("key",), "any", effect=True),
 )
 

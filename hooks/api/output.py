@@ -26,7 +26,9 @@ def _send(*, streaming: bool) -> Run:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         message, block_id = padded(arguments, 2)
         block = "" if block_id is None else _id(call.js, "block", block_id)
-        return json.dumps(await services.output.send(_message(call.js, message), block, streaming=streaming))
+        return json.dumps(
+            await services.output.send(_message(call.js, message), block, streaming=streaming)
+        )
 
     return run
 
@@ -36,13 +38,17 @@ async def _append(call: HostCall, services: HookServices, arguments: Sequence[An
     if content is None:
         raise UsageError(f"{call.js}: there is nothing to append")
     where = _path(call.js, CONTENT if path is None else path)
-    await services.output.change("append", _id(call.js, "message", id), _data(call.js, content, where), where)
+    await services.output.change(
+        "append", _id(call.js, "message", id), _data(call.js, content, where), where
+    )
     return ""
 
 
 async def _replace(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     id, message = padded(arguments, 2)
-    await services.output.change("replace", _id(call.js, "message", id), _without_ids(_message(call.js, message)), "")
+    await services.output.change(
+        "replace", _id(call.js, "message", id), _without_ids(_message(call.js, message)), ""
+    )
     return ""
 
 
@@ -62,12 +68,15 @@ async def _merge(call: HostCall, services: HookServices, arguments: Sequence[Any
 async def _set(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     id, data, path = padded(arguments, 3)
     where = _path(call.js, path)
-    await services.output.change("set", _id(call.js, "message", id), _data(call.js, data, where), where)
+    await services.output.change(
+        "set", _id(call.js, "message", id), _data(call.js, data, where), where
+    )
     return ""
 
 
 async def _end(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    """What is said at last is appended when it is text, and takes the message's place when it is a message."""
+    """What is said at last is appended when it is text, and takes the message's place when it is a
+    message."""
     id, final = padded(arguments, 2)
     message = _id(call.js, "message", id)
     if isinstance(final, str):
@@ -91,7 +100,7 @@ def _new_id(kind: Literal["message", "block", "thread"]) -> Run:
     return run
 
 
-# ---------------------------------------------------------------------------------------------------- arguments
+# ---------------------------------------------------------------------------------------- arguments
 
 
 def _message(where: str, value: Any) -> dict[str, Any]:
@@ -101,7 +110,9 @@ def _message(where: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise UsageError(f"{where}: a message must be text or an object, not {kind_of(value)}")
     if not isinstance(value.get("type"), str) or not value["type"]:
-        raise UsageError(f"{where}: a message must have a type, such as {{type: 'text', props: {{content}}}}")
+        raise UsageError(
+            f"{where}: a message must have a type, such as {{type: 'text', props: {{content}}}}"
+        )
     props = value.get("props")
     if not isinstance(props, Mapping | None):
         raise UsageError(f"{where}: the props of a message must be an object, not {kind_of(props)}")
@@ -113,11 +124,16 @@ def _message(where: str, value: Any) -> dict[str, Any]:
 
 
 def _is_message(value: Any) -> bool:
-    return isinstance(value, Mapping) and isinstance(value.get("type"), str) and isinstance(value.get("props"), Mapping)
+    return (
+        isinstance(value, Mapping)
+        and isinstance(value.get("type"), str)
+        and isinstance(value.get("props"), Mapping)
+    )
 
 
 def _data(where: str, value: Any, path: str) -> Any:
-    """What goes to a place of a message. A message object stands for what it holds at that place, or else for its props."""
+    """What goes to a place of a message. A message object stands for what it holds at that place,
+    or else for its props."""
     _check_depth(where, value)
     if not _is_message(value):
         return value
@@ -130,11 +146,20 @@ def _data(where: str, value: Any, path: str) -> Any:
 
 
 def _without_ids(message: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in message.items() if key not in ("message_id", "block_id", "thread_id")}
+    return {
+        key: value
+        for key, value in message.items()
+        if key not in ("message_id", "block_id", "thread_id")
+    }
 
 
 def _id(where: str, what: str, value: Any) -> str:
-    if not isinstance(value, str) or not value or len(value) > LONGEST_ID or not value.isprintable():
+    if (
+        not isinstance(value, str)
+        or not value
+        or len(value) > LONGEST_ID
+        or not value.isprintable()
+    ):
         raise UsageError(f"{where}: the id of a {what} must be text, not {quoted(value)[:40]}")
     return value
 
@@ -144,7 +169,10 @@ def _path(where: str, value: Any) -> str:
     path = _INDEX.sub(r".\1", value) if isinstance(value, str) else ""
     steps = path.split(".")
     if not all(steps) or len(steps) > DEEPEST:
-        raise UsageError(f"{where}: the path must be keys with dots between, such as 'props.content', not {quoted(value)[:40]}")
+        raise UsageError(
+            f"{where}: the path must be keys with dots between, such as 'props.content', not"
+            f" {quoted(value)[:40]}"
+        )
     return path
 
 
@@ -163,7 +191,7 @@ def _inside(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
-# ---------------------------------------------------------------------------------------------------- the rows
+# ----------------------------------------------------------------------------------------- the rows
 
 _TYPES = """\
 /** A message to the client, such as {type: "text", props: {content: "…"}}. */
@@ -179,7 +207,9 @@ interface OutputMessage {
 
 
 def _row(name: str, doc: str, run: Run, ts: str, *, effect: bool = True) -> HostCall:
-    return HostCall(js=f"ctx.{name}", doc=doc, run=run, ts=ts, types=_TYPES, result=str, effect=effect)
+    return HostCall(
+        js=f"ctx.{name}", doc=doc, run=run, ts=ts, types=_TYPES, result=str, effect=effect
+    )
 
 
 _CHANGES: tuple[tuple[MessageAction, str, Run, str], ...] = (
@@ -189,14 +219,24 @@ _CHANGES: tuple[tuple[MessageAction, str, Run, str], ...] = (
         _append,
         "(id: string, content: any, path?: string): void",
     ),
-    ("replace", "Put another message in a message's place.", _replace, "(id: string, message: OutputMessage | string): void"),
+    (
+        "replace",
+        "Put another message in a message's place.",
+        _replace,
+        "(id: string, message: OutputMessage | string): void",
+    ),
     (
         "merge",
         "Fold an object into a message's props, or into the object at a path.",
         _merge,
         "(id: string, data: any, path?: string): void",
     ),
-    ("set", "Set what is at a path of a message.", _set, "(id: string, data: any, path: string): void"),
+    (
+        "set",
+        "Set what is at a path of a message.",
+        _set,
+        "(id: string, data: any, path: string): void",
+    ),
     (
         "end",
         "End a stream; text is appended before, a message takes its place.",
@@ -219,7 +259,12 @@ ROWS: tuple[HostCall, ...] = (
         "(message: OutputMessage | string, blockId?: string): string",
     ),
     *(_row(action.capitalize(), doc, run, ts) for action, doc, run, ts in _CHANGES),
-    _row("EndBlock", "End a block of messages, and the streams in it.", _end_block, "(id: string): void"),
+    _row(
+        "EndBlock",
+        "End a block of messages, and the streams in it.",
+        _end_block,
+        "(id: string): void",
+    ),
     _row(
         "MessageID",
         "An id for a message that is sent later: {message_id: id, type, props}.",
@@ -227,6 +272,18 @@ ROWS: tuple[HostCall, ...] = (
         "(): string",
         effect=False,
     ),
-    _row("BlockID", "An id for a block, to be given to Send.", _new_id("block"), "(): string", effect=False),
-    _row("ThreadID", "An id for a thread: {thread_id: id, type, props}.", _new_id("thread"), "(): string", effect=False),
+    _row(
+        "BlockID",
+        "An id for a block, to be given to Send.",
+        _new_id("block"),
+        "(): string",
+        effect=False,
+    ),
+    _row(
+        "ThreadID",
+        "An id for a thread: {thread_id: id, type, props}.",
+        _new_id("thread"),
+        "(): string",
+        effect=False,
+    ),
 )

@@ -1,4 +1,5 @@
-"""`Process(name, ...)`: a small, listed set of what packages ask for by name. Anything else is an error that says so.
+"""`Process(name, ...)`: a small, listed set of what packages ask for by name. Anything else is an
+error that says so.
 
 Owns the list. Models are read and never written, under the permissions of whoever asks.
 """
@@ -21,7 +22,9 @@ from groundhook.host.core.types.base import dotted, problems, read
 from groundhook.host.core.types.search import RecordQuery
 
 PROCESSES = {
-    "text.ExtractJSON": "The first JSON value of a text, in a fenced block or anywhere; null where there is none.",
+    "text.ExtractJSON": (
+        "The first JSON value of a text, in a fenced block or anywhere; null where there is none."
+    ),
     "text.HTMLToMarkdown": "HTML as Markdown, without scripts, styles, images and hidden text.",
     "text.MarkdownToHTML": "Markdown as HTML; HTML in it is shown, not kept.",
     "models.<id>.Find": "One record of a model by its primary key; null where there is none.",
@@ -34,7 +37,10 @@ FIND, GET = "Find", "Get"
 async def _process(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     name, *given = arguments or [None]
     if not isinstance(name, str):
-        raise UsageError(f"{call.js}: the name must be text, not {kind_of(name)}", hint=f"known: {', '.join(PROCESSES)}")
+        raise UsageError(
+            f"{call.js}: the name must be text, not {kind_of(name)}",
+            hint=f"known: {', '.join(PROCESSES)}",
+        )
     known = next((text for text in TEXTS if text.lower() == name.lower()), None)
     if known is not None:
         return json.dumps(await _text(known, services, given))
@@ -53,18 +59,24 @@ async def _text(name: str, services: HookServices, given: Sequence[Any]) -> Any:
     (text,) = padded(given, 1)
     if not isinstance(text, str):
         raise UsageError(f"Process: {name}: the argument must be text, not {kind_of(text)}")
-    work = {"text.ExtractJSON": extract_json, "text.MarkdownToHTML": markdown_to_html}.get(name, services.records.markdown)
+    work = {"text.ExtractJSON": extract_json, "text.MarkdownToHTML": markdown_to_html}.get(
+        name, services.records.markdown
+    )
     return await anyio.to_thread.run_sync(work, text)
 
 
-async def _records(where: str, model: str, verb: str, services: HookServices, given: Sequence[Any]) -> Any:
+async def _records(
+    where: str, model: str, verb: str, services: HookServices, given: Sequence[Any]
+) -> Any:
     if verb == GET:
         (query,) = padded(given, 1)
         return await services.records.get(_query(where, model, {} if query is None else query))
     id, query = padded(given, 2)
     if id is None or isinstance(id, (bool, list, Mapping)):
         raise UsageError(f"{where}: the primary key must be a number or text, not {kind_of(id)}")
-    found = await services.records.get(_query(where, model, {**_mapping(where, query), "record_id": id, "limit": 1}))
+    found = await services.records.get(
+        _query(where, model, {**_mapping(where, query), "record_id": id, "limit": 1})
+    )
     return found[0] if found else None
 
 

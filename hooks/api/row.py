@@ -1,4 +1,5 @@
-"""A row of the table of host calls, and what the rows share: arguments, and how they are named in messages."""
+"""A row of the table of host calls, and what the rows share: arguments, and how they are named in
+messages."""
 
 from __future__ import annotations
 
@@ -16,15 +17,17 @@ Late = Callable[[Sequence[Any], str], str]
 
 @dataclass(frozen=True, kw_only=True)
 class HostCall:
-    """One call. `run` receives the arguments as JSON values and answers with JSON text, empty for undefined; it raises
-    UsageError for wrong arguments, which throws a TypeError in JavaScript. `late` makes the answer for a call that found no
-    end in time, or raises what is thrown; without it the run ends. A call with an `effect` outside is never made a second
-    time. `maker` names the function of `hooks/objects.js` that makes the call in JavaScript, the same for all rows of a group.
-    A row whose name has no group is for such functions only.
+    """One call. `run` receives the arguments as JSON values and answers with JSON text, empty for
+    undefined; it raises UsageError for wrong arguments, which throws a TypeError in JavaScript.
+    `late` makes the answer for a call that found no end in time, or raises what is thrown; without
+    it the run ends. A call with an `effect` outside is never made a second time. `maker` names the
+    function of `hooks/objects.js` that makes the call in JavaScript, the same for all rows of a
+    group. A row whose name has no group is for such functions only.
 
-    For authors: `ts` is the signature in TypeScript, `(message: Message | string, blockId?: string): string`; without it, one
-    that takes anything and returns `result`. It may name the models of `host.core.types` and what `types` declares
-    (`interface Node { … }`; rows may share the same text)."""
+    For authors: `ts` is the signature in TypeScript, `(message: Message | string, blockId?:
+    string): string`; without it, one that takes anything and returns `result`. It may name the
+    models of `host.core.types` and what `types` declares (`interface Node { … }`; rows may share
+    the same text)."""
 
     js: str
     doc: str

@@ -44,8 +44,12 @@ async def _document(call: HostCall, services: HookServices, arguments: Sequence[
     collection, document = padded(arguments, 2)
     for name, value in (("collection", collection), ("document", document)):
         if not isinstance(value, str) or not value:
-            raise UsageError(f"{call.js}: {name} must be text that is not empty, not {quoted(value)}")
-    request = SearchRequest(type="kb", query=f"{collection}/{document}", collections=(collection,), document=document)
+            raise UsageError(
+                f"{call.js}: {name} must be text that is not empty, not {quoted(value)}"
+            )
+    request = SearchRequest(
+        type="kb", query=f"{collection}/{document}", collections=(collection,), document=document
+    )
     return (await services.search(request)).model_dump_json()
 
 
@@ -64,10 +68,17 @@ def _search_many(mode: Mode) -> Run:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         (entries,) = padded(arguments, 1)
         if not isinstance(entries, list):
-            raise UsageError(f"{call.js}: requests must be a list of {{type, query, …}}, not {kind_of(entries)}")
+            raise UsageError(
+                f"{call.js}: requests must be a list of {{type, query, …}}, not {kind_of(entries)}"
+            )
         if len(entries) > MOST_TOGETHER:
-            raise UsageError(f"{call.js}: at most {MOST_TOGETHER} requests at once, not {len(entries)}")
-        requests = [await _entry(f"{call.js}: requests[{index}]", entry, services) for index, entry in enumerate(entries)]
+            raise UsageError(
+                f"{call.js}: at most {MOST_TOGETHER} requests at once, not {len(entries)}"
+            )
+        requests = [
+            await _entry(f"{call.js}: requests[{index}]", entry, services)
+            for index, entry in enumerate(entries)
+        ]
         results = await services.search_many(requests, mode) if requests else []
         return f"[{','.join(result.model_dump_json() for result in results)}]"
 
@@ -75,7 +86,11 @@ def _search_many(mode: Mode) -> Run:
 
 
 def _late_many(arguments: Sequence[Any], message: str) -> str:
-    results = [_unanswered(entry["type"], entry["query"], message) for entry in arguments[0] if _is_request(entry)]
+    results = [
+        _unanswered(entry["type"], entry["query"], message)
+        for entry in arguments[0]
+        if _is_request(entry)
+    ]
     return f"[{','.join(result.model_dump_json() for result in results)}]"
 
 
@@ -84,13 +99,19 @@ async def _entry(where: str, entry: Any, services: HookServices) -> SearchReques
         raise UsageError(f"{where} must be an object with type and query, not {kind_of(entry)}")
     type = entry.get("type")
     if type not in SEARCH_TYPES:
-        hint = suggestion(type, SEARCH_TYPES) if isinstance(type, str) else f"known: {', '.join(SEARCH_TYPES)}"
+        hint = (
+            suggestion(type, SEARCH_TYPES)
+            if isinstance(type, str)
+            else f"known: {', '.join(SEARCH_TYPES)}"
+        )
         raise UsageError(f"{where}.type must be a search type, not {quoted(type)} ({hint})")
     options = {key: value for key, value in entry.items() if key not in ("type", "query")}
     return await _request(where, type, entry.get("query"), options, services)
 
 
-async def _request(where: str, type: SearchType, query: Any, options: Any, services: HookServices) -> SearchRequest:
+async def _request(
+    where: str, type: SearchType, query: Any, options: Any, services: HookServices
+) -> SearchRequest:
     if not isinstance(query, str) or not query.strip():
         raise UsageError(f"{where}: query must be text that is not empty, not {quoted(query)}")
     if not isinstance(options, Mapping):
@@ -109,7 +130,11 @@ async def _request(where: str, type: SearchType, query: Any, options: Any, servi
 
 def _is_request(entry: Any) -> bool:
     """Time may be over before every entry was looked at."""
-    return isinstance(entry, Mapping) and entry.get("type") in SEARCH_TYPES and isinstance(entry.get("query"), str)
+    return (
+        isinstance(entry, Mapping)
+        and entry.get("type") in SEARCH_TYPES
+        and isinstance(entry.get("query"), str)
+    )
 
 
 def _unanswered(type: SearchType, query: str, message: str) -> SearchResult:

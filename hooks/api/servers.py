@@ -1,7 +1,8 @@
 """`ctx.mcp`: the MCP servers that the assistant lists.
 
-A single request throws when the server cannot be reached or refuses; a tool that ran and failed is an answer with `error`. Of
-several calls each one's failure is `error` in its place. A call may act outside, so it is never made a second time.
+A single request throws when the server cannot be reached or refuses; a tool that ran and failed is
+an answer with `error`. Of several calls each one's failure is `error` in its place. A call may act
+outside, so it is never made a second time.
 """
 
 from __future__ import annotations
@@ -21,17 +22,21 @@ from groundhook.host.core.types.servers import ServerCalling, ServerMethod, Tool
 
 MOST_TOGETHER = 50  # calls at once: each is a task of the host's
 
-Params = Callable[[str, Sequence[Any]], Mapping[str, Any]]  # the call's name, the arguments after the server
+Params = Callable[
+    [str, Sequence[Any]], Mapping[str, Any]
+]  # the call's name, the arguments after the server
 
 
-# ---------------------------------------------------------------------------------------------------- one request
+# -------------------------------------------------------------------------------------- one request
 
 
 def _request(method: ServerMethod, params: Params) -> Run:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         (server,) = padded(arguments, 1)
         asked = params(call.js, arguments[1:])
-        return _json(await services.servers.ask(_text(call.js, "the server's id", server), method, asked))
+        return _json(
+            await services.servers.ask(_text(call.js, "the server's id", server), method, asked)
+        )
 
     return run
 
@@ -57,7 +62,7 @@ def _too_late(js: str, _arguments: Sequence[Any], message: str) -> str:
     raise ServerTimeout(f"{js}: {message}")
 
 
-# ---------------------------------------------------------------------------------------------------- several calls
+# ------------------------------------------------------------------------------------ several calls
 
 
 def _several(calling: ServerCalling, *, of_one: bool) -> Run:
@@ -76,8 +81,11 @@ def _late(js: str, arguments: Sequence[Any], message: str, *, of_one: bool, alon
     return _json(answers[:1] if alone else answers)
 
 
-def _asks(js: str, arguments: Sequence[Any], *, of_one: bool) -> tuple[list[ToolAsk], list[tuple[str, UnknownKey]]]:
-    """What is asked, and keys that nothing reads. Raises UsageError. `of_one`: the server is the first argument, for all."""
+def _asks(
+    js: str, arguments: Sequence[Any], *, of_one: bool
+) -> tuple[list[ToolAsk], list[tuple[str, UnknownKey]]]:
+    """What is asked, and keys that nothing reads. Raises UsageError. `of_one`: the server is the
+    first argument, for all."""
     server, calls = padded(arguments, 2) if of_one else ("", *padded(arguments, 1))
     if of_one:
         _text(js, "the server's id", server)
@@ -111,7 +119,7 @@ def _ask(where: str, entry: Mapping[str, Any]) -> tuple[ToolAsk, list[UnknownKey
         raise UsageError(f"{where}: {dotted(path)}: {message}") from exc
 
 
-# ---------------------------------------------------------------------------------------------------- arguments
+# ---------------------------------------------------------------------------------------- arguments
 
 
 def _text(js: str, what: str, value: Any) -> str:
@@ -131,7 +139,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-# ---------------------------------------------------------------------------------------------------- the rows
+# ----------------------------------------------------------------------------------------- the rows
 
 _TYPES = """\
 /** A piece of what an MCP server answered: text, an image, a resource. */
@@ -144,7 +152,8 @@ export interface ContentBlock {
 }
 """
 _ANSWER = """\
-/** What a tool of an MCP server answered. `result` is the answer as one value; a tool that failed says so in `error`. */
+/** What a tool of an MCP server answered. `result` is the answer as one value; a tool that failed
+ * says so in `error`. */
 export interface ToolAnswer {
   content?: ContentBlock[];
   structuredContent?: any;
@@ -193,15 +202,30 @@ _READ = "{ uri: string; mimeType?: string; text?: string; blob?: string }[]"
 _GIVEN = "{ description?: string; messages: { role: string; content: ContentBlock }[] }"
 _TOGETHER: tuple[tuple[str, ServerCalling, str], ...] = (
     ("All", "all", "Tools of several servers at once; every answer, in order."),
-    ("Any", "any", "Tools of several servers at once; the first answer that is no failure, in a list."),
+    (
+        "Any",
+        "any",
+        "Tools of several servers at once; the first answer that is no failure, in a list.",
+    ),
     ("Race", "race", "Tools of several servers at once; the first answer, in a list."),
 )
 
 
-def _one(name: str, doc: str, method: ServerMethod, params: Params, ts: str, types: str, *, effect: bool = False) -> HostCall:
+def _one(
+    name: str,
+    doc: str,
+    method: ServerMethod,
+    params: Params,
+    ts: str,
+    types: str,
+    *,
+    effect: bool = False,
+) -> HostCall:
     js = f"ctx.mcp.{name}"
     run = _request(method, params)
-    return HostCall(js=js, doc=doc, run=run, ts=ts, types=types, effect=effect, late=partial(_too_late, js))
+    return HostCall(
+        js=js, doc=doc, run=run, ts=ts, types=types, effect=effect, late=partial(_too_late, js)
+    )
 
 
 def _many(name: str, doc: str, calling: ServerCalling, *, of_one: bool) -> HostCall:
@@ -210,9 +234,11 @@ def _many(name: str, doc: str, calling: ServerCalling, *, of_one: bool) -> HostC
         js=js,
         doc=doc,
         run=_several(calling, of_one=of_one),
-        ts="(server: ServerName, calls: ToolRequest[]): ToolAnswer[]"
-        if of_one
-        else "(calls: ({ server: ServerName } & ToolRequest)[]): ToolAnswer[]",
+        ts=(
+            "(server: ServerName, calls: ToolRequest[]): ToolAnswer[]"
+            if of_one
+            else "(calls: ({ server: ServerName } & ToolRequest)[]): ToolAnswer[]"
+        ),
         types=_CALL,
         late=partial(_late, js, of_one=of_one, alone=calling in ("any", "race")),
         effect=True,
@@ -220,11 +246,15 @@ def _many(name: str, doc: str, calling: ServerCalling, *, of_one: bool) -> HostC
 
 
 ROWS: tuple[HostCall, ...] = (
-    _one("ListTools", "The tools of a server.", "tools/list", _none, "(server: ServerName): { tools: ServerTool[] }", _TOOL),
+    _one("ListTools", "The tools of a server.", "tools/list", _none,
+         "(server: ServerName): { tools: ServerTool[] }", _TOOL),
     _one("CallTool", "Call a tool of a server.", "tools/call", _named("tool"),
-         "(server: ServerName, tool: string, arguments?: Record<string, any>): ToolAnswer", _ANSWER, effect=True),
-    _many("CallTools", "Several tools of a server, one after the other; every answer.", "in_order", of_one=True),
-    _many("CallToolsParallel", "Several tools of a server at once; every answer, in order.", "all", of_one=True),
+         "(server: ServerName, tool: string, arguments?: Record<string, any>): ToolAnswer",
+         _ANSWER, effect=True),
+    _many("CallTools", "Several tools of a server, one after the other; every answer.",
+          "in_order", of_one=True),
+    _many("CallToolsParallel", "Several tools of a server at once; every answer, in order.",
+          "all", of_one=True),
     _one("ListResources", "The resources of a server.", "resources/list", _none,
          "(server: ServerName): { resources: ServerResource[] }", _OTHERS),
     _one("ReadResource", "Read a resource of a server.", "resources/read", _uri,

@@ -1,4 +1,5 @@
-"""What test files may ask of the host: one turn. Given to the engine of `hooks/testing.py` and to no other."""
+"""What test files may ask of the host: one turn. Given to the engine of `hooks/testing.py` and to
+no other."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from groundhook.host.core.ports import HookServices
 
 
 class Stage(Protocol):
-    """What stands behind a test file, in the place of what stands behind a hook. `uncaught`: errors that nothing in the file
-    waits for."""
+    """What stands behind a test file, in the place of what stands behind a hook. `uncaught`: errors
+    that nothing in the file waits for."""
 
     uncaught: list[tuple[str, Place | None]]
 
     async def turn(self, message: Any, options: Any, /) -> Mapping[str, Any]:
-        """One turn of the assistant → what came of it. Raises HostError for what keeps the test from going on."""
+        """One turn of the assistant → what came of it. Raises HostError for what keeps the test
+        from going on."""
         ...
 
     async def log(self, level: str, message: str, /) -> None: ...
@@ -34,5 +36,10 @@ async def _turn(_call: HostCall, services: HookServices, arguments: Sequence[Any
 
 
 ROWS: tuple[HostCall, ...] = (
-    HostCall(js="turn", doc="One turn of the assistant, from the message to the last event.", run=_turn, effect=True),
+    HostCall(
+        js="turn",
+        doc="One turn of the assistant, from the message to the last event.",
+        run=_turn,
+        effect=True,
+    ),
 )

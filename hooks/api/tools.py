@@ -1,4 +1,5 @@
-"""`ctx.tools`: the tools of the turn, as the model is offered them: the host's own and those of the listed MCP servers.
+"""`ctx.tools`: the tools of the turn, as the model is offered them: the host's own and those of the
+listed MCP servers.
 
 A tool that fails is an answer with `error`; a name that is not offered throws.
 """
@@ -23,12 +24,16 @@ async def _list(_call: HostCall, services: HookServices, _arguments: Sequence[An
 async def _run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     name, given = padded(arguments, 2)
     if not isinstance(name, str) or not name.strip():
-        raise UsageError(f"{call.js}: the tool's name must be text that is not empty, not {quoted(name)}")
+        raise UsageError(
+            f"{call.js}: the tool's name must be text that is not empty, not {quoted(name)}"
+        )
     said = {} if given is None else given
     if not isinstance(said, Mapping):
         raise UsageError(f"{call.js}: arguments must be an object, not {kind_of(said)}")
     outcome = await services.tools.call(name, said)
-    return to_json({"name": name, "result": outcome.result, "error": outcome.error}, inf_nan_mode="null").decode()
+    return to_json(
+        {"name": name, "result": outcome.result, "error": outcome.error}, inf_nan_mode="null"
+    ).decode()
 
 
 def _late(arguments: Sequence[Any], message: str) -> str:
@@ -53,7 +58,13 @@ export interface ToolReturn {
 """
 
 ROWS: tuple[HostCall, ...] = (
-    HostCall(js="ctx.tools.List", doc="The tools of this turn.", run=_list, ts="(): OfferedTool[]", types=_TYPES),
+    HostCall(
+        js="ctx.tools.List",
+        doc="The tools of this turn.",
+        run=_list,
+        ts="(): OfferedTool[]",
+        types=_TYPES,
+    ),
     HostCall(
         js="ctx.tools.Call",
         doc="Call a tool of this turn.",

@@ -1,7 +1,7 @@
 """`ctx.trace`: nodes of the turn's trace, and what is noted on them.
 
-JavaScript holds nodes as objects (`hooks/objects.js`), which put their id before the arguments of every call; the id of the
-hook's own node is empty.
+JavaScript holds nodes as objects (`hooks/objects.js`), which put their id before the arguments of
+every call; the id of the hook's own node is empty.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ async def _add(call: HostCall, services: HookServices, arguments: Sequence[Any])
     node, input, options = padded(arguments, 3)
     said = {} if options is None else options
     if not isinstance(said, Mapping):
-        raise UsageError(f"{call.js}: options must be an object such as {{type, label}}, not {kind_of(said)}")
+        raise UsageError(
+            f"{call.js}: options must be an object such as {{type, label}}, not {kind_of(said)}"
+        )
     type, label = (said.get(name) for name in NAMED)
     for name, value in (("type", type), ("label", label)):
         if not isinstance(value, str | None):
@@ -98,11 +100,18 @@ export interface TraceOptions {
 
 
 def _row(name: str, doc: str, run: Run, ts: str, *, prints: bool = False) -> HostCall:
-    return HostCall(js=f"ctx.trace.{name}", doc=doc, run=run, ts=ts, types=_TYPES, maker="node", prints=prints)
+    return HostCall(
+        js=f"ctx.trace.{name}", doc=doc, run=run, ts=ts, types=_TYPES, maker="node", prints=prints
+    )
 
 
 ROWS: tuple[HostCall, ...] = (
-    _row("Add", "Begin a node under the hook's own.", _add, "(input?: any, options?: TraceOptions): TraceStep"),
+    _row(
+        "Add",
+        "Begin a node under the hook's own.",
+        _add,
+        "(input?: any, options?: TraceOptions): TraceStep",
+    ),
     *(
         _row(
             level.capitalize(),
@@ -120,6 +129,11 @@ ROWS: tuple[HostCall, ...] = (
         _set_metadata,
         "(metadata: Record<string, any>): void\n(key: string, value: any): void",
     ),
-    _row("Complete", "The node's step is done; the hook's own ends with the hook.", _complete, "(output?: any): void"),
+    _row(
+        "Complete",
+        "The node's step is done; the hook's own ends with the hook.",
+        _complete,
+        "(output?: any): void",
+    ),
     _row("Fail", "The node's step failed.", _fail, "(error?: any): void"),
 )

@@ -1,7 +1,8 @@
-"""What is wrong with an app, without running it: every file against its model, and every name against what exists.
+"""What is wrong with an app, without running it: every file against its model, and every name
+against what exists.
 
-Hooks are compiled, and stores are asked, by the composition root, which adds its findings to these. What finds entities is asked
-here: that needs nothing that is open.
+Hooks are compiled, and stores are asked, by the composition root, which adds its findings to these.
+What finds entities is asked here: that needs nothing that is open.
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, ParamSpec, TypeVar
 
-from groundhook.handlers.kb.graph.extract import BUILTIN, SPACY, kinds_that_nothing_has, not_installed
+from groundhook.handlers.kb.graph.extract import (
+    BUILTIN,
+    SPACY,
+    kinds_that_nothing_has,
+    not_installed,
+)
 from groundhook.handlers.kb.graph.names import KINDS
 from groundhook.host.app.references import References
 from groundhook.host.app.value_checks import wrong_for_all, wrong_rows, wrong_together, wrong_values
@@ -21,20 +27,40 @@ from groundhook.host.config.documents import Document, read_document
 from groundhook.host.config.environment import unset_in, without_unset
 from groundhook.host.config.layers import Layer, file_layer
 from groundhook.host.config.locations import Path
-from groundhook.host.config.packages import AGENT_FILE, PROMPTS_FILE, SEARCH_FILE, App, Package, check_package
+from groundhook.host.config.packages import (
+    AGENT_FILE,
+    PROMPTS_FILE,
+    SEARCH_FILE,
+    App,
+    Package,
+    check_package,
+)
 from groundhook.host.config.validate import Checked, check_document
 from groundhook.host.core.errors import ConfigError, HostError, Place, UnknownName
 from groundhook.host.core.problems import Problem, problems_of
 from groundhook.host.core.types.base import Value, dotted
 from groundhook.host.core.types.model_schema import misfits
-from groundhook.host.core.types.specs import DELETED, PERMISSION, TIMESTAMPS, CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
+from groundhook.host.core.types.specs import (
+    DELETED,
+    PERMISSION,
+    TIMESTAMPS,
+    CollectionSpec,
+    ConnectorSpec,
+    ModelSpec,
+    ServerSpec,
+)
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.mcp.commands import missing_command
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_SPECS: dict[str, type[Value]] = {"kb": CollectionSpec, "models": ModelSpec, "connectors": ConnectorSpec, "mcps": ServerSpec}
+_SPECS: dict[str, type[Value]] = {
+    "kb": CollectionSpec,
+    "models": ModelSpec,
+    "connectors": ConnectorSpec,
+    "mcps": ServerSpec,
+}
 
 
 def check(
@@ -45,9 +71,10 @@ def check(
     rerankers: Collection[str] = (),
     collection: Callable[[CollectionSpec], tuple[Path, HostError] | None] = lambda _: None,
 ) -> list[Problem]:
-    """Everything found, each once, in the order of reading. With an assistant: the app's own files and that assistant's.
-    `providers` are the names of web search providers (none: they are not looked up), `rerankers` those of rerankers;
-    `collection` says what else is wrong with a collection, and where in its file. Raises UnknownName."""
+    """Everything found, each once, in the order of reading. With an assistant: the app's own files
+    and that assistant's. `providers` are the names of web search providers (none: they are not
+    looked up), `rerankers` those of rerankers; `collection` says what else is wrong with a
+    collection, and where in its file. Raises UnknownName."""
     if assistant_id and assistant_id not in app.packages:
         raise UnknownName("assistant", assistant_id, app.packages)
     checking = _Check(app, assistant_id, frozenset(providers), frozenset(rerankers), collection)
@@ -86,17 +113,25 @@ class _Check:
             value: Any = self._attempt(getattr, self.app, name)
             if isinstance(value, Checked):
                 self.found.extend(value.findings())
-                self._names(file_layer("global", value, under="search" if name == "search_file" else ""), "")
+                self._names(
+                    file_layer("global", value, under="search" if name == "search_file" else ""), ""
+                )
                 self.found.extend(wrong_for_all(value))
 
     def _package(self, place: tree.Found) -> None:
         package = self._attempt(self.app.packages.named, place.id)
         if package is None:
             with suppress(ConfigError):  # it cannot be read, which is among the findings
-                self._names(file_layer("assistant", check_package(place, self.app.environment)), place.id)
+                self._names(
+                    file_layer("assistant", check_package(place, self.app.environment)), place.id
+                )
             return
         if package.folder != place.path:
-            self.found.append(Problem("error", f"{package.shown!r} has the same id, {place.id!r}", Place(place.shown)))
+            self.found.append(
+                Problem(
+                    "error", f"{package.shown!r} has the same id, {place.id!r}", Place(place.shown)
+                )
+            )
             return
         self.found.extend(package.warnings)
         if package.layer.checked is not None:
@@ -113,7 +148,9 @@ class _Check:
             self._attempt(package.locales.named, name)
 
     def _names(self, layer: Layer, owner: str) -> None:
-        self.found.extend(References(self.app, layer, owner, self.providers, self.rerankers).problems())
+        self.found.extend(
+            References(self.app, layer, owner, self.providers, self.rerankers).problems()
+        )
         self.found.extend(wrong_values(layer))
 
     def _declaration(self, kind: str, owner: str, place: tree.Found) -> None:
@@ -138,26 +175,40 @@ class _Check:
             self._collection(place, checked)
 
     def _collection(self, place: tree.Found, checked: Checked) -> None:
-        """What it is made with, and who names its entities: who is asked outside of any assistant, so the full name counts."""
+        """What it is made with, and who names its entities: who is asked outside of any assistant,
+        so the full name counts."""
         spec = self._attempt(self.app.collections.named, place.id)
         if spec is None:
             return
         if (wrong := self.collection(spec)) is not None:
             path, error = wrong
-            self.found.append(Problem("error", error.message, checked.place(path), error.hint, error.code))
+            self.found.append(
+                Problem("error", error.message, checked.place(path), error.hint, error.code)
+            )
         done = spec.entities.extractor.partition(":")[0]
         at = checked.place(("entities", "extractor"))
-        if done == SPACY and (missing := not_installed(spec.entities.extractor)) is not None:  # it may be where the app will run
+        if (
+            done == SPACY and (missing := not_installed(spec.entities.extractor)) is not None
+        ):  # it may be where the app will run
             self.found.append(Problem("warning", missing.message, at, missing.hint, missing.code))
         if done == BUILTIN and (unknown := kinds_that_nothing_has(spec.entities)):
-            hint = f"the rules know {', '.join(KINDS)}; name others in 'entities.dictionary', or have an assistant find them"
+            hint = (
+                f"the rules know {', '.join(KINDS)}; name others in 'entities.dictionary', or have"
+                " an assistant find them"
+            )
             message = f"'entities.types': nothing is found to be {' or '.join(map(repr, unknown))}"
-            self.found.append(Problem("warning", message, checked.place(("entities", "types")), hint))
+            self.found.append(
+                Problem("warning", message, checked.place(("entities", "types")), hint)
+            )
         if done not in (BUILTIN, SPACY):
             names = References(self.app, Layer(name="assistant", checked=checked), "")
             near = get_close_matches(done, (BUILTIN, SPACY), n=1)
-            for problem in names.doer(("entities", "extractor"), "assistant", spec.entities.extractor):
-                self.found.append(replace(problem, hint=f"did you mean {near[0]!r}?") if near else problem)
+            for problem in names.doer(
+                ("entities", "extractor"), "assistant", spec.entities.extractor
+            ):
+                self.found.append(
+                    replace(problem, hint=f"did you mean {near[0]!r}?") if near else problem
+                )
 
     def _connector(self, place: tree.Found, checked: Checked) -> None:
         """What no turn could ask; of a variable that is not set nothing is known."""
@@ -166,31 +217,47 @@ class _Check:
             try:
                 ScriptedConnector(self.app.connectors.named(place.id))
             except ConfigError as exc:
-                self.found.append(Problem("error", exc.message, checked.place(("options", "script")), exc.hint))
+                self.found.append(
+                    Problem("error", exc.message, checked.place(("options", "script")), exc.hint)
+                )
         if checked.data.get("type") != "openai":
             return
         if options.get("model", "") == "":
-            self.found.append(Problem("error", "names no model", checked.place(("options",)), "set options.model"))
+            self.found.append(
+                Problem("error", "names no model", checked.place(("options",)), "set options.model")
+            )
 
     def _server(self, place: tree.Found, checked: Checked) -> None:
         """A program that is not here may be where the app will run: a warning."""
         spec = self._attempt(self.app.servers.named, place.id)
-        if spec is not None and (missing := missing_command(spec, self.app.environment, self.app.root)):
+        if spec is not None and (
+            missing := missing_command(spec, self.app.environment, self.app.root)
+        ):
             hint = "install it, or name another in 'command'"
-            self.found.append(Problem("warning", missing, checked.place(("command",)), hint, "server_not_configured"))
+            self.found.append(
+                Problem(
+                    "warning", missing, checked.place(("command",)), hint, "server_not_configured"
+                )
+            )
 
     def _model(self, owner: str, model: ModelSpec, checked: Checked) -> None:
         columns = _columns(model)
         for number, row in enumerate(model.values):
             for key in sorted(row.keys() - columns):
-                self._no_column(key, columns, checked.document.place(("values", number, key), of="key"))
+                self._no_column(
+                    key, columns, checked.document.place(("values", number, key), of="key")
+                )
         if all(row.keys() <= columns for row in model.values):
             self.found.extend(wrong_rows(model, checked))
         for name, relation in model.relations.items():
             at = ("relations", name)
-            other = self._attempt(self.app.resolve_model, owner, relation.model, place=checked.place((*at, "model")))
+            other = self._attempt(
+                self.app.resolve_model, owner, relation.model, place=checked.place((*at, "model"))
+            )
             if other is not None and relation.key not in _columns(other):
-                self._no_column(relation.key, _columns(other), checked.place((*at, "key")), f" of {other.id!r}")
+                self._no_column(
+                    relation.key, _columns(other), checked.place((*at, "key")), f" of {other.id!r}"
+                )
 
     def _no_column(self, name: str, known: Collection[str], place: Place, of: str = "") -> None:
         error = UnknownName("column", name, known, place=place)
@@ -205,7 +272,10 @@ class _Check:
         yield from (("", place) for place in tree.declared(root, root, kind=kind))
         for owner in self._assistants() if kind != "connectors" else ():
             prefix = f"agents.{owner.id}."
-            yield from ((owner.id, place) for place in tree.declared(owner.path, root, kind=kind, prefix=prefix))
+            yield from (
+                (owner.id, place)
+                for place in tree.declared(owner.path, root, kind=kind, prefix=prefix)
+            )
 
     def _unread(self) -> Iterator[Problem]:
         """Files and folders that look as if they counted."""
@@ -213,27 +283,49 @@ class _Check:
         for folder in (root, *(place.path for place in self._assistants())):
             for kind, ending in tree.ENDINGS.items():
                 for shown in tree.unread(folder / kind, root, ending):
-                    yield Problem("warning", "nothing reads this file", Place(shown), f"names in {kind}/ end with {ending}")
+                    yield Problem(
+                        "warning",
+                        "nothing reads this file",
+                        Place(shown),
+                        f"names in {kind}/ end with {ending}",
+                    )
         for place in self._assistants():
             for kind in ("prompts", "locales"):
                 for shown in tree.unread(place.path / kind, root, ".yml"):
-                    yield Problem("warning", "nothing reads this file", Place(shown), f"names in {kind}/ end with .yml")
+                    yield Problem(
+                        "warning",
+                        "nothing reads this file",
+                        Place(shown),
+                        f"names in {kind}/ end with .yml",
+                    )
         for shown, name in tree.lookalikes(root):
-            yield Problem("warning", "nothing reads this file", Place(shown), f"what is read is {name}")
+            yield Problem(
+                "warning", "nothing reads this file", Place(shown), f"what is read is {name}"
+            )
         names = (AGENT_FILE, SEARCH_FILE, PROMPTS_FILE)
         for shown in tree.unread(root / "agent", root, names):
-            yield Problem("warning", "nothing reads this file", Place(shown), f"read are {', '.join(names)}")
+            yield Problem(
+                "warning", "nothing reads this file", Place(shown), f"read are {', '.join(names)}"
+            )
         for shown in tree.without_package(root):
-            yield Problem("warning", f"a hook, and no {tree.PACKAGE}: this is no assistant", Place(shown))
+            yield Problem(
+                "warning", f"a hook, and no {tree.PACKAGE}: this is no assistant", Place(shown)
+            )
 
 
 def _misfits(checked: Checked) -> Iterator[Problem]:
-    """What the published schema of models refuses besides: it is read all the same, and an editor would mark it."""
+    """What the published schema of models refuses besides: it is read all the same, and an editor
+    would mark it."""
     told = {error.place for error in checked.errors}
     for path, message in misfits(without_unset(checked.data)):
         place = checked.place(path)
         if place not in told:
-            yield Problem("warning", f"{dotted(path)!r}: {message}", place, "docs/model.schema.json has the format")
+            yield Problem(
+                "warning",
+                f"{dotted(path)!r}: {message}",
+                place,
+                "docs/model.schema.json has the format",
+            )
 
 
 def _columns(model: ModelSpec) -> set[str]:

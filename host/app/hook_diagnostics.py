@@ -1,6 +1,8 @@
-"""What the author of a hook is told before it runs: whether it compiles, fits its types, and defines something to run.
+"""What the author of a hook is told before it runs: whether it compiles, fits its types, and
+defines something to run.
 
-Owns what an app's names are in TypeScript, and the file that editors read. Nothing here runs a hook.
+Owns what an app's names are in TypeScript, and the file that editors read. Nothing here runs a
+hook.
 """
 
 from __future__ import annotations
@@ -21,9 +23,13 @@ from groundhook.host.core.problems import Problem, problems_of
 DECLARATIONS = "types/groundhook.d.ts"
 CONFIG = "tsconfig.json"
 
-_NOT_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`""", re.DOTALL)
+_NOT_CODE = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`""", re.DOTALL
+)
 _HOOK = re.compile(r"\b(?:Create|Next)\b|\bexport\s*\*")
-_NEARLY = re.compile(r"\bfunction\s+(create|next)\b|\b(?:const|let|var)\s+(create|next)\s*=", re.IGNORECASE)
+_NEARLY = re.compile(
+    r"\bfunction\s+(create|next)\b|\b(?:const|let|var)\s+(create|next)\s*=", re.IGNORECASE
+)
 
 
 def declarations(app: App, tools: Iterable[str] = ()) -> str:
@@ -43,11 +49,19 @@ def declarations(app: App, tools: Iterable[str] = ()) -> str:
 
 def editor_config() -> str:
     """A `tsconfig.json` with which an editor sees an app's hooks as the check does."""
-    return json.dumps({"compilerOptions": COMPILER_OPTIONS, "include": [DECLARATIONS, "assistants"]}, indent=2) + "\n"
+    return (
+        json.dumps(
+            {"compilerOptions": COMPILER_OPTIONS, "include": [DECLARATIONS, "assistants"]}, indent=2
+        )
+        + "\n"
+    )
 
 
-async def hook_problems(app: App, ids: Sequence[str], engine: HookEngine, tools: Iterable[str] = ()) -> list[Problem]:
-    """What is wrong with the hooks of these assistants, whatever is wrong with their configuration. Raises UnknownName."""
+async def hook_problems(
+    app: App, ids: Sequence[str], engine: HookEngine, tools: Iterable[str] = ()
+) -> list[Problem]:
+    """What is wrong with the hooks of these assistants, whatever is wrong with their configuration.
+    Raises UnknownName."""
     found: list[Problem] = []
     compiled: list[HookScript] = []
     for id in ids:
@@ -91,7 +105,9 @@ def _tests(app: App, id: str) -> list[HookScript]:
     except ConfigError:
         return []
     paths = sorted((package.folder / "tests").glob("*.test.[jt]s"))
-    script = package.hook or HookScript(entry=package.folder, root=package.folder, shown=package.shown)
+    script = package.hook or HookScript(
+        entry=package.folder, root=package.folder, shown=package.shown
+    )
     return [replace(script, entry=path) for path in paths]
 
 
@@ -103,7 +119,11 @@ def _empty(script: HookScript) -> list[Problem]:
     near = _NEARLY.search(code)
     name = (near[1] or near[2]).capitalize() if near else ""
     hint = f"did you mean {name!r}?" if name else "the host calls functions of these names"
-    return [Problem("warning", "the hook defines neither Create nor Next", Place(script.shown_entry), hint)]
+    return [
+        Problem(
+            "warning", "the hook defines neither Create nor Next", Place(script.shown_entry), hint
+        )
+    ]
 
 
 def _stale(root: Path, text: str) -> list[Problem]:

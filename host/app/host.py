@@ -1,4 +1,5 @@
-"""The composition root: the only place that knows which sources, rerankers, connectors and hook engine there are.
+"""The composition root: the only place that knows which sources, rerankers, connectors and hook
+engine there are.
 
 async with open_host("path/to/app") as host:
     async with host.stream("docs", "What is a hook?") as events:
@@ -80,15 +81,23 @@ class Host:
         identity: Identity | Mapping[str, Any] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
-        """Enter one turn and read its events; leaving the block stops what is still running. `messages` is the conversation
-        or one user message. Of several `connector`s the next is asked when one cannot be reached. Entering raises UnknownName and
-        ConfigError; later failures are `error` events."""
-        given = options.model_dump(exclude_unset=True) if isinstance(options, TurnOptions) else dict(options or {})
+        """Enter one turn and read its events; leaving the block stops what is still running.
+        `messages` is the conversation or one user message. Of several `connector`s the next is
+        asked when one cannot be reached. Entering raises UnknownName and ConfigError; later
+        failures are `error` events."""
+        given = (
+            options.model_dump(exclude_unset=True)
+            if isinstance(options, TurnOptions)
+            else dict(options or {})
+        )
         said = {"search": search, "connector": connector}
         request = Request(
             assistant_id=assistant_id,
             messages=conversation(messages),
-            options=_valid(TurnOptions, {**given, **{key: value for key, value in said.items() if value is not None}}),
+            options=_valid(
+                TurnOptions,
+                {**given, **{key: value for key, value in said.items() if value is not None}},
+            ),
             identity=_valid(Identity, identity or {}, "identity"),
         )
         return open_turn(self.runtime, self.turns, request)
@@ -101,16 +110,20 @@ class Host:
         assistant: str | None = None,
         warned: Callable[[Warned], object] | None = None,
     ) -> SearchResult:
-        """One search outside a turn, with an assistant's settings and names or the app's. A search that fails is a result
-        with `error`; what else should be known goes to `warned`. Raises UsageError for a request that is none, UnknownName for
-        the assistant."""
+        """One search outside a turn, with an assistant's settings and names or the app's. A search
+        that fails is a result with `error`; what else should be known goes to `warned`. Raises
+        UsageError for a request that is none, UnknownName for the assistant."""
         asked = _valid(SearchRequest, request)
         self.turns.refuse_if_closed()
         settings = self.settings(assistant)
         channel = Channel("search")
         warn = _warner(warned)
         caller = Caller(runtime=self.runtime, turn_id=channel.turn_id)
-        asking = Request(assistant_id=assistant or "", messages=(), identity=_valid(Identity, identity or {}, "identity"))
+        asking = Request(
+            assistant_id=assistant or "",
+            messages=(),
+            identity=_valid(Identity, identity or {}, "identity"),
+        )
         searcher = Searcher(
             plugins=self.runtime.plugins,
             settings=settings,
@@ -129,21 +142,37 @@ class Host:
         assistant: str | None = None,
         warned: Callable[[Warned], object] | None = None,
     ) -> Delegates:
-        """Who does, outside a turn, the steps that are given to an assistant or an MCP tool; their warnings go to `warned`."""
+        """Who does, outside a turn, the steps that are given to an assistant or an MCP tool; their
+        warnings go to `warned`."""
         warn = _warner(warned)
         caller = Caller(runtime=self.runtime, turn_id="")
-        asking = Request(assistant_id=assistant or "", messages=(), identity=_valid(Identity, identity or {}, "identity"))
+        asking = Request(
+            assistant_id=assistant or "",
+            messages=(),
+            identity=_valid(Identity, identity or {}, "identity"),
+        )
         return scope_of(caller, asking, self.settings(assistant), call, warn).delegates
 
     def with_app(self, app: App) -> Host:
-        """The same host over another reading of its files. Turns that have begun go on with what they began with. MCP servers
-        stay those that were declared when the host was opened."""
-        kb = self.kb if app.collections is self.app.collections else self.kb.with_collections(app.collections)
-        database = self.database if app.models is self.app.models else self.database.with_models(app.models)
+        """The same host over another reading of its files. Turns that have begun go on with what
+        they began with. MCP servers stay those that were declared when the host was opened."""
+        kb = (
+            self.kb
+            if app.collections is self.app.collections
+            else self.kb.with_collections(app.collections)
+        )
+        database = (
+            self.database
+            if app.models is self.app.models
+            else self.database.with_models(app.models)
+        )
         handlers = Registry[Handler]("search type")
         for type in self.runtime.plugins.handlers:
             handler = self.runtime.plugins.handlers.get(type)
-            handlers.add(type, kb if handler is self.kb else database if handler is self.database else handler)
+            handlers.add(
+                type,
+                kb if handler is self.kb else database if handler is self.database else handler,
+            )
         assert isinstance(self.runtime.connectors, Connectors)
         runtime = replace(
             self.runtime,
@@ -156,20 +185,35 @@ class Host:
         return replace(self, app=app, runtime=runtime, kb=kb, database=database)
 
     async def check(self, assistant: str | None = None) -> list[Problem]:
-        """Everything that is wrong with the app's files, or with one assistant: configuration, references between files,
-        hooks that do not compile or do not fit their types. Raises UnknownName."""
+        """Everything that is wrong with the app's files, or with one assistant: configuration,
+        references between files, hooks that do not compile or do not fit their types. Raises
+        UnknownName."""
         rerankers = self.runtime.plugins.rerankers.names()
-        found = check(self.app, assistant or "", providers=self.providers, rerankers=rerankers, collection=self.kb.wrong)
+        found = check(
+            self.app,
+            assistant or "",
+            providers=self.providers,
+            rerankers=rerankers,
+            collection=self.kb.wrong,
+        )
         ids = [assistant] if assistant else sorted(self.app.packages)
-        outdated = [Problem(_severity(one), one.message, hint=one.hint, code=one.code) for one in await self.kb.outdated()]
-        return [*found, *outdated, *await hook_problems(self.app, ids, self.runtime.hooks, self._tools)]
+        outdated = [
+            Problem(_severity(one), one.message, hint=one.hint, code=one.code)
+            for one in await self.kb.outdated()
+        ]
+        return [
+            *found,
+            *outdated,
+            *await hook_problems(self.app, ids, self.runtime.hooks, self._tools),
+        ]
 
     def declarations(self) -> str:
         """What a hook of this app may use, as TypeScript declarations."""
         return declarations(self.app, self._tools)
 
     def explain(self, assistant: str) -> list[Explained]:
-        """Every setting of an assistant and of the app, with the layer and place that set it. Raises UnknownName, ConfigError."""
+        """Every setting of an assistant and of the app, with the layer and place that set it.
+        Raises UnknownName, ConfigError."""
         own = explain(self.app.settings_for(self.app.package(assistant)))
         return [*own, *explain_app(self.app.settings, self.app.agent_file)]
 
@@ -196,12 +240,15 @@ async def open_host(
     tools: Iterable[Tool] = (),
     connectors: Mapping[str, Connector] | None = None,
 ) -> AsyncIterator[Host]:
-    """Open the app in a folder. Opening starts no process and loads no model: what is needed starts when it is first used.
+    """Open the app in a folder. Opening starts no process and loads no model: what is needed starts
+    when it is first used.
 
-    `now` fixes the clock (a moment, or what returns one), for hooks as well. `seed` fixes chance, for tests only: the random
-    numbers of hooks, and the fence around sources, which documents must not know. `environment` replaces the process's variables.
-    `plugins` add rerankers, as those of the entry point group `groundhook.plugins` do. `sources` take the place of the built-in
-    ones, `connectors` of those that the app declares. `tools` are offered to models. Raises ConfigError, UnknownName.
+    `now` fixes the clock (a moment, or what returns one), for hooks as well. `seed` fixes chance,
+    for tests only: the random numbers of hooks, and the fence around sources, which documents must
+    not know. `environment` replaces the process's variables. `plugins` add rerankers, as those of
+    the entry point group `groundhook.plugins` do. `sources` take the place of the built-in ones,
+    `connectors` of those that the app declares. `tools` are offered to models. Raises ConfigError,
+    UnknownName.
     """
     app = load_app(Path(path), process_environment() if environment is None else environment)
     settings = app.settings
@@ -209,17 +256,34 @@ async def open_host(
     async with AsyncExitStack() as stack:
         stack.enter_context(unwrapped())
         engine = await stack.enter_async_context(
-            open_engine(workers=settings.hook_workers, cache=app.state / "hooks", environment=child_environment())
+            open_engine(
+                workers=settings.hook_workers,
+                cache=app.state / "hooks",
+                environment=child_environment(),
+            )
         )
         embedders = _embedders(app)
-        kb = await stack.enter_async_context(open_kb(app.state, app.collections, embedders, settings.kb_storage, settings.qdrant))
+        kb = await stack.enter_async_context(
+            open_kb(app.state, app.collections, embedders, settings.kb_storage, settings.qdrant)
+        )
         database = await stack.enter_async_context(_database(app))
         clock = _clock(now)
-        memory = await stack.enter_async_context(open_memory(app.state / "memory.sqlite", clock, settings.memory))
+        memory = await stack.enter_async_context(
+            open_memory(app.state / "memory.sqlite", clock, settings.memory)
+        )
         web_clients = await stack.enter_async_context(open_web_clients())
-        web = await stack.enter_async_context(open_web(app.environment, client_of=web_clients.of, readers=child_environment()))
-        servers = await stack.enter_async_context(open_servers(app.servers, app.environment, folder=app.root))
-        handlers: dict[SearchType, Handler] = {"web": web, "kb": kb, "db": database, **(sources or {})}
+        web = await stack.enter_async_context(
+            open_web(app.environment, client_of=web_clients.of, readers=child_environment())
+        )
+        servers = await stack.enter_async_context(
+            open_servers(app.servers, app.environment, folder=app.root)
+        )
+        handlers: dict[SearchType, Handler] = {
+            "web": web,
+            "kb": kb,
+            "db": database,
+            **(sources or {}),
+        }
         model_reranker = await stack.enter_async_context(open_model_reranker(app.environment))
         runtime = Runtime(
             app=app,
@@ -240,7 +304,9 @@ async def open_host(
         turns = OpenTurns()
         stack.push_async_callback(turns.close)
         stack.enter_context(spared())
-        yield Host(app=app, runtime=runtime, kb=kb, database=database, turns=turns, providers=web.providers)
+        yield Host(
+            app=app, runtime=runtime, kb=kb, database=database, turns=turns, providers=web.providers
+        )
 
 
 def _embedders(app: App) -> Registry[EmbedderFactory]:
@@ -265,19 +331,32 @@ def _severity(error: HostError) -> Literal["error", "warning"]:
 def _database(app: App) -> AbstractAsyncContextManager[Database]:
     said = app.settings.database
     url = app.database_url
-    return open_database(url, said.timeout_ms, app.models, connections=said.connections, result_kb=said.result_kb)
+    return open_database(
+        url, said.timeout_ms, app.models, connections=said.connections, result_kb=said.result_kb
+    )
 
 
 def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
-    """Messages from what a caller has: text, mappings or messages, or one alone. Raises UsageError."""
+    """Messages from what a caller has: text, mappings or messages, or one alone. Raises
+    UsageError."""
     said: Any = {"role": "user", "content": messages} if isinstance(messages, str) else messages
     every = said if isinstance(said, (list, tuple)) else [said]
-    return tuple(_valid(Message, message, f"messages[{index}]") for index, message in enumerate(every))
+    return tuple(
+        _valid(Message, message, f"messages[{index}]") for index, message in enumerate(every)
+    )
 
 
-def _registered(handlers: Mapping[SearchType, Handler], model: Reranker, plugins: Iterable[Plugin]) -> Plugins:
-    """What there is to search and to rerank with; built-ins and plug-ins come through the same door."""
-    rerankers = {"score": ScoreReranker(), "model": model, "agent": DelegatedReranker("agent"), "mcp": DelegatedReranker("mcp")}
+def _registered(
+    handlers: Mapping[SearchType, Handler], model: Reranker, plugins: Iterable[Plugin]
+) -> Plugins:
+    """What there is to search and to rerank with; built-ins and plug-ins come through the same
+    door."""
+    rerankers = {
+        "score": ScoreReranker(),
+        "model": model,
+        "agent": DelegatedReranker("agent"),
+        "mcp": DelegatedReranker("mcp"),
+    }
 
     def builtin(registries: Plugins) -> None:
         for type, handler in handlers.items():
@@ -287,13 +366,18 @@ def _registered(handlers: Mapping[SearchType, Handler], model: Reranker, plugins
 
     types = Registry[Handler]("search type", get_args(SearchType))
     registries = Plugins(handlers=types, rerankers=Registry[Reranker]("reranker"))
-    for plugin in [builtin, *(point.load() for point in metadata.entry_points(group=PLUGINS)), *plugins]:
+    for plugin in [
+        builtin,
+        *(point.load() for point in metadata.entry_points(group=PLUGINS)),
+        *plugins,
+    ]:
         plugin(registries)
     return registries
 
 
 class Connectors:
-    """Connectors by id, each made when it is first asked for. `given` take the place of those that the app declares."""
+    """Connectors by id, each made when it is first asked for. `given` take the place of those that
+    the app declares."""
 
     def __init__(self, app: App, embedder: Embedder, given: Mapping[str, Connector]) -> None:
         self._app, self._embedder, self._given = app, embedder, given
@@ -303,7 +387,8 @@ class Connectors:
         return Connectors(app, self._embedder, self._given)
 
     def __call__(self, id: str) -> Connector:
-        """Raises UnknownName; ConfigError when its file is broken or needs a variable that is not set."""
+        """Raises UnknownName; ConfigError when its file is broken or needs a variable that is not
+        set."""
         if id not in self._made:
             self._made[id] = build(self._app.connector(id), self._embedder)
         return self._made[id]
@@ -313,7 +398,9 @@ def _valid(model: type[Any], raw: Any, path: str = "") -> Any:
     if isinstance(raw, model):
         return raw
     if not isinstance(raw, Mapping):
-        raise UsageError(f"{path or model.__name__} must be a mapping, not {raw.__class__.__name__}")
+        raise UsageError(
+            f"{path or model.__name__} must be a mapping, not {raw.__class__.__name__}"
+        )
     try:
         value, unknown = read(model, well_formed(raw))
     except RecursionError:
@@ -323,7 +410,9 @@ def _valid(model: type[Any], raw: Any, path: str = "") -> Any:
         where = ".".join(part for part in (path, dotted(step)) if part)
         raise UsageError(f"{where or model.__name__}: {message}") from None
     if unknown:
-        raise UsageError(f"{path}{'.' if path else ''}{unknown[0].path}: unknown key", hint=unknown[0].hint)
+        raise UsageError(
+            f"{path}{'.' if path else ''}{unknown[0].path}: unknown key", hint=unknown[0].hint
+        )
     return value
 
 
@@ -337,4 +426,6 @@ def _make_state_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         hint = "make the app's folder writable, or name another with `state` in agent/agent.yml"
-        raise StorageError(f"the state folder {str(folder)!r} cannot be made: {exc.strerror}", hint=hint) from exc
+        raise StorageError(
+            f"the state folder {str(folder)!r} cannot be made: {exc.strerror}", hint=hint
+        ) from exc

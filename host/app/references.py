@@ -30,9 +30,9 @@ _SINGLE: dict[Path, str] = {
 
 @dataclass(frozen=True)
 class References:
-    """Looks names up for one layer; what has another type than it should is passed over. `owner` is the assistant whose own
-    declarations count, "" for the app's layers; `providers` are web search providers (none: they are not looked up), `rerankers`
-    what plug-ins and the host rerank with."""
+    """Looks names up for one layer; what has another type than it should is passed over. `owner` is
+    the assistant whose own declarations count, "" for the app's layers; `providers` are web search
+    providers (none: they are not looked up), `rerankers` what plug-ins and the host rerank with."""
 
     app: App
     layer: Layer
@@ -58,7 +58,9 @@ class References:
             yield from self._uses(("uses", step), value)
         yield from self._provider(("search", "web", "provider"))
         if isinstance(server := self._at(("search", "rerank", "mcp")), str):
-            yield from self.doer(("search", "rerank", "mcp"), "MCP server", f"mcp:{server.removeprefix('mcp:')}")
+            yield from self.doer(
+                ("search", "rerank", "mcp"), "MCP server", f"mcp:{server.removeprefix('mcp:')}"
+            )
 
     def _at(self, path: Path) -> Any:
         value: Any = self.layer.data
@@ -92,7 +94,10 @@ class References:
         extra = UsesSettings.model_fields[str(path[-1])].json_schema_extra
         if isinstance(extra, dict) and extra.get("unread"):
             yield Problem(
-                "warning", f"'uses.{path[-1]}' is accepted, and nothing acts on it", self.layer.place(path), code="unread"
+                "warning",
+                f"'uses.{path[-1]}' is accepted, and nothing acts on it",
+                self.layer.place(path),
+                code="unread",
             )
         elif not (path[-1] == "rerank" and value in self.rerankers):
             yield from self.doer(path, "assistant", value)
@@ -103,8 +108,8 @@ class References:
             yield from self.doer(path, "web search provider", name)
 
     def doer(self, path: Path, noun: str, name: str) -> Iterator[Problem]:
-        """What is wrong with who is to do a step: `noun` by name, or `mcp:<server>[.<tool>]`, of which either part may have
-        dots."""
+        """What is wrong with who is to do a step: `noun` by name, or `mcp:<server>[.<tool>]`, of
+        which either part may have dots."""
         if not name.startswith("mcp:"):
             yield from self._unknown(path, noun, name)
             return
@@ -118,8 +123,13 @@ class References:
 
 
 def _names(entry: Any) -> list[Any]:
-    """The ids in an entry of a list: itself, or what {id: [tools]} and {server_id, tools} name; none of one that is wrong."""
+    """The ids in an entry of a list: itself, or what {id: [tools]} and {server_id, tools} name;
+    none of one that is wrong."""
     try:
-        return [listed.name for listed in parse_listed(entry)] if isinstance(entry, Mapping) else [entry]
+        return (
+            [listed.name for listed in parse_listed(entry)]
+            if isinstance(entry, Mapping)
+            else [entry]
+        )
     except ValueError:
         return []

@@ -1,8 +1,10 @@
-"""An app while its author works on it: files are watched, and what has changed is swapped in one step.
+"""An app while its author works on it: files are watched, and what has changed is swapped in one
+step.
 
-Turns take `Live.host` when they begin and keep it, so those in flight finish on what they began with. What is broken does not
-replace what was good: of an assistant, a declaration, the app's own files each. Everything that a turn may read of an assistant
-is read before the swap, and its hook is compiled then, so nothing of a later edit shows before its own swap.
+Turns take `Live.host` when they begin and keep it, so those in flight finish on what they began
+with. What is broken does not replace what was good: of an assistant, a declaration, the app's own
+files each. Everything that a turn may read of an assistant is read before the swap, and its hook is
+compiled then, so nothing of a later edit shows before its own swap.
 """
 
 from __future__ import annotations
@@ -27,8 +29,12 @@ from groundhook.host.core.problems import Problem, problems_of
 
 FOLDERS = ("agent", "assistants", *tree.ENDINGS)  # of an app; others are not watched
 SETTLED_MS = 20  # without a change before changes are told
-LOOK_MS = 1000  # files in a new folder, and new folders of an app, are seen after so long at the latest
-FIXED = frozenset({"turn_timeout_ms"})  # of the app's settings: all others hold from the start to the end
+LOOK_MS = (
+    1000  # files in a new folder, and new folders of an app, are seen after so long at the latest
+)
+FIXED = frozenset(
+    {"turn_timeout_ms"}
+)  # of the app's settings: all others hold from the start to the end
 
 DECLARATIONS = "the declarations"  # collections, models, connectors and MCP servers
 
@@ -40,9 +46,10 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Swap:
-    """What became of a change. `assistants`: those that are new or were swapped; `removed`: those that are gone. `problems`: what
-    is wrong with what was changed, which stays as it was; `repaired`: what was broken and no longer is (`assistants/x`, `the
-    app`). `restart`: settings that hold when the host is opened anew."""
+    """What became of a change. `assistants`: those that are new or were swapped; `removed`: those
+    that are gone. `problems`: what is wrong with what was changed, which stays as it was;
+    `repaired`: what was broken and no longer is (`assistants/x`, `the app`). `restart`: settings
+    that hold when the host is opened anew."""
 
     assistants: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -69,7 +76,9 @@ class Live:
             read = load_app(old.root, old.environment)
         except ConfigError as exc:
             return Swap(problems=tuple(problems_of(exc)), took_ms=_since(began))
-        touched = None if paths is None else [path.relative_to(old.root).as_posix() for path in paths]
+        touched = (
+            None if paths is None else [path.relative_to(old.root).as_posix() for path in paths]
+        )
         reading = _Reading(self.host, read, touched, self._revision + 1)
         app = await reading.run()
         self._revision += 1
@@ -90,18 +99,21 @@ class Live:
 
 @asynccontextmanager
 async def live(host: Host) -> AsyncIterator[Live]:
-    """A host whose app is being worked on, with a compiler at hand. What is broken from the start raises when it is asked for."""
+    """A host whose app is being worked on, with a compiler at hand. What is broken from the start
+    raises when it is asked for."""
     async with host.runtime.hooks.compiler_at_hand():
         yield Live(host)
 
 
-# ---------------------------------------------------------------------------------------------------- reading anew
+# ------------------------------------------------------------------------------------- reading anew
 
 
 class _Reading:
     """One pass over what has changed. `touched` are paths as messages name them, None for all."""
 
-    def __init__(self, host: Host, read: App, touched: Collection[str] | None, revision: int) -> None:
+    def __init__(
+        self, host: Host, read: App, touched: Collection[str] | None, revision: int
+    ) -> None:
         self.problems: list[Problem] = []
         self.broken: list[str] = []
         self.looked_at: set[str] = set()
@@ -130,7 +142,13 @@ class _Reading:
         """Collections, models, connectors and servers."""
         old, read = self._old, self._read
         if not self.declarations:
-            return replace(read, collections=old.collections, models=old.models, connectors=old.connectors, servers=old.servers)
+            return replace(
+                read,
+                collections=old.collections,
+                models=old.models,
+                connectors=old.connectors,
+                servers=old.servers,
+            )
         self.looked_at.add(DECLARATIONS)
         return replace(
             read,
@@ -184,7 +202,8 @@ class _Reading:
         return lambda: package
 
     async def _good(self, app: App, id: str) -> Package:
-        """The package, read whole, with its hook compiled and fixed. Raises ConfigError, HookError."""
+        """The package, read whole, with its hook compiled and fixed. Raises ConfigError,
+        HookError."""
         package = app.packages[id]
         app.settings_for(package)
         for name in package.presets:
@@ -226,11 +245,17 @@ def _known(catalogue: Mapping[str, T], id: str) -> T | None:
 
 def _restart(old: App, new: App) -> tuple[str, ...]:
     try:
-        before, after = old.settings.model_dump(exclude=set(FIXED)), new.settings.model_dump(exclude=set(FIXED))
+        before, after = (
+            old.settings.model_dump(exclude=set(FIXED)),
+            new.settings.model_dump(exclude=set(FIXED)),
+        )
     except HostError:
         return ()
     changed = [key for key in before if before[key] != after[key]]
-    return (*changed, *(["mcps"] if dict(_loaded(old.servers)) != dict(_loaded(new.servers)) else []))
+    return (
+        *changed,
+        *(["mcps"] if dict(_loaded(old.servers)) != dict(_loaded(new.servers)) else []),
+    )
 
 
 def _loaded(catalogue: Mapping[str, T]) -> Iterable[tuple[str, T | None]]:
@@ -241,19 +266,27 @@ def _since(began: float) -> float:
     return round((time.perf_counter() - began) * 1000, 3)
 
 
-# ---------------------------------------------------------------------------------------------------- watching
+# ----------------------------------------------------------------------------------------- watching
 
 
 async def changes(root: Path, seen: Mapping[Path, Stamp]) -> AsyncGenerator[frozenset[Path]]:
-    """Files of the app that were made, written or removed since `seen`, again and again. What the system says is a reason to
-    look: it does not report files in a folder that was just made."""
+    """Files of the app that were made, written or removed since `seen`, again and again. What the
+    system says is a reason to look: it does not report files in a folder that was just made."""
     while True:
         folders = [folder for name in FOLDERS if (folder := root / name).is_dir()]
-        watching = awatch(*folders, step=SETTLED_MS, debounce=10 * SETTLED_MS, rust_timeout=LOOK_MS, yield_on_timeout=True)
+        watching = awatch(
+            *folders,
+            step=SETTLED_MS,
+            debounce=10 * SETTLED_MS,
+            rust_timeout=LOOK_MS,
+            yield_on_timeout=True,
+        )
         async with aclosing(watching) as wakes:
             async for _ in wakes:
                 now = stamps(root)
-                changed = frozenset(path for path in seen.keys() | now.keys() if seen.get(path) != now.get(path))
+                changed = frozenset(
+                    path for path in seen.keys() | now.keys() if seen.get(path) != now.get(path)
+                )
                 seen = now
                 if changed:
                     yield changed
@@ -266,7 +299,11 @@ def stamps(root: Path) -> dict[Path, Stamp]:
     found: dict[Path, Stamp] = {}
     for name in FOLDERS:
         for folder, inner, files in os.walk(root / name):
-            inner[:] = [each for each in inner if not each.startswith(".") and each not in _SKIPPED and each != "tests"]
+            inner[:] = [
+                each
+                for each in inner
+                if not each.startswith(".") and each not in _SKIPPED and each != "tests"
+            ]
             for file in files:
                 if file.startswith(".") or file.endswith(("~", ".swp", ".tmp")):
                     continue

@@ -1,7 +1,9 @@
-"""Settings whose values have the right type and that no turn could use: found where they are written, not in the first turn.
+"""Settings whose values have the right type and that no turn could use: found where they are
+written, not in the first turn.
 
-Owns what only those know who read a setting: which languages and databases there are, what a reranker cannot do without. What a
-value must look like by itself is said by the schema; names of an app's own things are `host.app.references`' business.
+Owns what only those know who read a setting: which languages and databases there are, what a
+reranker cannot do without. What a value must look like by itself is said by the schema; names of an
+app's own things are `host.app.references`' business.
 """
 
 from __future__ import annotations
@@ -24,17 +26,22 @@ from groundhook.host.core.types.specs import ModelSpec
 
 _TAGS: tuple[Path, ...] = (("locale",), ("search", "web", "language"))
 _SOURCES = {"kb": ("collections", "collection"), "db": ("models", "model")}
-# A word alone is the name of a company sooner than that of a machine or, beyond three letters, of all sites that end so.
+# A word alone is the name of a company sooner than that of a machine or, beyond three letters, of
+# all sites that end so.
 _SITE = re.compile(
-    r"\.?[\w-]+(\.[\w-]+)+\.?(:\d+)?|\.[\w-]+|[\w-]+(\.|\.?:\d+)|localhost|[a-z]{2,3}|\[[0-9a-f:.]+\](:\d+)?", re.IGNORECASE
+    r"\.?[\w-]+(\.[\w-]+)+\.?(:\d+)?|\.[\w-]+|[\w-]+(\.|\.?:\d+)|localhost|[a-z]{2,3}|\[[0-9a-f:.]+\](:\d+)?",
+    re.IGNORECASE,
 )
 _ROW = re.compile(r"\bvalues\[(\d+)\]")
 _OWN_HOST = ("endpoint", "tei")  # rerankers that have no address of their own
 
 
 def wrong_values(layer: Layer) -> Iterator[Problem]:
-    """Of one layer. What has another type than it should is passed over, and so is a variable that is not set."""
-    from groundhook.handlers.db.question.vocabulary import languages as readable  # needs time to load, and few commands check
+    """Of one layer. What has another type than it should is passed over, and so is a variable that
+    is not set."""
+    from groundhook.handlers.db.question.vocabulary import (
+        languages as readable,
+    )  # needs time to load, and few commands check
     from groundhook.handlers.web.stopwords import code_of
     from groundhook.handlers.web.stopwords import languages as understood
     from groundhook.handlers.web.urls import bare
@@ -42,19 +49,36 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
     for path in _TAGS:
         said = _at(layer, path)
         if isinstance(said, str) and said and not is_language_tag(said):
-            yield Problem("warning", f"{dotted(path)!r}: {no_language_tag(said)}", layer.place(path))
+            yield Problem(
+                "warning", f"{dotted(path)!r}: {no_language_tag(said)}", layer.place(path)
+            )
     for number, site in enumerate(_list(layer, path := ("search", "web", "exclude_sites"))):
         if isinstance(site, str) and not _SITE.fullmatch(bare(site).partition("/")[0]):
-            message = f"'search.web.exclude_sites': {site!r} is no site, so nothing is left out for it"
-            yield Problem("warning", message, layer.place((*path, number)), "write example.com, or example.com/docs")
+            message = (
+                f"'search.web.exclude_sites': {site!r} is no site, so nothing is left out for it"
+            )
+            yield Problem(
+                "warning",
+                message,
+                layer.place((*path, number)),
+                "write example.com, or example.com/docs",
+            )
     said = _at(layer, path := ("search", "query", "language"))
     if isinstance(said, str) and said not in ("auto", *readable()):
         hint = suggestion(said, ["auto", *readable()])
-        yield Problem("error", f"'search.query.language': questions in {said!r} cannot be read", layer.place(path), hint)
+        yield Problem(
+            "error",
+            f"'search.query.language': questions in {said!r} cannot be read",
+            layer.place(path),
+            hint,
+        )
     said = _at(layer, path := ("search", "keyword", "language"))
     if isinstance(said, str) and said != "auto" and not code_of(said):
         hint = suggestion(said, ["auto", *understood().values()])
-        message = f"'search.keyword.language': no words of {said!r} are known, so every question is searched for as it is"
+        message = (
+            f"'search.keyword.language': no words of {said!r} are known, so every question is"
+            " searched for as it is"
+        )
         yield Problem("warning", message, layer.place(path), hint)
 
 
@@ -64,11 +88,20 @@ def wrong_for_all(file: Checked) -> Iterator[Problem]:
 
     url = _in(file.data, ("database", "url"))
     if isinstance(url, str) and url and (wrong := problem_of(url)) is not None:
-        yield Problem("error", f"'database.url': {wrong.message}", file.place(("database", "url")), wrong.hint)
+        yield Problem(
+            "error", f"'database.url': {wrong.message}", file.place(("database", "url")), wrong.hint
+        )
     server = file.data.get("qdrant")
     if isinstance(server, Mapping) and server and not server.get("url"):
-        message = "nothing reads 'qdrant' without 'qdrant.url': the embedded engine holds the vectors"
-        yield Problem("warning", message, file.document.place(("qdrant",), of="key"), "set qdrant.url to the server's address")
+        message = (
+            "nothing reads 'qdrant' without 'qdrant.url': the embedded engine holds the vectors"
+        )
+        yield Problem(
+            "warning",
+            message,
+            file.document.place(("qdrant",), of="key"),
+            "set qdrant.url to the server's address",
+        )
 
 
 def wrong_rows(model: ModelSpec, checked: Checked) -> Iterator[Problem]:
@@ -93,35 +126,64 @@ def wrong_together(package: Package, resolved: Resolved) -> Iterator[Problem]:
         if section.enabled and not getattr(section, names):
             hint = f"name some with '{source}.{names}', or leave '{source}' out of 'search'"
             place = resolved.place("search", source, "enabled")
-            yield Problem("warning", f"'search.{source}' is on, and there is no {noun} to search", place, hint)
+            yield Problem(
+                "warning", f"'search.{source}' is on, and there is no {noun} to search", place, hint
+            )
 
 
 def _preset(package: Package, resolved: Resolved) -> Iterator[Problem]:
     name = resolved.settings.prompt_preset
     if name and name not in package.presets:
-        yield from problems_of(UnknownName("prompt preset", name, package.presets, place=resolved.place("prompt_preset")))
+        yield from problems_of(
+            UnknownName(
+                "prompt preset", name, package.presets, place=resolved.place("prompt_preset")
+            )
+        )
 
 
 def _itself(package: Package, resolved: Resolved) -> Iterator[Problem]:
-    doers: dict[Path, str | None] = {("uses", step): doer for step, doer in resolved.settings.uses.model_dump().items()}
+    doers: dict[Path, str | None] = {
+        ("uses", step): doer for step, doer in resolved.settings.uses.model_dump().items()
+    }
     doers["search", "rerank", "agent"] = resolved.settings.search.rerank.agent
     for path, doer in doers.items():
         if doer == package.id:
-            message = f"{dotted(path)!r} of {package.id!r} is {package.id!r} itself, which would ask itself without end"
-            yield Problem("warning", message, resolved.place(*map(str, path)), "name another assistant, or 'builtin'")
+            message = (
+                f"{dotted(path)!r} of {package.id!r} is {package.id!r} itself, which would ask"
+                " itself without end"
+            )
+            yield Problem(
+                "warning",
+                message,
+                resolved.place(*map(str, path)),
+                "name another assistant, or 'builtin'",
+            )
 
 
 def _reranker(resolved: Resolved) -> Iterator[Problem]:
     rerank = resolved.settings.search.rerank
-    place = resolved.place("search", "rerank", "type") or resolved.place("search", "rerank", "provider")
+    place = resolved.place("search", "rerank", "type") or resolved.place(
+        "search", "rerank", "provider"
+    )
     uses = resolved.settings.uses.rerank
     beside = "mcp" if uses.startswith("mcp:") else "agent" if uses not in ("", "builtin") else ""
-    if rerank.type in ("agent", "mcp") and not getattr(rerank, rerank.type) and rerank.type != beside:
-        message = f"'search.rerank.type' is {rerank.type!r}, and there is no {rerank.type!r} beside it"
+    if (
+        rerank.type in ("agent", "mcp")
+        and not getattr(rerank, rerank.type)
+        and rerank.type != beside
+    ):
+        message = (
+            f"'search.rerank.type' is {rerank.type!r}, and there is no {rerank.type!r} beside it"
+        )
         yield Problem("error", message, place, f"set search.rerank.{rerank.type}")
     if rerank.type == "model" and rerank.provider in _OWN_HOST and not rerank.host:
         message = f"the rerank provider {rerank.provider!r} needs an address"
-        yield Problem("error", message, resolved.place("search", "rerank", "provider"), "set search.rerank.host")
+        yield Problem(
+            "error",
+            message,
+            resolved.place("search", "rerank", "provider"),
+            "set search.rerank.host",
+        )
 
 
 def _at(layer: Layer, path: Path) -> Any:

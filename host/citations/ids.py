@@ -1,5 +1,5 @@
-"""Stable ids for sources: an id derives from what a source *is* (`Item.key`), so the same source has the same id in every
-turn and on every run. Pure.
+"""Stable ids for sources: an id derives from what a source *is* (`Item.key`), so the same source
+has the same id in every turn and on every run. Pure.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ LONGEST = 32  # an id beyond this many characters is text, not a marker
 
 @lru_cache(maxsize=4096)
 def short_id(key: str, length: int = SHORTEST) -> str:
-    """`length` characters of a-z and 2-7 that stand for `key`; the first four hold a letter and a digit, so that
-    no English word and no year is an id. A longer id begins with the shorter one."""
+    """`length` characters of a-z and 2-7 that stand for `key`; the first four hold a letter and a
+    digit, so that no English word and no year is an id. A longer id begins with the shorter one."""
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
     return (
-        _id_in(_letters(digest[:_HEAD]), length) or _id_in(2 * _letters(digest), length) or "a2" + _letters(digest)[: length - 2]
+        _id_in(_letters(digest[:_HEAD]), length)
+        or _id_in(2 * _letters(digest), length)
+        or "a2" + _letters(digest)[: length - 2]
     )
 
 
@@ -43,8 +45,9 @@ _HEAD = 10  # bytes of a digest that have an id in them but for very few; a whol
 
 
 def key_of(item: Item) -> str:
-    """What the item *is*: its own `key`, else one derived from what says so. A record is its model and primary key, a passage its
-    collection, document and text, a page its address; anything else is its title, text and data."""
+    """What the item *is*: its own `key`, else one derived from what says so. A record is its model
+    and primary key, a passage its collection, document and text, a page its address; anything else
+    is its title, text and data."""
     if item.key:
         return item.key
     text = hashlib.sha256(item.content.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,5 @@
-"""The citation index: the sources that one turn has offered, each under an id that is unique in the turn."""
+"""The citation index: the sources that one turn has offered, each under an id that is unique in the
+turn."""
 
 from __future__ import annotations
 
@@ -13,21 +14,26 @@ from groundhook.host.core.types.search import Item
 
 @dataclass
 class CitationIndex:
-    """The sources that one turn has offered. Ids are unique in a turn: where two sources would share one, the later
-    gets a longer id."""
+    """The sources that one turn has offered. Ids are unique in a turn: where two sources would
+    share one, the later gets a longer id."""
 
     format: str
     _ids: dict[str, str] = field(default_factory=dict)  # key → id
     _items: dict[str, Item] = field(default_factory=dict)  # id → item
-    _formats: dict[str, None] = field(default_factory=dict)  # those in which markers were handed out, in their order
+    _formats: dict[str, None] = field(
+        default_factory=dict
+    )  # those in which markers were handed out, in their order
 
     def cite(self, item: Item, **said: Any) -> Item:
-        """The item with its marker set as `citation_id`, and its `key`; and what else is `said` of it."""
+        """The item with its marker set as `citation_id`, and its `key`; and what else is `said` of
+        it."""
         key = key_of(item)
         id = self._ids.get(key) or self._new_id(key)
         marker = self.marker(id)
         same = not said and item.citation_id == marker and item.key == key
-        cited = item if same else item.model_copy(update={"citation_id": marker, "key": key, **said})
+        cited = (
+            item if same else item.model_copy(update={"citation_id": marker, "key": key, **said})
+        )
         self._items[id] = cited
         self._formats[self.format] = None
         return cited
@@ -36,7 +42,8 @@ class CitationIndex:
         return self.format.replace("{id}", id)
 
     def reformat(self, format: str) -> None:
-        """Write markers in another format from now on; ids stay, and markers that were handed out are still read."""
+        """Write markers in another format from now on; ids stay, and markers that were handed out
+        are still read."""
         self.format = format
 
     @property

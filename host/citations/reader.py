@@ -37,7 +37,8 @@ Piece = Plain | Marker
 
 @dataclass(frozen=True)
 class Line:
-    """What has been seen of a line, as far as it says whether the line is a fence of code (CommonMark 0.31, 4.5)."""
+    """What has been seen of a line, as far as it says whether the line is a fence of code
+    (CommonMark 0.31, 4.5)."""
 
     indent: int = 0  # blanks in front
     sign: str = ""  # the backtick or tilde that it begins with; `-` for anything else
@@ -51,7 +52,11 @@ class Line:
             rest = text.lstrip(" ")
             indent = line.indent + len(text) - len(rest)
             text, sign = rest, rest[:1]
-            line = replace(line, indent=indent, sign=sign if not sign or (sign in "`~" and indent <= 3) else "-")
+            line = replace(
+                line,
+                indent=indent,
+                sign=sign if not sign or (sign in "`~" and indent <= 3) else "-",
+            )
         if line.sign in ("", "-"):
             return line
         if not line.rest:
@@ -78,8 +83,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Reading:
-    """Where the reader stands: `held` may be the beginning of a marker, or waits for its line to be known as code; `line` is what
-    stands before it in the current line; `fence` is the line that opened a block of code."""
+    """Where the reader stands: `held` may be the beginning of a marker, or waits for its line to be
+    known as code; `line` is what stands before it in the current line; `fence` is the line that
+    opened a block of code."""
 
     held: str = ""
     line: Line = Line()
@@ -97,8 +103,16 @@ class Grammar:
     @lru_cache(maxsize=64)
     def of(*formats: str) -> Grammar:
         # The longer form first, where one is the beginning of the other.
-        forms = sorted(((before, after) for before, _, after in (format.partition("{id}") for format in formats)), key=_longest)
-        return Grammar(tuple(forms), re.compile("|".join(_form(before, after) for before, after in forms)))
+        forms = sorted(
+            (
+                (before, after)
+                for before, _, after in (format.partition("{id}") for format in formats)
+            ),
+            key=_longest,
+        )
+        return Grammar(
+            tuple(forms), re.compile("|".join(_form(before, after) for before, after in forms))
+        )
 
     def find(self, text: str, start: int = 0) -> tuple[int, Marker] | None:
         """The first marker from `start` on, and where it begins."""
@@ -110,9 +124,17 @@ class Grammar:
         return any(_could_begin(text, before, after) for before, after in self.forms)
 
     def beginning(self, text: str, start: int = 0) -> int:
-        """Where from `start` on a marker may begin whose rest has not come yet; the end of the text when none does."""
+        """Where from `start` on a marker may begin whose rest has not come yet; the end of the text
+        when none does."""
         reach = max(len(before) + LONGEST + len(after) for before, after in self.forms)
-        return next((at for at in range(max(start, len(text) - reach), len(text)) if self.could_begin(text[at:])), len(text))
+        return next(
+            (
+                at
+                for at in range(max(start, len(text) - reach), len(text))
+                if self.could_begin(text[at:])
+            ),
+            len(text),
+        )
 
 
 def _longest(form: tuple[str, str]) -> tuple[int, int, tuple[str, str]]:
@@ -141,8 +163,11 @@ def _could_begin(text: str, before: str, after: str) -> bool:
     return rest == "" or (len(rest) < len(after) and after.startswith(rest))
 
 
-def read(reading: Reading, text: str, grammar: Grammar, *, last: bool = False) -> tuple[Reading, list[Piece]]:
-    """Read more of an answer. What may still become a marker is held back until the next call or the `last`."""
+def read(
+    reading: Reading, text: str, grammar: Grammar, *, last: bool = False
+) -> tuple[Reading, list[Piece]]:
+    """Read more of an answer. What may still become a marker is held back until the next call or
+    the `last`."""
     pieces: list[Piece] = []
     state = replace(reading, held="")
     for line in _lines(reading.held + text):
@@ -151,11 +176,15 @@ def read(reading: Reading, text: str, grammar: Grammar, *, last: bool = False) -
     return state, _joined(pieces)
 
 
-def _read_line(state: Reading, text: str, grammar: Grammar, *, last: bool) -> tuple[Reading, list[Piece]]:
+def _read_line(
+    state: Reading, text: str, grammar: Grammar, *, last: bool
+) -> tuple[Reading, list[Piece]]:
     """Read (part of) one line → state, pieces."""
     ended = text.endswith("\n")
     line = state.line.further(text.removesuffix("\n"))
-    decided = last or ended or line.sign != "`"  # a backtick further on in its line makes an opening fence prose
+    decided = (
+        last or ended or line.sign != "`"
+    )  # a backtick further on in its line makes an opening fence prose
     pieces: list[Piece] = [Plain(text)]
     held = ""
     if state.fence is None and not line.opens:
@@ -206,9 +235,11 @@ def _joined(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def defuse(text: str, grammar: Grammar) -> str:
-    """`text` with every marker broken by an invisible word joiner: a document that contains `#ref:a1b2` is quoted
-    without citing anything."""
-    while grammar.pattern.search(text):  # again, since what was broken may have hidden the beginning of the next
+    """`text` with every marker broken by an invisible word joiner: a document that contains
+    `#ref:a1b2` is quoted without citing anything."""
+    while grammar.pattern.search(
+        text
+    ):  # again, since what was broken may have hidden the beginning of the next
         text = grammar.pattern.sub(_broken, text)
     return text
 

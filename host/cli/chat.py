@@ -20,17 +20,29 @@ from groundhook.host.output.terminal import Terminal
 @click.argument("assistant")
 @click.argument("message", type=options.Words(needed=True))
 @options.common
-@click.option("--search/--no-search", "search", default=None, help="Search, or do not, whatever assistant and hook say.")
+@click.option(
+    "--search/--no-search",
+    "search",
+    default=None,
+    help="Search, or do not, whatever assistant and hook say.",
+)
 @click.option(
     "--connector",
     metavar="ID",
     multiple=True,
-    help="Language model to use instead of the assistant's; may be repeated, for when one cannot be reached.",
+    help=(
+        "Language model to use instead of the assistant's; may be repeated, for when one cannot be"
+        " reached."
+    ),
 )
 @options.asker
 @options.circumstances
 @options.clock
-@click.option("--trace", is_flag=True, help="Show the steps of the turn, their times, and its warnings at the end.")
+@click.option(
+    "--trace",
+    is_flag=True,
+    help="Show the steps of the turn, their times, and its warnings at the end.",
+)
 def command(
     assistant: str,
     message: str,
@@ -53,13 +65,17 @@ def command(
     The answer and its sources are on standard output, warnings and errors on standard error.
     """
     report = Report(json=as_json)
-    asking = options.asking(user=user, team=team, tenant=tenant, chat=chat, locale=locale, metadata=metadata)
+    asking = options.asking(
+        user=user, team=team, tenant=tenant, chat=chat, locale=locale, metadata=metadata
+    )
 
     async def work() -> int:
         failed = False
         async with (
             open_host(app, now=now) as host,
-            host.stream(assistant, message, search=search, connector=connector or None, **asking) as events,
+            host.stream(
+                assistant, message, search=search, connector=connector or None, **asking
+            ) as events,
         ):
             with View(report, trace=trace) as view:
                 async for event in events:
@@ -71,7 +87,8 @@ def command(
 
 
 class View:
-    """Events as JSON lines or in the terminal; leaving it ends the line that the answer stands on."""
+    """Events as JSON lines or in the terminal; leaving it ends the line that the answer stands
+    on."""
 
     def __init__(self, report: Report, *, trace: bool) -> None:
         self._report = report

@@ -28,7 +28,8 @@ from groundhook.host.turn.tools import Toolbox
 def command(assistant: str | None, app: Path, as_json: bool, debug: bool) -> int:
     """Find mistakes in configuration, hooks and references between files.
 
-    Checks ASSISTANT, or the whole app. The exit code is 1 when there is an error; warnings alone leave it 0.
+    Checks ASSISTANT, or the whole app. The exit code is 1 when there is an error; warnings alone
+    leave it 0.
     """
     report = Report(json=as_json)
 
@@ -37,7 +38,11 @@ def command(assistant: str | None, app: Path, as_json: bool, debug: bool) -> int
         for problem in problems:
             tell(report, problem)
         errors = sum(problem.severity == "error" for problem in problems)
-        report.show(f"{count(errors, 'error')}, {count(len(problems) - errors, 'warning')}" if problems else "No mistakes found.")
+        report.show(
+            f"{count(errors, 'error')}, {count(len(problems) - errors, 'warning')}"
+            if problems
+            else "No mistakes found."
+        )
         return FAILED if errors else 0
 
     return execute(work, report, debug=debug)
@@ -55,8 +60,12 @@ async def _found(app: Path, assistant: str | None) -> list[Problem]:
             raise
         ids = [assistant] if assistant else sorted(closed.packages)
         tools = [schema["function"]["name"] for schema in Toolbox(()).schemas()]
-        with tempfile.TemporaryDirectory() as cache:  # where the app's state is may be what is wrong
-            async with open_engine(workers=1, cache=Path(cache), environment=child_environment()) as engine:
+        with (
+            tempfile.TemporaryDirectory() as cache
+        ):  # where the app's state is may be what is wrong
+            async with open_engine(
+                workers=1, cache=Path(cache), environment=child_environment()
+            ) as engine:
                 return [*found, *await hook_problems(closed, ids, engine, tools)]
 
 
@@ -65,7 +74,12 @@ def tell(report: Report, problem: Problem) -> None:
     place = problem.place or Place("")
     told = Failed if problem.severity == "error" else Warned
     event = told(
-        code=problem.code, message=problem.message, hint=problem.hint, file=place.file, line=place.line, column=place.column
+        code=problem.code,
+        message=problem.message,
+        hint=problem.hint,
+        file=place.file,
+        line=place.line,
+        column=place.column,
     )
     if isinstance(event, Failed):
         report.failed(event)

@@ -31,7 +31,9 @@ def explain(assistant: str, app: Path, as_json: bool, debug: bool) -> int:
         if report.json:
             for row in rows:
                 place = str(row.place) if row.place else ""
-                report.line({"key": row.key, "value": row.value, "layer": row.layer, "place": place})
+                report.line(
+                    {"key": row.key, "value": row.value, "layer": row.layer, "place": place}
+                )
         else:
             shown = [(row.key, compact(row.value), row.layer, row.place or "") for row in rows]
             report.show(table(("key", "value", "layer", "where"), shown))

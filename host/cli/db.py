@@ -1,4 +1,5 @@
-"""`groundhook db`: the models' tables, their sample rows, and whether the tables are what the models say."""
+"""`groundhook db`: the models' tables, their sample rows, and whether the tables are what the
+models say."""
 
 from __future__ import annotations
 
@@ -36,10 +37,21 @@ def load(app: Path, as_json: bool, debug: bool) -> int:
                 report.line(asdict(entry))
         elif loaded:
             rows = [
-                (entry.model, entry.table, "created" if entry.created else "existed", entry.rows, entry.had, entry.note)
+                (
+                    entry.model,
+                    entry.table,
+                    "created" if entry.created else "existed",
+                    entry.rows,
+                    entry.had,
+                    entry.note,
+                )
                 for entry in loaded
             ]
-            report.show(table(("model", "table", "", "loaded", "had", "note"), rows, numbers=("loaded", "had")))
+            report.show(
+                table(
+                    ("model", "table", "", "loaded", "had", "note"), rows, numbers=("loaded", "had")
+                )
+            )
         else:
             report.show("The app has no models.")
         return 0
@@ -50,8 +62,8 @@ def load(app: Path, as_json: bool, debug: bool) -> int:
 @command.command("check", short_help="Compare the models with the tables that there are.")
 @options.common
 def check(app: Path, as_json: bool, debug: bool) -> int:
-    """Compare the models with the tables that there are: missing tables and columns, types, what may be empty, keys and
-    indexes, options.
+    """Compare the models with the tables that there are: missing tables and columns, types, what
+    may be empty, keys and indexes, options.
 
     Nothing is changed. Exit code 1 when something differs.
     """
@@ -65,11 +77,16 @@ def check(app: Path, as_json: bool, debug: bool) -> int:
             for difference in differences:
                 report.line(asdict(difference))
         elif differences:
-            rows = [(each.model, each.table, each.column, each.aspect, each.says) for each in differences]
+            rows = [
+                (each.model, each.table, each.column, each.aspect, each.says)
+                for each in differences
+            ]
             report.show(table(("model", "table", "column", "", "what differs"), rows))
         else:
             said = "the model says" if models == 1 else f"the {models} models say"
-            report.show(f"The tables in {shown} are what {said}." if models else "The app has no models.")
+            report.show(
+                f"The tables in {shown} are what {said}." if models else "The app has no models."
+            )
         return 1 if differences else 0
 
     return execute(work, report, debug=debug)

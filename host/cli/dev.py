@@ -48,12 +48,15 @@ def command(
 ) -> int:
     """Watch the app, and swap what is saved while turns go on.
 
-    A turn in flight ends on what it began with. What is broken is told, and what was good last stays. With ASSISTANT every
-    line on standard input is a turn. Ctrl-C ends it, and so does the end of those lines: with 1 when a turn has failed.
+    A turn in flight ends on what it began with. What is broken is told, and what was good last
+    stays. With ASSISTANT every line on standard input is a turn. Ctrl-C ends it, and so does the
+    end of those lines: with 1 when a turn has failed.
     """
     report = Report(json=as_json)
     folder = str(app.absolute())
-    asking = options.asking(user=user, team=team, tenant=tenant, chat=chat, locale=locale, metadata=metadata)
+    asking = options.asking(
+        user=user, team=team, tenant=tenant, chat=chat, locale=locale, metadata=metadata
+    )
 
     async def work() -> int:
         code = 0
@@ -61,18 +64,27 @@ def command(
         async def converse(name: str, scope: anyio.CancelScope) -> None:
             nonlocal code
             failed = await _converse(name, asking, current, report)
-            if not _is_nowhere(sys.stdin.fileno()):  # which is what a command in the background is given
+            if not _is_nowhere(
+                sys.stdin.fileno()
+            ):  # which is what a command in the background is given
                 code = FAILED if failed else 0
                 scope.cancel()
 
-        async with open_host(app) as host, live(host) as current, anyio.create_task_group() as tasks:
+        async with (
+            open_host(app) as host,
+            live(host) as current,
+            anyio.create_task_group() as tasks,
+        ):
             tasks.start_soon(_until_interrupted, tasks.cancel_scope)
             if assistant is not None:
                 host.app.package(assistant)
             seen = stamps(app)
             for problem in (await current.reload()).problems:
                 tell(report, problem)
-            report.show(f"watching {count(len(host.app.packages), 'assistant')} in {folder!r}; Ctrl-C ends this")
+            report.show(
+                f"watching {count(len(host.app.packages), 'assistant')} in {folder!r}; Ctrl-C ends"
+                " this"
+            )
             if report.json:
                 report.line({"type": "watching", "assistants": list(host.app.packages)})
             tasks.start_soon(_watch, app, seen, current, report)
@@ -130,8 +142,11 @@ def _as_json(swap: Swap) -> dict[str, Any]:
     }
 
 
-async def _converse(assistant: str, asking: Mapping[str, Any], current: Live, report: Report) -> bool:
-    """Every line that is typed is a turn, on what is good when it begins. Whether one has failed."""
+async def _converse(
+    assistant: str, asking: Mapping[str, Any], current: Live, report: Report
+) -> bool:
+    """Every line that is typed is a turn, on what is good when it begins. Whether one has
+    failed."""
     failed = False
     async for line in _lines():
         message = line.strip()
@@ -151,7 +166,8 @@ async def _converse(assistant: str, asking: Mapping[str, Any], current: Live, re
 
 
 async def _lines() -> AsyncIterator[str]:
-    """Lines of standard input as they are typed. No thread waits for them, so that nothing keeps the process at its end."""
+    """Lines of standard input as they are typed. No thread waits for them, so that nothing keeps
+    the process at its end."""
     descriptor = sys.stdin.fileno()
     waits = not stat.S_ISREG(os.fstat(descriptor).st_mode) and not _is_nowhere(descriptor)
     held = b""
@@ -170,4 +186,6 @@ async def _lines() -> AsyncIterator[str]:
 def _is_nowhere(descriptor: int) -> bool:
     """Whether it is /dev/null, which no event loop can wait for."""
     nowhere = Path(os.devnull).stat()
-    return os.fstat(descriptor).st_rdev == nowhere.st_rdev and stat.S_ISCHR(os.fstat(descriptor).st_mode)
+    return os.fstat(descriptor).st_rdev == nowhere.st_rdev and stat.S_ISCHR(
+        os.fstat(descriptor).st_mode
+    )

@@ -1,6 +1,8 @@
-"""The outermost edge: runs a command's work, and turns whatever ends it into words and an exit code.
+"""The outermost edge: runs a command's work, and turns whatever ends it into words and an exit
+code.
 
-This is the only place that catches everything. A HostError is one clear line; a bug is one line that says how to see more.
+This is the only place that catches everything. A HostError is one clear line; a bug is one line
+that says how to see more.
 """
 
 from __future__ import annotations
@@ -25,11 +27,19 @@ from groundhook.host.core.types.events import Failed
 FAILED = 1
 INTERRUPTED = 130
 READER_GONE = 141
-UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a file that takes the output may answer
+UNWRITABLE = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EIO,
+)  # what a file that takes the output may answer
 
 Work = Callable[[], Awaitable[int]]
 
-DEBUG_HINT = "this is a bug in Groundhook or a plug-in; the same command with --debug at its end shows the traceback"
+DEBUG_HINT = (
+    "this is a bug in Groundhook or a plug-in; the same command with --debug at its end shows the"
+    " traceback"
+)
 
 
 def execute(work: Work, report: Report, *, debug: bool = False) -> int:
@@ -44,8 +54,9 @@ def execute(work: Work, report: Report, *, debug: bool = False) -> int:
 
 
 async def _woken_by_signals(work: Work) -> int:
-    """Ctrl-C may come in the moment before the loop begins to wait, and would be heard when something else wakes it. While the
-    loop has a handler of its own, be it of a signal that means nothing, every signal wakes it."""
+    """Ctrl-C may come in the moment before the loop begins to wait, and would be heard when
+    something else wakes it. While the loop has a handler of its own, be it of a signal that means
+    nothing, every signal wakes it."""
     with suppress(RuntimeError):  # not on the main thread, which alone is told of signals
         asyncio.get_running_loop().add_signal_handler(signal.SIGURG, lambda: None)
     return await work()
@@ -64,7 +75,11 @@ def _told(errors: list[BaseException], report: Report, *, debug: bool) -> int:
                 report.failed(event)
         elif isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
             _discard_output()  # what could not be written would fail once more at the end
-            report.failed(Failed(code="output", message=f"standard output cannot be written: {error.strerror}"))
+            report.failed(
+                Failed(
+                    code="output", message=f"standard output cannot be written: {error.strerror}"
+                )
+            )
         else:
             if debug:
                 traceback.print_exception(error)

@@ -44,7 +44,8 @@ class Added(Protocol):
 
 @click.group("kb")
 def command() -> None:
-    """Documents of knowledge bases: add, list, remove; collections: rebuild, export, import, calibrate."""
+    """Documents of knowledge bases: add, list, remove; collections: rebuild, export, import,
+    calibrate."""
 
 
 for other in (kb_move.rebuild, kb_move.export, kb_move.import_, kb_calibrate.calibrate):
@@ -53,18 +54,36 @@ for other in (kb_move.rebuild, kb_move.export, kb_move.import_, kb_calibrate.cal
 
 @command.command("add", short_help="Add the documents of files and folders, or of a feed.")
 @click.argument("collection")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True), metavar="PATH...")
+@click.argument(
+    "paths",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="PATH...",
+)
 @options.common
 @click.option("--tenant", default="", metavar="T", help="Tenant that the documents belong to.")
 @click.option(
-    "--prune/--no-prune", default=None, help="Remove documents that are gone from PATH (default: unless all of them are)."
+    "--prune/--no-prune",
+    default=None,
+    help="Remove documents that are gone from PATH (default: unless all of them are).",
 )
-def add(collection: str, paths: tuple[Path, ...], app: Path, tenant: str, prune: bool | None, as_json: bool, debug: bool) -> int:
-    """Add files, and the files in folders, to COLLECTION: Markdown, text, HTML, PDF, DOCX, and the rows of CSV and JSON Lines
-    files. `-` reads JSON from standard input: an object {id, title, content, url, …} a line, or an array of them.
+def add(
+    collection: str,
+    paths: tuple[Path, ...],
+    app: Path,
+    tenant: str,
+    prune: bool | None,
+    as_json: bool,
+    debug: bool,
+) -> int:
+    """Add files, and the files in folders, to COLLECTION: Markdown, text, HTML, PDF, DOCX, and the
+    rows of CSV and JSON Lines files. `-` reads JSON from standard input: an object {id, title,
+    content, url, …} a line, or an array of them.
 
-    A document that was added before and has changed is replaced; one that has not is left alone; one that came from the same
-    folder or file and is gone from there is removed. The exit code is 1 when something could not be added; the others were.
+    A document that was added before and has changed is replaced; one that has not is left alone;
+    one that came from the same folder or file and is gone from there is removed. The exit code is 1
+    when something could not be added; the others were.
     """
     report = Report(json=as_json)
     files = [path for path in paths if path != FEED]
@@ -73,7 +92,9 @@ def add(collection: str, paths: tuple[Path, ...], app: Path, tenant: str, prune:
         began = time.monotonic()
         feed = standard_input() if FEED in paths else None
         async with open_host(app) as host:
-            with progress(report, f"adding to {collection}", decimal, DownloadColumn(), TransferSpeedColumn()) as told:
+            with progress(
+                report, f"adding to {collection}", decimal, DownloadColumn(), TransferSpeedColumn()
+            ) as told:
                 added = await host.kb.add(
                     collection,
                     files,
@@ -102,7 +123,9 @@ def add(collection: str, paths: tuple[Path, ...], app: Path, tenant: str, prune:
 @click.argument("collections", nargs=-1, metavar="[COLLECTION]...")
 @options.common
 @click.option("--tenant", metavar="T", help="Only documents of this tenant.")
-def list_(collections: tuple[str, ...], app: Path, tenant: str | None, as_json: bool, debug: bool) -> int:
+def list_(
+    collections: tuple[str, ...], app: Path, tenant: str | None, as_json: bool, debug: bool
+) -> int:
     """Show the app's collections; or, when some are named, the documents in them."""
     report = Report(json=as_json)
 
@@ -115,15 +138,36 @@ def list_(collections: tuple[str, ...], app: Path, tenant: str | None, as_json: 
         elif collections:
             stored = [(entry.id, each) for entry in listed for each in entry.documents]
             tenants = any(each.tenant for _, each in stored)
-            columns = ("collection", *(["tenant"] if tenants else ()), "document", "title", "chunks", "size")
+            columns = (
+                "collection",
+                *(["tenant"] if tenants else ()),
+                "document",
+                "title",
+                "chunks",
+                "size",
+            )
             rows = [
-                (id, *([each.tenant] if tenants else ()), each.document, each.title, each.chunks, decimal(each.bytes))
+                (
+                    id,
+                    *([each.tenant] if tenants else ()),
+                    each.document,
+                    each.title,
+                    each.chunks,
+                    decimal(each.bytes),
+                )
                 for id, each in stored
             ]
             report.show(table(columns, rows, numbers=("chunks", "size")))
         elif listed:
             rows = [
-                (entry.id, entry.name, len(entry.documents), entry.chunks, decimal(entry.bytes), decimal(entry.disk_bytes))
+                (
+                    entry.id,
+                    entry.name,
+                    len(entry.documents),
+                    entry.chunks,
+                    decimal(entry.bytes),
+                    decimal(entry.disk_bytes),
+                )
                 for entry in listed
             ]
             numbers = ("documents", "chunks", "size", "on disk")
@@ -140,13 +184,30 @@ def list_(collections: tuple[str, ...], app: Path, tenant: str | None, as_json: 
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @options.common
 @click.option("--tenant", default="", metavar="T", help="Tenant that the documents belong to.")
-@click.option("--all", "everything", is_flag=True, help="Remove all documents; with --tenant, all of that tenant.")
-def remove(collection: str, ids: tuple[str, ...], app: Path, tenant: str, everything: bool, as_json: bool, debug: bool) -> int:
-    """Remove documents from COLLECTION by their ids, as `kb list COLLECTION` shows them. When one of the ids is not there,
-    nothing is removed."""
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Remove all documents; with --tenant, all of that tenant.",
+)
+def remove(
+    collection: str,
+    ids: tuple[str, ...],
+    app: Path,
+    tenant: str,
+    everything: bool,
+    as_json: bool,
+    debug: bool,
+) -> int:
+    """Remove documents from COLLECTION by their ids, as `kb list COLLECTION` shows them. When one
+    of the ids is not there, nothing is removed."""
     report = Report(json=as_json)
     if everything == bool(ids):
-        raise click.UsageError("name the documents to remove, or --all" if not ids else "--all removes every document; name none")
+        raise click.UsageError(
+            "name the documents to remove, or --all"
+            if not ids
+            else "--all removes every document; name none"
+        )
 
     async def work() -> int:
         async with open_host(app) as host:
@@ -164,24 +225,34 @@ def remove(collection: str, ids: tuple[str, ...], app: Path, tenant: str, everyt
 @click.argument("anything", nargs=-1)
 def search(anything: tuple[str, ...]) -> int:
     """Say where it is: the other kinds of search are there too."""
-    raise click.UsageError("`groundhook search kb QUERY` searches knowledge bases; --collection names one")
+    raise click.UsageError(
+        "`groundhook search kb QUERY` searches knowledge bases; --collection names one"
+    )
 
 
 def unread(names: Sequence[str]) -> Iterator[str]:
     """What to say of names that documents use and that no field declares."""
     if names:
         shown = ", ".join(repr(name) for name in names)
-        yield f"not kept, since no field declares them: {shown} (declare under `fields` what is to be filtered by or shown)"
+        yield (
+            f"not kept, since no field declares them: {shown} (declare under `fields` what is to be"
+            " filtered by or shown)"
+        )
 
 
 def summary(added: Added, ms: float) -> str:
     """`Added 3 documents to docs (41 chunks), 2 replaced, 1 failed in 1.2s.`"""
     counts = added.counts
-    parts = [f"Added {documents(counts.get('added', 0))} to {added.collection} ({kb_move.chunks(added.chunks)})"]
+    parts = [
+        f"Added {documents(counts.get('added', 0))} to {added.collection}"
+        f" ({kb_move.chunks(added.chunks)})"
+    ]
     outcomes = ("replaced", "unchanged", "removed", "failed")
     parts += [f"{counts[outcome]} {outcome}" for outcome in outcomes if counts.get(outcome)]
     if added.skipped:
-        named = ", ".join(map(shortened, added.unread)) + (", …" if added.skipped > len(added.unread) else "")
+        named = ", ".join(map(shortened, added.unread)) + (
+            ", …" if added.skipped > len(added.unread) else ""
+        )
         parts.append(f"{added.skipped} skipped (of a kind that cannot be read: {named})")
     return f"{', '.join(parts)} in {duration(ms)}."
 

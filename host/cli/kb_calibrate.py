@@ -1,4 +1,5 @@
-"""`groundhook kb calibrate`: what the cosines of a collection's embedding are worth, and the curve to write down."""
+"""`groundhook kb calibrate`: what the cosines of a collection's embedding are worth, and the curve
+to write down."""
 
 from __future__ import annotations
 
@@ -64,17 +65,35 @@ class Calibrated(Protocol):
     "file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
-    help="JSON lines {question, document}: questions, and what answers them; without `document`: off-topic ones.",
+    help=(
+        "JSON lines {question, document}: questions, and what answers them; without `document`:"
+        " off-topic ones."
+    ),
 )
-@click.option("--most", type=click.IntRange(10, 10_000), default=100, show_default=True, help="Questions made without FILE.")
+@click.option(
+    "--most",
+    type=click.IntRange(10, 10_000),
+    default=100,
+    show_default=True,
+    help="Questions made without FILE.",
+)
 @click.option("--tenant", default="", metavar="T", help="Tenant whose documents are asked about.")
 @options.common
-def calibrate(collection: str, file: Path | None, most: int, tenant: str, app: Path, as_json: bool, debug: bool) -> int:
-    """Measure what similarities COLLECTION's embedding gives to what belongs together and what does not, on its own documents.
+def calibrate(
+    collection: str,
+    file: Path | None,
+    most: int,
+    tenant: str,
+    app: Path,
+    as_json: bool,
+    debug: bool,
+) -> int:
+    """Measure what similarities COLLECTION's embedding gives to what belongs together and what does
+    not, on its own documents.
 
-    Prints the curve for `embedders.<name>.curve` in agent/agent.yml, with which `threshold` means what it does for every other
-    model. Without FILE a sentence of a passage asks for the rest of it, and what is off-topic are questions of daily life.
-    Nothing is changed.
+    Prints the curve for `embedders.<name>.curve` in agent/agent.yml, with which `threshold` means
+    what it does for every other model. Without FILE a sentence of a passage asks for the rest of
+    it, and what is off-topic are questions of daily life. Nothing is changed.
     """
     report = Report(json=as_json)
 
@@ -82,13 +101,24 @@ def calibrate(collection: str, file: Path | None, most: int, tenant: str, app: P
         async with open_host(app) as host:
             asked = None if file is None else host.kb.questions(_lines(file), str(file))
             with progress(report, f"calibrating {collection}", str, MofNCompleteColumn()) as told:
-                found = await host.kb.calibrate(collection, asked, most=most, tenant=tenant, progress=told)
+                found = await host.kb.calibrate(
+                    collection, asked, most=most, tenant=tenant, progress=told
+                )
         if report.json:
             report.line(asdict(found))
         _show(report, found, str(file))
         if found.curve is None:
-            message = f"{found.provider}:{found.model} does not tell what belongs together from what does not on these documents"
-            report.failed(Failed(code="calibrate", message=message, hint="ask questions of your own with --questions"))
+            message = (
+                f"{found.provider}:{found.model} does not tell what belongs together from what does"
+                " not on these documents"
+            )
+            report.failed(
+                Failed(
+                    code="calibrate",
+                    message=message,
+                    hint="ask questions of your own with --questions",
+                )
+            )
             return FAILED
         return 0
 
@@ -105,7 +135,10 @@ def _lines(file: Path) -> list[str]:
 def _show(report: Report, found: Calibrated, file: str) -> None:
     own = "made from the documents" if found.made else f"of {file}"
     strange = "built in" if found.off_topic_built_in else f"of {file}"
-    report.show(f"Measured with {found.questions} questions {own}, and {found.off_topic} off-topic {strange}.")
+    report.show(
+        f"Measured with {found.questions} questions {own}, and {found.off_topic} off-topic"
+        f" {strange}."
+    )
     marks = ("1 %", "5 %", "50 %", "95 %", "99 %")
     rows = [
         (name, *(f"{cosine:.3f}" for cosine in cosines))
@@ -115,13 +148,22 @@ def _show(report: Report, found: Calibrated, file: str) -> None:
         )
     ]
     report.show(table(("cosine of", *marks), rows, numbers=marks))
-    kept = f"A cosine of {found.balanced:.3f} loses {found.lost:.0%} of the first and lets {found.passed:.0%} of the second pass"
-    report.show(f"{kept}.\nThe curve in use gives it {found.in_use[0]:.2f}, and the middle of the first {found.in_use[1]:.2f}.")
+    kept = (
+        f"A cosine of {found.balanced:.3f} loses {found.lost:.0%} of the first and lets"
+        f" {found.passed:.0%} of the second pass"
+    )
+    report.show(
+        f"{kept}.\nThe curve in use gives it {found.in_use[0]:.2f}, and the middle of the first"
+        f" {found.in_use[1]:.2f}."
+    )
     if found.curve is None:
         return
     values = f"{{middle: {found.curve.middle:g}, scale: {found.curve.scale:g}}}"
     if found.provider in ("builtin", "hash"):
-        report.show(f"With this curve they are 0.27 and 0.87: {values}. That of {found.provider!r} cannot be set.")
+        report.show(
+            f"With this curve they are 0.27 and 0.87: {values}. That of {found.provider!r} cannot"
+            " be set."
+        )
     else:
         report.show("With this one, in agent/agent.yml, they are 0.27 and 0.87:")
         report.show(f"\nembedders:\n  {found.provider}:\n    curve: {values}")

@@ -35,22 +35,28 @@ STANDARD = Path("-")  # standard input or output
 def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
     """Make COLLECTION anew as it is declared now, from the texts that it holds.
 
-    For a collection whose embedding or analyser was changed. It is made beside the one that is searched and takes its place
-    when it is complete; stopped in the middle, the next `rebuild` goes on where it was. Chunks stay as they were cut: `kb add`
-    cuts documents anew when `chunk` was changed.
+    For a collection whose embedding or analyser was changed. It is made beside the one that is
+    searched and takes its place when it is complete; stopped in the middle, the next `rebuild` goes
+    on where it was. Chunks stay as they were cut: `kb add` cuts documents anew when `chunk` was
+    changed.
     """
     report = Report(json=as_json)
 
     async def work() -> int:
         began = time.monotonic()
         async with open_host(app) as host:
-            with progress(report, f"rebuilding {collection}", chunks, MofNCompleteColumn(), Rate()) as told:
+            with progress(
+                report, f"rebuilding {collection}", chunks, MofNCompleteColumn(), Rate()
+            ) as told:
                 done = await host.kb.rebuild(collection, progress=told)
         whole = _counted(done.documents + done.unchanged, done.passages + done.unchanged_passages)
         stopped = _counted(done.unchanged, done.unchanged_passages)
         before = f"; {stopped} of them were done before, the rest" if done.unchanged else ""
         _tell(report, asdict(done), f"Rebuilt {done.collection}: {whole} made anew{before}", began)
-        report.show("Chunks stay as they were cut: after a change of `chunk`, add the documents again to have them cut anew.")
+        report.show(
+            "Chunks stay as they were cut: after a change of `chunk`, add the documents again to"
+            " have them cut anew."
+        )
         return 0
 
     after = "the collection is as it was, and the same command goes on where it was"
@@ -64,7 +70,8 @@ def rebuild(collection: str, app: Path, as_json: bool, debug: bool) -> int:
 def export(collection: str, file: Path, app: Path, as_json: bool, debug: bool) -> int:
     """Write COLLECTION to FILE as JSON lines: texts, vectors and fields, of all tenants.
 
-    `-` is standard output; a name that ends in .gz is compressed. `kb import` reads it, on this engine or another.
+    `-` is standard output; a name that ends in .gz is compressed. `kb import` reads it, on this
+    engine or another.
     """
     report = Report(json=as_json)
     if as_json and file == STANDARD:
@@ -73,25 +80,44 @@ def export(collection: str, file: Path, app: Path, as_json: bool, debug: bool) -
     async def work() -> int:
         began = time.monotonic()
         async with open_host(app) as host:
-            with progress(report, f"exporting {collection}", chunks, MofNCompleteColumn(), Rate()) as told, _writing(file) as out:
+            with (
+                progress(
+                    report, f"exporting {collection}", chunks, MofNCompleteColumn(), Rate()
+                ) as told,
+                _writing(file) as out,
+            ):
                 done = await host.kb.export(collection, out, progress=told)
         if file != STANDARD:
-            _tell(report, asdict(done), f"Exported {_counted(done.documents, done.passages)} of {done.collection}", began)
+            _tell(
+                report,
+                asdict(done),
+                f"Exported {_counted(done.documents, done.passages)} of {done.collection}",
+                began,
+            )
         return 0
 
-    after = f"nothing was written to {str(file)!r}" if file != STANDARD else "what was written is not whole"
+    after = (
+        f"nothing was written to {str(file)!r}"
+        if file != STANDARD
+        else "what was written is not whole"
+    )
     return execute(partial(stoppable, work, report, after), report, debug=debug)
 
 
 @click.command("import", short_help="Add what `kb export` wrote.")
 @click.argument("collection")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True))
+@click.argument(
+    "file", type=click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True)
+)
 @options.common
-@click.option("--embed", is_flag=True, help="Embed the texts anew, instead of taking the file's vectors.")
+@click.option(
+    "--embed", is_flag=True, help="Embed the texts anew, instead of taking the file's vectors."
+)
 def import_(collection: str, file: Path, app: Path, as_json: bool, debug: bool, embed: bool) -> int:
     """Add to COLLECTION what `kb export` wrote to FILE (`-`: standard input).
 
-    A document that is there as it is in the file is left alone, so that an import that was stopped can be done again.
+    A document that is there as it is in the file is left alone, so that an import that was stopped
+    can be done again.
     """
     report = Report(json=as_json)
 
@@ -99,13 +125,18 @@ def import_(collection: str, file: Path, app: Path, as_json: bool, debug: bool, 
         began = time.monotonic()
         async with open_host(app) as host:
             with (
-                progress(report, f"importing {collection}", chunks, MofNCompleteColumn(), Rate()) as told,
+                progress(
+                    report, f"importing {collection}", chunks, MofNCompleteColumn(), Rate()
+                ) as told,
                 _reading(file) as lines,
             ):
                 done = await host.kb.load(collection, lines, embed=embed, progress=told)
         unchanged = f", {done.unchanged} unchanged" if done.unchanged else ""
         _tell(
-            report, asdict(done), f"Imported {_counted(done.documents, done.passages)} into {done.collection}{unchanged}", began
+            report,
+            asdict(done),
+            f"Imported {_counted(done.documents, done.passages)} into {done.collection}{unchanged}",
+            began,
         )
         return 0
 
@@ -129,8 +160,8 @@ def chunks(number: int) -> str:
 
 @contextmanager
 def _writing(file: Path) -> Iterator[IO[str]]:
-    """A file beside the one that is named, which takes its name when it is whole. What is no file, such as a device or a pipe, is
-    written to as it is, and never replaced."""
+    """A file beside the one that is named, which takes its name when it is whole. What is no file,
+    such as a device or a pipe, is written to as it is, and never replaced."""
     if file == STANDARD:
         yield as_utf8(sys.stdout)
         sys.stdout.flush()

@@ -1,8 +1,8 @@
 """The command `groundhook`: its commands by name, each loaded when it is used.
 
-Only the module of the command that runs is imported, so that `groundhook --help` answers at once and `chat` does not wait for
-what `kb add` needs. Exit codes: 0 done, 1 the turn or the check failed, 2 wrong usage, 130 interrupted, 141 nobody reads the
-output any more.
+Only the module of the command that runs is imported, so that `groundhook --help` answers at once
+and `chat` does not wait for what `kb add` needs. Exit codes: 0 done, 1 the turn or the check
+failed, 2 wrong usage, 130 interrupted, 141 nobody reads the output any more.
 """
 
 from __future__ import annotations
@@ -19,8 +19,14 @@ from groundhook.host.cli.streams import open_what_is_closed, replace_what_has_no
 COMMANDS = {
     "chat": ("groundhook.host.cli.chat", "Ask an assistant, and watch it search, answer and cite."),
     "search": ("groundhook.host.cli.search", "Search the web, knowledge bases or databases."),
-    "kb": ("groundhook.host.cli.kb", "Documents of knowledge bases: add, list, remove, rebuild, export, import, calibrate."),
-    "db": ("groundhook.host.cli.db", "Databases: load the models' sample rows, compare tables with models."),
+    "kb": (
+        "groundhook.host.cli.kb",
+        "Documents of knowledge bases: add, list, remove, rebuild, export, import, calibrate.",
+    ),
+    "db": (
+        "groundhook.host.cli.db",
+        "Databases: load the models' sample rows, compare tables with models.",
+    ),
     "mcp": ("groundhook.host.cli.mcp", "MCP servers: list them and their tools, call a tool."),
     "check": ("groundhook.host.cli.check", "Find mistakes in configuration, hooks and references."),
     "types": ("groundhook.host.cli.types", "Write TypeScript declarations of what a hook may use."),
@@ -43,19 +49,24 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        # What is imported stays; looking through it for garbage again and again takes a fifth of the time.
+        # What is imported stays; looking through it for garbage again and again takes a fifth of
+        # the time.
         gc.disable()
         try:
             command = importlib.import_module(COMMANDS[cmd_name][0]).command
         except ImportError as exc:
-            raise click.ClickException(f"{cmd_name!r} cannot be loaded, the installation is not whole: {exc}") from exc
+            raise click.ClickException(
+                f"{cmd_name!r} cannot be loaded, the installation is not whole: {exc}"
+            ) from exc
         finally:
             gc.freeze()
             gc.enable()
         assert isinstance(command, click.Command)
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as exc:
@@ -73,7 +84,8 @@ def groundhook() -> None:
 
 
 def main() -> None:
-    """Run the command line of this process and end the process. Nothing is begun when what it says could not be written."""
+    """Run the command line of this process and end the process. Nothing is begun when what it says
+    could not be written."""
     closed = sys.stdout is None
     open_what_is_closed()
     replace_what_has_no_code()
@@ -85,23 +97,31 @@ def _tell_closed() -> int:
     from groundhook.host.core.types.events import Failed
 
     hint = "where it is not wanted: > /dev/null"
-    Report(json=False).failed(Failed(code="output", message="standard output cannot be written: it is closed", hint=hint))
+    Report(json=False).failed(
+        Failed(code="output", message="standard output cannot be written: it is closed", hint=hint)
+    )
     return FAILED
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line → its exit code. Usage errors are told here, everything else in `host.cli.edge`."""
+    """Run one command line → its exit code. Usage errors are told here, everything else in
+    `host.cli.edge`."""
     try:
         code = groundhook.main(args=list(arguments), prog_name="groundhook", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as exc:
         exc.show()
         return WRONG_USAGE
     except click.ClickException as exc:
-        # Imported here because it takes four times as long as everything that `groundhook --help` needs.
+        # Imported here because it takes four times as long as everything that `groundhook --help`
+        # needs.
         from groundhook.host.cli.report import tell_wrong_usage
 
         context = getattr(exc, "ctx", None)
-        tell_wrong_usage(exc.format_message(), context.command_path if context else "groundhook", json="--json" in arguments)
+        tell_wrong_usage(
+            exc.format_message(),
+            context.command_path if context else "groundhook",
+            json="--json" in arguments,
+        )
         return exc.exit_code
     except click.Abort:
         return INTERRUPTED

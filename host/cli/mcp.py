@@ -60,14 +60,18 @@ def call(server: str, tool: str, arguments: str, app: Path, as_json: bool, debug
 
     async def work() -> int:
         async with open_host(app) as host:
-            answer = await host.runtime.servers.ask(server, "tools/call", {"name": tool, "arguments": given})
+            answer = await host.runtime.servers.ask(
+                server, "tools/call", {"name": tool, "arguments": given}
+            )
         if report.json:
             report.line(answer)
         else:
             for text in _blocks(answer):
                 report.show(Text(visible(text)))
         if "error" in answer and not report.json:
-            report.failed(Failed(code="tool_failed", message=f"tool {tool!r} of MCP server {server!r} failed"))
+            report.failed(
+                Failed(code="tool_failed", message=f"tool {tool!r} of MCP server {server!r} failed")
+            )
         return FAILED if "error" in answer else 0
 
     return execute(work, report, debug=debug)
@@ -105,20 +109,34 @@ async def _show_offers(host: Host, server: str, report: Report) -> None:
                 report.line({"kind": kind, **entry})
         return
     rows = [
-        *(("tool", tool["name"], _parameters(tool.get("inputSchema") or {}), _said(tool)) for tool in tools),
+        *(
+            ("tool", tool["name"], _parameters(tool.get("inputSchema") or {}), _said(tool))
+            for tool in tools
+        ),
         *(("resource", each["uri"], "", _said(each)) for each in resources),
         *(
-            ("prompt", each["name"], ", ".join(given["name"] for given in each.get("arguments") or ()), _said(each))
+            (
+                "prompt",
+                each["name"],
+                ", ".join(given["name"] for given in each.get("arguments") or ()),
+                _said(each),
+            )
             for each in prompts
         ),
     ]
-    report.show(table(("", "name", "arguments", "description"), rows) if rows else f"{server} offers nothing.")
+    report.show(
+        table(("", "name", "arguments", "description"), rows)
+        if rows
+        else f"{server} offers nothing."
+    )
 
 
 def _parameters(schema: Mapping[str, Any]) -> str:
     """The names of a tool's arguments; those that may be left out with a question mark."""
     required = schema.get("required") or ()
-    return ", ".join(name if name in required else f"{name}?" for name in schema.get("properties") or ())
+    return ", ".join(
+        name if name in required else f"{name}?" for name in schema.get("properties") or ()
+    )
 
 
 def _said(entry: Mapping[str, Any]) -> str:

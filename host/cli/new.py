@@ -23,10 +23,11 @@ def command() -> None:
 @click.argument("id")
 @options.common
 def assistant(id: str, app: Path, as_json: bool, debug: bool) -> int:
-    """Make the assistant ID: settings, a typed hook, a collection with a first document, and a test.
+    """Make the assistant ID: settings, a typed hook, a collection with a first document, and a
+    test.
 
-    ID is a name such as helper, or team.helper for one in a folder. Nothing is overwritten. In a folder that is no app yet, the
-    app's own settings are made as well.
+    ID is a name such as helper, or team.helper for one in a folder. Nothing is overwritten. In a
+    folder that is no app yet, the app's own settings are made as well.
     """
     report = Report(json=as_json)
 
@@ -47,7 +48,10 @@ def _next(app: Path, id: str) -> list[str]:
     where = "" if app == Path() else f" --app {shlex.quote(str(app))}"
     documents = shlex.quote(str(app / "assistants" / id.replace(".", "/") / "docs"))
     lines = (
-        (f"groundhook kb add agents.{id}.{id.rpartition('.')[2]} {documents}{where}", "read its documents"),
+        (
+            f"groundhook kb add agents.{id}.{id.rpartition('.')[2]} {documents}{where}",
+            "read its documents",
+        ),
         (f'groundhook chat {id} "How do I add documents?"{where}', "ask it"),
         (f"groundhook types{where}", "let your editor know what a hook may use"),
         (f"groundhook check {id}{where}", "find mistakes, in types too"),

@@ -23,18 +23,25 @@ class Moment(click.ParamType[datetime]):
 
     name = "time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
         if isinstance(value, datetime):
             return value
         try:
             moment = datetime.fromisoformat(value)
         except ValueError:
-            self.fail(f"{value!r} is not a date or time such as 2026-03-01 or 2026-03-01T09:30:00+02:00", param, ctx)
+            self.fail(
+                f"{value!r} is not a date or time such as 2026-03-01 or 2026-03-01T09:30:00+02:00",
+                param,
+                ctx,
+            )
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 class Words(click.ParamType[str]):
-    """Text, which must say something where it is `needed`. A shell may hand over bytes that are none."""
+    """Text, which must say something where it is `needed`. A shell may hand over bytes that are
+    none."""
 
     name = "text"
 
@@ -68,7 +75,8 @@ def _no_number(word: str) -> Any:
 
 
 def json_of(what: str, text: str, example: str) -> Any:
-    """The value of JSON from the command line. Raises click.UsageError, which names `what` and shows the example."""
+    """The value of JSON from the command line. Raises click.UsageError, which names `what` and
+    shows the example."""
     try:
         value = json.loads(text, parse_constant=_no_number)
         too_deep = is_deeper(value)
@@ -84,16 +92,32 @@ def json_of(what: str, text: str, example: str) -> Any:
 def common(command: F) -> F:
     """--app, --json and --debug."""
     folder = click.Path(exists=True, file_okay=False, path_type=Path)
-    command = click.option("--debug", is_flag=True, help="Show the traceback of a bug, and the log.")(command)
-    command = click.option("--json", "as_json", is_flag=True, help="Print JSON, one event or result to a line.")(command)
-    return click.option("--app", type=folder, default=".", metavar="DIR", help="The app's folder (default: this one).")(command)
+    command = click.option(
+        "--debug", is_flag=True, help="Show the traceback of a bug, and the log."
+    )(command)
+    command = click.option(
+        "--json", "as_json", is_flag=True, help="Print JSON, one event or result to a line."
+    )(command)
+    return click.option(
+        "--app",
+        type=folder,
+        default=".",
+        metavar="DIR",
+        help="The app's folder (default: this one).",
+    )(command)
 
 
 def asker(command: F) -> F:
     """--user, --team and --tenant: who asks."""
-    command = click.option("--tenant", type=Words(), default="", metavar="T", help="Tenant of who asks.")(command)
-    command = click.option("--team", type=Words(), default="", metavar="T", help="Team of who asks.")(command)
-    return click.option("--user", type=Words(), default="", metavar="U", help="Id of who asks.")(command)
+    command = click.option(
+        "--tenant", type=Words(), default="", metavar="T", help="Tenant of who asks."
+    )(command)
+    command = click.option(
+        "--team", type=Words(), default="", metavar="T", help="Team of who asks."
+    )(command)
+    return click.option("--user", type=Words(), default="", metavar="U", help="Id of who asks.")(
+        command
+    )
 
 
 class JsonObject(click.ParamType[dict[str, Any]]):
@@ -101,8 +125,14 @@ class JsonObject(click.ParamType[dict[str, Any]]):
 
     name = "json"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
-        said = json_of(param.opts[0] if param else "it", value, """'{"channel": "web"}'""") if isinstance(value, str) else value
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, Any]:
+        said = (
+            json_of(param.opts[0] if param else "it", value, """'{"channel": "web"}'""")
+            if isinstance(value, str)
+            else value
+        )
         if not isinstance(said, dict):
             self.fail('it must be a JSON object, such as \'{"channel": "web"}\'', param, ctx)
         return said
@@ -110,16 +140,28 @@ class JsonObject(click.ParamType[dict[str, Any]]):
 
 def circumstances(command: F) -> F:
     """--chat, --locale and --metadata: what a client would send beside the message."""
-    command = click.option("--metadata", type=JsonObject(), metavar="JSON", help="What hooks find in ctx.metadata.")(command)
-    command = click.option("--locale", type=LanguageTag(), metavar="L", help="Language of who asks, such as en or pt-BR.")(
-        command
-    )
-    return click.option("--chat", type=Words(), metavar="ID", help="Id of the chat, which ctx.memory.chat belongs to.")(command)
+    command = click.option(
+        "--metadata", type=JsonObject(), metavar="JSON", help="What hooks find in ctx.metadata."
+    )(command)
+    command = click.option(
+        "--locale",
+        type=LanguageTag(),
+        metavar="L",
+        help="Language of who asks, such as en or pt-BR.",
+    )(command)
+    return click.option(
+        "--chat",
+        type=Words(),
+        metavar="ID",
+        help="Id of the chat, which ctx.memory.chat belongs to.",
+    )(command)
 
 
 def clock(command: F) -> F:
     """--now."""
-    return click.option("--now", type=Moment(), metavar="T", help="Take T (ISO 8601) for the time of day.")(command)
+    return click.option(
+        "--now", type=Moment(), metavar="T", help="Take T (ISO 8601) for the time of day."
+    )(command)
 
 
 def identity(*, user: str = "", team: str = "", tenant: str = "") -> Identity | None:
@@ -129,7 +171,9 @@ def identity(*, user: str = "", team: str = "", tenant: str = "") -> Identity | 
     return Identity(user_id=user, team_id=team, tenant_id=tenant)
 
 
-def asking(*, user: str, team: str, tenant: str, chat: str | None, locale: str | None, metadata: Any) -> dict[str, Any]:
+def asking(
+    *, user: str, team: str, tenant: str, chat: str | None, locale: str | None, metadata: Any
+) -> dict[str, Any]:
     """Who asks, and what was said beside the message: for `Host.stream`."""
     given = {"chat_id": chat, "locale": locale, "metadata": metadata}
     said = {name: value for name, value in given.items() if value is not None}

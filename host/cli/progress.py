@@ -1,4 +1,5 @@
-"""How far a long command is: a bar on a terminal, a line now and then elsewhere, nothing for programs (`--json`)."""
+"""How far a long command is: a bar on a terminal, a line now and then elsewhere, nothing for
+programs (`--json`)."""
 
 from __future__ import annotations
 
@@ -17,14 +18,18 @@ from groundhook.host.output.flow import one_line
 SHOWN_NAME = 24  # characters of a document's id
 EVERY_S = 10.0  # between two lines
 
-Told = Callable[[int, int, str], None]  # done, of how many in all (0: not known), document under way
+Told = Callable[
+    [int, int, str], None
+]  # done, of how many in all (0: not known), document under way
 Shown = Callable[[int], str]  # a number of what is counted
 
 
 @contextmanager
-def progress(report: Report, doing: str, shown: Shown, *columns: ProgressColumn) -> Iterator[Told | None]:
-    """What is to be told how far it is. `columns` show numbers on a terminal, `shown` elsewhere; the bar is gone when the
-    block ends."""
+def progress(
+    report: Report, doing: str, shown: Shown, *columns: ProgressColumn
+) -> Iterator[Told | None]:
+    """What is to be told how far it is. `columns` show numbers on a terminal, `shown` elsewhere;
+    the bar is gone when the block ends."""
     if report.err.is_terminal and not report.err.is_dumb_terminal:
         with _bar(report.err, *columns) as told:
             yield told
@@ -33,9 +38,12 @@ def progress(report: Report, doing: str, shown: Shown, *columns: ProgressColumn)
 
 
 class Lines:
-    """Writes a line at most every ten seconds, the first one after ten: a short command stays silent."""
+    """Writes a line at most every ten seconds, the first one after ten: a short command stays
+    silent."""
 
-    def __init__(self, err: Console, doing: str, shown: Shown, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, err: Console, doing: str, shown: Shown, *, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._err = err
         self._doing = doing
         self._shown = shown
@@ -47,7 +55,11 @@ class Lines:
         if now - self._told < EVERY_S:
             return
         self._told = now
-        parts = [f"{self._shown(done)} of {self._shown(total)} ({100 * done // total} %)" if total else self._shown(done)]
+        parts = [
+            f"{self._shown(done)} of {self._shown(total)} ({100 * done // total} %)"
+            if total
+            else self._shown(done)
+        ]
         if 0 < done < total:
             minutes, seconds = divmod(round((now - self._began) * (total - done) / done), 60)
             parts.append(f"{minutes}:{seconds:02} left")
@@ -57,9 +69,17 @@ class Lines:
 
 @contextmanager
 def _bar(err: Console, *columns: ProgressColumn) -> Iterator[Told]:
-    named = TextColumn("{task.description}", markup=False, table_column=Column(width=SHOWN_NAME, no_wrap=True))
+    named = TextColumn(
+        "{task.description}", markup=False, table_column=Column(width=SHOWN_NAME, no_wrap=True)
+    )
     with Progress(
-        named, BarColumn(bar_width=None), *columns, TimeRemainingColumn(), console=err, transient=True, expand=True
+        named,
+        BarColumn(bar_width=None),
+        *columns,
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+        expand=True,
     ) as bar:
         task = bar.add_task("", total=None)
 

@@ -1,7 +1,7 @@
 """Where a command's output goes: people read a terminal, programs read JSON lines.
 
-With `json`, standard output has one event or result to a line and nothing else, errors included; what people should know is on
-standard error either way.
+With `json`, standard output has one event or result to a line and nothing else, errors included;
+what people should know is on standard error either way.
 """
 
 from __future__ import annotations

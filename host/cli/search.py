@@ -38,7 +38,10 @@ ONLY_FOR = {
     "language": ("web", "--language"),
     "fetch": ("web", "--fetch"),
 }
-_PLACES = {"kb": ("collections", "collection", "--collection"), "db": ("models", "model", "--model")}
+_PLACES = {
+    "kb": ("collections", "collection", "--collection"),
+    "db": ("models", "model", "--model"),
+}
 _DECLARED = {"kb": ("kb", ".kb.yao"), "db": ("models", ".mod.yao")}
 SHOWN_TOKENS = 60  # of the passage that answers, on a terminal
 
@@ -47,25 +50,90 @@ SHOWN_TOKENS = 60  # of the passage that answers, on a terminal
 @click.argument("type", type=click.Choice(SEARCH_TYPES))
 @click.argument("query", type=options.Words(needed=True))
 @options.common
-@click.option("--assistant", metavar="ID", help="Search with this assistant's settings, collections and models.")
-@click.option("--collection", "collections", multiple=True, metavar="C", help="Collection to search; may be repeated.")
-@click.option("--model", "models", multiple=True, metavar="M", help="Model to query; may be repeated.")
-@click.option("--site", "sites", multiple=True, metavar="S", help="Only pages of this site of the web; may be repeated.")
-@click.option("--exclude-site", "exclude_sites", multiple=True, metavar="S", help="No pages of this site; may be repeated.")
-@click.option("--time-range", type=click.Choice(("day", "week", "month", "year")), help="Only pages of the web so recent.")
-@click.option("--language", metavar="L", help="Language of pages of the web, such as en.")
-@click.option("--fetch", type=click.IntRange(0, 10), metavar="N", help="Read so many of the first pages of the web.")
-@click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="Most results.")
-@click.option("--threshold", type=click.FloatRange(0, 1), metavar="X", help="kb: least similarity, 0-1.")
 @click.option(
-    "--filter", "filter_", metavar="JSON", help="kb: only documents whose fields fulfil it, such as '{\"year\": 2024}'."
+    "--assistant",
+    metavar="ID",
+    help="Search with this assistant's settings, collections and models.",
 )
-@click.option("--facet", "facets", multiple=True, metavar="FIELD", help="kb: count documents by this field; may be repeated.")
-@click.option("--groups", type=click.IntRange(1, 1000), metavar="N", help="kb: most passages of one document.")
-@click.option("--neighbours", type=click.IntRange(0, 20), metavar="N", help="kb: passages before and after each hit.")
-@click.option("--passage-tokens", type=click.IntRange(0, 100_000), metavar="N", help="kb: longest content; 0: whole chunks.")
-@click.option("--diversity", type=click.FloatRange(0, 1), metavar="X", help="kb: how much repetition falls behind, 0-1.")
-@click.option("--graph/--no-graph", default=None, help="kb: follow what the passages speak of, in collections with a graph.")
+@click.option(
+    "--collection",
+    "collections",
+    multiple=True,
+    metavar="C",
+    help="Collection to search; may be repeated.",
+)
+@click.option(
+    "--model", "models", multiple=True, metavar="M", help="Model to query; may be repeated."
+)
+@click.option(
+    "--site",
+    "sites",
+    multiple=True,
+    metavar="S",
+    help="Only pages of this site of the web; may be repeated.",
+)
+@click.option(
+    "--exclude-site",
+    "exclude_sites",
+    multiple=True,
+    metavar="S",
+    help="No pages of this site; may be repeated.",
+)
+@click.option(
+    "--time-range",
+    type=click.Choice(("day", "week", "month", "year")),
+    help="Only pages of the web so recent.",
+)
+@click.option("--language", metavar="L", help="Language of pages of the web, such as en.")
+@click.option(
+    "--fetch",
+    type=click.IntRange(0, 10),
+    metavar="N",
+    help="Read so many of the first pages of the web.",
+)
+@click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="Most results.")
+@click.option(
+    "--threshold", type=click.FloatRange(0, 1), metavar="X", help="kb: least similarity, 0-1."
+)
+@click.option(
+    "--filter",
+    "filter_",
+    metavar="JSON",
+    help="kb: only documents whose fields fulfil it, such as '{\"year\": 2024}'.",
+)
+@click.option(
+    "--facet",
+    "facets",
+    multiple=True,
+    metavar="FIELD",
+    help="kb: count documents by this field; may be repeated.",
+)
+@click.option(
+    "--groups", type=click.IntRange(1, 1000), metavar="N", help="kb: most passages of one document."
+)
+@click.option(
+    "--neighbours",
+    type=click.IntRange(0, 20),
+    metavar="N",
+    help="kb: passages before and after each hit.",
+)
+@click.option(
+    "--passage-tokens",
+    type=click.IntRange(0, 100_000),
+    metavar="N",
+    help="kb: longest content; 0: whole chunks.",
+)
+@click.option(
+    "--diversity",
+    type=click.FloatRange(0, 1),
+    metavar="X",
+    help="kb: how much repetition falls behind, 0-1.",
+)
+@click.option(
+    "--graph/--no-graph",
+    default=None,
+    help="kb: follow what the passages speak of, in collections with a graph.",
+)
 @options.asker
 @options.clock
 def command(
@@ -101,7 +169,9 @@ def command(
         async with open_host(app, now=now) as host:
             if type in _PLACES:
                 request.update(_where(host, type, collections or models, assistant))
-            result = await host.search(request, identity=identity, assistant=assistant, warned=report.warned)
+            result = await host.search(
+                request, identity=identity, assistant=assistant, warned=report.warned
+            )
         if report.json:
             report.line(result)
         elif not result.error:
@@ -115,16 +185,24 @@ def command(
 
 
 def _where(host: Host, type: str, named: Sequence[str], assistant: str | None) -> dict[str, Any]:
-    """Where to search, by ids: what was named, by the end of an id too, or the only collection or model that there is, unless
-    settings say it. Raises UsageError where there are several or none, UnknownName."""
+    """Where to search, by ids: what was named, by the end of an id too, or the only collection or
+    model that there is, unless settings say it. Raises UsageError where there are several or none,
+    UnknownName."""
     key, noun, option = _PLACES[type]
     settings = host.settings(assistant)
     if type == "kb":
-        known, listed = set(host.app.collections), {*settings.kb.collections, *settings.search.kb.collections}
+        known, listed = (
+            set(host.app.collections),
+            {*settings.kb.collections, *settings.search.kb.collections},
+        )
     else:
         known, listed = set(host.app.models), {*settings.db.models, *settings.search.db.models}
     own = f"agents.{assistant}." if assistant else ""
-    usable = {id for id in known if not assistant or not id.startswith("agents.") or id.startswith(own) or id in listed}
+    usable = {
+        id
+        for id in known
+        if not assistant or not id.startswith("agents.") or id.startswith(own) or id in listed
+    }
     if named:
         return {key: [_id(noun, name, own, known, usable) for name in named]}
     if listed:
@@ -132,13 +210,19 @@ def _where(host: Host, type: str, named: Sequence[str], assistant: str | None) -
     if not usable:
         folder, end = _DECLARED[type]
         path = (assistant or "ID").replace(".", "/")
-        places = f"{folder}/NAME{end} for all assistants, or assistants/{path}/{folder}/NAME{end} for one"
+        places = (
+            f"{folder}/NAME{end} for all assistants, or assistants/{path}/{folder}/NAME{end}"
+            " for one"
+        )
         whose = f"the assistant {assistant!r}" if assistant else "the app"
         raise UsageError(f"{whose} has no {noun}s to search", hint=f"declare one in {places}")
     owned = {id for id in usable if id.startswith(own)}
     if len(owned or usable) == 1:
         return {key: [*(owned or usable)]}
-    raise UsageError(f"there are {len(usable)} {noun}s", hint=f"say which to search with {option}: {', '.join(sorted(usable))}")
+    raise UsageError(
+        f"there are {len(usable)} {noun}s",
+        hint=f"say which to search with {option}: {', '.join(sorted(usable))}",
+    )
 
 
 def _id(noun: str, name: str, own: str, known: Collection[str], usable: Collection[str]) -> str:
@@ -148,7 +232,8 @@ def _id(noun: str, name: str, own: str, known: Collection[str], usable: Collecti
 
 
 def _with_passages(result: SearchResult) -> SearchResult:
-    """The result with what answers the question in place of long contents: a terminal shows a few lines of each."""
+    """The result with what answers the question in place of long contents: a terminal shows a few
+    lines of each."""
     if result.type != "kb":
         return result
     contents = [item.content for item in result.items]
@@ -161,7 +246,8 @@ def _with_passages(result: SearchResult) -> SearchResult:
 
 
 def _told(content: str, part: passage.Part) -> str:
-    return f"{'… ' if part.start else ''}{part.text(content).strip()}{' …' if part.end < len(content) else ''}"
+    before, after = "… " if part.start else "", " …" if part.end < len(content) else ""
+    return f"{before}{part.text(content).strip()}{after}"
 
 
 def _filter(text: str | None) -> Any:

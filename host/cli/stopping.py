@@ -34,7 +34,11 @@ async def stoppable(work: Work, report: Report, after: str) -> int:
 
 
 async def _stops_at_once(
-    scope: anyio.CancelScope, stopped: anyio.Event, report: Report, *, task_status: anyio.abc.TaskStatus[None]
+    scope: anyio.CancelScope,
+    stopped: anyio.Event,
+    report: Report,
+    *,
+    task_status: anyio.abc.TaskStatus[None],
 ) -> None:
     """Cancel `scope` on Ctrl-C, and say so: what is under way takes a moment to stop."""
     with anyio.open_signal_receiver(signal.SIGINT) as signals:

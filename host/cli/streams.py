@@ -1,4 +1,5 @@
-"""Standard streams as they are found: closed by the caller (`<&-`, `2>&-`), or of an encoding that has few characters."""
+"""Standard streams as they are found: closed by the caller (`<&-`, `2>&-`), or of an encoding that
+has few characters."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ _ending: list[int] = []  # a pipe: to be read from where standard input is to en
 
 
 def open_what_is_closed() -> None:
-    """Standard streams that were closed are empty and lead nowhere. Each keeps its number: else the next file that is opened
-    would have it, and get what is written to the stream. Processes that are started have them, too."""
+    """Standard streams that were closed are empty and lead nowhere. Each keeps its number: else the
+    next file that is opened would have it, and get what is written to the stream. Processes that
+    are started have them, too."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
@@ -25,7 +27,8 @@ def open_what_is_closed() -> None:
 
 
 def replace_what_has_no_code() -> None:
-    """What people read is written with `?` for characters that the locale's encoding does not have."""
+    """What people read is written with `?` for characters that the locale's encoding does not
+    have."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -39,8 +42,8 @@ def as_utf8(stream: TextIO) -> TextIO:
 
 
 class _Input(io.RawIOBase):
-    """What a file descriptor gives, and nothing more once `end_input` was called: a pipe may pause for ever, and a thread that
-    waits for it could not be stopped."""
+    """What a file descriptor gives, and nothing more once `end_input` was called: a pipe may pause
+    for ever, and a thread that waits for it could not be stopped."""
 
     name = "standard input"
 
@@ -68,7 +71,10 @@ def end_input() -> None:
 def standard_input() -> BinaryIO:
     """For a command that is to read it. Raises UsageError when it was closed."""
     if "stdin" in _closed:
-        raise UsageError("standard input cannot be read: it is closed", hint="pipe or redirect something into it: < FILE")
+        raise UsageError(
+            "standard input cannot be read: it is closed",
+            hint="pipe or redirect something into it: < FILE",
+        )
     if not _ending:
         _ending.extend(os.pipe())
     return io.BufferedReader(_Input(sys.stdin.fileno()))

@@ -23,17 +23,31 @@ NARROW, WIDE = 60, 1000  # columns of a terminal
 
 
 class Listing:
-    """Rows under columns; where the terminal is too narrow for that, each row as lines of its own. `numbers` names the columns
-    that are set flush right. Nothing in a cell is obeyed by the terminal."""
+    """Rows under columns; where the terminal is too narrow for that, each row as lines of its own.
+    `numbers` names the columns that are set flush right. Nothing in a cell is obeyed by the
+    terminal."""
 
-    def __init__(self, columns: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        *,
+        numbers: Sequence[str] = (),
+    ) -> None:
         self._columns = columns
         self._numbers = numbers
-        self._rows = [[cell if isinstance(cell, Text) else Text(one_line(str(cell))) for cell in row] for row in rows]
+        self._rows = [
+            [cell if isinstance(cell, Text) else Text(one_line(str(cell))) for cell in row]
+            for row in rows
+        ]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         table = self._table()
-        if options.max_width < NARROW and Measurement.get(console, options.update(width=WIDE), table).maximum > options.max_width:
+        if (
+            options.max_width < NARROW
+            and Measurement.get(console, options.update(width=WIDE), table).maximum
+            > options.max_width
+        ):
             yield from self._lines()
         else:
             yield table
@@ -41,7 +55,9 @@ class Listing:
     def _table(self) -> Table:
         made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for column in self._columns:
-            made.add_column(column, justify="right" if column in self._numbers else "left", overflow="fold")
+            made.add_column(
+                column, justify="right" if column in self._numbers else "left", overflow="fold"
+            )
         for row in self._rows:
             made.add_row(*row)
         return made
@@ -54,7 +70,9 @@ class Listing:
                     yield Text.assemble(((f"  {column}: " if column else "  "), "dim"), cell)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[str] = ()) -> Listing:
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[str] = ()
+) -> Listing:
     """Something that prints as a table, or as lines in a narrow terminal."""
     return Listing(columns, rows, numbers=numbers)
 
@@ -65,12 +83,18 @@ def found(result: SearchResult) -> Iterator[Text]:
     of = f" of {result.total}" if result.total > count else ""
     noun = "result" if count == 1 and not of else "results"
     by = f" by {one_line(result.provider)}" if result.provider else ""
-    yield Text(f"{count}{of} {noun} from the {SOURCES[result.type]}{by} in {duration(result.duration_ms)}", "bold")
+    yield Text(
+        f"{count}{of} {noun} from the {SOURCES[result.type]}{by} in {duration(result.duration_ms)}",
+        "bold",
+    )
     for number, item in enumerate(result.items, 1):
         yield from _item(number, item)
     for node in result.graph_nodes or ():
         relation = f" ({one_line(node.relation)})" if node.relation else ""
-        yield Text(f"   related: {one_line(node.name)}, {one_line(node.type)}{relation} {node.score:.2f}", "dim")
+        yield Text(
+            f"   related: {one_line(node.name)}, {one_line(node.type)}{relation} {node.score:.2f}",
+            "dim",
+        )
     for field, counts in (result.facets or {}).items():
         counted = ", ".join(f"{one_line(compact(each.value))} ({each.count})" for each in counts)
         yield Text(f"{one_line(field)}: {counted or 'no document has one'}", "dim")
@@ -82,7 +106,9 @@ def found(result: SearchResult) -> Iterator[Text]:
 
 def _item(number: int, item: Item) -> Iterator[Text]:
     marker = (one_line(item.citation_id), marker_style("ok", item.url))
-    yield Text.assemble(f"{number:>2}. ", marker, (f"  {item.score:.2f}  ", "green"), (title_of(item), "bold"))
+    yield Text.assemble(
+        f"{number:>2}. ", marker, (f"  {item.score:.2f}  ", "green"), (title_of(item), "bold")
+    )
     about = [place_of(item), item.published, "read" if item.status == "fetched" else ""]
     if place := "  ".join(filter(None, about)):
         yield Text(f"    {place}", "dim")

@@ -24,20 +24,27 @@ MARKS = {"passed": ("ok", "green"), "failed": ("FAILED", "red"), "skipped": ("sk
 
 @click.command("test")
 @click.argument("assistants", nargs=-1, metavar="[ASSISTANT]...")
-@click.option("--record", is_flag=True, help="Ask the real sources and models, and record what they answer.")
+@click.option(
+    "--record", is_flag=True, help="Ask the real sources and models, and record what they answer."
+)
 @options.common
-def command(assistants: tuple[str, ...], record: bool, app: Path, as_json: bool, debug: bool) -> int:
+def command(
+    assistants: tuple[str, ...], record: bool, app: Path, as_json: bool, debug: bool
+) -> int:
     """Run the tests of ASSISTANTs, or of all: tests/*.test.ts beside package.yao.
 
-    Searches and models answer as recorded in tests/*.cassette.json; nothing else is asked unless --record is said. The
-    exit code is 1 when a test fails.
+    Searches and models answer as recorded in tests/*.cassette.json; nothing else is asked unless
+    --record is said. The exit code is 1 when a test fails.
     """
     report = Report(json=as_json)
 
     async def work() -> int:
         seen, began = Counter[str](), time.perf_counter()
         view = View(report)
-        async with open_runner(app, record=record) as runner, aclosing(runner.run(assistants)) as results:
+        async with (
+            open_runner(app, record=record) as runner,
+            aclosing(runner.run(assistants)) as results,
+        ):
             async for result in results:
                 if isinstance(result, Result):
                     seen[result.status] += 1
@@ -67,7 +74,9 @@ class View:
             self._report.show(Text(result.file, "bold"))
         mark, style = MARKS[result.status]
         took = "" if result.status == "skipped" else f" ({duration(result.duration_ms)})"
-        self._report.show(Text.assemble("  ", (mark, style), f" {visible(result.name or 'cannot be run')}{took}"))
+        self._report.show(
+            Text.assemble("  ", (mark, style), f" {visible(result.name or 'cannot be run')}{took}")
+        )
         for line in result.said if result.status == "failed" else ():
             self._report.show(Text(f"      {visible(line)}", "dim"))
         if result.fault is not None:
@@ -93,7 +102,13 @@ class View:
         if end.written:
             self._report.show(Text(f"  recorded {end.cassette}", "dim"))
         if end.unused:
-            self._report.show(Text(f"  {count(end.unused, 'recording')} of {end.cassette} not used; --record drops them", "dim"))
+            self._report.show(
+                Text(
+                    f"  {count(end.unused, 'recording')} of {end.cassette} not used; --record drops"
+                    " them",
+                    "dim",
+                )
+            )
 
 
 def _worded(result: Result) -> str:
@@ -103,7 +118,9 @@ def _worded(result: Result) -> str:
     lines = [fault.message]
     if fault.expected or fault.actual:
         lines[0] += f" {fault.expected}" if "\n" not in fault.expected else f":\n{fault.expected}"
-        lines.append(f"actual: {fault.actual}" if "\n" not in fault.actual else f"actual:\n{fault.actual}")
+        lines.append(
+            f"actual: {fault.actual}" if "\n" not in fault.actual else f"actual:\n{fault.actual}"
+        )
     lines += [f"called from {caller}" for caller in fault.callers]
     return "\n".join(lines)
 
@@ -114,7 +131,11 @@ def _indented(text: str) -> Text:
 
 def _as_json(result: Result) -> dict[str, Any]:
     fault = result.fault
-    wrong = {} if fault is None else {"message": fault.message, "expected": fault.expected, "actual": fault.actual}
+    wrong = (
+        {}
+        if fault is None
+        else {"message": fault.message, "expected": fault.expected, "actual": fault.actual}
+    )
     return {
         "type": "test",
         "assistant": result.assistant,

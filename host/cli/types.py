@@ -15,7 +15,10 @@ from groundhook.host.cli.report import Report
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.events import Warned
 
-ADVICE = f"""add {json.dumps(DECLARATIONS)} to its "include", and "lib": ["ES2022"] without "DOM": a hook has no browser"""
+ADVICE = (
+    f'add {json.dumps(DECLARATIONS)} to its "include",'
+    ' and "lib": ["ES2022"] without "DOM": a hook has no browser'
+)
 
 
 @click.command("types")
@@ -23,8 +26,9 @@ ADVICE = f"""add {json.dumps(DECLARATIONS)} to its "include", and "lib": ["ES202
 def command(app: Path, as_json: bool, debug: bool) -> int:
     """Write TypeScript declarations of everything a hook may use.
 
-    They go to types/groundhook.d.ts, with the names of the app's collections, models, connectors, assistants and tools. Editors
-    find them through tsconfig.json, which is written when there is none.
+    They go to types/groundhook.d.ts, with the names of the app's collections, models, connectors,
+    assistants and tools. Editors find them through tsconfig.json, which is written when there is
+    none.
     """
     report = Report(json=as_json)
 
@@ -36,7 +40,14 @@ def command(app: Path, as_json: bool, debug: bool) -> int:
         if not config.exists():
             _write(report, app, CONFIG, editor_config())
         elif DECLARATIONS not in config.read_text(encoding="utf-8", errors="replace"):
-            report.warned(Warned(code="types", message=f"{CONFIG} does not name {DECLARATIONS}", hint=ADVICE, file=CONFIG))
+            report.warned(
+                Warned(
+                    code="types",
+                    message=f"{CONFIG} does not name {DECLARATIONS}",
+                    hint=ADVICE,
+                    file=CONFIG,
+                )
+            )
         return 0
 
     return execute(work, report, debug=debug)

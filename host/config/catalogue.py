@@ -1,4 +1,5 @@
-"""Declarations by id, each read when it is first asked for, so that one broken file costs only those who need it."""
+"""Declarations by id, each read when it is first asked for, so that one broken file costs only
+those who need it."""
 
 from __future__ import annotations
 
@@ -11,13 +12,21 @@ T = TypeVar("T")
 
 
 class Catalogue(Mapping[str, T]):
-    """A read-only mapping of id → value. Listing ids reads nothing; taking a value may raise ConfigError. `built_in` values are
-    there where no declaration has their id; they can be taken, and are not listed."""
+    """A read-only mapping of id → value. Listing ids reads nothing; taking a value may raise
+    ConfigError. `built_in` values are there where no declaration has their id; they can be taken,
+    and are not listed."""
 
-    def __init__(self, noun: str, loaders: Mapping[str, Callable[[], T]], built_in: Mapping[str, T] | None = None) -> None:
+    def __init__(
+        self,
+        noun: str,
+        loaders: Mapping[str, Callable[[], T]],
+        built_in: Mapping[str, T] | None = None,
+    ) -> None:
         self._noun = noun
         self._loaders = dict(loaders)
-        self._values: dict[str, T] = {id: value for id, value in (built_in or {}).items() if id not in self._loaders}
+        self._values: dict[str, T] = {
+            id: value for id, value in (built_in or {}).items() if id not in self._loaders
+        }
         self.built_in = frozenset(self._values)
 
     @property
@@ -30,7 +39,8 @@ class Catalogue(Mapping[str, T]):
         return self._values[id]
 
     def named(self, id: str, *, place: Place | None = None, hint: str = "") -> T:
-        """The value of that id. Raises UnknownName, which names the nearest known one; `place` is where `id` is written."""
+        """The value of that id. Raises UnknownName, which names the nearest known one; `place` is
+        where `id` is written."""
         if id not in self:
             raise UnknownName(self._noun, id, self._loaders, place=place, hint=hint)
         return self[id]

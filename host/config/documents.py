@@ -1,7 +1,8 @@
 """Files of an app as documents: data, and the exact place of every key and value.
 
-Formats go by the file's ending: `.yao`, `.jsonc` and `tsconfig.json` (JSON with comments and trailing commas), `.json`
-(strict), `.yml` and `.yaml` (YAML 1.2). Knows nothing of what a document means.
+Formats go by the file's ending: `.yao`, `.jsonc` and `tsconfig.json` (JSON with comments and
+trailing commas), `.json` (strict), `.yml` and `.yaml` (YAML 1.2). Knows nothing of what a document
+means.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Document:
         return self.parsed.index()
 
     def place(self, path: Path = (), *, of: Part = "value") -> Place:
-        """Line and column of the value (or key) at `path`; of the nearest thing around it, where it does not exist."""
+        """Line and column of the value (or key) at `path`; of the nearest thing around it, where it
+        does not exist."""
         return self._place(self._index.offset(path, of))
 
     def at(self, path: Path, absent: Any = None) -> Any:
@@ -63,11 +65,16 @@ class Document:
     @cached_property
     def warnings(self) -> tuple[Problem, ...]:
         """Keys that an object has twice, of which the last holds."""
-        return tuple(self._twice(again.path, again.first, again.last) for again in self.parsed.repeated())
+        return tuple(
+            self._twice(again.path, again.first, again.last) for again in self.parsed.repeated()
+        )
 
     def _twice(self, path: Path, first: int, last: int) -> Problem:
         line, _ = line_and_column(self.text, first)
-        message = f"the key {dotted(path)!r} is there twice, the first time in line {line}; this one holds"
+        message = (
+            f"the key {dotted(path)!r} is there twice, the first time in line {line}; this one"
+            " holds"
+        )
         return Problem("warning", message, self._place(last), code="duplicate_key")
 
     def _place(self, offset: int) -> Place:
@@ -75,7 +82,8 @@ class Document:
 
 
 def read_document(path: FilePath, shown: str, *, top: Top = "object") -> Document:
-    """Read a file as the format that its ending names; `top` is what it has to hold. Raises ConfigError."""
+    """Read a file as the format that its ending names; `top` is what it has to hold. Raises
+    ConfigError."""
     try:
         raw = path.read_bytes()
     except OSError as exc:
@@ -89,7 +97,9 @@ def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> Document:
     parser = _NAMED.get(name.name) or _PARSERS.get(name.suffix.lower())
     if parser is None:
         known = ", ".join(_PARSERS)
-        raise ConfigError("not a format that is read here", place=Place(shown), hint=f"known endings: {known}")
+        raise ConfigError(
+            "not a format that is read here", place=Place(shown), hint=f"known endings: {known}"
+        )
     text = _decoded(raw, shown)
     if not text.strip() and parser is not parse_yaml:
         raise ConfigError(f"empty, it should hold {_SHOULD_BE[top]}", place=Place(shown, 1, 1))
@@ -100,11 +110,15 @@ def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> Document:
         raise ConfigError(exc.message, place=place, hint=exc.hint) from None
     data: Any = parsed.data
     if data is None and parser is parse_yaml:
-        data = [] if top == "list" else {}  # an empty file, and one whose every line is a comment, say nothing: allowed
+        data = (
+            [] if top == "list" else {}
+        )  # an empty file, and one whose every line is a comment, say nothing: allowed
     document = Document(shown, data, text, parsed)
     if not isinstance(data, _TOPS[top]):
         found = _noun(data)
-        raise ConfigError(f"should hold {_SHOULD_BE[top]}, and holds {found}", place=document.place())
+        raise ConfigError(
+            f"should hold {_SHOULD_BE[top]}, and holds {found}", place=document.place()
+        )
     return document
 
 
@@ -114,10 +128,19 @@ def _decoded(raw: bytes, shown: str) -> str:
     except UnicodeDecodeError as exc:
         line = raw.count(b"\n", 0, exc.start) + 1
         raise ConfigError(
-            f"not UTF-8: byte 0x{raw[exc.start]:02x}", place=Place(shown, line), hint="save the file as UTF-8"
+            f"not UTF-8: byte 0x{raw[exc.start]:02x}",
+            place=Place(shown, line),
+            hint="save the file as UTF-8",
         ) from None
 
 
 def _noun(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
+    names = {
+        dict: "an object",
+        list: "a list",
+        str: "text",
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+    }
     return names.get(type(value), "nothing")

@@ -1,7 +1,7 @@
 """Layers of plain data folded into one, each leaf remembering which layer set it.
 
-Pure: takes any mappings, changes none of them. A leaf is whatever is not a mapping; a later leaf wins, be it `False`,
-`0`, `None` or an empty list, and mappings are folded key by key.
+Pure: takes any mappings, changes none of them. A leaf is whatever is not a mapping; a later leaf
+wins, be it `False`, `0`, `None` or an empty list, and mappings are folded key by key.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ Origins = dict[tuple[str, ...], Name]
 
 
 def fold(layers: Iterable[tuple[Name, Mapping[str, Any]]]) -> tuple[dict[str, Any], Origins[Name]]:
-    """Fold `(name, data)` pairs, lowest first → (data, {path of a leaf: name of the layer that set it})."""
+    """Fold `(name, data)` pairs, lowest first → (data, {path of a leaf: name of the layer that set
+    it})."""
     value: dict[str, Any] = {}
     origins: Origins[Name] = {}
     for name, layer in layers:
@@ -22,7 +23,13 @@ def fold(layers: Iterable[tuple[Name, Mapping[str, Any]]]) -> tuple[dict[str, An
     return value, origins
 
 
-def _lay(name: Name, layer: Mapping[str, Any], into: dict[str, Any], path: tuple[str, ...], origins: Origins[Name]) -> None:
+def _lay(
+    name: Name,
+    layer: Mapping[str, Any],
+    into: dict[str, Any],
+    path: tuple[str, ...],
+    origins: Origins[Name],
+) -> None:
     for key, new in layer.items():
         where = (*path, key)
         old = into.get(key)

@@ -1,8 +1,9 @@
-"""JSON with comments and trailing commas, and strict JSON: text to data, and where each key and value stands.
+"""JSON with comments and trailing commas, and strict JSON: text to data, and where each key and
+value stands.
 
-Comments and trailing commas are blanked with spaces, which keeps every offset, and the standard parser reads the rest:
-its positions are then those of the file. Refuses what JSON has no word for (NaN, Infinity, numbers beyond a double,
-half of a surrogate pair), and says so in words.
+Comments and trailing commas are blanked with spaces, which keeps every offset, and the standard
+parser reads the rest: its positions are then those of the file. Refuses what JSON has no word for
+(NaN, Infinity, numbers beyond a double, half of a surrogate pair), and says so in words.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from groundhook.host.config.locations import Node, Parsed, Path, Repeated, Unrea
 
 _STRING = r'"(?:[^"\\\r\n]|\\.)*"'
 _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*[\s\S]*?\*/|/\*")
-# A comma that nothing stands before (`[,` `,,` `:,`) is kept together with what does, so that it stays and is refused.
+# A comma that nothing stands before (`[,` `,,` `:,`) is kept together with what does, so that it
+# stays and is refused.
 _COMMA = re.compile(rf"{_STRING}|[\[{{:,]\s*,|,(?=\s*[}}\]])")
 _TOKEN = re.compile(rf'{_STRING}|[{{}}\[\]:,]|[^\s{{}}\[\]:,"]+')
 _NOT_A_LINE_END = re.compile(r"[^\r\n]")
@@ -29,8 +31,12 @@ _WORDS = {
     "Expecting ':' delimiter": "expected ':' after the key",
     "Expecting ',' delimiter": "expected ',' or the closing bracket",
     "Expecting value": "expected a value",
-    "Illegal trailing comma before end of object": "a comma before '}' is not allowed in strict JSON",
-    "Illegal trailing comma before end of array": "a comma before ']' is not allowed in strict JSON",
+    "Illegal trailing comma before end of object": (
+        "a comma before '}' is not allowed in strict JSON"
+    ),
+    "Illegal trailing comma before end of array": (
+        "a comma before ']' is not allowed in strict JSON"
+    ),
     "Extra data": "nothing may follow the end of the document",
     "Unterminated string starting at": "a string without its closing quote",
     "Invalid control character at": "a line break or control character inside a string",
@@ -51,12 +57,15 @@ def parse_json(text: str) -> Parsed:
         return _parse(text)
     except Unreadable as exc:
         if text.startswith(("//", "/*"), exc.offset):
-            raise Unreadable("a .json file has no comments", exc.offset, "name it .jsonc or .yao to comment it") from None
+            raise Unreadable(
+                "a .json file has no comments", exc.offset, "name it .jsonc or .yao to comment it"
+            ) from None
         raise
 
 
 def blanked(text: str) -> str:
-    """The text with comments and trailing commas replaced by spaces: the same length, the same line ends."""
+    """The text with comments and trailing commas replaced by spaces: the same length, the same line
+    ends."""
     return _COMMA.sub(_without_comma, _COMMENT.sub(_without_comment, text))
 
 
@@ -81,11 +90,15 @@ def _parse(text: str) -> Parsed:
         return made
 
     try:
-        data = json.loads(text, object_pairs_hook=pairs, parse_constant=_no_constant, parse_float=_finite)
+        data = json.loads(
+            text, object_pairs_hook=pairs, parse_constant=_no_constant, parse_float=_finite
+        )
     except json.JSONDecodeError as exc:
         _reword(text, exc)
     except _NotANumber as exc:
-        raise Unreadable(f"{exc.literal} is not a number in JSON", _literal_offset(text, exc.literal)) from None
+        raise Unreadable(
+            f"{exc.literal} is not a number in JSON", _literal_offset(text, exc.literal)
+        ) from None
     except RecursionError:
         raise Unreadable("nested too deeply", 0) from None
     except ValueError:
@@ -121,7 +134,9 @@ def _literal_offset(text: str, literal: str) -> int:
 
 
 def _long_number_offset(text: str) -> int:
-    return next((offset for token, offset in _tokens(text) if len(token) > 4000 and token[0] != '"'), 0)
+    return next(
+        (offset for token, offset in _tokens(text) if len(token) > 4000 and token[0] != '"'), 0
+    )
 
 
 def _refuse_half_surrogates(text: str) -> None:
@@ -146,7 +161,8 @@ def _reword(text: str, exc: json.JSONDecodeError) -> NoReturn:
 
 @dataclass
 class _Open:
-    """An object or list whose end has not come: `step` is the key or position of the value that comes next."""
+    """An object or list whose end has not come: `step` is the key or position of the value that
+    comes next."""
 
     node: Node
     path: Path

@@ -1,7 +1,7 @@
 """The layers of configuration: what each says, and where it says it.
 
-defaults < global (`agent/agent.yml`, then `agent/search.yao`) < assistant (`package.yao`) < hook < request. A layer holds
-only what was said, under canonical keys of `Settings`.
+defaults < global (`agent/agent.yml`, then `agent/search.yao`) < assistant (`package.yao`) < hook <
+request. A layer holds only what was said, under canonical keys of `Settings`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ LayerName = Literal["defaults", "global", "assistant", "hook", "request"]
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One layer. `unknown` are keys of a hook or a request that nothing reads: a warning, not an error."""
+    """One layer. `unknown` are keys of a hook or a request that nothing reads: a warning, not an
+    error."""
 
     name: LayerName
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -40,28 +41,35 @@ class Layer:
         return self.checked.place(path[len(self.prefix) :]) if self.checked else None
 
     def written(self, path: Path, value: Any) -> Any:
-        """`value`, or the text that it was made from when that text takes something from the environment."""
+        """`value`, or the text that it was made from when that text takes something from the
+        environment."""
         if self.checked is None:
             return value
         raw = self.checked.document.at(self.checked.normal.written(path[len(self.prefix) :]))
         return raw if holds_variable(raw) else value
 
 
-_RETURNED = {"search.citation": "citation", "options.": "", "mcp.servers": "mcp_servers"}  # what a hook calls them
+_RETURNED = {
+    "search.citation": "citation",
+    "options.": "",
+    "mcp.servers": "mcp_servers",
+}  # what a hook calls them
 
 DEFAULTS = Layer(name="defaults", data=Settings().model_dump())
 
 
 def file_layer(name: LayerName, checked: Checked, *, under: str = "") -> Layer:
-    """The settings in a file that was found good; `under` is where they belong (`search` for `search.yao`)."""
+    """The settings in a file that was found good; `under` is where they belong (`search` for
+    `search.yao`)."""
     if under:
         return Layer(name=name, data={under: checked.data}, checked=checked, prefix=(under,))
     return Layer(name=name, data=_only_settings(Settings, checked.data), checked=checked)
 
 
 def hook_layer(returned: CreateReturn | None) -> Layer:
-    """What a Create hook returned, as a layer. Whether to search at all is not configuration: the plan decides it; the types
-    that the hook names switch their sources on and the others off. Raises HookReturnInvalid."""
+    """What a Create hook returned, as a layer. Whether to search at all is not configuration: the
+    plan decides it; the types that the hook names switch their sources on and the others off.
+    Raises HookReturnInvalid."""
     if returned is None:
         return Layer(name="hook")
     said = {
@@ -92,16 +100,22 @@ def request_layer(options: TurnOptions | None) -> Layer:
 
 
 def _without_file_keys(layer: Layer) -> Layer:
-    """A request says how to rerank, and not where: addresses and the names of keys come from files."""
+    """A request says how to rerank, and not where: addresses and the names of keys come from
+    files."""
     rerank = layer.data["search"]["rerank"]
     strange = [key for key in rerank if key not in RerankOptions.model_fields]
     kept = {key: value for key, value in rerank.items() if key not in strange}
-    unknown = [UnknownKey(f"search.rerank.{key}", "files of the app alone say it") for key in strange]
-    return replace(layer, data={**layer.data, "search": {"rerank": kept}}, unknown=(*layer.unknown, *unknown))
+    unknown = [
+        UnknownKey(f"search.rerank.{key}", "files of the app alone say it") for key in strange
+    ]
+    return replace(
+        layer, data={**layer.data, "search": {"rerank": kept}}, unknown=(*layer.unknown, *unknown)
+    )
 
 
 def _only_settings(model: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a file belongs to `Settings`: a file has more keys, also inside a section (`hooks.workers`)."""
+    """What of a file belongs to `Settings`: a file has more keys, also inside a section
+    (`hooks.workers`)."""
     kept: dict[str, Any] = {}
     for key, value in data.items():
         if key not in model.model_fields:
@@ -122,7 +136,9 @@ def _search_choice(returned: CreateReturn) -> dict[str, Any]:
     if returned.citation is not None:
         said["citation"] = returned.citation.model_dump(exclude_none=True)
     if isinstance(returned.search, SearchChoice) and returned.search.search_types is not None:
-        said.update({kind: {"enabled": kind in returned.search.search_types} for kind in SEARCH_TYPES})
+        said.update(
+            {kind: {"enabled": kind in returned.search.search_types} for kind in SEARCH_TYPES}
+        )
     return said
 
 

@@ -1,4 +1,5 @@
-"""What every format gives: data, where keys and values stand in the text, and where reading it failed.
+"""What every format gives: data, where keys and values stand in the text, and where reading it
+failed.
 
 Offsets are in characters. Knows nothing of formats: `jsonc` and `yaml12` build the tree of nodes.
 """
@@ -19,15 +20,16 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 @dataclass
 class Node:
-    """A value of a document. `key` and `value` are offsets in characters; without a key of its own (an entry of a list, the
-    document itself) both are the value's."""
+    """A value of a document. `key` and `value` are offsets in characters; without a key of its own
+    (an entry of a list, the document itself) both are the value's."""
 
     key: int
     value: int
     children: dict[str | int, Node] = field(default_factory=dict)
 
     def offset(self, path: Path, part: Part) -> int:
-        """Offset of the key or value at `path`; of the nearest thing around it that exists, where it does not."""
+        """Offset of the key or value at `path`; of the nearest thing around it that exists, where
+        it does not."""
         node: Node = self
         for step in path:
             inner = node.children.get(step)
@@ -58,7 +60,8 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Parsed:
-    """Data of a text. `index` builds the tree of places, `repeated` lists keys that occur twice; both are asked for seldom."""
+    """Data of a text. `index` builds the tree of places, `repeated` lists keys that occur twice;
+    both are asked for seldom."""
 
     data: Any
     index: Callable[[], Node]
@@ -66,7 +69,8 @@ class Parsed:
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """Line and column of an offset in characters, both counted from 1; a line ends with LF, CRLF or CR."""
+    """Line and column of an offset in characters, both counted from 1; a line ends with LF, CRLF or
+    CR."""
     starts = [0, *(match.end() for match in _LINE_END.finditer(text, 0, offset))]
     line = bisect_right(starts, offset)
     return line, offset - starts[line - 1] + 1

@@ -1,9 +1,9 @@
 """One spelling for every key, so that layers fold onto the same one.
 
-Aliases (`topK`, `top_n`) and camelCase become the field's own name; `web: true` becomes `web: {enabled: true}`, and `search:
-false` the same for each of its sources; a section with one list may be the list alone; one name where a list of names is due
-becomes a list. Keys that the model does not have are left out and reported. Pure; values are not judged here
-(`host.config.validate` does).
+Aliases (`topK`, `top_n`) and camelCase become the field's own name; `web: true` becomes `web:
+{enabled: true}`, and `search: false` the same for each of its sources; a section with one list may
+be the list alone; one name where a list of names is due becomes a list. Keys that the model does
+not have are left out and reported. Pure; values are not judged here (`host.config.validate` does).
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Stray:
 
 @dataclass(frozen=True)
 class Normal:
-    """Data under canonical keys. `trail` leads from a canonical path back to the path as written."""
+    """Data under canonical keys. `trail` leads from a canonical path back to the path as
+    written."""
 
     data: dict[str, Any]
     trail: Mapping[Path, Path]
@@ -53,8 +54,9 @@ class Normal:
 
 
 def normalise(model: type[BaseModel], raw: Mapping[str, Any], *, switch_on: bool) -> Normal:
-    """Bring `raw` into the form that `model` declares. `switch_on`: whether an object for a source (`kb: {…}`) switches it
-    on, as it does in an assistant's package; in `search.yao` it only sets options."""
+    """Bring `raw` into the form that `model` declares. `switch_on`: whether an object for a source
+    (`kb: {…}`) switches it on, as it does in an assistant's package; in `search.yao` it only sets
+    options."""
     walk = _Walk(switch_on)
     data = walk.section(model, raw, (), ())
     return Normal(data, walk.trail, tuple(walk.strays))
@@ -76,7 +78,9 @@ class _Walk:
     trail: dict[Path, Path] = field(default_factory=dict)
     strays: list[Stray] = field(default_factory=list)
 
-    def section(self, model: type[BaseModel], raw: Mapping[str, Any], path: Path, written: Path) -> dict[str, Any]:
+    def section(
+        self, model: type[BaseModel], raw: Mapping[str, Any], path: Path, written: Path
+    ) -> dict[str, Any]:
         names, made = spellings(model), dict[str, Any]()
         for key, value in raw.items():
             name = names.get(key) or names.get(_CAPITAL.sub(r"_\1", key).lower())
@@ -84,7 +88,9 @@ class _Walk:
                 self.strays.append(Stray((*written, key), "unknown key", _hint(model, key)))
             elif name in made:
                 other = self.trail[(*path, name)][-1]
-                self.strays.append(Stray((*written, key), f"the same key as {other!r}", "keep one of them"))
+                self.strays.append(
+                    Stray((*written, key), f"the same key as {other!r}", "keep one of them")
+                )
             else:
                 annotation = model.model_fields[name].annotation
                 made[name] = self.value(annotation, value, (*path, name), (*written, key))
@@ -99,9 +105,15 @@ class _Walk:
             return self._model(kind, raw, path, written)
         origin, arguments = get_origin(kind), get_args(kind)
         if origin is dict and isinstance(raw, Mapping):
-            return {key: self.value(arguments[1], entry, (*path, key), (*written, key)) for key, entry in raw.items()}
+            return {
+                key: self.value(arguments[1], entry, (*path, key), (*written, key))
+                for key, entry in raw.items()
+            }
         if origin is tuple and isinstance(raw, (list, tuple)) and _is_model(arguments[0]):
-            return [self.value(arguments[0], entry, (*path, n), (*written, n)) for n, entry in enumerate(raw)]
+            return [
+                self.value(arguments[0], entry, (*path, n), (*written, n))
+                for n, entry in enumerate(raw)
+            ]
         if origin is tuple and isinstance(raw, str):
             return [raw]
         return raw
@@ -123,18 +135,25 @@ class _Walk:
             made["enabled"] = True
         return made
 
-    def _sources(self, model: type[Sources], raw: bool, path: Path, written: Path) -> dict[str, Any]:
+    def _sources(
+        self, model: type[Sources], raw: bool, path: Path, written: Path
+    ) -> dict[str, Any]:
         names = [name for name, info in model.model_fields.items() if _is_switched(info.annotation)]
         if raw:  # all of them would ask sources that nobody has set up
             hint = f'name it, as in {{"{names[0]}": true}}; known: {", ".join(names)}'
             self.strays.append(Stray(written, "true does not say what to search", hint))
             return {}
-        return {name: self.value(model.model_fields[name].annotation, raw, (*path, name), written) for name in names}
+        return {
+            name: self.value(model.model_fields[name].annotation, raw, (*path, name), written)
+            for name in names
+        }
 
 
 def _hint(model: type[BaseModel], key: str) -> str:
     """Where a key belongs that is known elsewhere, or else the nearest key that is known here."""
-    if (key in AppKeys.model_fields and issubclass(model, Settings)) or (key == "workers" and model is HookSettings):
+    if (key in AppKeys.model_fields and issubclass(model, Settings)) or (
+        key == "workers" and model is HookSettings
+    ):
         return "it holds for the whole app: only agent/agent.yml may say it"
     if key == "search" and model is SearchSettings:
         return "its keys stand here without it: web, kb, db, …"

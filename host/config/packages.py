@@ -1,7 +1,8 @@
-"""The app: its assistants, collections, models, connectors and MCP servers, as its folder declares them.
+"""The app: its assistants, collections, models, connectors and MCP servers, as its folder declares
+them.
 
-Files are read when they are first needed, each once: a broken package stands beside good ones, and raises its errors for
-whoever asks for it. Knows nothing of what the declarations are used for.
+Files are read when they are first needed, each once: a broken package stands beside good ones, and
+raises its errors for whoever asks for it. Knows nothing of what the declarations are used for.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ from groundhook.host.config.validate import Checked, check_document, read_value
 from groundhook.host.core.errors import ConfigError, ConfigErrors, Place, UnknownName
 from groundhook.host.core.ports import HookScript
 from groundhook.host.core.problems import Problem, raise_all
-from groundhook.host.core.settings import AgentFile, AppSettings, PackageFile, SearchSettings, Settings
+from groundhook.host.core.settings import (
+    AgentFile,
+    AppSettings,
+    PackageFile,
+    SearchSettings,
+    Settings,
+)
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.specs import CollectionSpec, ConnectorSpec, ModelSpec, ServerSpec
 from groundhook.host.core.types.system_models import SYSTEM_MODELS
@@ -39,12 +46,15 @@ SEARCH_FILE = "agent/search.yao"
 PROMPTS_FILE = "agent/prompts.yml"
 _ID = re.compile(r"[\w-]{1,64}(\.[\w-]{1,64}){0,15}")
 
-_OFFLINE = ConnectorSpec(id="extractive", label="Sentences of the sources, no language model", type="extractive")
+_OFFLINE = ConnectorSpec(
+    id="extractive", label="Sentences of the sources, no language model", type="extractive"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Package:
-    """An assistant. `info` holds words for clients (avatar, tags, placeholder, …); `locales` texts by language."""
+    """An assistant. `info` holds words for clients (avatar, tags, placeholder, …); `locales` texts
+    by language."""
 
     id: str
     folder: Path
@@ -83,7 +93,8 @@ class App:
 
     @cached_property
     def agent_file(self) -> Checked | None:
-        """`agent/agent.yml`, held against its model; None where there is none. Raises ConfigError when it cannot be read."""
+        """`agent/agent.yml`, held against its model; None where there is none. Raises ConfigError
+        when it cannot be read."""
         return self._file(AGENT_FILE, AgentFile)
 
     @cached_property
@@ -112,10 +123,17 @@ class App:
         if self.agent_file is None:
             return AppSettings()
         raise_all(self.agent_file.errors)
-        said = {key: value for key, value in self.agent_file.data.items() if key in AppSettings.model_fields}
+        said = {
+            key: value
+            for key, value in self.agent_file.data.items()
+            if key in AppSettings.model_fields
+        }
         workers = self.agent_file.data.get("hooks", {}).get("workers")
         # A key that is not set is an error for whoever embeds with it, not for the whole app.
-        said = {key: without_unset(value) if key == "embedders" else value for key, value in said.items()}
+        said = {
+            key: without_unset(value) if key == "embedders" else value
+            for key, value in said.items()
+        }
         need([said, workers])
         return AppSettings.model_validate({**said, "hook_workers": workers})
 
@@ -126,20 +144,22 @@ class App:
 
     @property
     def database_url(self) -> str:
-        """Of the database; the path of a SQLite file begins at the app's folder, wherever the program was started."""
+        """Of the database; the path of a SQLite file begins at the app's folder, wherever the
+        program was started."""
         url = self.settings.database.url or f"sqlite:///{self.settings.state}/data.sqlite"
         file = url.removeprefix("sqlite:///")
         return url if file in (url, "", ":memory:") else f"sqlite:///{self.root.absolute() / file}"
 
     @cached_property
     def prompts(self) -> Prompts:
-        """Prompts before those of every assistant (`agent/prompts.yml`, optional). Raises ConfigError."""
+        """Prompts before those of every assistant (`agent/prompts.yml`, optional). Raises
+        ConfigError."""
         path = self.root / PROMPTS_FILE
         return read_prompts(path, PROMPTS_FILE, self.environment) if path.is_file() else ()
 
     def hook(self, id: str) -> HookScript | None:
-        """The hook of an assistant, also of one whose configuration is broken. Raises UnknownName, and ConfigError for
-        a tsconfig.json that cannot be read."""
+        """The hook of an assistant, also of one whose configuration is broken. Raises UnknownName,
+        and ConfigError for a tsconfig.json that cannot be read."""
         found = next((each for each in tree.assistants(self.root) if each.id == id), None)
         return self.package(id).hook if found is None else _hook(found)
 
@@ -149,13 +169,22 @@ class App:
             return self.packages[id]
         folder = f"assistants/{id.replace('.', '/')}"
         # An id may come from a client or a hook: only what could be one is looked for on disk.
-        missing = f"{folder} has no {tree.PACKAGE}" if _ID.fullmatch(id) and (self.root / folder).is_dir() else ""
+        missing = (
+            f"{folder} has no {tree.PACKAGE}"
+            if _ID.fullmatch(id) and (self.root / folder).is_dir()
+            else ""
+        )
         return self.packages.named(id, hint=missing)
 
     def settings_for(
-        self, package: Package, *, returned: CreateReturn | None = None, options: TurnOptions | None = None
+        self,
+        package: Package,
+        *,
+        returned: CreateReturn | None = None,
+        options: TurnOptions | None = None,
     ) -> Resolved:
-        """What a run of `package` obeys: the five layers. Raises ConfigError, HookReturnInvalid, UsageError."""
+        """What a run of `package` obeys: the five layers. Raises ConfigError, HookReturnInvalid,
+        UsageError."""
         above = [hook_layer(returned), request_layer(options)]
         if any(layer.data or layer.unknown for layer in above):
             return resolve([*self.layers, package.layer, *above])
@@ -170,43 +199,77 @@ class App:
         return {}
 
     def connector(self, id: str, *, place: Place | None = None) -> ConnectorSpec:
-        """Raises UnknownName; ConfigError when its file is broken or a variable that it needs is not set."""
+        """Raises UnknownName; ConfigError when its file is broken or a variable that it needs is
+        not set."""
         return self.connectors.named(id, place=place)
 
-    def resolve_collection(self, assistant_id: str, name: str, *, place: Place | None = None) -> CollectionSpec:
-        """The assistant's own collection of that name, else the app's; full ids work as well. Raises UnknownName, ConfigError."""
+    def resolve_collection(
+        self, assistant_id: str, name: str, *, place: Place | None = None
+    ) -> CollectionSpec:
+        """The assistant's own collection of that name, else the app's; full ids work as well.
+        Raises UnknownName, ConfigError."""
         return _resolved(self.collections, assistant_id, name, place)
 
-    def resolve_model(self, assistant_id: str, name: str, *, place: Place | None = None) -> ModelSpec:
+    def resolve_model(
+        self, assistant_id: str, name: str, *, place: Place | None = None
+    ) -> ModelSpec:
         """As `resolve_collection`, for models."""
         return _resolved(self.models, assistant_id, name, place)
 
     def resolve_table(self, assistant_id: str, table: str) -> ModelSpec:
-        """The model that declares a table: the assistant's own, the app's, or another's. Raises UnknownName, ConfigError."""
+        """The model that declares a table: the assistant's own, the app's, or another's. Raises
+        UnknownName, ConfigError."""
         own = f"agents.{assistant_id}."
         every = (*self.models, *self.models.built_in)
-        ids = sorted(every, key=lambda id: (not id.startswith(own), id.startswith("agents."), id in self.models.built_in, id))
+        ids = sorted(
+            every,
+            key=lambda id: (
+                not id.startswith(own),
+                id.startswith("agents."),
+                id in self.models.built_in,
+                id,
+            ),
+        )
         found = next((model for id in ids if (model := self.models[id]).table.name == table), None)
         if found is None:
             near = [id for id in self.models if id.startswith(own) or not id.startswith("agents.")]
             shown = [self.models[id].table.name for id in near]
-            raise UnknownName("table", table, shown, hint="" if shown else "a table is searched through a model that declares it")
+            raise UnknownName(
+                "table",
+                table,
+                shown,
+                hint="" if shown else "a table is searched through a model that declares it",
+            )
         return found
 
-    def resolve_server(self, assistant_id: str, name: str, *, place: Place | None = None) -> ServerSpec:
-        """As `resolve_collection`, for MCP servers. ConfigError also for a variable that is not set."""
+    def resolve_server(
+        self, assistant_id: str, name: str, *, place: Place | None = None
+    ) -> ServerSpec:
+        """As `resolve_collection`, for MCP servers. ConfigError also for a variable that is not
+        set."""
         return _resolved(self.servers, assistant_id, name, place)
 
     def _file(self, shown: str, model: type[Value]) -> Checked | None:
         path = self.root / shown
-        return check_document(model, read_document(path, shown), self.environment) if path.is_file() else None
+        return (
+            check_document(model, read_document(path, shown), self.environment)
+            if path.is_file()
+            else None
+        )
 
 
 def load_app(root: Path, environment: Environment) -> App:
-    """The app in the folder `root`. Lists folders and reads no file. Raises ConfigError when there is no app."""
+    """The app in the folder `root`. Lists folders and reads no file. Raises ConfigError when there
+    is no app."""
     if not (root / "assistants").is_dir() and not (root / "agent").is_dir():
-        near = next((folder for folder in root.absolute().parents if (folder / AGENT_FILE).is_file()), None)
-        hint = f"there is one in {str(near)!r}" if near else "an app has a folder 'assistants' or 'agent'"
+        near = next(
+            (folder for folder in root.absolute().parents if (folder / AGENT_FILE).is_file()), None
+        )
+        hint = (
+            f"there is one in {str(near)!r}"
+            if near
+            else "an app has a folder 'assistants' or 'agent'"
+        )
         raise ConfigError(f"no app in {str(root)!r}", hint=f"{hint}; --app names its folder")
     found = list(tree.assistants(root))
     packages = {each.id: partial(load_package, each, root, environment) for each in found}
@@ -215,18 +278,29 @@ def load_app(root: Path, environment: Environment) -> App:
         environment=environment,
         packages=Catalogue("assistant", packages),
         collections=Catalogue(
-            "collection", {each.id: partial(_collection, each, root, environment) for each in _everywhere("kb", found, root)}
+            "collection",
+            {
+                each.id: partial(_collection, each, root, environment)
+                for each in _everywhere("kb", found, root)
+            },
         ),
-        models=Catalogue("model", _specs("models", ModelSpec, found, root, environment), SYSTEM_MODELS),
+        models=Catalogue(
+            "model", _specs("models", ModelSpec, found, root, environment), SYSTEM_MODELS
+        ),
         connectors=Catalogue(
-            "connector", {_OFFLINE.id: lambda: _OFFLINE, **_specs("connectors", ConnectorSpec, (), root, environment)}
+            "connector",
+            {
+                _OFFLINE.id: lambda: _OFFLINE,
+                **_specs("connectors", ConnectorSpec, (), root, environment),
+            },
         ),
         servers=Catalogue("MCP server", _specs("mcps", ServerSpec, found, root, environment)),
     )
 
 
 def check_package(found: tree.Found, environment: Environment) -> Checked:
-    """An assistant's `package.yao`, held against its model. Raises ConfigError when it cannot be read."""
+    """An assistant's `package.yao`, held against its model. Raises ConfigError when it cannot be
+    read."""
     document = read_document(found.path / tree.PACKAGE, f"{found.shown}/{tree.PACKAGE}")
     return check_document(PackageFile, document, environment, switch_on=True)
 
@@ -236,13 +310,21 @@ def load_package(found: tree.Found, root: Path, environment: Environment) -> Pac
     checked = check_package(found, environment)
     document = checked.document
     errors = list(checked.errors)
-    prompts: Mapping[str, Prompts] = _collecting(errors, lambda: inline_prompts(document, environment), {})
+    prompts: Mapping[str, Prompts] = _collecting(
+        errors, lambda: inline_prompts(document, environment), {}
+    )
     own = found.path / tree.PROMPTS
     if own.is_file() and "default" not in prompts:
-        plain: Prompts = _collecting(errors, lambda: read_prompts(own, f"{found.shown}/{tree.PROMPTS}", environment), ())
+        plain: Prompts = _collecting(
+            errors, lambda: read_prompts(own, f"{found.shown}/{tree.PROMPTS}", environment), ()
+        )
         prompts = {**prompts, "default": plain}
     raise_all(errors)
-    extra = {key: value for key, value in checked.data.items() if key not in Settings.model_fields and key != "prompts"}
+    extra = {
+        key: value
+        for key, value in checked.data.items()
+        if key not in Settings.model_fields and key != "prompts"
+    }
     need(extra)
     name, description = extra.pop("name", found.id), extra.pop("description", "")
     return Package(
@@ -273,9 +355,16 @@ def _everywhere(kind: str, packages: Iterable[tree.Found], root: Path) -> Iterab
 
 
 def _specs(
-    kind: str, model: type[Spec], packages: Iterable[tree.Found], root: Path, environment: Environment
+    kind: str,
+    model: type[Spec],
+    packages: Iterable[tree.Found],
+    root: Path,
+    environment: Environment,
 ) -> dict[str, Callable[[], Spec]]:
-    return {each.id: partial(_spec, model, each, environment) for each in _everywhere(kind, packages, root)}
+    return {
+        each.id: partial(_spec, model, each, environment)
+        for each in _everywhere(kind, packages, root)
+    }
 
 
 def _spec(model: type[Spec], found: tree.Found, environment: Environment) -> Spec:
@@ -283,14 +372,21 @@ def _spec(model: type[Spec], found: tree.Found, environment: Environment) -> Spe
 
 
 def _collection(found: tree.Found, root: Path, environment: Environment) -> CollectionSpec:
-    """A folder with a spaCy pipeline may be written as seen from the collection's file, or else from the app's folder."""
+    """A folder with a spaCy pipeline may be written as seen from the collection's file, or else
+    from the app's folder."""
     spec = _spec(CollectionSpec, found, environment)
     done, _, name = spec.entities.extractor.partition(":")
-    folders = [folder / name for folder in (found.path.parent, root)] if done == "spacy" and name else []
+    folders = (
+        [folder / name for folder in (found.path.parent, root)] if done == "spacy" and name else []
+    )
     folder = next((folder for folder in folders if folder.is_dir()), None)
     if folder is None:
         return spec
-    return spec.model_copy(update={"entities": spec.entities.model_copy(update={"extractor": f"{done}:{folder.resolve()}"})})
+    return spec.model_copy(
+        update={
+            "entities": spec.entities.model_copy(update={"extractor": f"{done}:{folder.resolve()}"})
+        }
+    )
 
 
 def _collecting(errors: list[ConfigError], read: Callable[[], T], otherwise: T) -> T:
@@ -303,9 +399,12 @@ def _collecting(errors: list[ConfigError], read: Callable[[], T], otherwise: T) 
     return otherwise
 
 
-def _presets(inline: Mapping[str, Prompts], found: tree.Found, root: Path, environment: Environment) -> Catalogue[Prompts]:
+def _presets(
+    inline: Mapping[str, Prompts], found: tree.Found, root: Path, environment: Environment
+) -> Catalogue[Prompts]:
     loaders: dict[str, Callable[[], Prompts]] = {
-        each.id: partial(read_prompts, each.path, each.shown, environment) for each in tree.presets(found.path, root)
+        each.id: partial(read_prompts, each.path, each.shown, environment)
+        for each in tree.presets(found.path, root)
     }
     loaders.update({name: partial(inline.__getitem__, name) for name in inline})
     return Catalogue("prompt preset", loaders)
@@ -314,7 +413,9 @@ def _presets(inline: Mapping[str, Prompts], found: tree.Found, root: Path, envir
 def _locales(found: tree.Found, root: Path) -> Catalogue[Mapping[str, Any]]:
     folder = found.path / "locales"
     paths = sorted(folder.glob("*.yml")) if folder.is_dir() else []
-    return Catalogue("locale", {path.stem: partial(_locale, path, tree.shown(path, root)) for path in paths})
+    return Catalogue(
+        "locale", {path.stem: partial(_locale, path, tree.shown(path, root)) for path in paths}
+    )
 
 
 def _locale(path: Path, shown: str) -> Mapping[str, Any]:
@@ -326,7 +427,12 @@ def _hook(found: tree.Found) -> HookScript | None:
     entries = tree.hooks(found.path)
     if not entries:
         return None
-    return HookScript(entry=entries[0], root=found.path, shown=found.shown, paths=import_paths(found.path, found.shown))
+    return HookScript(
+        entry=entries[0],
+        root=found.path,
+        shown=found.shown,
+        paths=import_paths(found.path, found.shown),
+    )
 
 
 def _doubled(found: tree.Found, said: Mapping[str, Any]) -> Iterable[Problem]:
@@ -337,5 +443,7 @@ def _doubled(found: tree.Found, said: Mapping[str, Any]) -> Iterable[Problem]:
         yield Problem("warning", message, Place(f"{found.shown}/{entries[1]}"))
     if isinstance(said.get("prompts"), (list, str)) and (found.path / tree.PROMPTS).is_file():
         yield Problem(
-            "warning", f"'prompts' in {tree.PACKAGE} holds instead of this file", Place(f"{found.shown}/{tree.PROMPTS}")
+            "warning",
+            f"'prompts' in {tree.PACKAGE} holds instead of this file",
+            Place(f"{found.shown}/{tree.PROMPTS}"),
         )

@@ -1,4 +1,5 @@
-"""Prompts of an assistant or of the whole app: `prompts.yml`, presets, and the `prompts` key of package.yao."""
+"""Prompts of an assistant or of the whole app: `prompts.yml`, presets, and the `prompts` key of
+package.yao."""
 
 from __future__ import annotations
 
@@ -35,12 +36,17 @@ def read_prompts(path: Path, shown: str, environment: Environment) -> Prompts:
     """A file with a list of {role, content}. Raises ConfigError."""
     document = read_document(path, shown, top="list")
     parsed = document.parsed
-    around = Parsed({"prompts": document.data}, lambda: Node(0, 0, {"prompts": parsed.index()}), parsed.repeated)
-    return _messages(read_value(_List, replace(document, data=around.data, parsed=around), environment).prompts)
+    around = Parsed(
+        {"prompts": document.data}, lambda: Node(0, 0, {"prompts": parsed.index()}), parsed.repeated
+    )
+    return _messages(
+        read_value(_List, replace(document, data=around.data, parsed=around), environment).prompts
+    )
 
 
 def inline_prompts(document: Document, environment: Environment) -> Mapping[str, Prompts]:
-    """The `prompts` of a package.yao by preset, the list without a name under `default`. Raises ConfigError."""
+    """The `prompts` of a package.yao by preset, the list without a name under `default`. Raises
+    ConfigError."""
     said = document.data.get("prompts")
     if said is None:
         return {}
@@ -54,4 +60,6 @@ def inline_prompts(document: Document, environment: Environment) -> Mapping[str,
 
 
 def _messages(prompts: tuple[Prompt, ...]) -> Prompts:
-    return tuple(Message(role=prompt.role, content=prompt.content, name=prompt.name) for prompt in prompts)
+    return tuple(
+        Message(role=prompt.role, content=prompt.content, name=prompt.name) for prompt in prompts
+    )

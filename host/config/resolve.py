@@ -1,4 +1,5 @@
-"""What a run obeys: the layers folded into one `Settings`, and the account of where each value came from."""
+"""What a run obeys: the layers folded into one `Settings`, and the account of where each value came
+from."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from groundhook.host.core.types.search import rerank_type
 Key = tuple[str, ...]
 
 # A list that was said nowhere → the list that it then is.
-_FOLLOWS: dict[Key, Key] = {("search", "kb", "collections"): ("kb", "collections"), ("search", "db", "models"): ("db", "models")}
+_FOLLOWS: dict[Key, Key] = {
+    ("search", "kb", "collections"): ("kb", "collections"),
+    ("search", "db", "models"): ("db", "models"),
+}
 
 
 _PASSWORD = re.compile(r"(://[^/@:]*:)[^@]+@")  # in an address
@@ -27,22 +31,24 @@ _PASSWORD = re.compile(r"(://[^/@:]*:)[^@]+@")  # in an address
 
 @dataclass(frozen=True)
 class Resolved:
-    """Settings of one run. `origins` has the layer of every leaf, by path; `unknown` are keys of the hook's and the request's
-    layers that nothing reads."""
+    """Settings of one run. `origins` has the layer of every leaf, by path; `unknown` are keys of
+    the hook's and the request's layers that nothing reads."""
 
     settings: Settings
     origins: Mapping[Key, Layer]
     unknown: tuple[UnknownKey, ...] = ()
 
     def place(self, *path: str) -> Place | None:
-        """Where the value that won is written: `resolved.place("connector")`. None for defaults, hooks and requests."""
+        """Where the value that won is written: `resolved.place("connector")`. None for defaults,
+        hooks and requests."""
         origin = self.origins.get(path)
         return origin.place(path) if origin else None
 
 
 @dataclass(frozen=True)
 class Explained:
-    """One line of `groundhook config explain`. `value` is as written where it takes something from the environment."""
+    """One line of `groundhook config explain`. `value` is as written where it takes something from
+    the environment."""
 
     key: str
     value: Any
@@ -51,8 +57,9 @@ class Explained:
 
 
 def resolve(layers: Sequence[Layer]) -> Resolved:
-    """Fold `layers`, lowest first, over the defaults. Raises ConfigError when a value that won needs a variable that is not
-    set. Lists of collections and models to search follow `kb.collections` and `db.models` unless a layer says otherwise."""
+    """Fold `layers`, lowest first, over the defaults. Raises ConfigError when a value that won
+    needs a variable that is not set. Lists of collections and models to search follow
+    `kb.collections` and `db.models` unless a layer says otherwise."""
     value, origins = fold([(layer, layer.data) for layer in (DEFAULTS, *layers)])
     for path, source in _FOLLOWS.items():
         if origins[path] is DEFAULTS and origins[source] is not DEFAULTS:
@@ -63,9 +70,11 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
     return Resolved(Settings.model_validate(value), origins, unknown)
 
 
-def _decide_reranker(layers: Sequence[Layer], value: dict[str, Any], origins: dict[Key, Layer]) -> None:
-    """The highest layer that says who reranks decides: by `search.rerank` (`agent: "x"` means the type `agent`), or else by
-    `uses.rerank`, which counts where no type is set."""
+def _decide_reranker(
+    layers: Sequence[Layer], value: dict[str, Any], origins: dict[Key, Layer]
+) -> None:
+    """The highest layer that says who reranks decides: by `search.rerank` (`agent: "x"` means the
+    type `agent`), or else by `uses.rerank`, which counts where no type is set."""
     path = ("search", "rerank", "type")
     for layer in reversed(layers):
         said = layer.data.get("search", {}).get("rerank", {})
@@ -78,16 +87,25 @@ def _decide_reranker(layers: Sequence[Layer], value: dict[str, Any], origins: di
 
 def explain(resolved: Resolved) -> list[Explained]:
     """Every leaf of the settings with its value, layer and place, in the order of the schema."""
-    return [_explained(resolved, path, value) for path, value in _leaves(resolved.settings.model_dump(), ())]
+    return [
+        _explained(resolved, path, value)
+        for path, value in _leaves(resolved.settings.model_dump(), ())
+    ]
 
 
 def explain_app(settings: AppSettings, file: Checked | None) -> list[Explained]:
-    """The same of what holds for the whole app, which `agent/agent.yml` says. Keys and passwords are not shown."""
+    """The same of what holds for the whole app, which `agent/agent.yml` says. Keys and passwords
+    are not shown."""
     said = Layer(name="global", data=file.data if file else {}, checked=file)
-    leaves = [*_leaves(settings.model_dump(exclude={"hook_workers"}), ()), (("hooks", "workers"), settings.hook_workers)]
+    leaves = [
+        *_leaves(settings.model_dump(exclude={"hook_workers"}), ()),
+        (("hooks", "workers"), settings.hook_workers),
+    ]
     layers = ((path, value, said if _has(said.data, path) else DEFAULTS) for path, value in leaves)
     return [
-        Explained(".".join(path), _hidden(path, layer.written(path, value)), layer.name, layer.place(path))
+        Explained(
+            ".".join(path), _hidden(path, layer.written(path, value)), layer.name, layer.place(path)
+        )
         for path, value, layer in layers
     ]
 
@@ -101,7 +119,8 @@ def _has(value: Any, path: Key) -> bool:
 
 
 def _hidden(path: Key, value: Any) -> Any:
-    """The value without a secret that a file holds itself; one that it takes from the environment is named there."""
+    """The value without a secret that a file holds itself; one that it takes from the environment
+    is named there."""
     if not isinstance(value, str) or holds_variable(value):
         return value
     if path[-1] in ("key", "api_key"):

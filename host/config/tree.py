@@ -1,4 +1,5 @@
-"""Where the files of an app are, and the ids that their places give them. Looks at names only; opens nothing.
+"""Where the files of an app are, and the ids that their places give them. Looks at names only;
+opens nothing.
 
 assistants/sales/bot/package.yao             assistant sales.bot
 assistants/sales/bot/models/order.mod.yao    model agents.sales.bot.order
@@ -19,12 +20,23 @@ ENDINGS = {"kb": ".kb.yao", "models": ".mod.yao", "connectors": ".conn.yao", "mc
 
 _DEEPEST = 8  # a link to a folder above would otherwise never end
 _CONFIGURATION = {".yao", ".json", ".jsonc", ".yml", ".yaml"}
-NOT_ASSISTANTS = {"kb", "models", "mcps", "locales", "prompts", "src", "tests", "node_modules", "__pycache__"}
+NOT_ASSISTANTS = {
+    "kb",
+    "models",
+    "mcps",
+    "locales",
+    "prompts",
+    "src",
+    "tests",
+    "node_modules",
+    "__pycache__",
+}
 
 
 @dataclass(frozen=True)
 class Found:
-    """A file or folder with the id that its place gives it; `shown` is its name in messages, from the app's folder."""
+    """A file or folder with the id that its place gives it; `shown` is its name in messages, from
+    the app's folder."""
 
     id: str
     path: Path
@@ -52,14 +64,16 @@ def hooks(folder: Path) -> list[Path]:
 
 
 def unread(folder: Path, root: Path, endings: str | tuple[str, ...]) -> Iterator[str]:
-    """Configuration files under `folder` whose names do not end as they should, so that nothing reads them."""
+    """Configuration files under `folder` whose names do not end as they should, so that nothing
+    reads them."""
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if path.suffix in _CONFIGURATION and not shown(path, root).endswith(endings):
             yield shown(path, root)
 
 
 def without_package(root: Path) -> Iterator[str]:
-    """Folders under `assistants/` that have a hook and no package.yao, and are no part of a package either."""
+    """Folders under `assistants/` that have a hook and no package.yao, and are no part of a package
+    either."""
     packages = {found.path for found in assistants(root)}
     for name in ("index.ts", "index.js"):
         for path in sorted((root / "assistants").rglob(name)):
@@ -68,13 +82,18 @@ def without_package(root: Path) -> Iterator[str]:
 
 
 def lookalikes(root: Path) -> Iterator[tuple[str, str]]:
-    """Files named nearly as what is read, and how that is called: of an assistant, and of a folder that would be one."""
+    """Files named nearly as what is read, and how that is called: of an assistant, and of a folder
+    that would be one."""
     packages = {found.path for found in assistants(root)}
     for path in sorted(path for folder in packages for path in folder.iterdir()):
         if path.stem == "prompts" and path.suffix in _CONFIGURATION - {".yml"}:
             yield shown(path, root), PROMPTS
     for path in sorted((root / "assistants").rglob("package.*")):
-        if path.suffix in _CONFIGURATION and not packages.intersection(path.parents) and "node_modules" not in path.parts:
+        if (
+            path.suffix in _CONFIGURATION
+            and not packages.intersection(path.parents)
+            and "node_modules" not in path.parts
+        ):
             yield shown(path, root), PACKAGE
 
 

@@ -1,7 +1,8 @@
-"""What a package's `tsconfig.json` says that holds when its hook runs: other names for its files (`compilerOptions.paths`).
+"""What a package's `tsconfig.json` says that holds when its hook runs: other names for its files
+(`compilerOptions.paths`).
 
-Everything else in it is for editors. Names of the runtime's own modules (`@yao/…`) are left out: what an editor is pointed at
-there are declarations.
+Everything else in it is for editors. Names of the runtime's own modules (`@yao/…`) are left out:
+what an editor is pointed at there are declarations.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def import_paths(folder: Path, shown: str) -> Paths:
         (
             pattern,
             tuple(
-                _place(document, below, pattern, index, target) for index, target in enumerate(_targets(document, pattern, said))
+                _place(document, below, pattern, index, target)
+                for index, target in enumerate(_targets(document, pattern, said))
             ),
         )
         for pattern, said in paths.items()

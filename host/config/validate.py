@@ -1,4 +1,5 @@
-"""A document against the model of its kind: every problem at once, each with file, line, column and key."""
+"""A document against the model of its kind: every problem at once, each with file, line, column and
+key."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Checked:
-    """A document that was held against a model. `data` has canonical keys, variables put in, and only what was said."""
+    """A document that was held against a model. `data` has canonical keys, variables put in, and
+    only what was said."""
 
     document: Document
     normal: Normal
@@ -36,28 +38,40 @@ class Checked:
         return self.document.place(self.normal.written(path))
 
     def findings(self) -> list[Problem]:
-        """Errors, keys that are there twice, and variables that are not set (a warning: elsewhere they may be)."""
-        unset = [problem for each in unset_in(self.data) for problem in problems_of(each.error(), "warning")]
+        """Errors, keys that are there twice, and variables that are not set (a warning: elsewhere
+        they may be)."""
+        unset = [
+            problem
+            for each in unset_in(self.data)
+            for problem in problems_of(each.error(), "warning")
+        ]
         errors = [problem for error in self.errors for problem in problems_of(error)]
         return [*self.document.warnings, *errors, *unset]
 
 
-def check_document(model: type[BaseModel], document: Document, environment: Environment, *, switch_on: bool = False) -> Checked:
-    """Hold a document against `model` (see `normalise` for `switch_on`). Raises nothing: `errors` has what was found."""
+def check_document(
+    model: type[BaseModel], document: Document, environment: Environment, *, switch_on: bool = False
+) -> Checked:
+    """Hold a document against `model` (see `normalise` for `switch_on`). Raises nothing: `errors`
+    has what was found."""
     normal = normalise(model, expand(document, environment), switch_on=switch_on)
     errors = [_stray(document, stray) for stray in normal.strays]
     try:
         model.model_validate(without_unset(normal.data))
     except ValidationError as exc:
         unset = {each.path for each in unset_in(normal.data)}  # of which nothing is known
-        wrong = [(path, message) for path, message in problems(exc) if normal.written(path) not in unset]
+        wrong = [
+            (path, message) for path, message in problems(exc) if normal.written(path) not in unset
+        ]
         errors += [_wrong(document, normal, path, message) for path, message in wrong]
     return Checked(document, normal, tuple(sorted(errors, key=_position)))
 
 
-def read_value(model: type[Model], document: Document, environment: Environment, **more: Any) -> Model:
-    """A document as a `model`; `more` are fields that the file does not say (its id). Raises ConfigError, for all problems
-    at once, or for a variable that is not set."""
+def read_value(
+    model: type[Model], document: Document, environment: Environment, **more: Any
+) -> Model:
+    """A document as a `model`; `more` are fields that the file does not say (its id). Raises
+    ConfigError, for all problems at once, or for a variable that is not set."""
     checked = check_document(model, document, environment)
     need(checked.data)
     raise_all(checked.errors)
@@ -74,7 +88,9 @@ def _stray(document: Document, stray: Stray) -> ConfigError:
 
 
 def _wrong(document: Document, normal: Normal, path: Path, message: str) -> ConfigError:
-    path = tuple(step for step in path if step != "bool" and "[" not in str(step))  # of a value with several types: their names
+    path = tuple(
+        step for step in path if step != "bool" and "[" not in str(step)
+    )  # of a value with several types: their names
     written = normal.written(path)
     place = document.place(written)
     if message == "field required":
@@ -82,18 +98,23 @@ def _wrong(document: Document, normal: Normal, path: Path, message: str) -> Conf
     found = document.at(written, ...)  # as written, so that what a variable holds is never shown
     if found is None:  # which YAML places in the line after
         place = document.place(written, of="key")
-    instead = "" if written[-1:] == ("api_key_env",) else _instead(message, found)  # where keys are written by mistake
+    instead = (
+        "" if written[-1:] == ("api_key_env",) else _instead(message, found)
+    )  # where keys are written by mistake
     return ConfigError(f"{dotted(written)!r}: {message}{instead}", place=place)
 
 
 def _instead(message: str, found: Any) -> str:
-    """What stands there; of a list or an object, and of a key without a value, its kind, if that is what is wrong."""
+    """What stands there; of a list or an object, and of a key without a value, its kind, if that is
+    what is wrong."""
     if isinstance(found, (str, int, float, bool)):
         return f", not {found!r}" if found != "" and len(repr(found)) < 60 else ""
     if found is None:
         return ", and nothing is there"
     kind = "an object" if isinstance(found, dict) else "a list" if isinstance(found, list) else ""
-    return f", not {kind}" if kind and message.startswith("should be ") and kind not in message else ""
+    return (
+        f", not {kind}" if kind and message.startswith("should be ") and kind not in message else ""
+    )
 
 
 def _position(error: ConfigError) -> tuple[int, int]:

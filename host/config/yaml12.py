@@ -1,7 +1,7 @@
 """YAML 1.2 to data, and where each key and value stands.
 
-Plain data only: text keys, no tags of one's own, no merge keys (YAML 1.2 has none), a key once in a mapping. Dates become text
-as they were written, so that a file means the same in YAML and in JSON.
+Plain data only: text keys, no tags of one's own, no merge keys (YAML 1.2 has none), a key once in a
+mapping. Dates become text as they were written, so that a file means the same in YAML and in JSON.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ def parse_yaml(text: str) -> Parsed:
         raise Unreadable("a character that YAML does not allow", exc.position) from None
     except MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
-        raise Unreadable(exc.problem or exc.context or "not YAML", mark.index if mark else 0, _hint(exc.problem or "")) from None
+        raise Unreadable(
+            exc.problem or exc.context or "not YAML",
+            mark.index if mark else 0,
+            _hint(exc.problem or ""),
+        ) from None
     except YAMLError as exc:
         raise Unreadable(f"not YAML: {exc}", 0) from None
     except RecursionError:
@@ -56,11 +60,17 @@ class _Reader:
         """Data of a composed node; fills in `node`'s places."""
         self._left -= 1
         if self._left < 0:
-            raise Unreadable("too much: the document expands to more than 200,000 values", source.start_mark.index)
+            raise Unreadable(
+                "too much: the document expands to more than 200,000 values",
+                source.start_mark.index,
+            )
         if source.tag == _TAG + "map":
             return self._mapping(source, node)
         if source.tag == _TAG + "seq":
-            return [self.read(entry, self._child(node, n, entry, entry)) for n, entry in enumerate(source.value)]
+            return [
+                self.read(entry, self._child(node, n, entry, entry))
+                for n, entry in enumerate(source.value)
+            ]
         return self._scalar(source)
 
     def _mapping(self, source: Any, node: Node) -> dict[str, Any]:
@@ -85,7 +95,11 @@ class _Reader:
         if kind in ("str", "timestamp"):
             return source.value
         if kind not in ("null", "bool", "int", "float"):
-            raise Unreadable(f"the tag {source.tag!r} is not supported", source.start_mark.index, "plain values only")
+            raise Unreadable(
+                f"the tag {source.tag!r} is not supported",
+                source.start_mark.index,
+                "plain values only",
+            )
         try:
             value = self._constructor.construct_object(source)
         except ValueError:

@@ -1,7 +1,7 @@
 """The one ordered channel of a turn's events, from those who make them to the one who reads them.
 
-`send` waits while the reader is behind, so a slow reader slows the writer. `note` never waits: it is for trace nodes, which are
-made in places that must not be interrupted.
+`send` waits while the reader is behind, so a slow reader slows the writer. `note` never waits: it
+is for trace nodes, which are made in places that must not be interrupted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ BEHIND = 16  # events that may wait for the reader before a writer has to
 
 
 class Channel:
-    """Events of one turn. Stamped with the turn's id and the time since it began as they are sent."""
+    """Events of one turn. Stamped with the turn's id and the time since it began as they are
+    sent."""
 
     def __init__(self, turn_id: str) -> None:
         self.turn_id = turn_id

@@ -8,7 +8,7 @@
     │   └── ConfigErrors       several reasons at once, each with its place
     ├── HookError              a hook failed
     │   ├── HookSyntaxError    the TypeScript does not compile, or an import cannot be resolved
-    │   ├── HookTypeError      the hook does not fit its types; found by a check, and it runs all the same
+    │   ├── HookTypeError      the hook does not fit its types; found by a check; it still runs
     │   ├── HookThrew          the hook threw, or its promise was rejected
     │   ├── HookReturnInvalid  what the hook returned has the wrong type
     │   ├── HookLimit          a limit was crossed (time, memory, calls, sizes)
@@ -21,7 +21,7 @@
     │   ├── SourceMalformed       an answer that does not have the documented shape
     │   └── NotPermitted          identity missing or not enough; not the same as "no rows"
     ├── RerankError            a reranker failed; the merged order stays
-    ├── DelegateError          an assistant or MCP tool that does a step gave no usable answer; the builtin takes over
+    ├── DelegateError          a step of an assistant or MCP tool gave no usable answer
     ├── ModelError             the language model's answer cannot be had or was cut
     │   ├── ModelNotConfigured
     │   ├── ModelUnreachable
@@ -31,18 +31,18 @@
     │   └── ModelGarbled
     ├── ServerError            an MCP server cannot be used; the message names the server
     │   ├── ServerNotConfigured   its command or its address leads nowhere
-    │   ├── ServerUnreachable     it cannot be started or connected to, or it ended before it answered
+    │   ├── ServerUnreachable     it cannot be started or reached, or it ended early
     │   ├── ServerTimeout         it was not ready, or did not answer, in time
-    │   ├── ServerMalformed       it answers with something that is not MCP, or is larger than allowed
+    │   ├── ServerMalformed       its answer is not MCP, or larger than allowed
     │   ├── ServerRefused         it answered with an error
     │   └── ToolFailed            the tool ran and reported a failure
     ├── IngestError            a document cannot be added
     ├── StorageError           disk full, a store that cannot be opened or is in use
     └── WorkerDied             a child process of ours ended under a call
 
-Errors of libraries are turned into these by one context manager at each edge, with `raise … from`; above the
-edge nobody knows which library is below. Programming mistakes (TypeError, KeyError, …) are not in the tree and
-are never caught on their behalf.
+Errors of libraries are turned into these by one context manager at each edge, with `raise … from`;
+above the edge nobody knows which library is below. Programming mistakes (TypeError, KeyError, …)
+are not in the tree and are never caught on their behalf.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ LONGEST_NAME = 100  # characters of an unknown name that is compared with those 
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a file: path as the user would type it, line and column counted from 1 (0: not known)."""
+    """Where in a file: path as the user would type it, line and column counted from 1 (0: not
+    known)."""
 
     file: str
     line: int = 0
@@ -94,7 +95,15 @@ class UnknownName(UsageError):
 
     code = "unknown_name"
 
-    def __init__(self, noun: str, name: str, known: Iterable[str], *, place: Place | None = None, hint: str = "") -> None:
+    def __init__(
+        self,
+        noun: str,
+        name: str,
+        known: Iterable[str],
+        *,
+        place: Place | None = None,
+        hint: str = "",
+    ) -> None:
         names = sorted(known)
         super().__init__(f"no {noun} {name!r}", place=place, hint=hint or suggestion(name, names))
         self.name = name
@@ -109,8 +118,8 @@ class ConfigError(HostError):
 
 
 class ConfigErrors(ConfigError):
-    """Everything that is wrong with a file, not only the first: `errors` has two or more, in the order of the file.
-    `place` is that of the first; `str()` has one line for each."""
+    """Everything that is wrong with a file, not only the first: `errors` has two or more, in the
+    order of the file. `place` is that of the first; `str()` has one line for each."""
 
     def __init__(self, errors: Sequence[ConfigError]) -> None:
         first = errors[0]
@@ -133,7 +142,9 @@ class HookSyntaxError(HookError):
 class HookTypeError(HookError):
     """`code` is TypeScript's own, such as TS2339."""
 
-    def __init__(self, code: str, message: str, *, place: Place | None = None, hint: str = "") -> None:
+    def __init__(
+        self, code: str, message: str, *, place: Place | None = None, hint: str = ""
+    ) -> None:
         super().__init__(message, place=place, hint=hint)
         self.code = code
 
@@ -151,7 +162,9 @@ class HookLimit(HookError):
 
     code = "hook_limit"
 
-    def __init__(self, limit: str, message: str, *, place: Place | None = None, hint: str = "") -> None:
+    def __init__(
+        self, limit: str, message: str, *, place: Place | None = None, hint: str = ""
+    ) -> None:
         super().__init__(message, place=place, hint=hint)
         self.limit = limit
 
@@ -161,7 +174,8 @@ class HookCrashed(HookError):
 
 
 class SourceError(HostError):
-    """`again`: the same request may be sent once more, after `after` seconds where the source says how long."""
+    """`again`: the same request may be sent once more, after `after` seconds where the source says
+    how long."""
 
     code = "source"
     again = False
@@ -237,11 +251,14 @@ class ServerNotConfigured(ServerError):
 
 
 class ServerUnreachable(ServerError):
-    """`delivered`: whether the request may have reached the server before the connection was gone."""
+    """`delivered`: whether the request may have reached the server before the connection was
+    gone."""
 
     code = "server_unreachable"
 
-    def __init__(self, message: str, *, delivered: bool = True, place: Place | None = None, hint: str = "") -> None:
+    def __init__(
+        self, message: str, *, delivered: bool = True, place: Place | None = None, hint: str = ""
+    ) -> None:
         super().__init__(message, place=place, hint=hint)
         self.delivered = delivered
 
@@ -285,7 +302,8 @@ def leaves(error: BaseException) -> Iterator[BaseException]:
 
 @contextmanager
 def unwrapped() -> Iterator[None]:
-    """Raise what a task group wrapped: the one error in a group, or the first where all of them are ours."""
+    """Raise what a task group wrapped: the one error in a group, or the first where all of them are
+    ours."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -293,13 +311,18 @@ def unwrapped() -> Iterator[None]:
         if len(found) > 1 and not all(isinstance(error, HostError) for error in found):
             raise
         if isinstance(found[0], (SystemExit, KeyboardInterrupt)):
-            raise  # asyncio's loop, which has heard of it, would not close in order if it met it again as the end of its task
+            # asyncio's loop, which has heard of it, would not close in order if it met it again as
+            # the end of its task
+            raise
         raise found[0] from found[0].__cause__
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:
-    """What to say after an unknown name: the nearest known one, or all of them when there are few."""
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6) if len(name) <= LONGEST_NAME else []
+    """What to say after an unknown name: the nearest known one, or all of them when there are
+    few."""
+    near = (
+        difflib.get_close_matches(name, known, n=1, cutoff=0.6) if len(name) <= LONGEST_NAME else []
+    )
     if near:
         return f"did you mean {near[0]!r}?"
     if not known:

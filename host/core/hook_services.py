@@ -1,4 +1,5 @@
-"""What the host does for the hooks of one turn: a Protocol for each group of calls; `host.core.ports.HookServices` has them all."""
+"""What the host does for the hooks of one turn: a Protocol for each group of calls;
+`host.core.ports.HookServices` has them all."""
 
 from __future__ import annotations
 
@@ -15,15 +16,20 @@ Together = Literal["all", "any", "race"]
 
 
 class HookOutput(Protocol):
-    """Messages to the client, which reach it while the hook runs, in the order in which they were made."""
+    """Messages to the client, which reach it while the hook runs, in the order in which they were
+    made."""
 
     async def send(self, message: Mapping[str, Any], block_id: str, /, *, streaming: bool) -> str:
-        """Send a message {type, props, …} → its id. `message_id`, `block_id` and `thread_id` in it are honoured. A stream
-        that is left open is closed when the hook ends. Raises UsageError for an id that is taken."""
+        """Send a message {type, props, …} → its id. `message_id`, `block_id` and `thread_id` in it
+        are honoured. A stream that is left open is closed when the hook ends. Raises UsageError for
+        an id that is taken."""
         ...
 
-    async def change(self, action: MessageAction, message_id: str, value: Any, path: str, /) -> None:
-        """Append, replace, merge, set or end. Raises UsageError for an id that is not known, naming those that are."""
+    async def change(
+        self, action: MessageAction, message_id: str, value: Any, path: str, /
+    ) -> None:
+        """Append, replace, merge, set or end. Raises UsageError for an id that is not known, naming
+        those that are."""
         ...
 
     async def end_block(self, block_id: str, /) -> None: ...
@@ -32,10 +38,12 @@ class HookOutput(Protocol):
 
 
 class HookTrace(Protocol):
-    """Nodes of the trace that hooks make. "" is the hook's own; the others are closed, at the latest, when the hook ends."""
+    """Nodes of the trace that hooks make. "" is the hook's own; the others are closed, at the
+    latest, when the hook ends."""
 
     async def add(self, parent: str, type: str, label: str, data: Mapping[str, Any], /) -> str:
-        """A node under another → its id. Raises UsageError for a parent that is not known; so do the others."""
+        """A node under another → its id. Raises UsageError for a parent that is not known; so do
+        the others."""
         ...
 
     async def log(self, node: str, level: str, message: str, /) -> None: ...
@@ -48,37 +56,47 @@ class HookTrace(Protocol):
 
 
 class HookCalls(Protocol):
-    """Models and other assistants, asked for a hook. Never raises for what failed there: `error` is set."""
+    """Models and other assistants, asked for a hook. Never raises for what failed there: `error` is
+    set."""
 
     async def ask(self, asks: Sequence[Ask], mode: Together, /) -> list[Answered]:
-        """`all`: every answer, in order. `any`: the first that did not fail. `race`: the first that ends."""
+        """`all`: every answer, in order. `any`: the first that did not fail. `race`: the first that
+        ends."""
         ...
 
     async def open(self, asks: Sequence[Ask], mode: Together, /) -> int:
-        """The same, to be heard while it arrives → a handle, which is closed, at the latest, when the hook ends."""
+        """The same, to be heard while it arrives → a handle, which is closed, at the latest, when
+        the hook ends."""
         ...
 
     async def next(self, handle: int, /) -> Sequence[tuple[int, str]]:
-        """What has arrived since: [(position of the ask, text)]; waits for some; nothing when all has been said.
-        Raises UsageError for a handle that is closed."""
+        """What has arrived since: [(position of the ask, text)]; waits for some; nothing when all
+        has been said. Raises UsageError for a handle that is closed."""
         ...
 
     async def close(self, handle: int, problem: str, /) -> list[Answered]:
-        """Stop what is under way → the answers as `ask` gives them, those that were stopped with what had arrived and, if not
-        empty, `problem` as their error."""
+        """Stop what is under way → the answers as `ask` gives them, those that were stopped with
+        what had arrived and, if not empty, `problem` as their error."""
         ...
 
 
 class HookServers(Protocol):
-    """The MCP servers that the assistant lists, by the names it lists them under; UsageError for others."""
+    """The MCP servers that the assistant lists, by the names it lists them under; UsageError for
+    others."""
 
-    async def ask(self, server: str, method: ServerMethod, params: Mapping[str, Any], /) -> dict[str, Any]:
-        """As `ToolServers.ask`; an answer of a tool has `result` as well, its value. Raises what that raises."""
+    async def ask(
+        self, server: str, method: ServerMethod, params: Mapping[str, Any], /
+    ) -> dict[str, Any]:
+        """As `ToolServers.ask`; an answer of a tool has `result` as well, its value. Raises what
+        that raises."""
         ...
 
-    async def call_many(self, asks: Sequence[ToolAsk], calling: ServerCalling, /) -> list[dict[str, Any]]:
-        """Tools of several servers: one after the other, or at the same time → the answers in order; of `any` the first that did
-        not fail, of `race` the first. Never raises for what failed there: `error` is set."""
+    async def call_many(
+        self, asks: Sequence[ToolAsk], calling: ServerCalling, /
+    ) -> list[dict[str, Any]]:
+        """Tools of several servers: one after the other, or at the same time → the answers in
+        order; of `any` the first that did not fail, of `race` the first. Never raises for what
+        failed there: `error` is set."""
         ...
 
 
@@ -94,15 +112,17 @@ class HookTools(Protocol):
         ...
 
 
-MemoryOperation = Literal["get", "set", "delete", "has", "keys", "length", "clear", "incr", "decr", "get_del"]
+MemoryOperation = Literal[
+    "get", "set", "delete", "has", "keys", "length", "clear", "incr", "decr", "get_del"
+]
 
 
 class HookMemory(Protocol):
     """What is remembered for hooks, in namespaces that belong to the request's identity."""
 
     async def do(self, space: str, operation: MemoryOperation, /, *arguments: Any) -> Any:
-        """One call of `host.memory.memory.Namespace`. Raises NotPermitted when the request does not say whose it is, UsageError
-        for what cannot be kept, StorageError."""
+        """One call of `host.memory.memory.Namespace`. Raises NotPermitted when the request does not
+        say whose it is, UsageError for what cannot be kept, StorageError."""
         ...
 
 
@@ -110,10 +130,18 @@ class HookWeb(Protocol):
     """Hosts that the assistant's settings declare."""
 
     async def request(
-        self, method: str, url: str, /, *, query: Mapping[str, Any], headers: Mapping[str, str], body: Any
+        self,
+        method: str,
+        url: str,
+        /,
+        *,
+        query: Mapping[str, Any],
+        headers: Mapping[str, str],
+        body: Any,
     ) -> Mapping[str, Any]:
-        """A body that is not text goes as JSON → {status, code, message, url, headers, data}, whatever the status. Raises
-        NotPermitted for a host that is not declared, SourceError when there is no answer, UsageError."""
+        """A body that is not text goes as JSON → {status, code, message, url, headers, data},
+        whatever the status. Raises NotPermitted for a host that is not declared, SourceError when
+        there is no answer, UsageError."""
         ...
 
 

@@ -1,4 +1,5 @@
-"""JSON that people, models and hooks wrote: found in a text, wherever it stands, and held against how deep it may be. Pure."""
+"""JSON that people, models and hooks wrote: found in a text, wherever it stands, and held against
+how deep it may be. Pure."""
 
 from __future__ import annotations
 
@@ -7,16 +8,19 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-DEEPEST = 100  # lists and objects within each other: what can be handed on to a client, a model or a template
+# lists and objects within each other: what can be handed on to a client, a model or a template
+DEEPEST = 100
 MOST_STARTS = 1000  # places of a text at which a value is looked for
 
-_FENCE = re.compile(r"^ {0,3}(```+|~~~+)[ \t]*[\w-]*[ \t]*\n(.*?)^ {0,3}\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^ {0,3}(```+|~~~+)[ \t]*[\w-]*[ \t]*\n(.*?)^ {0,3}\1[ \t]*$", re.MULTILINE | re.DOTALL
+)
 _START = re.compile(r"[\[{]")
 
 
 def extract_json(text: str) -> Any:
-    """The first JSON object or list: the whole text (which may be any value), else in a fenced block, else anywhere. None where
-    there is none. May take a second on the largest texts."""
+    """The first JSON object or list: the whole text (which may be any value), else in a fenced
+    block, else anywhere. None where there is none. May take a second on the largest texts."""
     whole = text.strip().removeprefix("\ufeff")
     for candidate in (whole, *(found[2].strip() for found in _FENCE.finditer(text))):
         try:

@@ -1,9 +1,10 @@
-"""Where Groundhook can be extended: one narrow Protocol for each seam. Built-ins enter by the same door.
+"""Where Groundhook can be extended: one narrow Protocol for each seam. Built-ins enter by the same
+door.
 
-A search source is a `Handler`, something that reorders results a `Reranker`, a language model a `Connector`, an
-embedding model an `Embedder`; whatever runs hooks is a `HookEngine`. `Delegates` are assistants and MCP tools that do a step for
-one of them. They take and return Groundhook's own values and raise
-only errors of `host.core.errors`.
+A search source is a `Handler`, something that reorders results a `Reranker`, a language model a
+`Connector`, an embedding model an `Embedder`; whatever runs hooks is a `HookEngine`. `Delegates`
+are assistants and MCP tools that do a step for one of them. They take and return Groundhook's own
+values and raise only errors of `host.core.errors`.
 """
 
 from __future__ import annotations
@@ -26,18 +27,38 @@ from groundhook.host.core.hook_services import (
     HookTrace,
     HookWeb,
 )
-from groundhook.host.core.settings import HookLimits, HttpSettings, RerankSettings, SearchSettings, UsesSettings
+from groundhook.host.core.settings import (
+    HookLimits,
+    HttpSettings,
+    RerankSettings,
+    SearchSettings,
+    UsesSettings,
+)
 from groundhook.host.core.types.delegation import Answer, Asked, Use
-from groundhook.host.core.types.search import FacetCount, GraphNode, Item, RecordQuery, SearchRequest, SearchResult
+from groundhook.host.core.types.search import (
+    FacetCount,
+    GraphNode,
+    Item,
+    RecordQuery,
+    SearchRequest,
+    SearchResult,
+)
 from groundhook.host.core.types.servers import ServerMethod
-from groundhook.host.core.types.turn import CreateReturn, Identity, Message, NextPayload, NextReturn, Usage
+from groundhook.host.core.types.turn import (
+    CreateReturn,
+    Identity,
+    Message,
+    NextPayload,
+    NextReturn,
+    Usage,
+)
 from groundhook.host.core.types.web import WebAnswer
 
 Warn = Callable[[str, str], Awaitable[None]]  # code, message
 Clock = Callable[[], datetime]
 
 
-# ---------------------------------------------------------------------------------------------------- delegation
+# --------------------------------------------------------------------------------------- delegation
 
 
 def accepted(_answer: object) -> str:
@@ -45,7 +66,8 @@ def accepted(_answer: object) -> str:
 
 
 class Delegates(Protocol):
-    """Assistants and MCP tools that do a step in the place of the built-in, as `uses.*` names them."""
+    """Assistants and MCP tools that do a step in the place of the built-in, as `uses.*` names
+    them."""
 
     async def ask(
         self,
@@ -59,9 +81,10 @@ class Delegates(Protocol):
         wrong: Callable[[Answer], str] = accepted,
         tries: int = 2,
     ) -> Answer:
-        """What `doer` (`<assistant-id>` or `mcp:<server>[.<tool>]`) answers within `timeout_ms`, in all `tries`. `wrong` says
-        what is wrong with an answer of the right shape ("": nothing); the next try is told. `hint` names the setting of the
-        timeout. Raises DelegateError alone: whoever asked warns of it and does the step itself."""
+        """What `doer` (`<assistant-id>` or `mcp:<server>[.<tool>]`) answers within `timeout_ms`, in
+        all `tries`. `wrong` says what is wrong with an answer of the right shape ("": nothing); the
+        next try is told. `hint` names the setting of the timeout. Raises DelegateError alone:
+        whoever asked warns of it and does the step itself."""
         ...
 
 
@@ -83,13 +106,13 @@ class Nobody:
         raise DelegateError(f"{use.name} by {doer!r} failed: nobody can be asked here")
 
 
-# ---------------------------------------------------------------------------------------------------- sources
+# ------------------------------------------------------------------------------------------ sources
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """What a search may depend on beside its request: who asks, for which assistant, under which settings, when; and whom it
-    may ask to do a step."""
+    """What a search may depend on beside its request: who asks, for which assistant, under which
+    settings, when; and whom it may ask to do a step."""
 
     identity: Identity
     assistant_id: str
@@ -102,9 +125,9 @@ class Scope:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a source found: items best first, each with `key` (empty: derived from what it holds) and `citation_id` left
-    empty. `total` counts all matches where the source knows it, else the items. `provider` is whom the source asked, where it has
-    a choice."""
+    """What a source found: items best first, each with `key` (empty: derived from what it holds)
+    and `citation_id` left empty. `total` counts all matches where the source knows it, else the
+    items. `provider` is whom the source asked, where it has a choice."""
 
     items: tuple[Item, ...] = ()
     total: int | None = None
@@ -118,8 +141,8 @@ class Handler(Protocol):
     """A source of one search type."""
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        """Search. `limit`, and for kb `collections`, `threshold`, `graph`, for db `models`, are always set.
-        Raises SourceError; the caller's scope holds the deadline."""
+        """Search. `limit`, and for kb `collections`, `threshold`, `graph`, for db `models`, are
+        always set. Raises SourceError; the caller's scope holds the deadline."""
         ...
 
 
@@ -127,7 +150,8 @@ class Records(Protocol):
     """Records of models by conditions alone."""
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
-        """What the identity may see of them, in the order asked for. Raises SourceError, NotPermitted."""
+        """What the identity may see of them, in the order asked for. Raises SourceError,
+        NotPermitted."""
         ...
 
 
@@ -140,7 +164,8 @@ class Documents(Protocol):
 
 
 class WebClient(Protocol):
-    """The guarded way out to the web: to declared hosts, at public addresses, within limits of time and size."""
+    """The guarded way out to the web: to declared hosts, at public addresses, within limits of time
+    and size."""
 
     async def request(
         self,
@@ -159,7 +184,7 @@ class WebClient(Protocol):
 ClientOf = Callable[[HttpSettings], WebClient]  # each client is closed with the host
 
 
-# ---------------------------------------------------------------------------------------------------- rerankers
+# ---------------------------------------------------------------------------------------- rerankers
 
 
 @dataclass(frozen=True)
@@ -171,19 +196,22 @@ class Ranked:
 
 
 class Reranker(Protocol):
-    async def rerank(self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /) -> Sequence[Ranked]:
-        """Judge the items, of which there are no more than `options.max_items`. The host multiplies the scores in, sorts and
-        cuts; an item left out keeps its place behind those that were judged. Raises RerankError."""
+    async def rerank(
+        self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /
+    ) -> Sequence[Ranked]:
+        """Judge the items, of which there are no more than `options.max_items`. The host multiplies
+        the scores in, sorts and cuts; an item left out keeps its place behind those that were
+        judged. Raises RerankError."""
         ...
 
 
-# ---------------------------------------------------------------------------------------------------- models
+# ------------------------------------------------------------------------------------------- models
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelCall:
-    """One request to a language model. `messages` are complete. `question` and `references` are what the
-    messages were made of, for a connector that is no language model."""
+    """One request to a language model. `messages` are complete. `question` and `references` are
+    what the messages were made of, for a connector that is no language model."""
 
     messages: Sequence[Message]
     question: str = ""
@@ -201,7 +229,8 @@ class TextDelta:
 
 @dataclass(frozen=True)
 class ToolDelta:
-    """A piece of a tool call: pieces of one `index` are joined; `id` and `name` come once, `arguments` is JSON text."""
+    """A piece of a tool call: pieces of one `index` are joined; `id` and `name` come once,
+    `arguments` is JSON text."""
 
     index: int
     id: str = ""
@@ -223,11 +252,12 @@ Delta = TextDelta | ToolDelta | Finished
 
 class Connector(Protocol):
     def stream(self, call: ModelCall, /) -> AbstractAsyncContextManager[AsyncIterator[Delta]]:
-        """Enter the answer; leaving stops it. Iterating raises ModelError when the answer cannot be had or is cut."""
+        """Enter the answer; leaving stops it. Iterating raises ModelError when the answer cannot be
+        had or is cut."""
         ...
 
 
-# ---------------------------------------------------------------------------------------------------- embeddings
+# --------------------------------------------------------------------------------------- embeddings
 
 
 class Embedder(Protocol):
@@ -248,23 +278,27 @@ class Embedder(Protocol):
         ...
 
 
-# ---------------------------------------------------------------------------------------------------- MCP servers
+# -------------------------------------------------------------------------------------- MCP servers
 
 
 class ToolServers(Protocol):
     """The MCP servers of an app, by full id."""
 
-    async def ask(self, server: str, method: ServerMethod, params: Mapping[str, Any], /) -> dict[str, Any]:
-        """One request of the protocol, as plain data with its names; lists are whole ({tools: […]}). A tool that reports a
-        failure is a value with `error`. Raises UnknownName, ConfigError, ServerError."""
+    async def ask(
+        self, server: str, method: ServerMethod, params: Mapping[str, Any], /
+    ) -> dict[str, Any]:
+        """One request of the protocol, as plain data with its names; lists are whole ({tools:
+        […]}). A tool that reports a failure is a value with `error`. Raises UnknownName,
+        ConfigError, ServerError."""
         ...
 
 
-# ---------------------------------------------------------------------------------------------------- hooks
+# -------------------------------------------------------------------------------------------- hooks
 
 
 class HookServices(Protocol):
-    """What the host does for one turn's hooks; `hooks/calls.py` maps the names that JavaScript sees to these."""
+    """What the host does for one turn's hooks; `hooks/calls.py` maps the names that JavaScript sees
+    to these."""
 
     @property
     def output(self) -> HookOutput: ...
@@ -294,8 +328,11 @@ class HookServices(Protocol):
         """Never raises for a search that failed: `error` is set."""
         ...
 
-    async def search_many(self, requests: Sequence[SearchRequest], mode: Literal["all", "any", "race"], /) -> list[SearchResult]:
-        """`all`: every result, in order. `any`: the first that has items. `race`: the first that ends."""
+    async def search_many(
+        self, requests: Sequence[SearchRequest], mode: Literal["all", "any", "race"], /
+    ) -> list[SearchResult]:
+        """`all`: every result, in order. `any`: the first that has items. `race`: the first that
+        ends."""
         ...
 
     async def log(self, level: str, message: str, /) -> None: ...
@@ -305,10 +342,11 @@ class HookServices(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class HookScript:
-    """A package's hook: the entry file and the folder that imports must stay inside. `shown` is the folder as messages
-    name it (`assistants/docs`). `paths` are other names for files in it, as TypeScript's option of that name has them: patterns
-    with at most one star, each with places below the folder. A script with a `revision` is what it was when it was first
-    compiled, whatever becomes of its files."""
+    """A package's hook: the entry file and the folder that imports must stay inside. `shown` is the
+    folder as messages name it (`assistants/docs`). `paths` are other names for files in it, as
+    TypeScript's option of that name has them: patterns with at most one star, each with places
+    below the folder. A script with a `revision` is what it was when it was first compiled, whatever
+    becomes of its files."""
 
     entry: Path
     root: Path
@@ -324,8 +362,9 @@ class HookScript:
 
 @dataclass(frozen=True, kw_only=True)
 class HookTurn:
-    """One turn's hooks: which script, the scalar fields of `ctx`, the host behind it, and the limits. `now` and `seed` fix what
-    JavaScript takes for the time of day and where its random numbers begin."""
+    """One turn's hooks: which script, the scalar fields of `ctx`, the host behind it, and the
+    limits. `now` and `seed` fix what JavaScript takes for the time of day and where its random
+    numbers begin."""
 
     script: HookScript
     context: Mapping[str, Any]
@@ -336,13 +375,18 @@ class HookTurn:
 
 
 class HookSession(Protocol):
-    """The isolate of one turn; it serves Create and then Next, and is gone when the session is left."""
+    """The isolate of one turn; it serves Create and then Next, and is gone when the session is
+    left."""
 
-    async def create(self, messages: Sequence[Message], options: Mapping[str, Any], /) -> CreateReturn | None:
+    async def create(
+        self, messages: Sequence[Message], options: Mapping[str, Any], /
+    ) -> CreateReturn | None:
         """Raises HookError. None when there is no Create or it returned nothing."""
         ...
 
-    async def next(self, payload: NextPayload, options: Mapping[str, Any], /) -> NextReturn | None: ...
+    async def next(
+        self, payload: NextPayload, options: Mapping[str, Any], /
+    ) -> NextReturn | None: ...
 
 
 class HookEngine(Protocol):
@@ -353,5 +397,6 @@ class HookEngine(Protocol):
         ...
 
     def compiler_at_hand(self) -> AbstractAsyncContextManager[None]:
-        """Keep a compiler that is ready, for as long as the block lasts: for those who compile again and again."""
+        """Keep a compiler that is ready, for as long as the block lasts: for those who compile
+        again and again."""
         ...

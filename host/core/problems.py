@@ -1,4 +1,5 @@
-"""What is wrong with the files of an app, as values: `groundhook check` lists them, everything else raises the errors."""
+"""What is wrong with the files of an app, as values: `groundhook check` lists them, everything else
+raises the errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Named plug-ins of one kind. Made in the composition root and passed down, so two hosts can live in one process."""
+"""Named plug-ins of one kind. Made in the composition root and passed down, so two hosts can live
+in one process."""
 
 from __future__ import annotations
 
@@ -11,12 +12,15 @@ T = TypeVar("T")
 
 
 def by_end(noun: str, name: str, known: Collection[str]) -> str:
-    """The id that is `name`, or the one that ends so: `agents.hello.notes` for `notes`. Raises UnknownName, UsageError."""
+    """The id that is `name`, or the one that ends so: `agents.hello.notes` for `notes`. Raises
+    UnknownName, UsageError."""
     if name in known:
         return name
     ending = sorted(id for id in known if id.endswith(f".{name}"))
     if len(ending) > 1:
-        raise UsageError(f"{len(ending)} {noun}s are called {name!r}", hint=f"say which: {', '.join(ending)}")
+        raise UsageError(
+            f"{len(ending)} {noun}s are called {name!r}", hint=f"say which: {', '.join(ending)}"
+        )
     if not ending:
         raise UnknownName(noun, name, known)
     return ending[0]

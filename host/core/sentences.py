@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
-# A terminator, closing quotes and brackets, then white space; scripts that write no spaces need none. A run of them is looked at
-# once, from its beginning, however long it is. What a match may begin with stands first in both patterns, so that all other
-# characters are passed over seven times as fast.
+# A terminator, closing quotes and brackets, then white space; scripts that write no spaces need
+# none. A run of them is looked at once, from its beginning, however long it is. What a match may
+# begin with stands first in both patterns, so that all other characters are passed over seven times
+# as fast.
 _END = re.compile(
     r"[.!?…؟۔।॥։。！？｡]"
-    r"(?:(?<=[.!?…؟۔।॥։])(?<![.!?…؟۔।॥։]{2})[.!?…؟۔।॥։]*+[\"'”’»“)\]}*_`]*(?=\s)|(?<=[。！？｡])[。！？｡]*[」』”’）】》]*)"
+    r"(?:(?<=[.!?…؟۔।॥։])(?<![.!?…؟۔।॥։]{2})[.!?…؟۔।॥։]*+[\"'”’»“)\]}*_`]*(?=\s)|(?<=[。！？｡])[。"
+    r"！？｡]*[」』”’）】》]*)"
 )
 _CODE_SPAN = re.compile(r"(``*+)[^`\n]++\1")
 _WORD_BEFORE = re.compile(r"[^\s(\[\"“„«‹]+$")
@@ -18,7 +20,8 @@ _CONTINUES = re.compile(r"\s*(?:[a-zß-öø-ÿа-яα-ω,;:)\]]|[-–—]\s)")
 _LONGEST_WORD = 64  # characters before a terminator that are looked at
 
 _ABBREVIATIONS = """
-dr mr mrs ms prof rev hon st sr jr vs cf viz approx dept gen col capt lt sgt gov sen rep fr bros e.g i.e
+dr mr mrs ms prof rev hon st sr jr vs cf viz approx dept gen col capt lt sgt gov sen rep fr bros e.g
+i.e
 ca bzw vgl evtl ggf inkl exkl bspw sog hr mme mlle dipl geb z.b d.h u.a z.t o.ä p.ex s.a
 """
 _COUNTED = """
@@ -28,12 +31,14 @@ jan feb mar apr jun jul aug sep sept oct nov dec
 _NEVER_LAST = frozenset(_ABBREVIATIONS.split())
 _BEFORE_NUMBER = frozenset(_COUNTED.split())
 _MONTH_AFTER = re.compile(
-    r"\s*(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jahrhundert|auflage)\b", re.I
+    r"\s*(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jahrhundert|auflage)\b",
+    re.I,
 )
 
 
 def spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
-    """(start, end) of each sentence in a part of a text, blanks at its ends left out. What no terminator ends is one sentence."""
+    """(start, end) of each sentence in a part of a text, blanks at its ends left out. What no
+    terminator ends is one sentence."""
     end = len(text) if end is None else end
     code = [match.span() for match in _CODE_SPAN.finditer(text, start, end)]
     found: list[tuple[int, int]] = []
@@ -48,7 +53,9 @@ def spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, 
         found.append((begin, match.end()))
         begin = match.end()
     found.append((begin, end))
-    return [trimmed for low, high in found if (trimmed := _trimmed(text, low, high))[0] < trimmed[1]]
+    return [
+        trimmed for low, high in found if (trimmed := _trimmed(text, low, high))[0] < trimmed[1]
+    ]
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

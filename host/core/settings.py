@@ -1,10 +1,12 @@
 """What can be configured, with every default: the only place in the program that holds one.
 
-A layer is a partial document with these keys; it is validated by itself against these models and folded as plain
-data (`host.config.fold`); the result is a `Settings` with no gaps. `AppSettings` is what only `agent/agent.yml`
-may say, once for all assistants. `AgentFile` and `PackageFile` are the two files with more keys than a layer has.
+A layer is a partial document with these keys; it is validated by itself against these models and
+folded as plain data (`host.config.fold`); the result is a `Settings` with no gaps. `AppSettings` is
+what only `agent/agent.yml` may say, once for all assistants. `AgentFile` and `PackageFile` are the
+two files with more keys than a layer has.
 
-The first name of a field that has several is the field's own: messages and `host.config.normalise` rely on it.
+The first name of a field that has several is the field's own: messages and `host.config.normalise`
+rely on it.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
-from groundhook.host.core.source_settings import DBSettings, DeclaredHost, KBSettings, Sources, WebSettings
+from groundhook.host.core.source_settings import (
+    DBSettings,
+    DeclaredHost,
+    KBSettings,
+    Sources,
+    WebSettings,
+)
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.markers import usable_format
 from groundhook.host.core.types.search import RerankOptions
@@ -28,38 +36,75 @@ UNREAD: dict[str, Any] = {"unread": True}
 
 class KeywordSettings(Value):
     max_keywords: int = Field(default=10, ge=1)
-    language: str = Field(default="auto", description="Language of questions, such as `en`, `pt-BR` or `thai`, or `auto`")
-    timeout_ms: int = Field(default=3000, ge=1, description="Deadline of an assistant or MCP tool in `uses.keyword`")
+    language: str = Field(
+        default="auto",
+        description="Language of questions, such as `en`, `pt-BR` or `thai`, or `auto`",
+    )
+    timeout_ms: int = Field(
+        default=3000, ge=1, description="Deadline of an assistant or MCP tool in `uses.keyword`"
+    )
 
 
 class QuerySettings(Value):
-    language: str = Field(default="auto", description="Language of questions: `en`, `de`, `he`, or `auto`")
-    strict: bool = Field(default=False, description="A word of the question that cannot be placed is an error")
-    timeout_ms: int = Field(default=6000, ge=1, description="Deadline of an assistant or MCP tool in `uses.query`, in all tries")
+    language: str = Field(
+        default="auto", description="Language of questions: `en`, `de`, `he`, or `auto`"
+    )
+    strict: bool = Field(
+        default=False, description="A word of the question that cannot be placed is an error"
+    )
+    timeout_ms: int = Field(
+        default=6000,
+        ge=1,
+        description="Deadline of an assistant or MCP tool in `uses.query`, in all tries",
+    )
 
 
 class RerankSettings(RerankOptions):
-    """`top_n` and `top_k` are one key. What `RerankOptions` does not have is said in files alone: keys and addresses are no
-    choice of a hook or a request."""
+    """`top_n` and `top_k` are one key. What `RerankOptions` does not have is said in files alone:
+    keys and addresses are no choice of a hook or a request."""
 
-    top_k: int = Field(default=10, ge=1, validation_alias=AliasChoices("top_k", "topK", "top_n", "topN"))
-    timeout_ms: int = Field(default=8000, ge=1, description="Deadline of one reranking, with all tries")
+    top_k: int = Field(
+        default=10, ge=1, validation_alias=AliasChoices("top_k", "topK", "top_n", "topN")
+    )
+    timeout_ms: int = Field(
+        default=8000, ge=1, description="Deadline of one reranking, with all tries"
+    )
     provider: Literal["auto", "cohere", "voyage", "endpoint", "tei"] = Field(
         default="auto",
-        description="Of `type: model`; `endpoint`: any with the shape of /rerank at `host`; `tei`: TEI's own shape",
+        description=(
+            "Of `type: model`; `endpoint`: any with the shape of /rerank at `host`; `tei`: TEI's"
+            " own shape"
+        ),
     )
-    host: WebAddress = Field(default="", description="Address of an endpoint, or another base URL for a provider")
-    api_key_env: VariableName = Field(default="", description="Environment variable with the key (default: the provider's own)")
-    max_items: int = Field(default=100, ge=1, le=1000, description="Most items that are judged; others stay behind them")
-    max_chars: int = Field(default=0, ge=0, description="Longest text of an item that is sent; 0: what the reranker takes")
+    host: WebAddress = Field(
+        default="", description="Address of an endpoint, or another base URL for a provider"
+    )
+    api_key_env: VariableName = Field(
+        default="", description="Environment variable with the key (default: the provider's own)"
+    )
+    max_items: int = Field(
+        default=100,
+        ge=1,
+        le=1000,
+        description="Most items that are judged; others stay behind them",
+    )
+    max_chars: int = Field(
+        default=0,
+        ge=0,
+        description="Longest text of an item that is sent; 0: what the reranker takes",
+    )
 
 
 class CitationSettings(Value):
     format: Annotated[str, AfterValidator(usable_format)] = Field(
         default="#ref:{id}", description="The marker as the model writes it; must contain {id}"
     )
-    auto_inject_prompt: bool = Field(default=True, validation_alias=AliasChoices("auto_inject_prompt", "autoInjectPrompt"))
-    custom_prompt: str = Field(default="", validation_alias=AliasChoices("custom_prompt", "customPrompt"))
+    auto_inject_prompt: bool = Field(
+        default=True, validation_alias=AliasChoices("auto_inject_prompt", "autoInjectPrompt")
+    )
+    custom_prompt: str = Field(
+        default="", validation_alias=AliasChoices("custom_prompt", "customPrompt")
+    )
 
 
 class WeightSettings(Value):
@@ -69,7 +114,9 @@ class WeightSettings(Value):
 
 
 class SearchOptions(Value):
-    skip_threshold: int = Field(default=5, ge=1, description="Results of the user's own data that make auto search needless")
+    skip_threshold: int = Field(
+        default=5, ge=1, description="Results of the user's own data that make auto search needless"
+    )
 
 
 class SearchSettings(Sources):
@@ -100,14 +147,20 @@ class UsesSettings(Value):
 
 
 class HookLimits(Value):
-    cpu_ms: int = Field(default=2000, ge=1, description="Time inside V8; the clock stops while the host works")
+    cpu_ms: int = Field(
+        default=2000, ge=1, description="Time inside V8; the clock stops while the host works"
+    )
     wall_ms: int = Field(default=30000, ge=1, description="Time of one hook in all")
     call_ms: int = Field(default=15000, ge=1, description="Time of one host call")
     heap_mb: int = Field(default=128, ge=8, description="V8 heap of one isolate")
-    memory_mb: int = Field(default=512, ge=64, description="Growth of a worker's resident memory under one run")
+    memory_mb: int = Field(
+        default=512, ge=64, description="Growth of a worker's resident memory under one run"
+    )
     calls: int = Field(default=10000, ge=0, description="Host calls of one turn")
     argument_kb: int = Field(default=1024, ge=1, description="Arguments of one host call, as JSON")
-    result_kb: int = Field(default=4096, ge=1, description="Result of a host call or of the hook, as JSON")
+    result_kb: int = Field(
+        default=4096, ge=1, description="Result of a host call or of the hook, as JSON"
+    )
 
 
 class HookSettings(Value):
@@ -122,15 +175,22 @@ class ModelSettings(Value):
     max_tokens: int | None = Field(default=None, ge=0)
     max_completion_tokens: int | None = Field(default=None, ge=0)
     tool_rounds: int = Field(default=5, ge=0, description="Rounds of tool calls in one turn")
-    tool_result_kb: int = Field(default=64, ge=1, description="One result of a tool as the model is told it; the rest is cut")
+    tool_result_kb: int = Field(
+        default=64,
+        ge=1,
+        description="One result of a tool as the model is told it; the rest is cut",
+    )
 
 
 class Listed(Value):
-    """A section with one list, which may be written as the list alone: `db: ["order"]` is `db: {models: ["order"]}`."""
+    """A section with one list, which may be written as the list alone: `db: ["order"]` is `db:
+    {models: ["order"]}`."""
 
 
 class AvailableCollections(Listed):
-    collections: tuple[str, ...] = Field(default=(), description="Collections that the assistant may use")
+    collections: tuple[str, ...] = Field(
+        default=(), description="Collections that the assistant may use"
+    )
 
 
 class AvailableModels(Listed):
@@ -139,7 +199,9 @@ class AvailableModels(Listed):
 
 def _listable(entry: Any) -> Any:
     if not isinstance(entry, (str, Mapping)):
-        raise ValueError("should be the id of a server, {id: [tools]}, or {server_id, tools, resources}")
+        raise ValueError(
+            "should be the id of a server, {id: [tools]}, or {server_id, tools, resources}"
+        )
     parse_listed(entry)
     return entry
 
@@ -155,18 +217,26 @@ class HttpSettings(Listed):
 
     hosts: tuple[DeclaredHost, ...] = Field(
         default=(),
-        description="`api.example.org`, `*.example.org`, `10.1.2.3`, `10.0.0.0/8`, with `:port` if wanted; `*`: any public host",
+        description=(
+            "`api.example.org`, `*.example.org`, `10.1.2.3`, `10.0.0.0/8`, with `:port` if wanted;"
+            " `*`: any public host"
+        ),
     )
-    timeout_ms: int = Field(default=10000, ge=1, description="One request in all, with its redirects")
+    timeout_ms: int = Field(
+        default=10000, ge=1, description="One request in all, with its redirects"
+    )
     max_kb: int = Field(default=4096, ge=1, description="Body of an answer, after decompression")
-    redirects: int = Field(default=5, ge=0, description="Redirects to follow; 0: the redirect itself is the answer")
+    redirects: int = Field(
+        default=5, ge=0, description="Redirects to follow; 0: the redirect itself is the answer"
+    )
 
 
 class Settings(Value):
     """Everything that one run of an assistant obeys."""
 
     connector: ConnectorNames = Field(
-        default="extractive", description="Language model; of a list, the next one is asked when one cannot be reached"
+        default="extractive",
+        description="Language model; of a list, the next one is asked when one cannot be reached",
     )
     prompt_preset: str = ""
     disable_global_prompts: bool = False
@@ -184,9 +254,16 @@ class Settings(Value):
 class DatabaseSettings(Value):
     url: str = Field(default="", description="SQLAlchemy URL; empty: SQLite under the state folder")
     timeout_ms: int = Field(default=5000, ge=1, description="Longest statement")
-    connections: int = Field(default=8, ge=1, le=200, description="Searches that ask the database at the same time; others wait")
+    connections: int = Field(
+        default=8,
+        ge=1,
+        le=200,
+        description="Searches that ask the database at the same time; others wait",
+    )
     result_kb: int = Field(
-        default=4096, ge=1, description="Largest result of a query; rows beyond it are left out, which is said"
+        default=4096,
+        ge=1,
+        description="Largest result of a query; rows beyond it are left out, which is said",
     )
 
 
@@ -194,55 +271,105 @@ class QdrantSettings(Value):
     """Where collections are kept when not under the state folder."""
 
     url: WebAddress = Field(
-        default="", description="Qdrant server or cluster, such as https://host:6333; empty: the embedded engine"
+        default="",
+        description=(
+            "Qdrant server or cluster, such as https://host:6333; empty: the embedded engine"
+        ),
     )
     api_key: str = Field(default="", description="Its key, as $ENV.NAME")
     prefix: str = Field(
-        default="groundhook.", description="What names on the server begin with; apps that share one need their own"
+        default="groundhook.",
+        description="What names on the server begin with; apps that share one need their own",
     )
     timeout_s: float = Field(default=10.0, gt=0, description="One request in all")
     retries: int = Field(
-        default=2, ge=0, description="Tries again for what only reads, when the server was not there or was busy"
+        default=2,
+        ge=0,
+        description="Tries again for what only reads, when the server was not there or was busy",
     )
-    prefer_grpc: bool = Field(default=False, description="Speak gRPC where its port answers, and HTTP where it does not")
-    grpc_port: int = Field(default=6334, ge=1, le=65535, description="Of the same host, for `prefer_grpc`")
-    ca_file: str = Field(default="", description="Certificates (PEM) that a private server's is checked against")
+    prefer_grpc: bool = Field(
+        default=False, description="Speak gRPC where its port answers, and HTTP where it does not"
+    )
+    grpc_port: int = Field(
+        default=6334, ge=1, le=65535, description="Of the same host, for `prefer_grpc`"
+    )
+    ca_file: str = Field(
+        default="", description="Certificates (PEM) that a private server's is checked against"
+    )
 
 
 class KBStorageSettings(Value):
     idle_s: float = Field(
-        default=300.0, ge=1, description="The process that holds the vectors ends after so long without a request"
+        default=300.0,
+        ge=1,
+        description="The process that holds the vectors ends after so long without a request",
     )
-    reserve_mb: int = Field(default=128, ge=0, description="Disk space that adding documents must leave free")
-    vector_cache_mb: int = Field(default=256, ge=0, description="Vectors kept to be used again, on disk; 0: none")
+    reserve_mb: int = Field(
+        default=128, ge=0, description="Disk space that adding documents must leave free"
+    )
+    vector_cache_mb: int = Field(
+        default=256, ge=0, description="Vectors kept to be used again, on disk; 0: none"
+    )
 
 
 class CurveSettings(Value):
     """What a model's cosines are worth (`groundhook kb calibrate` measures it)."""
 
-    middle: float = Field(ge=-1, le=1, description="Cosine at which a passage is as likely to belong to the question as not")
-    scale: float = Field(gt=0, le=1, description="How much more cosine makes a similarity of 0.5 one of 0.73")
+    middle: float = Field(
+        ge=-1,
+        le=1,
+        description="Cosine at which a passage is as likely to belong to the question as not",
+    )
+    scale: float = Field(
+        gt=0, le=1, description="How much more cosine makes a similarity of 0.5 one of 0.73"
+    )
 
 
 class EmbedderSettings(Value):
     """An embedding service, by the name that `embedding.provider` of a collection calls it."""
 
     type: Literal["", "openai", "voyage"] = Field(
-        default="", description="How it is spoken to; may be left out for those named `openai` and `voyage`"
+        default="",
+        description="How it is spoken to; may be left out for those named `openai` and `voyage`",
     )
     host: WebAddress = Field(default="", description="Base URL; empty: that of OpenAI or Voyage")
-    key: str = Field(default="", description="Empty: OPENAI_API_KEY or VOYAGE_API_KEY, for a service at its own address")
+    key: str = Field(
+        default="",
+        description="Empty: OPENAI_API_KEY or VOYAGE_API_KEY, for a service at its own address",
+    )
     headers: Headers = Field(default={}, description="Sent with every request; `openai` only")
     query_timeout_ms: int = Field(default=6000, ge=1, description="A question, with all tries")
-    timeout_ms: int = Field(default=120000, ge=1, description="One request of documents, with all tries")
-    retries: int = Field(default=3, ge=0, le=20, description="Tries again after a limit, a failure or a lost connection")
-    batch_texts: int = Field(default=0, ge=0, description="Most texts in a request; 0: what the service takes")
-    batch_tokens: int = Field(default=0, ge=0, description="Most tokens in a request, estimated; 0: what the service takes")
-    text_bytes: int = Field(default=0, ge=0, description="A longer text is cut; 0: what the service's models take")
-    send_dimensions: bool = Field(default=False, description="Ask for `embedding.dimensions` also where the model is not known")
-    query_prefix: str = Field(default="", description="Put before questions, for models trained so; `openai` only")
+    timeout_ms: int = Field(
+        default=120000, ge=1, description="One request of documents, with all tries"
+    )
+    retries: int = Field(
+        default=3,
+        ge=0,
+        le=20,
+        description="Tries again after a limit, a failure or a lost connection",
+    )
+    batch_texts: int = Field(
+        default=0, ge=0, description="Most texts in a request; 0: what the service takes"
+    )
+    batch_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="Most tokens in a request, estimated; 0: what the service takes",
+    )
+    text_bytes: int = Field(
+        default=0, ge=0, description="A longer text is cut; 0: what the service's models take"
+    )
+    send_dimensions: bool = Field(
+        default=False,
+        description="Ask for `embedding.dimensions` also where the model is not known",
+    )
+    query_prefix: str = Field(
+        default="", description="Put before questions, for models trained so; `openai` only"
+    )
     document_prefix: str = Field(default="", description="Put before documents, likewise")
-    curve: CurveSettings | None = Field(default=None, description="Cosine to similarity; none: the model's own, if it is known")
+    curve: CurveSettings | None = Field(
+        default=None, description="Cosine to similarity; none: the model's own, if it is known"
+    )
 
 
 class MemorySettings(Value):
@@ -250,8 +377,12 @@ class MemorySettings(Value):
 
     key_length: int = Field(default=256, ge=1, le=4096, description="Characters of a key")
     value_kb: int = Field(default=256, ge=1, description="One value, as JSON")
-    keys: int = Field(default=1000, ge=1, description="Keys in one namespace of one user, team or chat")
-    busy_ms: int = Field(default=5000, ge=0, description="How long to wait while another process writes")
+    keys: int = Field(
+        default=1000, ge=1, description="Keys in one namespace of one user, team or chat"
+    )
+    busy_ms: int = Field(
+        default=5000, ge=0, description="How long to wait while another process writes"
+    )
 
 
 class AppKeys(Value):
@@ -260,20 +391,31 @@ class AppKeys(Value):
     database: DatabaseSettings = DatabaseSettings()
     qdrant: QdrantSettings = QdrantSettings()
     kb_storage: KBStorageSettings = KBStorageSettings()
-    embedders: dict[str, EmbedderSettings] = Field(default={}, description="Embedding services by name")
+    embedders: dict[str, EmbedderSettings] = Field(
+        default={}, description="Embedding services by name"
+    )
     memory: MemorySettings = MemorySettings()
-    state: str = Field(default=".groundhook", min_length=1, description="Folder for shards, SQLite files and compiled hooks")
+    state: str = Field(
+        default=".groundhook",
+        min_length=1,
+        description="Folder for shards, SQLite files and compiled hooks",
+    )
     turn_timeout_ms: int = Field(default=120000, ge=1, description="Longest turn")
 
 
 class AppSettings(AppKeys):
-    """What holds for the whole app; said in `agent/agent.yml` only. `hook_workers` is `hooks.workers` there."""
+    """What holds for the whole app; said in `agent/agent.yml` only. `hook_workers` is
+    `hooks.workers` there."""
 
-    hook_workers: int | None = Field(default=None, ge=0, description="Processes that run hooks; none: one a core; 0: in process")
+    hook_workers: int | None = Field(
+        default=None, ge=0, description="Processes that run hooks; none: one a core; 0: in process"
+    )
 
 
 class AppHookSettings(HookSettings):
-    workers: int | None = Field(default=None, ge=0, description="Processes that run hooks: AppSettings.hook_workers")
+    workers: int | None = Field(
+        default=None, ge=0, description="Processes that run hooks: AppSettings.hook_workers"
+    )
 
 
 class AgentFile(Settings, AppKeys):
@@ -283,11 +425,15 @@ class AgentFile(Settings, AppKeys):
 
 
 class PackageFile(Settings):
-    """`package.yao`: settings, the name of the assistant, its prompts, and words for clients (`Package.info`)."""
+    """`package.yao`: settings, the name of the assistant, its prompts, and words for clients
+    (`Package.info`)."""
 
     name: str = ""
     description: str = ""
-    prompts: Any = Field(default=None, description="[{role, content}], or {preset: [{role, content}]}; else prompts.yml")
+    prompts: Any = Field(
+        default=None,
+        description="[{role, content}], or {preset: [{role, content}]}; else prompts.yml",
+    )
     type: str = ""
     avatar: str = ""
     placeholder: Any = None

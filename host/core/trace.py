@@ -1,8 +1,8 @@
-"""The trace of a turn: `with span("search", label=…) as node:` opens a step under the one that surrounds it; `opened(…)` opens
-one that no block surrounds, and `close` ends it.
+"""The trace of a turn: `with span("search", label=…) as node:` opens a step under the one that
+surrounds it; `opened(…)` opens one that no block surrounds, and `close` ends it.
 
-Parents are found through a context variable, which tasks inherit; nothing that the run depends on travels in it. Where no
-recorder is set, a span costs next to nothing and goes nowhere.
+Parents are found through a context variable, which tasks inherit; nothing that the run depends on
+travels in it. Where no recorder is set, a span costs next to nothing and goes nowhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Recorder:
 
 @dataclass
 class Span:
-    """A step that is under way. `data` may be filled until it ends; `fail` marks it failed without an exception."""
+    """A step that is under way. `data` may be filled until it ends; `fail` marks it failed without
+    an exception."""
 
     type: str
     label: str
@@ -87,17 +88,28 @@ def recording(changed: Callable[[TraceNode], None]) -> Iterator[None]:
         _recorder.reset(recorder)
 
 
-def opened(type: str, label: str = "", *, parent: Span | None = None, data: dict[str, Any] | None = None) -> Span:
-    """A step that ends when `close` is called, under `parent` or the step that surrounds the caller."""
+def opened(
+    type: str, label: str = "", *, parent: Span | None = None, data: dict[str, Any] | None = None
+) -> Span:
+    """A step that ends when `close` is called, under `parent` or the step that surrounds the
+    caller."""
     recorder = _recorder.get()
     above = _here.get() if parent is None else parent.id
-    node = Span(type, label, recorder.new_id() if recorder else "", above, {} if data is None else data, _recorder=recorder)
+    node = Span(
+        type,
+        label,
+        recorder.new_id() if recorder else "",
+        above,
+        {} if data is None else data,
+        _recorder=recorder,
+    )
     node.tell()
     return node
 
 
-class span:  # noqa: N801  (used as a function is; a generator in its place takes twice as long, and a turn has ten of them)
-    """A step of the turn: completed when the block ends, failed when it raises or `fail` was called."""
+class span:  # noqa: N801
+    """A step of the turn: completed when the block ends, failed when it raises or `fail` was
+    called."""
 
     def __init__(self, type: str, label: str = "", **data: Any) -> None:
         self._about = type, label, data

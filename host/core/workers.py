@@ -1,10 +1,11 @@
 """Child processes of ours and the framed messages exchanged with them.
 
-A `Link` is one end of a stream between two processes (a socket pair with a hook worker, a local socket with the
-knowledge base's worker). Both ends may ask and answer at the same time. A frame is a 4-byte little-endian length
-and a msgpack array [kind, id, operation, body].
+A `Link` is one end of a stream between two processes (a socket pair with a hook worker, a local
+socket with the knowledge base's worker). Both ends may ask and answer at the same time. A frame is
+a 4-byte little-endian length and a msgpack array [kind, id, operation, body].
 
-This module knows nothing of hooks or knowledge bases: what an operation means is its callers' business.
+This module knows nothing of hooks or knowledge bases: what an operation means is its callers'
+business.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ REQUEST, ANSWER, REFUSAL, POST = range(4)
 HEADER = struct.Struct("<I")
 LARGEST_FRAME = 512 * 1024 * 1024
 
-Incoming = Callable[["Link", int | None, str, Any], None]  # link, request id (None: a post), operation, body
+Incoming = Callable[
+    ["Link", int | None, str, Any], None
+]  # link, request id (None: a post), operation, body
 
 
 def pack(kind: int, id: int, operation: str, body: Any) -> bytes:
@@ -47,8 +50,8 @@ def unpack(payload: bytes | memoryview) -> tuple[int, int, str, Any]:
 class Link(asyncio.Protocol):
     """One end of a conversation between two processes. Lives on the event loop that made it.
 
-    `incoming` is called for each request and post of the other end, on the loop and without waiting; it answers a
-    request with `answer` or `refuse`, now or later.
+    `incoming` is called for each request and post of the other end, on the loop and without
+    waiting; it answers a request with `answer` or `refuse`, now or later.
     """
 
     def __init__(self, name: str, incoming: Incoming | None = None) -> None:
@@ -61,8 +64,8 @@ class Link(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     async def call(self, operation: str, body: Any = None) -> Any:
-        """Ask the other end. Raises the HostError it refused with, or WorkerDied when it is gone. When the caller is
-        cancelled the answer, if it still comes, is dropped."""
+        """Ask the other end. Raises the HostError it refused with, or WorkerDied when it is gone.
+        When the caller is cancelled the answer, if it still comes, is dropped."""
         if self._transport is None or self.closed.is_set():
             raise WorkerDied(f"{self.name} is not running")
         id = next(self._ids)
@@ -148,12 +151,14 @@ class Child:
     def kill(self) -> None:
         """End it at once; the link's callers get WorkerDied."""
         if self.process.returncode is None:
-            # Not `process.kill()`: that may bury the child itself, and then the event loop never learns how it ended.
+            # Not `process.kill()`: that may bury the child itself, and then the event loop never
+            # learns how it ended.
             with suppress(ProcessLookupError):
                 os.kill(self.process.pid, signal.SIGKILL)
 
     async def stop(self, patience: float = 2.0) -> None:
-        """Close the link, which asks it to end; kill it when it has not ended after `patience` seconds."""
+        """Close the link, which asks it to end; kill it when it has not ended after `patience`
+        seconds."""
         self.link.close()
         try:
             await asyncio.wait_for(self.process.wait(), patience)
@@ -171,9 +176,9 @@ async def start_child(
     environment: Mapping[str, str] | None = None,
     descriptors: Sequence[int] = (),
 ) -> Child:
-    """Run `python -m module FD arguments…`; FD is its end of a socket pair. It is expected to end when that closes.
-    `environment` replaces this process's; the open `descriptors` are there under their numbers. Raises OSError when no process
-    can be started."""
+    """Run `python -m module FD arguments…`; FD is its end of a socket pair. It is expected to end
+    when that closes. `environment` replaces this process's; the open `descriptors` are there under
+    their numbers. Raises OSError when no process can be started."""
     ours, theirs = socket.socketpair()
     try:
         with theirs:
@@ -186,7 +191,8 @@ async def start_child(
                 pass_fds=(theirs.fileno(), *descriptors),
                 stdin=asyncio.subprocess.DEVNULL,
                 env=environment,
-                # A terminal's Ctrl-C reaches whole process groups; the children end when we close their links, in order.
+                # A terminal's Ctrl-C reaches whole process groups; the children end when we close
+                # their links, in order.
                 start_new_session=True,
             )
         link = Link(name, incoming)

@@ -1,8 +1,10 @@
-"""Reading the chunks of a streamed completion: a fold from what endpoints send to the host's deltas.
+"""Reading the chunks of a streamed completion: a fold from what endpoints send to the host's
+deltas.
 
-Tolerates what OpenAI-compatible endpoints do differently: tool calls without an index, chunks without choices, usage with
-or behind the last choice, `stop` as the reason behind tool calls. What does not have the documented shape is refused.
-The format: https://platform.openai.com/docs/api-reference/chat-streaming
+Tolerates what OpenAI-compatible endpoints do differently: tool calls without an index, chunks
+without choices, usage with or behind the last choice, `stop` as the reason behind tool calls. What
+does not have the documented shape is refused. The format:
+https://platform.openai.com/docs/api-reference/chat-streaming
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ class _Chunk(BaseModel):
 
 
 class Reader:
-    """What has been read of one answer. `begun`: some of it has arrived; `whole`: its finish_reason has."""
+    """What has been read of one answer. `begun`: some of it has arrived; `whole`: its finish_reason
+    has."""
 
     def __init__(self) -> None:
         self.begun = False
@@ -103,11 +106,13 @@ class Reader:
         name = function.name or "" if index not in self._named else ""
         if name:
             self._named.add(index)
-        return ToolDelta(index, id=id if first else "", name=name, arguments=function.arguments or "")
+        return ToolDelta(
+            index, id=id if first else "", name=name, arguments=function.arguments or ""
+        )
 
     def _place(self, index: int | None, id: str) -> int:
-        """Which call a piece belongs to: a new id is a new call, no id continues the last one; an index is believed
-        unless it would put two ids into one call."""
+        """Which call a piece belongs to: a new id is a new call, no id continues the last one; an
+        index is believed unless it would put two ids into one call."""
         if id and id in self._ids:
             return self._ids.index(id)
         if index is not None and index <= len(self._ids):

@@ -1,4 +1,5 @@
-"""The text of an answer made of quotations: Markdown, every passage cited behind its end. What is quoted is not decided here."""
+"""The text of an answer made of quotations: Markdown, every passage cited behind its end. What is
+quoted is not decided here."""
 
 from __future__ import annotations
 
@@ -13,24 +14,31 @@ from groundhook.host.llm.passages import Quote, near
 MOST_ROWS = 8
 
 NOTHING = (
-    "No language model is configured, and there is no source to quote for this question.\n\n"
-    "For an answer in free words, describe a language model in `connectors/<name>.conn.yao` "
-    '(`"type": "openai"` for any OpenAI-compatible endpoint, with `model`, `host` and `key` under `options`) '
-    "and name it as the assistant's `connector`."
+    "No language model is configured, and there is no source to quote for this question.\n\nFor an"
+    ' answer in free words, describe a language model in `connectors/<name>.conn.yao` (`"type":'
+    ' "openai"` for any OpenAI-compatible endpoint, with `model`, `host` and `key` under `options`)'
+    " and name it as the assistant's `connector`."
 )
 
 
 def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool) -> str:
-    """What the answer is, records one a line, then each source's title and its passages in the order of the source. The
-    source with the best passage comes first."""
+    """What the answer is, records one a line, then each source's title and its passages in the
+    order of the source. The source with the best passage comes first."""
     records = [item for item in references if item.type == "db"]
     parts: list[str] = []
     if records:
         these = "the record" if len(records) == 1 else "the best records"
         parts.append(f"No language model is configured; {these} that the search found:")
-        parts.append("\n".join(f"- {record(item)} {item.citation_id}".rstrip() for item in records[:MOST_ROWS]))
+        parts.append(
+            "\n".join(
+                f"- {record(item)} {item.citation_id}".rstrip() for item in records[:MOST_ROWS]
+            )
+        )
         if len(records) > MOST_ROWS:
-            parts.append(f"… and {len(records) - MOST_ROWS} more of the {len(records)} that were handed on for the answer.")
+            parts.append(
+                f"… and {len(records) - MOST_ROWS} more of the {len(records)} that were handed on"
+                " for the answer."
+            )
     if quotes:
         parts.append(_opening(direct, after_records=bool(records)))
     for title in dict.fromkeys(_title(references[quote.item]) for quote in quotes):
@@ -44,7 +52,8 @@ def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool
 
 
 def _joined(quotes: Sequence[Quote]) -> list[Quote]:
-    """Passages that follow each other in one item as one, unless something stood between them that is not quoted."""
+    """Passages that follow each other in one item as one, unless something stood between them that
+    is not quoted."""
     joined: list[Quote] = []
     for quote in quotes:
         before = joined[-1] if joined else None
@@ -55,15 +64,17 @@ def _joined(quotes: Sequence[Quote]) -> list[Quote]:
             and near(before.closes, quote.opens)
             and not (before.entries or quote.entries or before.code or quote.code)
         ):
-            joined[-1] = replace(quote, place=before.place, opens=before.opens, text=f"{before.text} {quote.text}")
+            joined[-1] = replace(
+                quote, place=before.place, opens=before.opens, text=f"{before.text} {quote.text}"
+            )
         else:
             joined.append(quote)
     return joined
 
 
 def _passage(quote: Quote) -> str:
-    """An entry of a list, with what parts it from its marker. Code has lines of its own, its fences too: what stands behind a
-    bullet opens no block, as `host.citations.reader` reads it."""
+    """An entry of a list, with what parts it from its marker. Code has lines of its own, its fences
+    too: what stands behind a bullet opens no block, as `host.citations.reader` reads it."""
     if not quote.code:
         return "- " + "\n  - ".join([quote.text, *quote.entries]) + " "
     code = "\n\n".join(quote.entries or [quote.text])
@@ -73,12 +84,19 @@ def _passage(quote: Quote) -> str:
 
 
 def record(item: Item) -> str:
-    """A database record as one line: its title, then what else its content says, or its fields where that is nothing."""
+    """A database record as one line: its title, then what else its content says, or its fields
+    where that is nothing."""
     title = _title(item)
     told = {item.title, str(item.record_id), *item.title.split(", ")}
-    fields = [f"{name}: {value}" for name, value in (item.data or {}).items() if value is not None and not name.startswith("__")]
+    fields = [
+        f"{name}: {value}"
+        for name, value in (item.data or {}).items()
+        if value is not None and not name.startswith("__")
+    ]
     for said in (item.content.splitlines(), fields):
-        if lines := [_shown(line) for line in said if told.isdisjoint((line, line.partition(": ")[2]))]:
+        if lines := [
+            _shown(line) for line in said if told.isdisjoint((line, line.partition(": ")[2]))
+        ]:
             line = "; ".join(lines[:10])
             return f"**{title}** – {line}" if title else line
     return f"**{title}**"
@@ -98,4 +116,7 @@ def _opening(direct: bool, *, after_records: bool) -> str:
         return "From the other sources:"
     if direct:
         return "No language model is configured; these passages answer best:"
-    return "No language model is configured, and nothing found answers this directly. The nearest passages:"
+    return (
+        "No language model is configured, and nothing found answers this directly. The nearest"
+        " passages:"
+    )

@@ -23,7 +23,10 @@ def connector_types() -> Registry[Factory]:
     return types
 
 
-def build(spec: ConnectorSpec, embedder: Embedder | None = None, types: Registry[Factory] | None = None) -> Connector:
-    """The connector that `spec` describes; nothing is imported or opened until it is used. `embedder` serves a connector
-    that compares meanings itself. Raises UnknownName for a type that is not there and ConfigError for a wrong script."""
+def build(
+    spec: ConnectorSpec, embedder: Embedder | None = None, types: Registry[Factory] | None = None
+) -> Connector:
+    """The connector that `spec` describes; nothing is imported or opened until it is used.
+    `embedder` serves a connector that compares meanings itself. Raises UnknownName for a type that
+    is not there and ConfigError for a wrong script."""
     return (types or connector_types()).get(spec.type)(spec, embedder)

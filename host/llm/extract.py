@@ -1,15 +1,19 @@
 """From references and a question to the passages that answer it: pure, without a language model.
 
-Candidates are the sentences of the references. They are scored for each part of the question by the words they share with it
-(weighted by rarity among the candidates), by the nearness of meaning where an embedding model was asked, and by their item. The
-best one is quoted with what belongs to it (`host.llm.passages`), then the next best that says something new.
+Candidates are the sentences of the references. They are scored for each part of the question by the
+words they share with it (weighted by rarity among the candidates), by the nearness of meaning where
+an embedding model was asked, and by their item. The best one is quoted with what belongs to it
+(`host.llm.passages`), then the next best that says something new.
 
-    score = words or (words + meaning) / 2 · shape · (1 + item) / 2 · (1 + 0.3 · heading) / (1 + 0.1 · rank)
+    score = words or (words + meaning) / 2 · shape · (1 + item) / 2 · (1 + 0.3 · heading) / (1 + 0.1
+    · rank)
 
-`words` is the share of the question's rarity that the sentence has (a term only in the heading, title or names of columns counts
-half), `meaning` is its similarity over the highest of the shortlist, `item` is the item's score × weight over the best item's
-and `rank` its place from 0, `heading` is how far the heading alone is the question, `shape` prefers what reads well alone and
-what the question asks for: prose before rows and fragments, rows for values, numbers for "how many", definitions for "what is".
+`words` is the share of the question's rarity that the sentence has (a term only in the heading,
+title or names of columns counts half), `meaning` is its similarity over the highest of the
+shortlist, `item` is the item's score × weight over the best item's and `rank` its place from 0,
+`heading` is how far the heading alone is the question, `shape` prefers what reads well alone and
+what the question asks for: prose before rows and fragments, rows for values, numbers for "how
+many", definitions for "what is".
 """
 
 from __future__ import annotations
@@ -24,7 +28,8 @@ from groundhook.host.llm.questions import Part
 from groundhook.host.llm.shape import LEVEL, shape
 from groundhook.host.llm.terms import terms
 
-SHORTLIST_LENGTH = 1400  # characters whose meaning is read: an embedding model on a CPU does so in about half a second
+# characters whose meaning is read: an embedding model on a CPU does so in about half a second
+SHORTLIST_LENGTH = 1400
 UNSHARED = 0.1  # added for the shortlist: other words may say the same
 MOST_PASSAGES = 3
 MOST_PASSAGES_UNSURE = 2  # when nothing answers the question directly
@@ -39,7 +44,8 @@ DIRECT_MEANING = 0.5  # … and less similarity does not answer it
 
 
 def words(part: Part, found: Sequence[Candidate], references: Sequence[Item]) -> list[float]:
-    """For each candidate the share (0-1) of the question's words that it has, rare words counting more."""
+    """For each candidate the share (0-1) of the question's words that it has, rare words counting
+    more."""
     wanted = part.wanted
     if not wanted:
         return [0.0] * len(found)
@@ -49,8 +55,14 @@ def words(part: Part, found: Sequence[Candidate], references: Sequence[Item]) ->
     scores: list[float] = []
     for candidate, body in zip(found, bodies, strict=True):
         sentence = candidate.sentence
-        around = set(terms(f"{references[candidate.item].title} {sentence.heading} {sentence.columns}")) & wanted - body
-        have = sum(rarity[term] for term in body & wanted) + sum(rarity[term] for term in around) * AROUND
+        around = (
+            set(terms(f"{references[candidate.item].title} {sentence.heading} {sentence.columns}"))
+            & wanted - body
+        )
+        have = (
+            sum(rarity[term] for term in body & wanted)
+            + sum(rarity[term] for term in around) * AROUND
+        )
         scores.append(min(1.0, have / whole))
     return scores
 
@@ -58,15 +70,23 @@ def words(part: Part, found: Sequence[Candidate], references: Sequence[Item]) ->
 def _rarity(wanted: frozenset[str], bodies: Sequence[set[str]]) -> dict[str, float]:
     """How much each term tells the candidates apart, as BM25 weighs it."""
     seen = Counter(term for body in bodies for term in body & wanted)
-    return {term: math.log(1 + (len(bodies) - seen[term] + 0.5) / (seen[term] + 0.5)) for term in wanted}
+    return {
+        term: math.log(1 + (len(bodies) - seen[term] + 0.5) / (seen[term] + 0.5)) for term in wanted
+    }
 
 
 def shortlist(
-    parts: Sequence[Part], found: Sequence[Candidate], lexical: Sequence[Sequence[float]], references: Sequence[Item]
+    parts: Sequence[Part],
+    found: Sequence[Candidate],
+    lexical: Sequence[Sequence[float]],
+    references: Sequence[Item],
 ) -> list[int]:
-    """The indexes of the candidates worth comparing by meaning: the best for any part of the question, as far as words and
-    shape can tell."""
-    every = [_scores(part, found, [UNSHARED + score for score in lexical[at]], None, references) for at, part in enumerate(parts)]
+    """The indexes of the candidates worth comparing by meaning: the best for any part of the
+    question, as far as words and shape can tell."""
+    every = [
+        _scores(part, found, [UNSHARED + score for score in lexical[at]], None, references)
+        for at, part in enumerate(parts)
+    ]
     worth = [max(scores[at] for scores in every) for at in range(len(found))]
     chosen: list[int] = []
     length = 0
@@ -79,12 +99,13 @@ def shortlist(
 
 
 def read(candidate: Candidate, references: Sequence[Item]) -> str:
-    """The sentence as its meaning is read, below its heading: many say what they speak of there alone."""
+    """The sentence as its meaning is read, below its heading: many say what they speak of there
+    alone."""
     heading = candidate.sentence.heading or references[candidate.item].title
     return f"{heading}: {candidate.text}" if heading else candidate.text
 
 
-# ------------------------------------------------------------------------------------------------ choice
+# ------------------------------------------------------------------------------------------- choice
 
 
 def choose(
@@ -94,8 +115,8 @@ def choose(
     meaning: Sequence[Mapping[int, float]] | None,
     references: Sequence[Item],
 ) -> list[Quote]:
-    """The best passages, best first, the best of each part of the question among them: none says again what another said.
-    `lexical` and `meaning` have the scores of every part."""
+    """The best passages, best first, the best of each part of the question among them: none says
+    again what another said. `lexical` and `meaning` have the scores of every part."""
     every = [
         _scores(part, found, lexical[at], meaning[at] if meaning is not None else None, references)
         for at, part in enumerate(parts)
@@ -109,15 +130,26 @@ def choose(
     return chosen
 
 
-def answers(lexical: Sequence[Sequence[float]], meaning: Sequence[Mapping[int, float]] | None) -> bool:
-    """Whether some candidate answers some part of the question, rather than only being the nearest of what was found."""
+def answers(
+    lexical: Sequence[Sequence[float]], meaning: Sequence[Mapping[int, float]] | None
+) -> bool:
+    """Whether some candidate answers some part of the question, rather than only being the nearest
+    of what was found."""
     if max((score for scores in lexical for score in scores), default=0.0) >= DIRECT_WORDS:
         return True
-    return max((score for scores in meaning or () for score in scores.values()), default=0.0) >= DIRECT_MEANING
+    return (
+        max((score for scores in meaning or () for score in scores.values()), default=0.0)
+        >= DIRECT_MEANING
+    )
 
 
 def _add(
-    chosen: list[Quote], most: int, least: float, part: Part, scores: Mapping[int, float], found: Sequence[Candidate]
+    chosen: list[Quote],
+    most: int,
+    least: float,
+    part: Part,
+    scores: Mapping[int, float],
+    found: Sequence[Candidate],
 ) -> None:
     """Add the best passages by `scores` until there are `most`."""
     for at in sorted(scores, key=lambda at: (-scores[at], found[at].item, found[at].place)):
@@ -144,13 +176,29 @@ def _scores(
     for at in range(len(found)):
         candidate = found[at]
         item = references[candidate.item]
-        base = lexical[at] if relative is None else (1 - OF_MEANING) * lexical[at] + OF_MEANING * relative.get(at, 0.0)
+        base = (
+            lexical[at]
+            if relative is None
+            else (1 - OF_MEANING) * lexical[at] + OF_MEANING * relative.get(at, 0.0)
+        )
         if relative is None and not any(lexical):
-            base = 1 / (1 + candidate.place)  # a question without words of its own: what stands first
+            base = 1 / (
+                1 + candidate.place
+            )  # a question without words of its own: what stands first
         rank = 1 / (1 + OF_RANK * candidate.item)
-        fits = shape(candidate.sentence, part, item.title, announces=bool(announced(at, found)), leads=_leads(at, found))
+        fits = shape(
+            candidate.sentence,
+            part,
+            item.title,
+            announces=bool(announced(at, found)),
+            leads=_leads(at, found),
+        )
         scores[at] = (
-            base * fits * rank * _headed(candidate, item, rarity) * (1 - OF_ITEM + OF_ITEM * item.score * item.weight / best)
+            base
+            * fits
+            * rank
+            * _headed(candidate, item, rarity)
+            * (1 - OF_ITEM + OF_ITEM * item.score * item.weight / best)
         )
     return scores
 
@@ -160,13 +208,21 @@ def _headed(candidate: Candidate, item: Item, rarity: Mapping[str, float]) -> fl
     heading = set(terms(candidate.sentence.heading or LEVEL.split(item.title)[-1]))
     shared = [rarity[term] for term in heading if term in rarity]
     whole = sum(rarity.values())
-    return 1 + OF_HEADING * (len(shared) / len(heading) * sum(shared) / whole) ** 0.5 if shared else 1.0
+    return (
+        1 + OF_HEADING * (len(shared) / len(heading) * sum(shared) / whole) ** 0.5
+        if shared
+        else 1.0
+    )
 
 
 def _leads(at: int, found: Sequence[Candidate]) -> bool:
     """Whether it is the first sentence below its heading, or of its item."""
     before, candidate = found[at - 1], found[at]
-    return at == 0 or before.item != candidate.item or before.sentence.heading != candidate.sentence.heading
+    return (
+        at == 0
+        or before.item != candidate.item
+        or before.sentence.heading != candidate.sentence.heading
+    )
 
 
 def _relative(meaning: Mapping[int, float]) -> dict[int, float]:

@@ -1,7 +1,8 @@
-"""The connector without a language model: it quotes the sentences of the references that answer the question best.
+"""The connector without a language model: it quotes the sentences of the references that answer the
+question best.
 
-What is asked is read by `host.llm.questions`, what to quote is chosen by `host.llm.extract`, how it reads is up to
-`host.llm.compose`; here the embedding model is asked and the text is streamed.
+What is asked is read by `host.llm.questions`, what to quote is chosen by `host.llm.extract`, how it
+reads is up to `host.llm.compose`; here the embedding model is asked and the text is streamed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _PIECE = re.compile(r"\S+\s*|\s+")
 
 
 class ExtractiveConnector:
-    """Answers from `call.references`; with an embedder also by meaning, so that other words for the same thing count."""
+    """Answers from `call.references`; with an embedder also by meaning, so that other words for the
+    same thing count."""
 
     def __init__(self, embedder: Embedder | None = None) -> None:
         self._embedder = embedder
@@ -61,16 +63,22 @@ class ExtractiveConnector:
         lexical: Sequence[Sequence[float]],
         references: Sequence[Item],
     ) -> list[dict[int, float]] | None:
-        """For each part the similarity (0-1) of the candidates on the shortlist; that of a part among several is the middle of
-        its own and the whole question's, since a part alone may not say what it speaks of."""
+        """For each part the similarity (0-1) of the candidates on the shortlist; that of a part
+        among several is the middle of its own and the whole question's, since a part alone may not
+        say what it speaks of."""
         if self._embedder is None or not found or not question.strip():
             return None
         chosen = extract.shortlist(asked, found, lexical, references)
         with span("sentence_embedding", sentences=len(chosen)):
             texts = [question] if len(asked) == 1 else [question, *(part.text for part in asked)]
             queries = [await self._embedder.embed_query(text) for text in texts]
-            vectors = await self._embedder.embed_documents([extract.read(found[at], references) for at in chosen])
-        near = [[self._embedder.similarity(_dot(query, vector)) for vector in vectors] for query in queries]
+            vectors = await self._embedder.embed_documents(
+                [extract.read(found[at], references) for at in chosen]
+            )
+        near = [
+            [self._embedder.similarity(_dot(query, vector)) for vector in vectors]
+            for query in queries
+        ]
         return [
             {at: (own + whole) / 2 for at, own, whole in zip(chosen, values, near[0], strict=True)}
             for values in (near if len(asked) == 1 else near[1:])

@@ -1,7 +1,7 @@
 """Several language models as one: the next is asked when one cannot answer at all.
 
-Once a word has arrived there is no other: an answer of two models would be none. Which was taken instead of which, and why, is
-a warning.
+Once a word has arrived there is no other: an answer of two models would be none. Which was taken
+instead of which, and why, is a warning.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from groundhook.host.core.ports import Connector, Delta, ModelCall, Warn
 
 
 class Fallback:
-    """A `host.core.ports.Connector` for one turn. The one that has answered serves the turn's later rounds as well.
+    """A `host.core.ports.Connector` for one turn. The one that has answered serves the turn's later
+    rounds as well.
 
-    Raises UnknownName for a name that is not there and, where there is no other, what is wrong with the only one's file: before
-    anything is searched for.
+    Raises UnknownName for a name that is not there and, where there is no other, what is wrong with
+    the only one's file: before anything is searched for.
     """
 
-    def __init__(self, ids: Sequence[str], connectors: Callable[[str], Connector], warn: Warn) -> None:
+    def __init__(
+        self, ids: Sequence[str], connectors: Callable[[str], Connector], warn: Warn
+    ) -> None:
         self._warn = warn
         self._left: list[tuple[str, Callable[[], Connector]]] = []
         for id in ids:
@@ -53,7 +56,9 @@ class Fallback:
                     yield await stack.enter_async_context(aclosing(_joined(first, deltas)))
                     return
             del self._left[0]
-            await self._warn(problem.code, f"{problem}; {self._left[0][0]!r} is asked instead of {id!r}")
+            await self._warn(
+                problem.code, f"{problem}; {self._left[0][0]!r} is asked instead of {id!r}"
+            )
 
 
 def _as_it_is(connector: Connector) -> Connector:

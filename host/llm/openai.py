@@ -1,7 +1,8 @@
 """Any OpenAI-compatible endpoint, through the `openai` SDK.
 
-Owns the wire: what is asked, how the stream is read, and what each failure means. `_speaking_to` is the one place where the
-SDK's errors become ours. The SDK is imported when the first call is made; it takes most of a second.
+Owns the wire: what is asked, how the stream is read, and what each failure means. `_speaking_to` is
+the one place where the SDK's errors become ours. The SDK is imported when the first call is made;
+it takes most of a second.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ NO_KEY = "none"  # sent to endpoints that ask for none; the SDK insists on somet
 
 
 class OpenAIConnector:
-    """One model at one endpoint. Each answer has a client of its own, closed when the answer is left."""
+    """One model at one endpoint. Each answer has a client of its own, closed when the answer is
+    left."""
 
     def __init__(self, spec: ConnectorSpec) -> None:
         self._spec = spec
@@ -53,7 +55,8 @@ class OpenAIConnector:
 
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
-        """Raises ModelNotConfigured when model or key is missing, else ModelError as the answer goes wrong."""
+        """Raises ModelNotConfigured when model or key is missing, else ModelError as the answer
+        goes wrong."""
         self._check()
         async with aclosing(self._deltas(call)) as deltas:
             yield deltas
@@ -75,7 +78,8 @@ class OpenAIConnector:
             yield reader.finished()
 
     async def _open(self, client: AsyncOpenAI, call: ModelCall) -> AsyncStream[object]:
-        """Ask; once more without the count of tokens when the endpoint does not know that option."""
+        """Ask; once more without the count of tokens when the endpoint does not know that
+        option."""
         import openai
 
         body = request(call, self._spec)
@@ -83,7 +87,10 @@ class OpenAIConnector:
             try:
                 return await _create(client, {**body, "stream_options": {"include_usage": True}})
             except (openai.BadRequestError, openai.UnprocessableEntityError) as exc:
-                if "stream_options" not in f"{exc.message} {exc.body}" and "include_usage" not in f"{exc.message} {exc.body}":
+                if (
+                    "stream_options" not in f"{exc.message} {exc.body}"
+                    and "include_usage" not in f"{exc.message} {exc.body}"
+                ):
                     raise
             self._usage_refused = True
         return await _create(client, body)
@@ -107,28 +114,43 @@ class OpenAIConnector:
     def _check(self) -> None:
         file = f"connectors/{self._name}.conn.yao"
         if not self._spec.options.model:
-            raise ModelNotConfigured(f"connector {self._name!r} names no model", hint=f"set options.model in {file}")
+            raise ModelNotConfigured(
+                f"connector {self._name!r} names no model", hint=f"set options.model in {file}"
+            )
         if not _key(self._spec) and needs_key(self._spec.options.host):
             raise ModelNotConfigured(
                 f"connector {self._name!r} has no key",
-                hint=f'set options.key in {file}, such as "$ENV.OPENAI_API_KEY", and that variable ("{NO_KEY}": it needs none)',
+                hint=(
+                    f'set options.key in {file}, such as "$ENV.OPENAI_API_KEY", and that variable'
+                    f' ("{NO_KEY}": it needs none)'
+                ),
             )
 
 
-# ------------------------------------------------------------------------------------------------ what is asked
+# ------------------------------------------------------------------------------------ what is asked
 
 
 def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
-    """The body of a call: only what was said; the call outranks the connector's file. A bound of 0 tokens stands for the model's
-    own and is not sent: endpoints refuse it, or say nothing."""
+    """The body of a call: only what was said; the call outranks the connector's file. A bound of 0
+    tokens stands for the model's own and is not sent: endpoints refuse it, or say nothing."""
     options = spec.options
-    body: dict[str, Any] = {"model": options.model, "messages": [_wire(message) for message in call.messages], "stream": True}
+    body: dict[str, Any] = {
+        "model": options.model,
+        "messages": [_wire(message) for message in call.messages],
+        "stream": True,
+    }
     if call.tools:
         body["tools"] = [dict(tool) for tool in call.tools]
     if call.max_tokens is None and call.max_completion_tokens is None:
-        bounds = {"max_tokens": options.max_tokens, "max_completion_tokens": options.max_completion_tokens}
+        bounds = {
+            "max_tokens": options.max_tokens,
+            "max_completion_tokens": options.max_completion_tokens,
+        }
     else:
-        bounds = {"max_tokens": call.max_tokens, "max_completion_tokens": call.max_completion_tokens}
+        bounds = {
+            "max_tokens": call.max_tokens,
+            "max_completion_tokens": call.max_completion_tokens,
+        }
     if bounds["max_completion_tokens"] and call.max_tokens is None:
         del bounds["max_tokens"]  # endpoints refuse both at once
     said = {
@@ -138,11 +160,16 @@ def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
         "seed": options.seed,
         **{name: bound or None for name, bound in bounds.items()},
     }
-    return body | {name: value for name, value in said.items() if value is not None} | dict(options.body)
+    return (
+        body
+        | {name: value for name, value in said.items() if value is not None}
+        | dict(options.body)
+    )
 
 
 def needs_key(host: str) -> bool:
-    """Whether an endpoint can be expected to ask for a key: those on this machine or in a private network do not."""
+    """Whether an endpoint can be expected to ask for a key: those on this machine or in a private
+    network do not."""
     name = (urlsplit(host).hostname or "") if host else "api.openai.com"
     try:
         return not ipaddress.ip_address(name).is_private
@@ -166,7 +193,8 @@ def _wire(message: Message) -> dict[str, Any]:
 
 
 async def _afterword(stream: AsyncStream[object], reader: Reader) -> None:
-    """Read on for the count of tokens, which comes behind the reason; the answer is whole whether it comes or not."""
+    """Read on for the count of tokens, which comes behind the reason; the answer is whole whether
+    it comes or not."""
     with anyio.move_on_after(AFTERWORD), suppress(StopAsyncIteration, *_failures()):
         while not reader.counted:
             for _ in reader.read(await anext(stream)):
@@ -178,11 +206,15 @@ async def _create(client: AsyncOpenAI, body: Mapping[str, Any]) -> AsyncStream[o
     import openai
 
     return await client.post(
-        "/chat/completions", body=dict(body), cast_to=object, stream=True, stream_cls=openai.AsyncStream[object]
+        "/chat/completions",
+        body=dict(body),
+        cast_to=object,
+        stream=True,
+        stream_cls=openai.AsyncStream[object],
     )
 
 
-# ------------------------------------------------------------------------------------------------ what goes wrong
+# ---------------------------------------------------------------------------------- what goes wrong
 
 
 class _Answer:
@@ -195,7 +227,14 @@ def _failures() -> tuple[type[Exception], ...]:
     import httpx2
     import openai
 
-    return (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, json.JSONDecodeError, UnicodeDecodeError, ValidationError)
+    return (
+        openai.OpenAIError,
+        httpx2.HTTPError,
+        httpx2.StreamError,
+        json.JSONDecodeError,
+        UnicodeDecodeError,
+        ValidationError,
+    )
 
 
 @contextmanager
@@ -218,13 +257,22 @@ def _speaking_to(name: str, spec: ConnectorSpec) -> Iterator[_Answer]:
             raise _refused(name, exc, keyless=not _key(spec)) from exc
         if isinstance(exc, ValidationError):
             path, message = problems(exc)[0]
-            raise ModelGarbled(f"model {name!r} sent a chunk of a wrong shape: {dotted(path)}: {message}") from exc
-        if isinstance(exc, (json.JSONDecodeError, UnicodeDecodeError, openai.APIResponseValidationError)):
-            raise ModelGarbled(f"model {name!r} sent something that is not JSON: {_reason(exc)}") from exc
+            raise ModelGarbled(
+                f"model {name!r} sent a chunk of a wrong shape: {dotted(path)}: {message}"
+            ) from exc
+        if isinstance(
+            exc, (json.JSONDecodeError, UnicodeDecodeError, openai.APIResponseValidationError)
+        ):
+            raise ModelGarbled(
+                f"model {name!r} sent something that is not JSON: {_reason(exc)}"
+            ) from exc
         if isinstance(exc, openai.APIError) and not isinstance(exc, openai.APIConnectionError):
             raise ModelError(f"model {name!r} reported an error: {exc.message}") from exc
         if answer.begun:
-            raise ModelTruncated(f"the connection to model {name!r} broke before the answer was whole: {_reason(exc)}") from exc
+            raise ModelTruncated(
+                f"the connection to model {name!r} broke before the answer was whole:"
+                f" {_reason(exc)}"
+            ) from exc
         raise ModelUnreachable(
             f"model {name!r} cannot be reached at {spec.options.host or OPENAI}: {_reason(exc)}",
             hint="options.host of the connector is its address",
@@ -236,13 +284,21 @@ def _refused(name: str, exc: Any, *, keyless: bool) -> ModelError:
     status: int = exc.status_code
     said = _said(exc)
     if status in (401, 403):
-        hint = "no key is set; see options.key of the connector" if keyless else "check options.key of the connector"
+        hint = (
+            "no key is set; see options.key of the connector"
+            if keyless
+            else "check options.key of the connector"
+        )
         return ModelRefused(f"model {name!r} refused the key ({status}){said}", hint=hint)
     if status == 429:
-        return ModelRefused(f"model {name!r} refused for now: rate limit or quota (429){said}", hint="try again later")
+        return ModelRefused(
+            f"model {name!r} refused for now: rate limit or quota (429){said}",
+            hint="try again later",
+        )
     if status == 404:
         return ModelRefused(
-            f"model {name!r} was not found (404){said}", hint="check options.model and options.host of the connector"
+            f"model {name!r} was not found (404){said}",
+            hint="check options.model and options.host of the connector",
         )
     if status >= 500:
         return ModelError(f"model {name!r} failed ({status}){said}")
@@ -276,6 +332,11 @@ def _not_whole(name: str, begun: bool, content_type: str) -> ModelError:
         kind = content_type.partition(";")[0] or "something without a type"
         return ModelGarbled(
             f"model {name!r} answered with {kind} instead of a stream of events",
-            hint="options.host of the connector must be the base URL of an OpenAI-compatible endpoint, often ending in /v1",
+            hint=(
+                "options.host of the connector must be the base URL of an OpenAI-compatible"
+                " endpoint, often ending in /v1"
+            ),
         )
-    return ModelTruncated(f"the answer of model {name!r} ended before it was whole (no finish_reason)")
+    return ModelTruncated(
+        f"the answer of model {name!r} ended before it was whole (no finish_reason)"
+    )

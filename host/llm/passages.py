@@ -1,5 +1,6 @@
-"""Passages: what stands together in a text and reads as one, around a sentence that is to be quoted. Owns the candidates and
-the quotations made of them; which sentence is worth quoting is decided by `host.llm.extract`.
+"""Passages: what stands together in a text and reads as one, around a sentence that is to be
+quoted. Owns the candidates and the quotations made of them; which sentence is worth quoting is
+decided by `host.llm.extract`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ GOES_ON = 0.25  # the same for the next one of its paragraph
 
 @dataclass(frozen=True)
 class Candidate:
-    """A sentence that may be quoted: from which item (its index in the references), at which place of it."""
+    """A sentence that may be quoted: from which item (its index in the references), at which place
+    of it."""
 
     item: int
     place: int
@@ -38,9 +40,9 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Quote:
-    """A passage of the answer: consecutive sentences of one item, from `opens` to `closes`. `entries` are those of the list
-    or the rows of the table that it announces, or of which it consists. `code`: these are code, or the text is where there
-    are none."""
+    """A passage of the answer: consecutive sentences of one item, from `opens` to `closes`.
+    `entries` are those of the list or the rows of the table that it announces, or of which it
+    consists. `code`: these are code, or the text is where there are none."""
 
     item: int
     place: int
@@ -58,8 +60,9 @@ class Quote:
 
 
 def candidates(references: Sequence[Item]) -> list[Candidate]:
-    """Every sentence of the references that may be quoted. Rows of a database have none; a sentence that holds what
-    looks like a citation marker is left out, since it would read as a citation of something else."""
+    """Every sentence of the references that may be quoted. Rows of a database have none; a sentence
+    that holds what looks like a citation marker is left out, since it would read as a citation of
+    something else."""
     marker = _marker_like(references)
     found: list[Candidate] = []
     for index, item in enumerate(references):
@@ -71,17 +74,29 @@ def candidates(references: Sequence[Item]) -> list[Candidate]:
     return found
 
 
-def passage(at: int, scores: Mapping[int, float], part: Part, found: Sequence[Candidate], chosen: Sequence[Quote]) -> Quote:
-    """The sentence as it is quoted: with its neighbours, or, for a row or an entry of a list that was announced, with the
-    announcement or the names of columns and the other rows that are worth about as much."""
+def passage(
+    at: int,
+    scores: Mapping[int, float],
+    part: Part,
+    found: Sequence[Candidate],
+    chosen: Sequence[Quote],
+) -> Quote:
+    """The sentence as it is quoted: with its neighbours, or, for a row or an entry of a list that
+    was announced, with the announcement or the names of columns and the other rows that are worth
+    about as much."""
     rows = announced(at, found)
     if rows and found[rows[0]].sentence.columns and fragment(found[at].text):
-        at = max(rows, key=lambda row: scores[row])  # the names of columns say more than "and these:"
+        at = max(
+            rows, key=lambda row: scores[row]
+        )  # the names of columns say more than "and these:"
     sentence = found[at].sentence
     above = _announcement(at, found)
     if sentence.kind in ("row", "code") or above is not None:
         least = LEAST_ROW * scores[at] if sentence.columns else 0.0  # a list is quoted whole
-        rows = sorted([row for row in _alike(at, found) if scores[row] >= least], key=lambda row: (row != at, -scores[row], row))
+        rows = sorted(
+            [row for row in _alike(at, found) if scores[row] >= least],
+            key=lambda row: (row != at, -scores[row], row),
+        )
         rows = sorted(rows[:MOST_ROWS])
         if above is not None and not (sentence.columns and fragment(found[above].text)):
             return _quote(above, above, rows, scores[at], found)
@@ -93,7 +108,9 @@ def passage(at: int, scores: Mapping[int, float], part: Part, found: Sequence[Ca
     return _quote(first, last, rows, scores[at], found)
 
 
-def _quote(first: int, last: int, rows: Sequence[int], score: float, found: Sequence[Candidate]) -> Quote:
+def _quote(
+    first: int, last: int, rows: Sequence[int], score: float, found: Sequence[Candidate]
+) -> Quote:
     text = " ".join(candidate.text for candidate in found[first : last + 1])
     start, end = found[first], found[rows[-1] if rows else last]
     return Quote(
@@ -115,13 +132,19 @@ def _lines(places: Sequence[int], found: Sequence[Candidate]) -> tuple[str, ...]
     return tuple(" ".join(found[place].text for place in line) for _, line in together)
 
 
-def _grown(at: int, scores: Mapping[int, float], found: Sequence[Candidate], said: Sequence[str]) -> tuple[int, int]:
-    """The first and the last sentence of the passage around one: those before that it points back to, and those beside it that
-    answer too or belong to its paragraph."""
+def _grown(
+    at: int, scores: Mapping[int, float], found: Sequence[Candidate], said: Sequence[str]
+) -> tuple[int, int]:
+    """The first and the last sentence of the passage around one: those before that it points back
+    to, and those beside it that answer too or belong to its paragraph."""
     first = last = at
 
     def joins(one: int, other: int) -> bool:
-        if not 0 <= other < len(found) or last - first + 1 >= MOST_SENTENCES or any(found[other].text in text for text in said):
+        if (
+            not 0 <= other < len(found)
+            or last - first + 1 >= MOST_SENTENCES
+            or any(found[other].text in text for text in said)
+        ):
             return False
         length = sum(len(found[place].text) for place in range(first, last + 1))
         return _beside(found[one], found[other]) and length + len(found[other].text) <= MOST_LENGTH
@@ -133,21 +156,27 @@ def _grown(at: int, scores: Mapping[int, float], found: Sequence[Candidate], sai
         first -= 1
     while joins(last, last + 1):
         near = found[last].sentence.block == found[last + 1].sentence.block
-        if not answers_too(last + 1, GOES_ON if near else GROWS) and not dangling(found[last + 1].text):
+        if not answers_too(last + 1, GOES_ON if near else GROWS) and not dangling(
+            found[last + 1].text
+        ):
             break
         last += 1
-    while joins(first, first - 1) and (answers_too(first - 1, GROWS) or dangling(found[first].text)):
+    while joins(first, first - 1) and (
+        answers_too(first - 1, GROWS) or dangling(found[first].text)
+    ):
         first -= 1
     return first, last
 
 
 def near(one: Sentence, other: Sentence) -> bool:
-    """Whether nothing stands between two neighbours of a text, such as a heading or what is never quoted."""
+    """Whether nothing stands between two neighbours of a text, such as a heading or what is never
+    quoted."""
     return one.heading == other.heading and abs(one.block - other.block) <= 1
 
 
 def _beside(one: Candidate, other: Candidate) -> bool:
-    """Whether two sentences read as one text: neighbours under one heading, in paragraphs or in entries."""
+    """Whether two sentences read as one text: neighbours under one heading, in paragraphs or in
+    entries."""
     a, b = one.sentence, other.sentence
     if one.item != other.item or abs(one.place - other.place) != 1 or not near(a, b):
         return False
@@ -157,12 +186,22 @@ def _beside(one: Candidate, other: Candidate) -> bool:
 
 
 def announced(at: int, found: Sequence[Candidate]) -> list[int]:
-    """The entries, rows or code that follow a sentence which ends in a colon, all of one kind; an entry announces code alone."""
-    if found[at].sentence.kind not in ("prose", "entry") or not found[at].text.endswith((":", "：")) or at + 1 == len(found):
+    """The entries, rows or code that follow a sentence which ends in a colon, all of one kind; an
+    entry announces code alone."""
+    if (
+        found[at].sentence.kind not in ("prose", "entry")
+        or not found[at].text.endswith((":", "："))
+        or at + 1 == len(found)
+    ):
         return []
     candidate, first = found[at], found[at + 1]
-    next_to = first.item == candidate.item and first.sentence.block - candidate.sentence.block in (0, 1)
-    listed = first.sentence.kind == "code" or (first.sentence.kind != "prose" and candidate.sentence.kind == "prose")
+    next_to = first.item == candidate.item and first.sentence.block - candidate.sentence.block in (
+        0,
+        1,
+    )
+    listed = first.sentence.kind == "code" or (
+        first.sentence.kind != "prose" and candidate.sentence.kind == "prose"
+    )
     return _alike(at + 1, found)[:MOST_ROWS] if next_to and listed else []
 
 
@@ -172,8 +211,14 @@ def _alike(at: int, found: Sequence[Candidate]) -> list[int]:
 
     def follows(one: int, other: int) -> bool:
         before, after = found[one], found[other]
-        next_to = before.item == after.item and after.sentence.block - before.sentence.block in (0, 1)
-        return next_to and (before.sentence.kind, before.sentence.columns) == (after.sentence.kind, after.sentence.columns)
+        next_to = before.item == after.item and after.sentence.block - before.sentence.block in (
+            0,
+            1,
+        )
+        return next_to and (before.sentence.kind, before.sentence.columns) == (
+            after.sentence.kind,
+            after.sentence.columns,
+        )
 
     while first > 0 and follows(first - 1, first):
         first -= 1
@@ -195,12 +240,15 @@ def repeats(quote: Quote, other: Quote) -> bool:
     if quote.whole in other.whole or other.whole in quote.whole:
         return True
     mine, theirs = set(terms(quote.whole)), set(terms(other.whole))
-    smaller = len(mine) if quote.entries else min(len(mine), len(theirs))  # a row that says more has another value
+    smaller = (
+        len(mine) if quote.entries else min(len(mine), len(theirs))
+    )  # a row that says more has another value
     return smaller > 0 and len(mine & theirs) / smaller >= 0.8
 
 
 def _marker_like(references: Sequence[Item]) -> re.Pattern[str] | None:
-    """What a marker looks like, from those the references carry: the id is the last run of letters and digits."""
+    """What a marker looks like, from those the references carry: the id is the last run of letters
+    and digits."""
     for item in references:
         found = re.fullmatch(r"(.*?)([A-Za-z0-9]+)([^A-Za-z0-9]*)", item.citation_id, re.S)
         if found and (found[1] or found[3]):

@@ -1,5 +1,5 @@
-"""What a question asks for: its parts, and the shape that an answer to each has. Pure, by a few words of a few languages; a
-question that none of them fits is one part that asks for prose.
+"""What a question asks for: its parts, and the shape that an answer to each has. Pure, by a few
+words of a few languages; a question that none of them fits is one part that asks for prose.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from groundhook.host.llm.terms import terms
 
 MOST_PARTS = 3
 
-# A number is asked for. What asks for it ("how long does it take") is no subject, so these words are not sought.
+# A number is asked for. What asks for it ("how long does it take") is no subject, so these words
+# are not sought.
 _NUMBER = re.compile(
-    r"\bhow (?:long|many|much|old|far|fast|big|large|often|high|tall)\b(?: (?:does|do|did|will) it take)?"
+    r"\bhow (?:long|many|much|old|far|fast|big|large|often|high|tall)\b(?: (?:does|do|did|will) it"
+    r" take)?"
     r"|^\W*(?:(?:since|until|till|from|by) )?when\b|\bwhat (?:year|date|time|percentage|number)\b"
     r"|\bwie (?:lange|viele?|alt|weit|schnell|groß|oft|hoch)\b|\bwann\b"
     r"|\bcombien\b|\bquand\b|\bcu[aá]ntos?\b|\bcu[aá]ndo\b|\bכמה\b|\bמתי\b|\bكم\b|\bمتى\b|多少|几|何时",
@@ -21,37 +23,49 @@ _NUMBER = re.compile(
 )
 # A value that tables hold: a default, a limit, a key, a list of what there is.
 _VALUE = re.compile(
-    r"\b(?:defaults?|values?|limits?|maximum|minimum|max|min|timeouts?|sizes?|settings?|options?|keys?|fields?|columns?|parameters?|"
-    r"arguments?|flags?|variables?|types?|units?|prices?|costs?|versions?|codes?|abbreviations?|lists?|table|overview)\b"
+    r"\b(?:defaults?|values?|limits?|maximum|minimum|max|min|timeouts?|sizes?|settings?|options?"
+    r"|keys?|fields?|columns?|parameters?|"
+    r"arguments?|flags?|variables?|types?|units?|prices?|costs?|versions?|codes?|abbreviations?"
+    r"|lists?|table|overview)\b"
     r"|\bwhich\s+\w{2,}s\b|\bwhat\s+\w{3,}s\s+(?:are|do|does|can|may|exist|have)\b"
     r"|\bwhat (?:can|does|do|may)\b.*\b(?:return|take|accept|contain|hold|support)s?\b"
-    r"|\b(?:standardwert|vorgabe|grenzwert|höchst\w*|mindest\w*|einstellung(?:en)?|schlüssel|felder?|spalten?|liste|welche)\b"
-    r"|\b(?:par d[ée]faut|valeur|limite|clés?|champs?|liste|quels|quelles|valor|l[ií]mite|clave|lista|cu[aá]les)\b"
+    r"|\b(?:standardwert|vorgabe|grenzwert|höchst\w*|mindest\w*|einstellung(?:en)?|schlüssel"
+    r"|felder?|spalten?|liste|welche)\b"
+    r"|\b(?:par"
+    r" d[ée]faut|valeur|limite|clés?|champs?|liste|quels|quelles|valor|l[ií]mite|clave|lista"
+    r"|cu[aá]les)\b"
     r"|ברירת המחדל|רשימ|اذكر|قائمة|默认|列表|哪些",
     re.I,
 )
 _DEFINITION = re.compile(
-    r"^\W*(?:what(?:'s|’s| is| are| was| were)|who (?:is|was|are|were)|define|explain|was (?:ist|sind)|wer (?:ist|war)|"
+    r"^\W*(?:what(?:'s|’s| is| are| was| were)|who (?:is|was|are|were)|define|explain|was"
+    r" (?:ist|sind)|wer (?:ist|war)|"
     r"qu['’]est-ce (?:que|qu['’])|qui est|qu[eé] (?:es|son)|qui[eé]n es)\s*(?P<subject>.+)$",
     re.I,
 )
-_SUBJECT_ENDS = re.compile(r"\b(?:of|in|for|when|if|that|which|by|on|at|from|to|used|called|von|für|wenn|de|dans|pour)\b", re.I)
+_SUBJECT_ENDS = re.compile(
+    r"\b(?:of|in|for|when|if|that|which|by|on|at|from|to|used|called|von|für|wenn|de|dans|pour)\b",
+    re.I,
+)
 _PARTS = re.compile(
     r"[?？؟;]+\s*|,?\s+(?:and|und|et|y)\s+(?="
-    r"(?:how|what|why|when|where|which|who|whose|does|do|did|is|are|was|were|can|could|will|should|must|may|has|have|"
-    r"wie|was|warum|wann|wo|welche[rsmn]?|wer|ist|sind|kann|comment|pourquoi|quand|où|quel(?:le)?s?|qui|c[oó]mo|cu[aá]ndo|d[oó]nde)\b)",
+    r"(?:how|what|why|when|where|which|who|whose|does|do|did|is|are|was|were|can|could|will"
+    r"|should|must|may|has|have|"
+    r"wie|was|warum|wann|wo|welche[rsmn]?|wer|ist|sind|kann|comment|pourquoi|quand|où"
+    r"|quel(?:le)?s?|qui|c[oó]mo|cu[aá]ndo|d[oó]nde)\b)",
     re.I,
 )
 _BACK = re.compile(
-    r"\b(?:it|its|they|them|their|this|that|these|those|he|she|his|her|one|er|sie|es|ihn|ihm|ihr|dies\w*|il|elle|ils|elles|eso|esto)\b",
+    r"\b(?:it|its|they|them|their|this|that|these|those|he|she|his|her|one|er|sie|es|ihn|ihm|ihr"
+    r"|dies\w*|il|elle|ils|elles|eso|esto)\b",
     re.I,
 )
 
 
 @dataclass(frozen=True)
 class Part:
-    """One question. `subject` holds the terms of X where the whole of it is "what is X"; `about` those of the first part, where
-    this one only points back to it ("and how is it …")."""
+    """One question. `subject` holds the terms of X where the whole of it is "what is X"; `about`
+    those of the first part, where this one only points back to it ("and how is it …")."""
 
     text: str
     number: bool = False
@@ -66,12 +80,15 @@ class Part:
 
 
 def parts(question: str) -> tuple[Part, ...]:
-    """The questions in a question, at least one, at most MOST_PARTS; those that ask nothing are dropped."""
+    """The questions in a question, at least one, at most MOST_PARTS; those that ask nothing are
+    dropped."""
     found = [_part(text) for text in _PARTS.split(question) if terms(text)]
     if not 0 < len(found) <= MOST_PARTS:
         return (_part(question),)
     first, *others = found
-    return first, *(replace(part, about=first.wanted) if _BACK.search(part.text) else part for part in others)
+    return first, *(
+        replace(part, about=first.wanted) if _BACK.search(part.text) else part for part in others
+    )
 
 
 def _part(text: str) -> Part:
@@ -80,4 +97,9 @@ def _part(text: str) -> Part:
     definition = _DEFINITION.match(text)
     if definition and not _SUBJECT_ENDS.search(definition["subject"]):
         subject = frozenset(terms(definition["subject"]))
-    return Part(text, bool(_NUMBER.search(text)), bool(_VALUE.search(text)), subject if len(subject) <= 4 else frozenset())
+    return Part(
+        text,
+        bool(_NUMBER.search(text)),
+        bool(_VALUE.search(text)),
+        subject if len(subject) <= 4 else frozenset(),
+    )

@@ -1,13 +1,15 @@
 """A connector that answers from a script, in order: for tests of assistants, demos and benchmarks.
 
-It records what it was asked and refuses loudly what was not scripted. An entry of `options.script` is a text, or an object:
+It records what it was asked and refuses loudly what was not scripted. An entry of `options.script`
+is a text, or an object:
 
-    "Berlin is the capital {ref:0}."                      the text, in small pieces; {ref:0} is the first reference's marker
-    {"text": "…", "delay_ms": 50, "expect": "Berlin"}     waits first; the messages must contain what is expected
-    {"tool_calls": [{"name": "search", "arguments": {}}]} asks for tools
-    {"error": {"code": "refused", "message": "…", "after": 10}, "text": "…"}   fails after 10 characters of the text
-    {"cut": true, "text": "…"}                            the text, then the stream ends without being whole
-    {"text": "…", "times": 0}                             the same for every call from here on (n: for n calls)
+    "Berlin is the capital {ref:0}."                      the text, in small pieces; {ref:0} is the
+    first reference's marker {"text": "…", "delay_ms": 50, "expect": "Berlin"}     waits first; the
+    messages must contain what is expected {"tool_calls": [{"name": "search", "arguments": {}}]}
+    asks for tools {"error": {"code": "refused", "message": "…", "after": 10}, "text": "…"}   fails
+    after 10 characters of the text {"cut": true, "text": "…"}                            the text,
+    then the stream ends without being whole {"text": "…", "times": 0}
+    the same for every call from here on (n: for n calls)
 """
 
 from __future__ import annotations
@@ -41,7 +43,15 @@ PIECE = 6  # characters of a delta: small, so that markers are split across delt
 
 ERRORS: dict[str, type[ModelError]] = {
     kind.code: kind
-    for kind in (ModelError, ModelNotConfigured, ModelUnreachable, ModelRefused, ModelStalled, ModelTruncated, ModelGarbled)
+    for kind in (
+        ModelError,
+        ModelNotConfigured,
+        ModelUnreachable,
+        ModelRefused,
+        ModelStalled,
+        ModelTruncated,
+        ModelGarbled,
+    )
 }
 
 _REFERENCE = re.compile(r"\{ref:(\d+)\}")
@@ -56,7 +66,8 @@ class ScriptedTool(Value):
 
 
 class ScriptedFailure(Value):
-    """How the answer fails: `code` is one of `host.core.errors` with or without `model_`, `after` so many characters."""
+    """How the answer fails: `code` is one of `host.core.errors` with or without `model_`, `after`
+    so many characters."""
 
     code: str = "model"
     message: str = "the script says so"
@@ -78,9 +89,13 @@ class Reply(Value):
     tool_calls: tuple[ScriptedTool, ...] = ()
     error: ScriptedFailure | None = None
     cut: bool = Field(default=False, description="End without being whole")
-    expect: tuple[str, ...] = Field(default=(), description="What the messages of the call must contain")
+    expect: tuple[str, ...] = Field(
+        default=(), description="What the messages of the call must contain"
+    )
     delay_ms: int = Field(default=0, ge=0, validation_alias=AliasChoices("delay_ms", "delay"))
-    times: int = Field(default=1, ge=0, description="Calls that are answered so; 0: all that follow")
+    times: int = Field(
+        default=1, ge=0, description="Calls that are answered so; 0: all that follow"
+    )
     finish_reason: str = ""
 
     @field_validator("expect", mode="before")
@@ -96,7 +111,9 @@ class ScriptedConnector:
         """Raises ConfigError for an entry that is none, naming its place in the script."""
         self.asked: list[ModelCall] = []
         self._name = spec.id
-        self._replies = _in_turn([_reply(spec, index, entry) for index, entry in enumerate(spec.options.script)])
+        self._replies = _in_turn(
+            [_reply(spec, index, entry) for index, entry in enumerate(spec.options.script)]
+        )
         self._length = len(spec.options.script)
 
     @asynccontextmanager
@@ -106,8 +123,8 @@ class ScriptedConnector:
         reply = next(self._replies, None)
         if reply is None:
             raise ModelError(
-                f"scripted connector {self._name!r} was asked for reply {len(self.asked)}, and its script has "
-                f"{self._length or 'none'}",
+                f"scripted connector {self._name!r} was asked for reply {len(self.asked)}, and its"
+                f" script has {self._length or 'none'}",
                 hint='add a reply to options.script, or end it with one that has "times": 0',
             )
         self._check(reply, call)
@@ -136,7 +153,8 @@ class ScriptedConnector:
         for expected in reply.expect:
             if expected not in said:
                 raise ModelError(
-                    f"scripted connector {self._name!r}: call {len(self.asked)} was expected to contain {expected!r}",
+                    f"scripted connector {self._name!r}: call {len(self.asked)} was expected to"
+                    f" contain {expected!r}",
                     hint=f"the messages were: {_shortened(said)!r}",
                 )
 
@@ -146,14 +164,18 @@ def _reply(spec: ConnectorSpec, index: int, entry: Any) -> Reply:
         return Reply(text=entry)
     where = f"options.script[{index}]"
     if not isinstance(entry, dict):
-        raise ConfigError(f"connector {spec.id!r}: {where} must be a text or an object, not {json.dumps(entry)}")
+        raise ConfigError(
+            f"connector {spec.id!r}: {where} must be a text or an object, not {json.dumps(entry)}"
+        )
     try:
         return Reply.model_validate(entry)
     except ValidationError as exc:
         path, message = problems(exc)[0]
         place = f"{where}.{dotted(path)}" if path else where
         known = ", ".join(sorted(Reply.model_fields))
-        raise ConfigError(f"connector {spec.id!r}: {place}: {message}", hint=f"keys of a reply: {known}") from exc
+        raise ConfigError(
+            f"connector {spec.id!r}: {place}: {message}", hint=f"keys of a reply: {known}"
+        ) from exc
 
 
 def _in_turn(replies: Sequence[Reply]) -> Iterator[Reply]:
@@ -171,7 +193,10 @@ def _cited(text: str, call: ModelCall, name: str) -> str:
     def marker(match: re.Match[str]) -> str:
         index = int(match[1])
         if index >= len(call.references):
-            raise ModelError(f"scripted connector {name!r} cites {match[0]}, and the call has {len(call.references)} references")
+            raise ModelError(
+                f"scripted connector {name!r} cites {match[0]}, and the call has"
+                f" {len(call.references)} references"
+            )
         return call.references[index].citation_id
 
     return _REFERENCE.sub(marker, text)
@@ -181,7 +206,11 @@ def _tool_deltas(calls: Sequence[ScriptedTool], turn: int) -> Iterator[ToolDelta
     """Each call as a model sends it: id and name first, then its arguments in pieces."""
     for index, call in enumerate(calls):
         yield ToolDelta(index, id=call.id or f"call_{turn}_{index}", name=call.name)
-        arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
+        arguments = (
+            call.arguments
+            if isinstance(call.arguments, str)
+            else json.dumps(call.arguments, ensure_ascii=False)
+        )
         for start in range(0, len(arguments), PIECE * 2):
             yield ToolDelta(index, arguments=arguments[start : start + PIECE * 2])
 

@@ -1,7 +1,8 @@
-"""Sentences of a retrieved text: Markdown, a web snippet or plain prose in any script → passages that can be quoted.
+"""Sentences of a retrieved text: Markdown, a web snippet or plain prose in any script → passages
+that can be quoted.
 
-Words are never changed and never reordered; only marks of layout go (heading signs, list bullets, table bars, link
-targets, code fences). Code keeps its lines. Nothing here judges a sentence.
+Words are never changed and never reordered; only marks of layout go (heading signs, list bullets,
+table bars, link targets, code fences). Code keeps its lines. Nothing here judges a sentence.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from groundhook.host.core.sentences import spans
 
 Kind = Literal["prose", "entry", "row", "code"]
 
-LONGEST = 480  # characters; beyond this a "sentence" is text without punctuation and is cut at a clause or a word
+# characters; beyond this a "sentence" is text without punctuation and is cut at a clause or a word
+LONGEST = 480
 
 _FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$")
@@ -24,7 +26,9 @@ _BOLD_LINE = re.compile(r"^\s*(\*\*|__)(?P<text>[^*_]{1,80}?)\1\s*:?\s*$")
 _INDENTED = re.compile(r"^(?: {4}|\t)")
 _RULE = re.compile(r"^\s{0,3}([-*_=])(\s*\1){2,}\s*$")
 _TABLE_RULE = re.compile(r"^\s*\|\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$")
-_ENTRY = re.compile(r"^\s*(?:[-*+•‣▪–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][)])\s+(?:\[[ xX]\]\s+)?(?P<text>.*)$")
+_ENTRY = re.compile(
+    r"^\s*(?:[-*+•‣▪–]|\(?\d{1,3}[.)]|\(?[a-zA-Z][)])\s+(?:\[[ xX]\]\s+)?(?P<text>.*)$"
+)
 _QUOTE = re.compile(r"^\s{0,3}(?:>\s?)+")
 _DRAWN = re.compile(r"[\u2500-\u259f]|\S\s{3,}\S.*\S\s{3,}\S")  # a diagram or columns of plain text
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
@@ -34,16 +38,19 @@ _TAG = re.compile(
     re.I,
 )
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
-_LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]]+)\](?:\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])")
+_LINK = re.compile(
+    r"(?<!!)\[(?P<text>[^\[\]]+)\](?:\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])"
+)
 _SPACE = re.compile(r"\s+")
 _CODE_SPAN = re.compile(r"(``*+)[^`\n]++\1")
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A passage as it can be quoted. `block` counts paragraphs, entries, rows and code from 0, `heading` is the heading
-    above, `columns` are a row's names of columns. Of `kind` "code" are indented and fenced lines, as they stand but for
-    what all are indented by; of a fence that is not closed none, since what it holds cannot be told."""
+    """A passage as it can be quoted. `block` counts paragraphs, entries, rows and code from 0,
+    `heading` is the heading above, `columns` are a row's names of columns. Of `kind` "code" are
+    indented and fenced lines, as they stand but for what all are indented by; of a fence that is
+    not closed none, since what it holds cannot be told."""
 
     text: str
     block: int
@@ -57,18 +64,23 @@ def sentences(content: str) -> list[Sentence]:
     found: list[Sentence] = []
     for number, block in enumerate(_blocks(content)):
         parts = [block.text] if block.kind in ("row", "code") else split(block.text)
-        found += [Sentence(part, number, block.heading, block.kind, block.columns) for part in parts if _says_something(part)]
+        found += [
+            Sentence(part, number, block.heading, block.kind, block.columns)
+            for part in parts
+            if _says_something(part)
+        ]
     return found
 
 
 def split(paragraph: str) -> list[str]:
-    """A paragraph's sentences, white space collapsed; one that is longer than LONGEST characters is cut at clauses."""
+    """A paragraph's sentences, white space collapsed; one that is longer than LONGEST characters is
+    cut at clauses."""
     text = _SPACE.sub(" ", paragraph).strip()
     parts = [text[start:end] for start, end in spans(text)]
     return [_balanced(piece) for part in parts for piece in _cut(part)]
 
 
-# ------------------------------------------------------------------------------------------------ blocks
+# ------------------------------------------------------------------------------------------- blocks
 
 
 @dataclass
@@ -112,7 +124,12 @@ def _blocks(content: str) -> Iterator[_Block]:
         entry = _ENTRY.match(line)
         row = line.lstrip().startswith("|")
         below_names = row and _TABLE_RULE.match(line) is not None
-        blank = not line.strip() or _DRAWN.search(line) is not None or _RULE.match(line) is not None or below_names
+        blank = (
+            not line.strip()
+            or _DRAWN.search(line) is not None
+            or _RULE.match(line) is not None
+            or below_names
+        )
         if below_names and block is not None and block.kind == "row":
             columns, block = block.text, None  # names of columns say nothing by themselves
         if block is not None and (opened or blank or title or entry or row or block.kind == "row"):
@@ -161,17 +178,20 @@ def _without_front_matter(content: str) -> str:
 
 
 def _without_marks(text: str) -> str:
-    """Inline Markdown as it reads: links become their text; emphasis and code stay, as they read well in an answer."""
+    """Inline Markdown as it reads: links become their text; emphasis and code stay, as they read
+    well in an answer."""
     text = _TAG.sub(" ", _IMAGE.sub(" ", text))
     return _SPACE.sub(" ", _LINK.sub(lambda match: match["text"], text)).strip()
 
 
-# ------------------------------------------------------------------------------------------------ sentences
+# ---------------------------------------------------------------------------------------- sentences
 
 
 def _cut(sentence: str) -> Iterator[str]:
     while len(sentence) > LONGEST:
-        at = max(sentence.rfind(mark, LONGEST // 2, LONGEST) for mark in ("; ", ", ", "، ", "，", "、"))
+        at = max(
+            sentence.rfind(mark, LONGEST // 2, LONGEST) for mark in ("; ", ", ", "، ", "，", "、")
+        )
         if at < 0:
             at = sentence.rfind(" ", LONGEST // 2, LONGEST)
         at = at if at > 0 else LONGEST - 1
@@ -182,7 +202,8 @@ def _cut(sentence: str) -> Iterator[str]:
 
 
 def _balanced(text: str) -> str:
-    """Without marks whose other half is in another sentence: they would swallow what is written behind."""
+    """Without marks whose other half is in another sentence: they would swallow what is written
+    behind."""
     for mark in ("**", "__", "`"):
         if text.count(mark) % 2:
             text = text.replace(mark, "")

@@ -1,5 +1,5 @@
-"""How well a sentence reads when it stands alone, and whether it has the shape that a question asks for. It judges the form of
-a text and nothing of what it says.
+"""How well a sentence reads when it stands alone, and whether it has the shape that a question asks
+for. It judges the form of a text and nothing of what it says.
 """
 
 from __future__ import annotations
@@ -19,17 +19,22 @@ _DANGLING = re.compile(
     re.I,
 )
 _ELSEWHERE = re.compile(
-    r"^\W*(?:see|cf\.?|siehe|vgl\.?|voir|v[eé]ase|refer to|read (?:on|more)|more (?:on|about|in)|for (?:more|details))\b"
-    r"|\((?:see|siehe|voir|v[eé]ase)\b[^()]*\)\W*$|\bas follows\b\W*$|\b(?:see|shown|listed) (?:below|above)\b\W*$",
+    r"^\W*(?:see|cf\.?|siehe|vgl\.?|voir|v[eé]ase|refer to|read (?:on|more)|more"
+    r" (?:on|about|in)|for (?:more|details))\b"
+    r"|\((?:see|siehe|voir|v[eé]ase)\b[^()]*\)\W*$|\bas follows\b\W*$|\b(?:see|shown|listed)"
+    r" (?:below|above)\b\W*$",
     re.I,
 )
 _LINKS = re.compile(r"(?:\s[·|•]\s.*){3,}")
 _DEFINES = re.compile(
-    r"^(?P<subject>[^,;:.!?]{1,80}?)\s*(?:\([^()]*\)\s*)?\b(?:is|are|was|were|means|refers to|describes|stands for|ist|sind|war|"
+    r"^(?P<subject>[^,;:.!?]{1,80}?)\s*(?:\([^()]*\)\s*)?\b(?:is|are|was|were|means|refers"
+    r" to|describes|stands for|ist|sind|war|"
     r"bezeichnet|bedeutet|est|sont|désigne|es|son|significa)\b",
     re.I,
 )
-_ARTICLE = re.compile(r"^(?:an?|the|der|die|das|eine?|le|la|les|une?|el|los|las|una)\s+|^l['’]", re.I)
+_ARTICLE = re.compile(
+    r"^(?:an?|the|der|die|das|eine?|le|la|les|une?|el|los|las|una)\s+|^l['’]", re.I
+)
 LEVEL = re.compile(r"[›»>/|–]")
 _STOPS = (".", "!", "…", "。", "！", "۔", "।")
 _DIGIT = re.compile(r"\d")
@@ -38,8 +43,9 @@ _SYMBOL = re.compile(r"[(){}\[\]=<>;$#@\\_]")
 
 
 def shape(sentence: Sentence, part: Part, title: str, *, announces: bool, leads: bool) -> float:
-    """About 0-1.6: the sentence as a quotation, times what it is as an answer. `announces` says that a list or a table
-    follows which it brings, `leads` that it is the first below its heading."""
+    """About 0-1.6: the sentence as a quotation, times what it is as an answer. `announces` says
+    that a list or a table follows which it brings, `leads` that it is the first below its
+    heading."""
     return _alone(sentence, part, announces=announces) * _asked(sentence, part, title, leads=leads)
 
 

@@ -1,7 +1,8 @@
 """The words of a question and of a sentence, made comparable: case, inflection and script.
 
-Crude on purpose: a few suffixes and prefixes, so that "stored", "stores" and "storing" meet, and pairs of characters
-where a script writes no spaces. Good enough to find the sentence that speaks of the same thing.
+Crude on purpose: a few suffixes and prefixes, so that "stored", "stores" and "storing" meet, and
+pairs of characters where a script writes no spaces. Good enough to find the sentence that speaks of
+the same thing.
 """
 
 from __future__ import annotations
@@ -14,37 +15,69 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af\u
 _HEBREW = re.compile(r"^[\u05d0-\u05ea\"״׳']+$")
 _ARABIC = re.compile(r"^[\u0621-\u064a]+$")
 
-# Words that carry no topic. Questions hold many of them, and in a handful of sentences their rarity says nothing.
+# Words that carry no topic. Questions hold many of them, and in a handful of sentences their rarity
+# says nothing.
 _STOP = """
-a an the and or but if then than so as of at by for from in into on onto to with without about over under between
-is are was were be been being am do does did doing done has have had having can could may might must shall should will would
-i me my we us our you your he him his she her it its they them their this that these those there here
-what which who whom whose when where why how not no yes any some each every all also just only very much many more most
-please tell show explain give find get know want need say says happen happens there's what's it's s t re ve ll
-der die das den dem des ein eine einen einem einer eines und oder aber wenn dann als von bei für aus in im an am auf zu zum zur
-mit ohne über unter zwischen ist sind war waren sein bin hat haben hatte kann können muss soll wird werden ich mir mich wir uns
-du dir dich er sie es ihr ihnen dies diese dieser dieses was welche welcher welches wer wem wen wann wo warum wieso wie nicht
+a an the and or but if then than so as of at by for from in into on onto to with without about over
+under between
+is are was were be been being am do does did doing done has have had having can could may might must
+shall should will would
+i me my we us our you your he him his she her it its they them their this that these those there
+here
+what which who whom whose when where why how not no yes any some each every all also just only very
+much many more most
+please tell show explain give find get know want need say says happen happens there's what's it's s
+t re ve ll
+der die das den dem des ein eine einen einem einer eines und oder aber wenn dann als von bei für aus
+in im an am auf zu zum zur
+mit ohne über unter zwischen ist sind war waren sein bin hat haben hatte kann können muss soll wird
+werden ich mir mich wir uns
+du dir dich er sie es ihr ihnen dies diese dieser dieses was welche welcher welches wer wem wen wann
+wo warum wieso wie nicht
 kein keine ja nein auch nur sehr viel viele mehr bitte
-le la les un une des du de et ou mais si dans sur sous avec sans pour par est sont était être a ont avoir je me nous vous il elle
+le la les un une des du de et ou mais si dans sur sous avec sans pour par est sont était être a ont
+avoir je me nous vous il elle
 ils elles ce cet cette ces que qui quoi quand où pourquoi comment quel quelle quels quelles ne pas
-el los las una unos unas y o pero en con sin para por es son era ser estar está he ha han yo mi nos tú su se lo que quién cuándo
+el los las una unos unas y o pero en con sin para por es son era ser estar está he ha han yo mi nos
+tú su se lo que quién cuándo
 dónde qué cómo cuál cuáles no del al
-מה מי איפה היכן מתי למה מדוע איך כיצד האם של על את אל עם זה זו זאת אלה הוא היא הם הן אני אנחנו אתה יש אין כל גם רק או אם כי
+מה מי איפה היכן מתי למה מדוע איך כיצד האם של על את אל עם זה זו זאת אלה הוא היא הם הן אני אנחנו אתה
+יש אין כל גם רק או אם כי
 ما ماذا من متى أين لماذا كيف هل في على إلى عن مع هذا هذه هو هي هم أن إن كان لا أو و
-что кто где когда почему как какой какая какие и в на с по из для от о не это этот эта эти я мы вы он она они
+что кто где когда почему как какой какая какие и в на с по из для от о не это этот эта эти я мы вы
+он она они
 """
 
 
 def _fold(text: str) -> str:
     """One case, no accents, vowel points or width variants."""
     decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return unicodedata.normalize("NFC", "".join(c for c in decomposed if not unicodedata.combining(c)))
+    return unicodedata.normalize(
+        "NFC", "".join(c for c in decomposed if not unicodedata.combining(c))
+    )
 
 
 _STOP_WORDS = frozenset(_fold(_STOP).split())
 
 # Endings of English and German words, the longest first; a stem keeps at least four characters.
-_ENDINGS = ("ations", "ation", "ingly", "ings", "ing", "ies", "edly", "ers", "ed", "es", "en", "er", "ly", "s", "e", "y")
+_ENDINGS = (
+    "ations",
+    "ation",
+    "ingly",
+    "ings",
+    "ing",
+    "ies",
+    "edly",
+    "ers",
+    "ed",
+    "es",
+    "en",
+    "er",
+    "ly",
+    "s",
+    "e",
+    "y",
+)
 
 
 def terms(text: str) -> list[str]:
@@ -59,7 +92,8 @@ def terms(text: str) -> list[str]:
 
 
 def _pairs(word: str) -> list[str]:
-    """Neighbouring characters of a run in a script without spaces; other runs of the word as they are."""
+    """Neighbouring characters of a run in a script without spaces; other runs of the word as they
+    are."""
     found: list[str] = []
     position = 0
     for run in _UNSPACED.finditer(word):
@@ -89,7 +123,8 @@ def _stem(word: str) -> str:
 
 
 def _hebrew(word: str) -> str:
-    """Without one or two of the letters that stand for "and, the, in, as, to, from, that", and without a plural."""
+    """Without one or two of the letters that stand for "and, the, in, as, to, from, that", and
+    without a plural."""
     for _ in range(2):
         if len(word) > 4 and word[0] in "והבכלמש":
             word = word[1:]

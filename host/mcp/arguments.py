@@ -1,8 +1,9 @@
-"""Arguments of a tool held against its JSON Schema. The one module that knows the library for that, which takes a tenth of a
-second to import: it is imported when the first tool of a server is called.
+"""Arguments of a tool held against its JSON Schema. The one module that knows the library for that,
+which takes a tenth of a second to import: it is imported when the first tool of a server is called.
 
-The schema comes from a server. What could make the host wait or reach out is left to that server: regular expressions, which
-can take for ever and are of another dialect, and references to other documents. A schema that is none checks nothing.
+The schema comes from a server. What could make the host wait or reach out is left to that server:
+regular expressions, which can take for ever and are of another dialect, and references to other
+documents. A schema that is none checks nothing.
 """
 
 from __future__ import annotations
@@ -24,13 +25,20 @@ LONGEST_PROBLEM = 200  # characters; the library quotes values whole
 
 
 def problems_of(arguments: Mapping[str, Any], validator: Validator | None) -> list[str]:
-    """What is wrong with the arguments, worded for a model to mend them; nothing when all is well. `validator` is what
-    `validator_of` made of the schema, which takes longer than the check."""
+    """What is wrong with the arguments, worded for a model to mend them; nothing when all is well.
+    `validator` is what `validator_of` made of the schema, which takes longer than the check."""
     if validator is None:
         return []
     try:
-        found = sorted(_first(validator.iter_errors(dict(arguments))), key=lambda error: [str(step) for step in error.path])
-    except (Unresolvable, RecursionError, ArithmeticError):  # the last: a number too large to be a multiple of a fraction
+        found = sorted(
+            _first(validator.iter_errors(dict(arguments))),
+            key=lambda error: [str(step) for step in error.path],
+        )
+    except (
+        Unresolvable,
+        RecursionError,
+        ArithmeticError,
+    ):  # the last: a number too large to be a multiple of a fraction
         return []
     return [_worded(error) for error in found]
 
@@ -39,7 +47,13 @@ def validator_of(schema: Mapping[str, Any]) -> Validator | None:
     """None for a schema that is none."""
     known = validator_for(schema, default=Draft202012Validator)
     left = dict.fromkeys(("pattern", "patternProperties", "unevaluatedProperties"), _unchecked)
-    kind = extend(known, {**left, "additionalProperties": _unless_patterns(known.VALIDATORS["additionalProperties"])})
+    kind = extend(
+        known,
+        {
+            **left,
+            "additionalProperties": _unless_patterns(known.VALIDATORS["additionalProperties"]),
+        },
+    )
     try:
         known.check_schema(schema)
     except (SchemaError, RecursionError):

@@ -1,7 +1,9 @@
-"""The one module that knows the MCP SDK: a connection to a server, its requests, and what goes wrong with them.
+"""The one module that knows the MCP SDK: a connection to a server, its requests, and what goes
+wrong with them.
 
-Importing it takes half a second, so it is imported when the first server is used. A `Session` is entered and left by one task
-(`host.mcp.owner`); results are plain data with the names of the protocol, errors those of `host.core.errors`.
+Importing it takes half a second, so it is imported when the first server is used. A `Session` is
+entered and left by one task (`host.mcp.owner`); results are plain data with the names of the
+protocol, errors those of `host.core.errors`.
 """
 
 from __future__ import annotations
@@ -32,7 +34,14 @@ from mcp_types import (
 )
 from pydantic import BaseModel, ValidationError
 
-from groundhook.host.core.errors import HostError, ServerError, ServerMalformed, ServerNotConfigured, ServerRefused, leaves
+from groundhook.host.core.errors import (
+    HostError,
+    ServerError,
+    ServerMalformed,
+    ServerNotConfigured,
+    ServerRefused,
+    leaves,
+)
 from groundhook.host.core.types.base import dotted, problems
 from groundhook.host.core.types.specs import ServerSpec
 from groundhook.host.mcp.evidence import Evidence
@@ -45,25 +54,47 @@ T = TypeVar("T")
 Streams = tuple[Any, Any]
 
 MOST_PAGES = 100
-INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")  # those that the SDK gives a server, too
+INHERITED = (
+    "HOME",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "USER",
+)  # those that the SDK gives a server, too
 
-# What the SDK logs is told by errors here; without a handler Python would print it on standard error.
+# What the SDK logs is told by errors here; without a handler Python would print it on standard
+# error.
 for _name in ("mcp", "client"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
-_GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, OSError, httpx2.TransportError)
-_SPOKEN = (MCPError, ValidationError, RuntimeError, ValueError)  # the SDK reports results that break their schema as RuntimeError
+_GONE = (
+    anyio.BrokenResourceError,
+    anyio.ClosedResourceError,
+    anyio.EndOfStream,
+    OSError,
+    httpx2.TransportError,
+)
+_SPOKEN = (
+    MCPError,
+    ValidationError,
+    RuntimeError,
+    ValueError,
+)  # the SDK reports results that break their schema as RuntimeError
 
 
 class Session:
-    """A connection that stands. Every method raises ServerError; ServerUnreachable means that this connection is over."""
+    """A connection that stands. Every method raises ServerError; ServerUnreachable means that this
+    connection is over."""
 
     def __init__(self, client: Client, evidence: Evidence) -> None:
         self._client, self._evidence = client, evidence
         self._tools: dict[str, dict[str, Any]] | None = None
 
     async def list_tools(self) -> list[dict[str, Any]]:
-        tools = await self._pages("tools/list", "tools", lambda cursor: self._client.list_tools(cursor=cursor))
+        tools = await self._pages(
+            "tools/list", "tools", lambda cursor: self._client.list_tools(cursor=cursor)
+        )
         self._tools = {tool["name"]: tool for tool in tools}
         return tools
 
@@ -81,21 +112,31 @@ class Session:
         self._tools = None
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return _plain(await self._ask(f"tools/call {name!r}", self._client.call_tool(name, dict(arguments))))
+        return _plain(
+            await self._ask(f"tools/call {name!r}", self._client.call_tool(name, dict(arguments)))
+        )
 
     async def list_resources(self) -> list[dict[str, Any]]:
-        return await self._pages("resources/list", "resources", lambda cursor: self._client.list_resources(cursor=cursor))
+        return await self._pages(
+            "resources/list", "resources", lambda cursor: self._client.list_resources(cursor=cursor)
+        )
 
     async def read_resource(self, uri: str) -> dict[str, Any]:
         return _plain(await self._ask(f"resources/read {uri!r}", self._client.read_resource(uri)))
 
     async def list_prompts(self) -> list[dict[str, Any]]:
-        return await self._pages("prompts/list", "prompts", lambda cursor: self._client.list_prompts(cursor=cursor))
+        return await self._pages(
+            "prompts/list", "prompts", lambda cursor: self._client.list_prompts(cursor=cursor)
+        )
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
-        return _plain(await self._ask(f"prompts/get {name!r}", self._client.get_prompt(name, dict(arguments))))
+        return _plain(
+            await self._ask(f"prompts/get {name!r}", self._client.get_prompt(name, dict(arguments)))
+        )
 
-    async def _pages(self, method: str, key: str, get: Callable[[str | None], Awaitable[BaseModel]]) -> list[dict[str, Any]]:
+    async def _pages(
+        self, method: str, key: str, get: Callable[[str | None], Awaitable[BaseModel]]
+    ) -> list[dict[str, Any]]:
         """All pages of a list; empty when the server has nothing of the kind."""
         entries: list[dict[str, Any]] = []
         cursor: str | None = None
@@ -110,7 +151,9 @@ class Session:
             cursor = page.get("nextCursor")
             if not cursor:
                 return entries
-        raise ServerMalformed(f"{self._evidence.name} answers {method} with more than {MOST_PAGES} pages")
+        raise ServerMalformed(
+            f"{self._evidence.name} answers {method} with more than {MOST_PAGES} pages"
+        )
 
     async def _ask(self, asked: str, answer: Awaitable[T]) -> T:
         try:
@@ -123,8 +166,9 @@ class Session:
 async def open_session(
     evidence: Evidence, environment: Mapping[str, str], folder: Path, lost: Callable[[], None]
 ) -> AsyncIterator[Session]:
-    """Start or connect to the server that `evidence` is about, and fill that. `environment` is what the variables of INHERITED
-    are taken from; `lost` is called when a program's output ends. Raises ServerError, also when the connection ends in pieces."""
+    """Start or connect to the server that `evidence` is about, and fill that. `environment` is what
+    the variables of INHERITED are taken from; `lost` is called when a program's output ends. Raises
+    ServerError, also when the connection ends in pieces."""
     async with _in_one_piece(evidence), AsyncExitStack() as stack:
         if evidence.spec.transport == "stdio":
             transport = await _program(stack, evidence, environment, folder, lost)
@@ -134,30 +178,41 @@ async def open_session(
 
 
 async def _program(
-    stack: AsyncExitStack, evidence: Evidence, environment: Mapping[str, str], folder: Path, lost: Callable[[], None]
+    stack: AsyncExitStack,
+    evidence: Evidence,
+    environment: Mapping[str, str],
+    folder: Path,
+    lost: Callable[[], None],
 ) -> AbstractAsyncContextManager[Streams]:
     spec = evidence.spec
     env = {name: environment[name] for name in INHERITED if name in environment} | spec.env
     largest = spec.result_kb * 1024
     try:
-        opening = open_program(spec.command, spec.args, env=env, folder=folder, largest=largest, ended=lost)
+        opening = open_program(
+            spec.command, spec.args, env=env, folder=folder, largest=largest, ended=lost
+        )
         evidence.program = await stack.enter_async_context(opening)
     except (OSError, ValueError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) else str(exc)
         raise ServerNotConfigured(
-            f"{evidence.name} cannot be started: {spec.command!r}: {reason}", hint="'command' in its file names the program"
+            f"{evidence.name} cannot be started: {spec.command!r}: {reason}",
+            hint="'command' in its file names the program",
         ) from exc
     return _streams(evidence.program, evidence)
 
 
 async def _address(stack: AsyncExitStack, spec: ServerSpec) -> AbstractAsyncContextManager[Streams]:
     largest = spec.result_kb * 1024
-    client = Guarded(spec.headers, largest=largest, connect=spec.start_timeout, silence=2 * spec.timeout)
+    client = Guarded(
+        spec.headers, largest=largest, connect=spec.start_timeout, silence=2 * spec.timeout
+    )
     await stack.enter_async_context(client)
     return streamable_http_client(spec.url, http_client=client, max_sse_event_size=largest)
 
 
-async def _connected(stack: AsyncExitStack, evidence: Evidence, transport: AbstractAsyncContextManager[Streams]) -> Session:
+async def _connected(
+    stack: AsyncExitStack, evidence: Evidence, transport: AbstractAsyncContextManager[Streams]
+) -> Session:
     sessions: list[Session] = []
 
     async def noticed(message: object) -> None:
@@ -183,7 +238,8 @@ async def _connected(stack: AsyncExitStack, evidence: Evidence, transport: Abstr
 
 @asynccontextmanager
 async def _in_one_piece(evidence: Evidence) -> AsyncIterator[None]:
-    """The SDK's task groups report what ended a connection as groups: one ServerError instead. Bugs pass."""
+    """The SDK's task groups report what ended a connection as groups: one ServerError instead. Bugs
+    pass."""
     try:
         yield
     except ExceptionGroup as group:
@@ -193,7 +249,7 @@ async def _in_one_piece(evidence: Evidence) -> AsyncIterator[None]:
         raise await _worded(known[0], evidence, "") from group
 
 
-# ------------------------------------------------------------------------------------------------ lines and messages
+# ------------------------------------------------------------------------------- lines and messages
 
 
 class _Incoming:
@@ -215,7 +271,9 @@ class _Incoming:
             number = answered(line)
             if number is None:
                 return None
-            error = ErrorData(code=TOO_LARGE, message=f"the answer {LARGER}: {line.size // 1024} KB")
+            error = ErrorData(
+                code=TOO_LARGE, message=f"the answer {LARGER}: {line.size // 1024} KB"
+            )
             return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=error))
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
@@ -239,7 +297,12 @@ class _Incoming:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         return None
 
 
@@ -250,7 +313,9 @@ class _Outgoing:
         self._program = program
 
     async def send(self, item: SessionMessage, /) -> None:
-        await self._program.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+        await self._program.write(
+            item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        )
 
     async def aclose(self) -> None:
         """As above."""
@@ -258,7 +323,12 @@ class _Outgoing:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         return None
 
 
@@ -267,7 +337,7 @@ async def _streams(program: Program, evidence: Evidence) -> AsyncIterator[Stream
     yield _Incoming(program, evidence), _Outgoing(program)
 
 
-# ------------------------------------------------------------------------------------------------ results and errors
+# ------------------------------------------------------------------------------- results and errors
 
 
 def _plain(result: BaseModel) -> dict[str, Any]:
@@ -276,7 +346,8 @@ def _plain(result: BaseModel) -> dict[str, Any]:
 
 
 async def _worded(exc: BaseException, evidence: Evidence, asked: str) -> ServerError:
-    """The error of ours for one of the SDK's. `asked` is the request that was under way; "" while connecting."""
+    """The error of ours for one of the SDK's. `asked` is the request that was under way; "" while
+    connecting."""
     if isinstance(exc, ServerError):
         return exc
     if isinstance(exc, MCPError):
@@ -286,13 +357,21 @@ async def _worded(exc: BaseException, evidence: Evidence, asked: str) -> ServerE
     about = f" to {asked}" if asked else ""
     if isinstance(exc, ValidationError):
         path, message = problems(exc)[0]
-        return ServerMalformed(f"{evidence.name} gave an answer{about} that is not MCP: {dotted(path)}: {message}")
-    return ServerMalformed(f"{evidence.name} gave an answer{about} that breaks its own description: {_short(str(exc))}")
+        return ServerMalformed(
+            f"{evidence.name} gave an answer{about} that is not MCP: {dotted(path)}: {message}"
+        )
+    return ServerMalformed(
+        f"{evidence.name} gave an answer{about} that breaks its own description: {_short(str(exc))}"
+    )
 
 
 async def _reported(exc: MCPError, evidence: Evidence, asked: str) -> ServerError:
     """An error that came as a message, from the server or from below the SDK."""
-    name, said, data = evidence.name, _short(exc.message), exc.data if isinstance(exc.data, Mapping) else {}
+    name, said, data = (
+        evidence.name,
+        _short(exc.message),
+        exc.data if isinstance(exc.data, Mapping) else {},
+    )
     about = f" {asked}" if asked else ""
     limit = f"{evidence.spec.result_kb} KB (result_kb in its file)"
     if exc.code == TOO_LARGE or LARGER in said or "byte limit" in said:
@@ -307,7 +386,10 @@ async def _reported(exc: MCPError, evidence: Evidence, asked: str) -> ServerErro
     if exc.code == PARSE_ERROR:
         return ServerMalformed(f"{name} gave an answer that is not MCP: {said}")
     if exc.code == REFUSED:
-        return ServerRefused(f"{name} at {evidence.spec.url} refused{about or ' the connection'}: {said}", hint=_refused(data))
+        return ServerRefused(
+            f"{name} at {evidence.spec.url} refused{about or ' the connection'}: {said}",
+            hint=_refused(data),
+        )
     return ServerRefused(f"{name} refused{about or ' the connection'}: {said} ({exc.code})")
 
 
@@ -322,8 +404,11 @@ def _short(text: str) -> str:
     return words if len(words) <= 300 else words[:299] + "…"
 
 
-def _known(group: BaseExceptionGroup[Any], kinds: tuple[type[BaseException], ...]) -> list[BaseException]:
-    """The single errors in a group when all of them are of these kinds, ours first; none otherwise."""
+def _known(
+    group: BaseExceptionGroup[Any], kinds: tuple[type[BaseException], ...]
+) -> list[BaseException]:
+    """The single errors in a group when all of them are of these kinds, ours first; none
+    otherwise."""
     found = list(leaves(group))
     if not all(isinstance(each, (HostError, *kinds)) for each in found):
         return []

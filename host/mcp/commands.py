@@ -1,4 +1,5 @@
-"""Whether the program of a stdio server is there, without starting it. Asks the file system and nothing else."""
+"""Whether the program of a stdio server is there, without starting it. Asks the file system and
+nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from groundhook.host.core.types.specs import ServerSpec
 
 
 def missing_command(spec: ServerSpec, environment: Mapping[str, str], folder: Path) -> str:
-    """Why the server could not be started from `folder`; "" when it could, or when there is no PATH to look along."""
+    """Why the server could not be started from `folder`; "" when it could, or when there is no PATH
+    to look along."""
     if spec.transport != "stdio":
         return ""
     if os.sep in spec.command:

@@ -1,7 +1,9 @@
-"""The HTTP client under the MCP SDK: what goes wrong on the way comes back as an answer, and no answer is too large.
+"""The HTTP client under the MCP SDK: what goes wrong on the way comes back as an answer, and no
+answer is too large.
 
-The SDK ends a whole connection, with every call on it, when one request cannot be sent. Here such a request is answered with a
-JSON-RPC error of ours instead, so that a call fails alone and says why. Its codes lie outside the range that JSON-RPC reserves.
+The SDK ends a whole connection, with every call on it, when one request cannot be sent. Here such a
+request is answered with a JSON-RPC error of ours instead, so that a call fails alone and says why.
+Its codes lie outside the range that JSON-RPC reserves.
 """
 
 from __future__ import annotations
@@ -19,17 +21,27 @@ TOO_LARGE = -31003
 LARGER = "is larger than allowed"
 BROKE_OFF = "broke off"
 
-_UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol, httpx2.ProxyError)
+_UNSENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.UnsupportedProtocol,
+    httpx2.ProxyError,
+)
 _EXPLAINED = 16 * 1024  # bytes of a refusal that are read for its reason
 
 
 class Guarded(httpx2.AsyncClient):
-    """`largest` in bytes is for one answer; `connect` and `silence` in seconds are for connecting and between two bytes."""
+    """`largest` in bytes is for one answer; `connect` and `silence` in seconds are for connecting
+    and between two bytes."""
 
-    def __init__(self, headers: Mapping[str, str], *, largest: int, connect: float, silence: float) -> None:
+    def __init__(
+        self, headers: Mapping[str, str], *, largest: int, connect: float, silence: float
+    ) -> None:
         # Without compression: a small answer must not unfold into a large one.
         super().__init__(
-            headers={"accept-encoding": "identity", **headers}, timeout=httpx2.Timeout(silence, connect=connect, pool=connect)
+            headers={"accept-encoding": "identity", **headers},
+            timeout=httpx2.Timeout(silence, connect=connect, pool=connect),
         )
         self._largest = largest
 
@@ -48,7 +60,8 @@ class Guarded(httpx2.AsyncClient):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body that ends with httpx2.StreamError, which the SDK turns into a failed call, when it is too large or broken off."""
+    """A body that ends with httpx2.StreamError, which the SDK turns into a failed call, when it is
+    too large or broken off."""
 
     def __init__(self, stream: Any, largest: int) -> None:
         self._stream, self._largest = stream, largest
@@ -74,10 +87,14 @@ async def _refusal(request: httpx2.Request, response: httpx2.Response) -> httpx2
     said = _parsed(await _beginning(response))
     error = said.get("error")
     message = str(error.get("message", "")) if isinstance(error, Mapping) else ""
-    if "mcp-session-id" in request.headers and (status == 404 or (status == 400 and "session" in message.lower())):
+    if "mcp-session-id" in request.headers and (
+        status == 404 or (status == 400 and "session" in message.lower())
+    ):
         return _answer(request, UNREACHED, "it does not know the session any more", delivered=False)
     if isinstance(error, Mapping) and isinstance(error.get("code"), int):
-        return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": dict(error)}, request=request)
+        return httpx2.Response(
+            status, json={"jsonrpc": "2.0", "id": None, "error": dict(error)}, request=request
+        )
     return _answer(request, REFUSED, f"{status} {response.reason_phrase}".strip(), status=status)
 
 
@@ -105,7 +122,9 @@ def _parsed(body: bytes) -> Mapping[str, Any]:
 
 def _answer(request: httpx2.Request, code: int, message: str, **data: Any) -> httpx2.Response:
     error = {"code": code, "message": message, "data": data}
-    return httpx2.Response(503, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request)
+    return httpx2.Response(
+        503, json={"jsonrpc": "2.0", "id": None, "error": error}, request=request
+    )
 
 
 def _reason(exc: BaseException) -> str:

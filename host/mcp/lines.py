@@ -1,6 +1,7 @@
 """Cutting a stream of bytes into lines, of which none may be larger than was agreed.
 
-Of a line that is larger only the two ends are kept, so that no peer can make the host hold what it will refuse anyway.
+Of a line that is larger only the two ends are kept, so that no peer can make the host hold what it
+will refuse anyway.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Splitter:
         self._size = 0
 
     def feed(self, data: bytes) -> list[Line]:
-        """The lines that end in `data`, which may begin in the middle of one and end in the middle of another."""
+        """The lines that end in `data`, which may begin in the middle of one and end in the middle
+        of another."""
         *ends, rest = data.split(b"\n")
         lines = []
         for piece in ends:

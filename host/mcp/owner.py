@@ -1,9 +1,11 @@
-"""The task that owns one MCP server: it alone enters and leaves the connection, and everybody else writes to it.
+"""The task that owns one MCP server: it alone enters and leaves the connection, and everybody else
+writes to it.
 
-Callers post jobs and wait. The owner connects when the first job comes, runs jobs side by side, and connects anew for the next
-job after a connection was lost. A job that was under way then is run once more when it only reads, or when nothing of it can
-have arrived; otherwise its caller gets an error. A server that let a deadline pass is asked for a sign of life, and given up
-when there is none.
+Callers post jobs and wait. The owner connects when the first job comes, runs jobs side by side, and
+connects anew for the next job after a connection was lost. A job that was under way then is run
+once more when it only reads, or when nothing of it can have arrived; otherwise its caller gets an
+error. A server that let a deadline pass is asked for a sign of life, and given up when there is
+none.
 """
 
 from __future__ import annotations
@@ -33,14 +35,16 @@ SIGN_OF_LIFE = 5.0  # seconds for any answer at all
 
 @dataclass(eq=False)
 class Job:
-    """Something to do on a connection. `asked` is what messages call it. While `repeatable`, losing the connection does no
-    harm: `work` sets it to False before it sends something that acts."""
+    """Something to do on a connection. `asked` is what messages call it. While `repeatable`, losing
+    the connection does no harm: `work` sets it to False before it sends something that acts."""
 
     asked: str
     work: Callable[[Session, Job], Awaitable[Any]]
     repeatable: bool = True
     repeated: bool = False
-    waiting: anyio.CancelScope = field(default_factory=anyio.CancelScope)  # the caller, who leaves at the deadline
+    waiting: anyio.CancelScope = field(
+        default_factory=anyio.CancelScope
+    )  # the caller, who leaves at the deadline
     running: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     done: anyio.Event = field(default_factory=anyio.Event)
     result: Any = None
@@ -82,14 +86,16 @@ class Owner:
         self._post, self._letters = anyio.create_memory_object_stream[Letter](math.inf)
         self._jobs: set[Job] = set()
         self._evidence = Evidence(spec)
-        self._life: anyio.CancelScope | None = None  # around a connection; set only while connecting
+        self._life: anyio.CancelScope | None = (
+            None  # around a connection; set only while connecting
+        )
         self._sure = anyio.Event()  # unset while a sign of life is awaited
         self._sure.set()
         self._closing = False
 
     async def ask(self, asked: str, work: Callable[[Session, Job], Awaitable[Any]]) -> Any:
-        """Have `work` done. Raises HostError: what `work` raised, or why the server could not be asked. When the caller is
-        cancelled the work is, too, and the connection stays."""
+        """Have `work` done. Raises HostError: what `work` raised, or why the server could not be
+        asked. When the caller is cancelled the work is, too, and the connection stays."""
         job = Job(asked, work)
         if self._closing:
             raise self._closed(job)
@@ -109,7 +115,8 @@ class Owner:
         return job.result
 
     async def run(self) -> None:
-        """Serve until `close`. Not cancelled with what is around it: leaving a server takes a moment, which is bounded."""
+        """Serve until `close`. Not cancelled with what is around it: leaving a server takes a
+        moment, which is bounded."""
         try:
             with anyio.CancelScope(shield=True), self._post, self._letters:
                 while not self._closing:
@@ -141,7 +148,9 @@ class Owner:
             if self._closing:
                 return
             try:
-                async with open_session(evidence, self._environment, self._folder, lambda: self._lose(evidence)) as session:
+                async with open_session(
+                    evidence, self._environment, self._folder, lambda: self._lose(evidence)
+                ) as session:
                     self._life, life.deadline, connected = None, math.inf, True
                     await self._serve(session, evidence, first)
                     life.deadline = anyio.current_time() + CLOSING
@@ -172,21 +181,27 @@ class Owner:
                                 self._tell(letter)  # to be met again behind the letter that says so
                             else:
                                 start(letter)
-                        case _Late(about) if about is evidence and self._sure.is_set() and not self._closing:
+                        case _Late(about) if (
+                            about is evidence and self._sure.is_set() and not self._closing
+                        ):
                             self._sure = anyio.Event()
                             tasks.start_soon(self._sign_of_life, session, evidence, tasks)
                         case _Lost(about) if about is evidence:
                             break
                         case _Stop():
                             break
-                tasks.cancel_scope.deadline = anyio.current_time() + (0 if self._closing else FINISHING)
+                tasks.cancel_scope.deadline = anyio.current_time() + (
+                    0 if self._closing else FINISHING
+                )
         finally:
             self._sure.set()
             evidence.over = True
             for job in under_way:
                 self._again_or(job, self._interrupted(job, evidence))
 
-    async def _run(self, session: Session, evidence: Evidence, job: Job, under_way: set[Job]) -> None:
+    async def _run(
+        self, session: Session, evidence: Evidence, job: Job, under_way: set[Job]
+    ) -> None:
         try:
             with job.running:
                 job.finish(await job.work(session, job))
@@ -226,7 +241,8 @@ class Owner:
             self._tell(_Lost(evidence))
 
     def _again_or(self, job: Job, error: ServerUnreachable) -> None:
-        """Run a job again that lost its connection, where that does no harm and was not tried yet."""
+        """Run a job again that lost its connection, where that does no harm and was not tried
+        yet."""
         if job.done.is_set() or job.running.cancel_called:
             return
         if self._closing or job.repeated or not (job.repeatable or not error.delivered):
@@ -236,7 +252,8 @@ class Owner:
         self._tell(job)
 
     def _refuse(self, first: Job, error: HostError) -> None:
-        """A connection could not be made: those who wait for one are told, and the next caller makes it try again."""
+        """A connection could not be made: those who wait for one are told, and the next caller
+        makes it try again."""
         jobs = [first]
         with suppress(anyio.WouldBlock, anyio.EndOfStream):
             while True:
@@ -249,14 +266,19 @@ class Owner:
     def _interrupted(self, job: Job, evidence: Evidence) -> ServerUnreachable:
         if self._closing:
             return self._closed(job)
-        return ServerUnreachable(f"{evidence.name} was lost while it worked on {job.asked}{evidence.about()}")
+        return ServerUnreachable(
+            f"{evidence.name} was lost while it worked on {job.asked}{evidence.about()}"
+        )
 
     def _closed(self, job: Job) -> ServerUnreachable:
-        return ServerUnreachable(f"MCP server {self._spec.id!r} was closed before it answered {job.asked}")
+        return ServerUnreachable(
+            f"MCP server {self._spec.id!r} was closed before it answered {job.asked}"
+        )
 
 
 async def _sdk() -> Callable[..., Any]:
-    """`open_session` of host.mcp.client. Importing the SDK takes half a second, which the loop does not wait for."""
+    """`open_session` of host.mcp.client. Importing the SDK takes half a second, which the loop does
+    not wait for."""
 
     def load() -> Callable[..., Any]:
         from groundhook.host.mcp.client import open_session

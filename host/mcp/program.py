@@ -1,7 +1,8 @@
-"""A program that is spoken to in lines over its standard streams, with what it last said on standard error.
+"""A program that is spoken to in lines over its standard streams, with what it last said on
+standard error.
 
-Knows nothing of MCP. The program gets a process group of its own: a terminal's Ctrl-C does not reach it, and when it is
-left everything that it started ends with it.
+Knows nothing of MCP. The program gets a process group of its own: a terminal's Ctrl-C does not
+reach it, and when it is left everything that it started ends with it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ import anyio
 
 from groundhook.host.mcp.lines import Line, Oversize, Splitter
 
-PATIENCE = 2.0  # seconds a program has for ending by itself, the second half of them after it was told to
+PATIENCE = (
+    2.0  # seconds a program has for ending by itself, the second half of them after it was told to
+)
 SAID = 4096  # bytes of standard error that are kept
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -59,8 +62,8 @@ class Program(asyncio.SubprocessProtocol):
         return line
 
     async def write(self, line: bytes) -> None:
-        """Send one line, which has no end of line in it. Raises anyio.BrokenResourceError when the program does not read any
-        more, and then it has not got the line."""
+        """Send one line, which has no end of line in it. Raises anyio.BrokenResourceError when the
+        program does not read any more, and then it has not got the line."""
         stdin = self._transport.get_pipe_transport(0)
         if self._over or stdin is None or stdin.is_closing():
             raise anyio.BrokenResourceError
@@ -71,21 +74,27 @@ class Program(asyncio.SubprocessProtocol):
 
     def said(self) -> str:
         """The last lines on standard error, shortened; "" when there were none."""
-        lines = [line.strip() for line in _CONTROL.sub("", self._said.decode("utf-8", "replace")).splitlines()]
+        lines = [
+            line.strip()
+            for line in _CONTROL.sub("", self._said.decode("utf-8", "replace")).splitlines()
+        ]
         return " | ".join([line for line in lines if line][-5:])[-500:]
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, negative: by which signal; None while it runs, and when it had to be stopped."""
+        """How it ended, negative: by which signal; None while it runs, and when it had to be
+        stopped."""
         code: int | None = self._transport.get_returncode()
         return None if self._stopped else code
 
     async def settle(self) -> None:
-        """Give a program that is going the moment that it needs to be gone, so that its exit code is known."""
+        """Give a program that is going the moment that it needs to be gone, so that its exit code
+        is known."""
         await self._exits(0.2)
 
     async def stop(self) -> None:
-        """End it, and all that it started: by closing its standard input, then by asking, then by force."""
+        """End it, and all that it started: by closing its standard input, then by asking, then by
+        force."""
         self._stopped = not self._exited.is_set()
         self._lines.clear()
         self._over = True
@@ -111,7 +120,9 @@ class Program(asyncio.SubprocessProtocol):
     def _listen(self, on: bool) -> None:
         stdout = self._transport.get_pipe_transport(1)
         if stdout is not None and not stdout.is_closing() and self._listening != on:
-            self._listening = on  # kept here: Python 3.11 before 3.11.4 has no `is_reading` for pipes
+            self._listening = (
+                on  # kept here: Python 3.11 before 3.11.4 has no `is_reading` for pipes
+            )
             (stdout.resume_reading if on else stdout.pause_reading)()
 
     # ---- asyncio.SubprocessProtocol
@@ -151,14 +162,26 @@ class Program(asyncio.SubprocessProtocol):
 
 @asynccontextmanager
 async def open_program(
-    command: str, args: Sequence[str], *, env: Mapping[str, str], folder: Path, largest: int, ended: Callable[[], None]
+    command: str,
+    args: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    folder: Path,
+    largest: int,
+    ended: Callable[[], None],
 ) -> AsyncIterator[Program]:
-    """Start a program with exactly the environment `env`. Lines that are larger than `largest` bytes arrive as `Oversize`.
-    Raises OSError when it cannot be started. Leaving takes `PATIENCE` seconds at most, also when cancelled."""
+    """Start a program with exactly the environment `env`. Lines that are larger than `largest`
+    bytes arrive as `Oversize`. Raises OSError when it cannot be started. Leaving takes `PATIENCE`
+    seconds at most, also when cancelled."""
     loop = asyncio.get_running_loop()
     with anyio.CancelScope(shield=True):
         _, program = await loop.subprocess_exec(
-            lambda: Program(largest, ended), command, *args, env=dict(env), cwd=folder, start_new_session=True
+            lambda: Program(largest, ended),
+            command,
+            *args,
+            env=dict(env),
+            cwd=folder,
+            start_new_session=True,
         )
     try:
         yield program

@@ -3,9 +3,9 @@
     async with open_servers(app.servers, app.environment, folder=app.root) as servers:
         await servers.call_tool("files", "read", {"path": "README.md"})
 
-Nothing starts before it is first used; everything that started ends with the block. Results are plain data with the names
-of the protocol. Everything raises UnknownName for a server that is not declared, ConfigError for one whose file cannot be used,
-and ServerError.
+Nothing starts before it is first used; everything that started ends with the block. Results are
+plain data with the names of the protocol. Everything raises UnknownName for a server that is not
+declared, ConfigError for one whose file cannot be used, and ServerError.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ from groundhook.host.core.ports import ToolServers
 from groundhook.host.core.types.servers import ServerMethod
 from groundhook.host.core.types.specs import ServerSpec
 from groundhook.host.mcp.owner import Job, Owner
-from groundhook.host.mcp.shapes import function, only_reads, prompt_arguments, unique_names, with_error
+from groundhook.host.mcp.shapes import (
+    function,
+    only_reads,
+    prompt_arguments,
+    unique_names,
+    with_error,
+)
 
 if TYPE_CHECKING:
     from groundhook.host.mcp.client import Session
@@ -41,8 +47,8 @@ class ToolName:
 
 @dataclass(frozen=True)
 class Toolset:
-    """Tools for a language model: `schemas` as OpenAI's chat completions API takes them, `names` from the function's name there
-    to the tool, `failed` the servers that could not be asked."""
+    """Tools for a language model: `schemas` as OpenAI's chat completions API takes them, `names`
+    from the function's name there to the tool, `failed` the servers that could not be asked."""
 
     schemas: tuple[Mapping[str, Any], ...] = ()
     names: Mapping[str, ToolName] = field(default_factory=dict)
@@ -50,15 +56,28 @@ class Toolset:
 
 
 class Servers:
-    """Calls from any task of the loop; `server` is a full id (`App.resolve_server(assistant, name).id`)."""
+    """Calls from any task of the loop; `server` is a full id (`App.resolve_server(assistant,
+    name).id`)."""
 
-    def __init__(self, catalogue: Catalogue[ServerSpec], environment: Mapping[str, str], folder: Path, tasks: TaskGroup) -> None:
-        self._catalogue, self._environment, self._folder, self._tasks = catalogue, environment, folder, tasks
+    def __init__(
+        self,
+        catalogue: Catalogue[ServerSpec],
+        environment: Mapping[str, str],
+        folder: Path,
+        tasks: TaskGroup,
+    ) -> None:
+        self._catalogue, self._environment, self._folder, self._tasks = (
+            catalogue,
+            environment,
+            folder,
+            tasks,
+        )
         self._owners: dict[str, Owner] = {}
         self._closed = False
 
     async def list_tools(self, server: str) -> dict[str, Any]:
-        """{tools: [{name, description?, title?, inputSchema, outputSchema?, annotations?}]}: those that its file allows."""
+        """{tools: [{name, description?, title?, inputSchema, outputSchema?, annotations?}]}: those
+        that its file allows."""
         spec = self._catalogue.named(server)
 
         async def work(session: Session, job: Job) -> list[dict[str, Any]]:
@@ -67,10 +86,14 @@ class Servers:
         tools = await self._owner(spec).ask("tools/list", work)
         return {"tools": [tool for tool in tools if not spec.tools or tool["name"] in spec.tools]}
 
-    async def call_tool(self, server: str, tool: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """{content: [{type: "text", text} | {type: "image", data, mimeType} | …], structuredContent?}. A tool that reports a
-        failure is a value as well: {content, isError: true, error: its text}. `host.mcp.shapes.value_of` makes one value of
-        either. Raises UnknownName for a tool that the server does not have, UsageError for one that its file does not allow."""
+    async def call_tool(
+        self, server: str, tool: str, arguments: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """{content: [{type: "text", text} | {type: "image", data, mimeType} | …],
+        structuredContent?}. A tool that reports a failure is a value as well: {content, isError:
+        true, error: its text}. `host.mcp.shapes.value_of` makes one value of either. Raises
+        UnknownName for a tool that the server does not have, UsageError for one that its file does
+        not allow."""
         spec = self._catalogue.named(server)
         if spec.tools and tool not in spec.tools:
             raise _not_allowed(spec, tool)
@@ -78,8 +101,12 @@ class Servers:
         async def work(session: Session, job: Job) -> dict[str, Any]:
             known = await session.tool(tool)
             if known is None:
-                allowed = [name for name in session.tool_names() if not spec.tools or name in spec.tools]
-                raise UnknownName("MCP tool", f"{server}.{tool}", [f"{server}.{name}" for name in allowed])
+                allowed = [
+                    name for name in session.tool_names() if not spec.tools or name in spec.tools
+                ]
+                raise UnknownName(
+                    "MCP tool", f"{server}.{tool}", [f"{server}.{name}" for name in allowed]
+                )
             job.repeatable = tool in spec.read_only or only_reads(known)
             return with_error(await session.call_tool(tool, arguments or {}))
 
@@ -92,7 +119,11 @@ class Servers:
         async def work(session: Session, job: Job) -> list[dict[str, Any]]:
             return await session.list_resources()
 
-        return {"resources": await self._owner(self._catalogue.named(server)).ask("resources/list", work)}
+        return {
+            "resources": await self._owner(self._catalogue.named(server)).ask(
+                "resources/list", work
+            )
+        }
 
     async def read_resource(self, server: str, uri: str) -> dict[str, Any]:
         """{contents: [{uri, mimeType?, text | blob (base64)}]}"""
@@ -104,15 +135,21 @@ class Servers:
         return {"contents": read["contents"]}
 
     async def list_prompts(self, server: str) -> dict[str, Any]:
-        """{prompts: [{name, title?, description?, arguments?: [{name, description?, required?}]}]}"""
+        """{prompts: [{name, title?, description?, arguments?: [{name, description?,
+        required?}]}]}"""
 
         async def work(session: Session, job: Job) -> list[dict[str, Any]]:
             return await session.list_prompts()
 
-        return {"prompts": await self._owner(self._catalogue.named(server)).ask("prompts/list", work)}
+        return {
+            "prompts": await self._owner(self._catalogue.named(server)).ask("prompts/list", work)
+        }
 
-    async def get_prompt(self, server: str, name: str, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """{messages: [{role, content: {type, …}}], description?}. Arguments that are no text are sent as JSON."""
+    async def get_prompt(
+        self, server: str, name: str, arguments: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """{messages: [{role, content: {type, …}}], description?}. Arguments that are no text are
+        sent as JSON."""
 
         async def work(session: Session, job: Job) -> dict[str, Any]:
             return await session.get_prompt(name, prompt_arguments(arguments or {}))
@@ -121,10 +158,15 @@ class Servers:
         return {key: prompt[key] for key in ("description", "messages") if key in prompt}
 
     async def schemas(self, wanted: Iterable[str] | Mapping[str, Collection[str]]) -> Toolset:
-        """The tools of these servers; a mapping names the tools that are wanted of each (none named: all)."""
-        return await toolset(self, dict(wanted) if isinstance(wanted, Mapping) else dict.fromkeys(wanted, ()))
+        """The tools of these servers; a mapping names the tools that are wanted of each (none
+        named: all)."""
+        return await toolset(
+            self, dict(wanted) if isinstance(wanted, Mapping) else dict.fromkeys(wanted, ())
+        )
 
-    async def ask(self, server: str, method: ServerMethod, params: Mapping[str, Any], /) -> dict[str, Any]:
+    async def ask(
+        self, server: str, method: ServerMethod, params: Mapping[str, Any], /
+    ) -> dict[str, Any]:
         """The methods above by their names in the protocol: `host.core.ports.ToolServers`."""
         match method:
             case "tools/list":
@@ -156,10 +198,13 @@ class Servers:
 
 
 async def toolset(
-    servers: ToolServers, wanted: Mapping[str, Collection[str]], called: Mapping[str, str] | None = None
+    servers: ToolServers,
+    wanted: Mapping[str, Collection[str]],
+    called: Mapping[str, str] | None = None,
 ) -> Toolset:
-    """Tools of several servers, asked for at the same time: the wanted ones of each (none named: all). `called` has other
-    names for servers, for the names of functions. A server that fails is in `failed`, and the others' tools are there."""
+    """Tools of several servers, asked for at the same time: the wanted ones of each (none named:
+    all). `called` has other names for servers, for the names of functions. A server that fails is
+    in `failed`, and the others' tools are there."""
     found: dict[str, list[dict[str, Any]]] = {}
     failed: dict[str, HostError] = {}
 
@@ -177,8 +222,13 @@ async def toolset(
     offered = [(server, tool) for server in wanted for tool in found.get(server, ())]
     names = unique_names((shown[server], tool["name"]) for server, tool in offered)
     return Toolset(
-        schemas=tuple(function(names[shown[server], tool["name"]], tool) for server, tool in offered),
-        names={names[shown[server], tool["name"]]: ToolName(server, tool["name"]) for server, tool in offered},
+        schemas=tuple(
+            function(names[shown[server], tool["name"]], tool) for server, tool in offered
+        ),
+        names={
+            names[shown[server], tool["name"]]: ToolName(server, tool["name"])
+            for server, tool in offered
+        },
         failed=failed,
     )
 
@@ -187,8 +237,9 @@ async def toolset(
 async def open_servers(
     catalogue: Catalogue[ServerSpec], environment: Mapping[str, str], *, folder: Path = Path()
 ) -> AsyncIterator[Servers]:
-    """The servers of a catalogue. Programs run in `folder`, with HOME, LOGNAME, PATH, SHELL, TERM and USER of `environment` and
-    what their files name. Leaving ends them: at most two seconds for each to go by itself, all at the same time."""
+    """The servers of a catalogue. Programs run in `folder`, with HOME, LOGNAME, PATH, SHELL, TERM
+    and USER of `environment` and what their files name. Leaving ends them: at most two seconds for
+    each to go by itself, all at the same time."""
     try:
         async with anyio.create_task_group() as tasks:
             servers = Servers(catalogue, environment, folder, tasks)
@@ -204,4 +255,7 @@ async def open_servers(
 
 def _not_allowed(spec: ServerSpec, tool: str) -> UsageError:
     allowed = ", ".join(sorted(spec.tools))
-    return UsageError(f"tool {tool!r} of MCP server {spec.id!r} is not allowed", hint=f"'tools' in its file allows {allowed}")
+    return UsageError(
+        f"tool {tool!r} of MCP server {spec.id!r} is not allowed",
+        hint=f"'tools' in its file allows {allowed}",
+    )

@@ -1,4 +1,5 @@
-"""What MCP messages hold, as plain data, and how tools of servers are shown to language models. Pure functions."""
+"""What MCP messages hold, as plain data, and how tools of servers are shown to language models.
+Pure functions."""
 
 from __future__ import annotations
 
@@ -19,21 +20,25 @@ _LAST = re.compile(rb'[,{]\s*"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.
 
 
 def answered(line: Oversize) -> int | None:
-    """Which request a message answers of which only the two ends are known: its id stands before or behind everything else,
-    where nothing inside the result can forge it."""
+    """Which request a message answers of which only the two ends are known: its id stands before or
+    behind everything else, where nothing inside the result can forge it."""
     found = _FIRST.search(line.head) or _LAST.search(line.tail)
     return int(found[1]) if found else None
 
 
 def text_of(result: Mapping[str, Any]) -> str:
     """The text in the content of a tool's result, a line for each block."""
-    return "\n".join(block["text"] for block in result.get("content", ()) if block.get("type") == "text")
+    return "\n".join(
+        block["text"] for block in result.get("content", ()) if block.get("type") == "text"
+    )
 
 
 def with_error(result: dict[str, Any]) -> dict[str, Any]:
     """A tool's result as callers get it: where the tool reports a failure, `error` says which."""
     if not result.get("isError"):
-        return {key: value for key, value in result.items() if key in ("content", "structuredContent")}
+        return {
+            key: value for key, value in result.items() if key in ("content", "structuredContent")
+        }
     return {
         "content": result.get("content", []),
         "isError": True,
@@ -42,8 +47,8 @@ def with_error(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def value_of(server: str, tool: str, result: Mapping[str, Any]) -> Any:
-    """What a tool answered, as one value: its structured content, else the JSON in its text, else its text; where it has
-    no text, its content. Raises ToolFailed for a result with `error`."""
+    """What a tool answered, as one value: its structured content, else the JSON in its text, else
+    its text; where it has no text, its content. Raises ToolFailed for a result with `error`."""
     if "error" in result:
         raise ToolFailed(f"tool {tool!r} of MCP server {server!r} failed: {result['error']}")
     if "structuredContent" in result:
@@ -56,8 +61,8 @@ def value_of(server: str, tool: str, result: Mapping[str, Any]) -> Any:
 
 
 def loaded(text: str) -> Any:
-    """The value of JSON text that somebody else wrote. Raises ValueError, also for what is nested too deeply, and for half a
-    surrogate pair, which cannot be sent on to anybody."""
+    """The value of JSON text that somebody else wrote. Raises ValueError, also for what is nested
+    too deeply, and for half a surrogate pair, which cannot be sent on to anybody."""
     try:
         value = json.loads(text)
     except RecursionError as exc:
@@ -79,15 +84,21 @@ def only_reads(tool: Mapping[str, Any]) -> bool:
 
 def prompt_arguments(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Arguments of a prompt are text in the protocol: other values become JSON."""
-    return {name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for name, value in arguments.items()}
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in arguments.items()
+    }
 
 
 def unique_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Names for tools of servers that a language model may call: `server__tool` with the signs that OpenAI's API allows, at
-    most 64 of them. Where two would be the same, or one is too long, a piece of a hash tells them apart; a tool has the same
-    name in every turn as long as its neighbours do not change."""
+    """Names for tools of servers that a language model may call: `server__tool` with the signs that
+    OpenAI's API allows, at most 64 of them. Where two would be the same, or one is too long, a
+    piece of a hash tells them apart; a tool has the same name in every turn as long as its
+    neighbours do not change."""
     pairs = list(dict.fromkeys(tools))
-    plain = {pair: "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in pair) for pair in pairs}
+    plain = {
+        pair: "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in pair) for pair in pairs
+    }
     taken = list(plain.values())
     return {
         pair: name if len(name) <= LONGEST_NAME and taken.count(name) == 1 else _hashed(pair, name)
@@ -101,7 +112,11 @@ def function(name: str, tool: Mapping[str, Any]) -> dict[str, Any]:
     parameters = {"type": "object", "properties": {}, **(tool.get("inputSchema") or {})}
     return {
         "type": "function",
-        "function": {"name": name, "description": said[:LONGEST_DESCRIPTION], "parameters": parameters},
+        "function": {
+            "name": name,
+            "description": said[:LONGEST_DESCRIPTION],
+            "parameters": parameters,
+        },
     }
 
 

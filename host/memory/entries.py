@@ -1,7 +1,8 @@
-"""What a memory holds: keys, JSON values with a time to live, counters; and the twin of the file that lives in one process.
+"""What a memory holds: keys, JSON values with a time to live, counters; and the twin of the file
+that lives in one process.
 
-Pure but for `LocalEntries`, which keeps its entries in a dict. What is allowed (lengths, sizes, numbers) is decided
-here, once for both kinds of `Entries`; nothing here knows who asks.
+Pure but for `LocalEntries`, which keeps its entries in a dict. What is allowed (lengths, sizes,
+numbers) is decided here, once for both kinds of `Entries`; nothing here knows who asks.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from groundhook.host.core.errors import UsageError
 from groundhook.host.core.settings import MemorySettings
 
 NESTING = 200  # levels; the JSON parser's own bound depends on the depth of the stack it runs on
-EXACT = 2**53 - 1  # beyond it a JavaScript number skips integers (ECMA-262, Number.MAX_SAFE_INTEGER)
+EXACT = (
+    2**53 - 1
+)  # beyond it a JavaScript number skips integers (ECMA-262, Number.MAX_SAFE_INTEGER)
 
 Number = int | float
 
@@ -33,8 +36,9 @@ class Stored:
 
 
 class Entries(Protocol):
-    """Entries of many spaces; a space is one namespace of one identity. `at` is the time in ms since 1970; entries that
-    ended before or at it are not there. Every call is atomic. The calls block; they raise StorageError."""
+    """Entries of many spaces; a space is one namespace of one identity. `at` is the time in ms
+    since 1970; entries that ended before or at it are not there. Every call is atomic. The calls
+    block; they raise StorageError."""
 
     def get(self, space: str, key: str, at: int, /) -> bytes | None: ...
 
@@ -55,8 +59,8 @@ class Entries(Protocol):
         ...
 
     def add(self, space: str, key: str, by: Number, at: int, /) -> Number:
-        """Add to a number (0 when there is none), leaving its time to live → the sum. Raises UsageError when the value is
-        no number, or the space is full."""
+        """Add to a number (0 when there is none), leaving its time to live → the sum. Raises
+        UsageError when the value is no number, or the space is full."""
         ...
 
 
@@ -105,10 +109,13 @@ class LocalEntries:
 def check_key(key: Any, limits: MemorySettings) -> str:
     """Raises UsageError for what is no key."""
     if not isinstance(key, str) or not key:
-        raise UsageError(f"a key of the memory must be text of at least one character, not {key!r}"[:200])
+        raise UsageError(
+            f"a key of the memory must be text of at least one character, not {key!r}"[:200]
+        )
     if len(key) > limits.key_length:
         raise UsageError(
-            f"the key {key[:40]!r}… has {len(key)} characters; at most {limits.key_length} are allowed",
+            f"the key {key[:40]!r}… has {len(key)} characters; at most {limits.key_length} are"
+            " allowed",
             hint="the limit is memory.key_length in agent/agent.yml",
         )
     if any("\ud800" <= character <= "\udfff" for character in key):
@@ -117,7 +124,8 @@ def check_key(key: Any, limits: MemorySettings) -> str:
 
 
 def encode(key: str, value: Any, limits: MemorySettings) -> bytes:
-    """A JSON value as it is kept. Raises UsageError when it is none, is nested too deep, or is too large."""
+    """A JSON value as it is kept. Raises UsageError when it is none, is nested too deep, or is too
+    large."""
     if any(depth > NESTING for depth in _depths(value)):
         raise UsageError(f"the value for {key!r} is nested more than {NESTING} levels deep")
     try:
@@ -128,7 +136,8 @@ def encode(key: str, value: Any, limits: MemorySettings) -> bytes:
     kept = text.encode("utf-8", "surrogatepass")
     if len(kept) > limits.value_kb * 1024:
         raise UsageError(
-            f"the value for {key!r} takes {len(kept)} bytes as JSON; at most {limits.value_kb} kB are allowed",
+            f"the value for {key!r} takes {len(kept)} bytes as JSON; at most {limits.value_kb} kB"
+            " are allowed",
             hint="the limit is memory.value_kb in agent/agent.yml",
         )
     return kept
@@ -142,7 +151,10 @@ def added(key: str, old: bytes, by: Number) -> Number:
     """The sum of a kept value and `by`. Raises UsageError when there is none."""
     number = decode(old)
     if not is_number(number):
-        raise UsageError(f"the value of {key!r} is no number and cannot be counted up or down", hint="Set it to a number first")
+        raise UsageError(
+            f"the value of {key!r} is no number and cannot be counted up or down",
+            hint="Set it to a number first",
+        )
     try:
         total = number + by
     except OverflowError:
@@ -153,14 +165,16 @@ def added(key: str, old: bytes, by: Number) -> Number:
 
 
 def check_step(by: Any) -> Number:
-    """What a counter is changed by. Raises UsageError when it is no finite number, or an integer that JavaScript cannot hold."""
+    """What a counter is changed by. Raises UsageError when it is no finite number, or an integer
+    that JavaScript cannot hold."""
     if not is_number(by) or not math.isfinite(by) or (isinstance(by, int) and abs(by) > EXACT):
         raise UsageError(f"a counter is changed by a number, not {by!r}"[:200])
     return by
 
 
 def expiry(at: int, ttl_ms: Any) -> int | None:
-    """When a value that was set at `at` ends. Raises UsageError for a time to live that is no positive number."""
+    """When a value that was set at `at` ends. Raises UsageError for a time to live that is no
+    positive number."""
     if ttl_ms is None:
         return None
     if not is_number(ttl_ms) or not 0 < ttl_ms <= EXACT:
@@ -189,4 +203,6 @@ def _depths(value: Any) -> Iterator[int]:
         inner, depth = open_.pop()
         if isinstance(inner, dict | list | tuple):
             yield depth
-            open_.extend((each, depth + 1) for each in (inner.values() if isinstance(inner, dict) else inner))
+            open_.extend(
+                (each, depth + 1) for each in (inner.values() if isinstance(inner, dict) else inner)
+            )

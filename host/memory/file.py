@@ -1,9 +1,9 @@
 """Entries in a SQLite file that several processes use at once.
 
-The file is made when it is first used. Each change is one transaction that takes the write lock before it reads
-(`begin immediate`), so that counters lose nothing; readers never wait (write-ahead log). Entries that have ended are
-swept a few at a time by the changes that follow. A power cut may lose the last changes, and never damages the file
-(`synchronous = normal`).
+The file is made when it is first used. Each change is one transaction that takes the write lock
+before it reads (`begin immediate`), so that counters lose nothing; readers never wait (write-ahead
+log). Entries that have ended are swept a few at a time by the changes that follow. A power cut may
+lose the last changes, and never damages the file (`synchronous = normal`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ _HINTS = {
 
 
 class FileEntries:
-    """Used by as many threads as its owner allows; connections are lent to one at a time. Raises StorageError."""
+    """Used by as many threads as its owner allows; connections are lent to one at a time. Raises
+    StorageError."""
 
     def __init__(self, path: Path, limits: MemorySettings) -> None:
         self._path = path
@@ -105,8 +106,8 @@ class FileEntries:
         if _find(db, space, key, at) is None and _is_full(db, space, at, self._limits.keys):
             raise full(self._limits)
         db.execute(
-            "insert into entries (space, key, value, expires) values (?, ?, ?, ?) "
-            "on conflict (space, key) do update set value = excluded.value, expires = excluded.expires",
+            "insert into entries (space, key, value, expires) values (?, ?, ?, ?) on conflict"
+            " (space, key) do update set value = excluded.value, expires = excluded.expires",
             [space, key, stored.value, stored.expires],
         )
 
@@ -151,9 +152,15 @@ class FileEntries:
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        # What users told their assistants is for the owner's eyes; SQLite gives its other files the same mode.
+        # What users told their assistants is for the owner's eyes; SQLite gives its other files the
+        # same mode.
         self._path.touch(mode=0o600)
-        db = sqlite3.connect(self._path, timeout=self._limits.busy_ms / 1000, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(
+            self._path,
+            timeout=self._limits.busy_ms / 1000,
+            isolation_level=None,
+            check_same_thread=False,
+        )
         try:
             self._prepare(db)
         except (sqlite3.Error, StorageError):
@@ -164,14 +171,17 @@ class FileEntries:
     def _prepare(self, db: sqlite3.Connection) -> None:
         (version,) = db.execute("pragma user_version").fetchone()
         if version > VERSION:
-            raise StorageError(f"the memory {str(self._path)!r} was written by a newer version of Groundhook")
+            raise StorageError(
+                f"the memory {str(self._path)!r} was written by a newer version of Groundhook"
+            )
         if version < VERSION:
             self._to_write_ahead(db)
             db.executescript(_SCHEMA)
         db.execute("pragma synchronous = normal")
 
     def _to_write_ahead(self, db: sqlite3.Connection) -> None:
-        """SQLite does not wait for the lock that this switch needs, so that processes that start together would fail."""
+        """SQLite does not wait for the lock that this switch needs, so that processes that start
+        together would fail."""
         patience = time.monotonic() + self._limits.busy_ms / 1000
         while True:
             try:
@@ -187,8 +197,14 @@ class FileEntries:
         try:
             yield
         except (sqlite3.Error, OSError) as exc:
-            hint = _HINTS.get(_primary(exc), "") if isinstance(exc, sqlite3.Error) else _HINTS[sqlite3.SQLITE_CANTOPEN]
-            raise StorageError(f"the memory {str(self._path)!r} cannot be used: {exc}", hint=hint) from exc
+            hint = (
+                _HINTS.get(_primary(exc), "")
+                if isinstance(exc, sqlite3.Error)
+                else _HINTS[sqlite3.SQLITE_CANTOPEN]
+            )
+            raise StorageError(
+                f"the memory {str(self._path)!r} cannot be used: {exc}", hint=hint
+            ) from exc
 
 
 def _find(db: sqlite3.Connection, space: str, key: str, at: int) -> Stored | None:
@@ -210,5 +226,6 @@ def _is_full(db: sqlite3.Connection, space: str, at: int, limit: int) -> bool:
 
 
 def _primary(exc: sqlite3.Error) -> int:
-    """SQLite's primary result code (https://sqlite.org/rescode.html), without the detail of the extended one."""
+    """SQLite's primary result code (https://sqlite.org/rescode.html), without the detail of the
+    extended one."""
     return int(getattr(exc, "sqlite_errorcode", 0)) & 0xFF

@@ -1,7 +1,8 @@
-"""Writes the part of `docs/delegation.md` that says what is asked and answered, from `host.core.types.delegation`.
+"""Writes the part of `docs/delegation.md` that says what is asked and answered, from
+`host.core.types.delegation`.
 
-`python -m groundhook.host.output.delegation_doc` writes it between the two marks in the file; a test compares it with
-what `section` gives.
+`python -m groundhook.host.output.delegation_doc` writes it between the two marks in the file; a
+test compares it with what `section` gives.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from pydantic import BaseModel
 from groundhook.host.core.types.delegation import USES, Use
 
 DOCUMENT = Path("docs/delegation.md")
-BEGIN, END = "<!-- Written by `make docs` from host/core/types/delegation.py. -->", "<!-- End of what `make docs` writes. -->"
+BEGIN, END = (
+    "<!-- Written by `make docs` from host/core/types/delegation.py. -->",
+    "<!-- End of what `make docs` writes. -->",
+)
 
 _CONFIGURED = {
     "keyword": "`uses.keyword`; deadline `search.keyword.timeout_ms`",
@@ -44,12 +48,17 @@ def with_section(document: str) -> str:
 def _use(use: Use[Any, Any]) -> Iterator[str]:
     yield f"### {use.name}\n"
     yield f"{' '.join((use.asks.__doc__ or '').split())} {_CONFIGURED[use.name]}.\n"
-    yield f"Tools that are taken when only the server is named: {', '.join(f'`{name}`' for name in use.tools)}.\n"
+    yield (
+        "Tools that are taken when only the server is named:"
+        f" {', '.join(f'`{name}`' for name in use.tools)}.\n"
+    )
     yield from _table("asked", use.asks)
     yield f"The answer is {' '.join((use.answers.__doc__ or '').split())}\n"
     yield from _table("answered", use.answers)
     yield "<details><summary>JSON Schema of both</summary>\n"
-    schemas = _untitled({"asked": use.asks.model_json_schema(), "answered": use.answers.model_json_schema()})
+    schemas = _untitled(
+        {"asked": use.asks.model_json_schema(), "answered": use.answers.model_json_schema()}
+    )
     yield f"```json\n{json.dumps(schemas, indent=1, ensure_ascii=False)}\n```\n"
     yield "</details>\n"
 
@@ -64,9 +73,15 @@ def _rows(model: type[BaseModel], path: str) -> Iterator[str]:
     schema = model.model_json_schema()
     for name, info in model.model_fields.items():
         other = [each for each in getattr(info.validation_alias, "choices", ()) if each != name]
-        said = [info.description or "", f"also read as {', '.join(f'`{each}`' for each in other)}" if other else ""]
+        said = [
+            info.description or "",
+            f"also read as {', '.join(f'`{each}`' for each in other)}" if other else "",
+        ]
         optional = "" if info.is_required() else ", optional"
-        yield f"| `{path}{name}` | {_type(schema['properties'][name])}{optional} | {'; '.join(filter(None, said))} |"
+        yield (
+            f"| `{path}{name}` | {_type(schema['properties'][name])}{optional} |"
+            f" {'; '.join(filter(None, said))} |"
+        )
         for inner in _models_in(info.annotation):
             yield from _rows(inner, f"{path}{name}[].")
 
@@ -81,7 +96,11 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 def _untitled(schema: Any) -> Any:
     """Without titles that only repeat the names of keys."""
     if isinstance(schema, dict):
-        return {key: _untitled(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
+        return {
+            key: _untitled(value)
+            for key, value in schema.items()
+            if not (key == "title" and isinstance(value, str))
+        }
     return [_untitled(each) for each in schema] if isinstance(schema, list) else schema
 
 

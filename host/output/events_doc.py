@@ -1,6 +1,8 @@
-"""Writes `docs/events.md` from the event models, so that the document cannot say anything else than the program does.
+"""Writes `docs/events.md` from the event models, so that the document cannot say anything else than
+the program does.
 
-`python -m groundhook.host.output.events_doc` writes the file; a test compares it with what `document` gives.
+`python -m groundhook.host.output.events_doc` writes the file; a test compares it with what
+`document` gives.
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ from groundhook.host.core.types.events import (
     Text,
     TraceNode,
 )
-from groundhook.host.core.types.search import ComputedBy, Extent, GraphNode, Item, SearchResult, Sentences
+from groundhook.host.core.types.search import (
+    ComputedBy,
+    Extent,
+    GraphNode,
+    Item,
+    SearchResult,
+    Sentences,
+)
 from groundhook.host.core.types.turn import Usage
 from groundhook.host.output.lines import line
 
@@ -36,13 +45,18 @@ _HEAD = """\
 
 <!-- Written by `make docs` from host/core/types/events.py. Change the models, not this file. -->
 
-One turn is one ordered stream of events: what the terminal shows, what `groundhook chat --json` prints (one JSON object to a
-line, UTF-8, nothing else on standard output), and what `host.stream(…)` yields in Python. Clients ignore types and fields they
+One turn is one ordered stream of events: what the terminal shows, what `groundhook chat --json`
+prints (one JSON object to a
+line, UTF-8, nothing else on standard output), and what `host.stream(…)` yields in Python. Clients
+ignore types and fields they
 do not know; fields are added, never renamed.
 
-A turn begins with `stream_start` and ends with `stream_end`, also when it fails: then an `error` comes before the end and the
-exit code of `groundhook chat` is 1 instead of 0. A turn that cannot begin at all (no such assistant, a file that cannot be read)
-is one `error` and nothing else. A search that fails, a source that is slow and a reranker that gives up do not end a turn: they
+A turn begins with `stream_start` and ends with `stream_end`, also when it fails: then an `error`
+comes before the end and the
+exit code of `groundhook chat` is 1 instead of 0. A turn that cannot begin at all (no such
+assistant, a file that cannot be read)
+is one `error` and nothing else. A search that fails, a source that is slow and a reranker that
+gives up do not end a turn: they
 are `error` on `search_complete` and a `warning`.
 
 Every event has these fields:
@@ -77,7 +91,13 @@ def document() -> str:
         ComputedBy,
     )
     schemas = _schemas([*events, *values])
-    parts = [_HEAD, *(_section(_tag(schemas[model.__name__]), schemas[model.__name__], COMMON) for model in events)]
+    parts = [
+        _HEAD,
+        *(
+            _section(_tag(schemas[model.__name__]), schemas[model.__name__], COMMON)
+            for model in events
+        ),
+    ]
     parts.append("# Values\n\n`groundhook search --json` prints one `SearchResult`.\n")
     parts += [_section(model.__name__, schemas[model.__name__], ()) for model in values]
     parts.append(_EXAMPLE.format(lines="".join(line(event) for event in _turn())))
@@ -101,10 +121,14 @@ def _tag(schema: dict[str, Any]) -> str:
 
 def _section(title: str, schema: dict[str, Any], left_out: Sequence[str]) -> str:
     rows = [
-        f"| `{name}` | {_type(field)} | {_note(field)} |" for name, field in schema["properties"].items() if name not in left_out
+        f"| `{name}` | {_type(field)} | {_note(field)} |"
+        for name, field in schema["properties"].items()
+        if name not in left_out
     ]
     said = schema.get("description", "").partition("\n\n")[0].replace("\n", " ")
-    return "\n".join([f"## {title}", "", said, "", "| field | type | |", "|---|---|---|", *rows, ""])
+    return "\n".join(
+        [f"## {title}", "", said, "", "| field | type | |", "|---|---|---|", *rows, ""]
+    )
 
 
 def _type(field: dict[str, Any]) -> str:
@@ -148,7 +172,14 @@ def _turn() -> Iterator[Event]:
     )
     turn = "t1"
     yield StreamStart(turn_id=turn, at_ms=0, assistant_id="docs", connector="extractive")
-    yield SearchStart(turn_id=turn, at_ms=2, search_id="s1", source="auto", search_type="kb", query="What is a hook?")
+    yield SearchStart(
+        turn_id=turn,
+        at_ms=2,
+        search_id="s1",
+        source="auto",
+        search_type="kb",
+        query="What is a hook?",
+    )
     yield SearchFound(turn_id=turn, at_ms=14, search_id="s1", item=item)
     yield SearchComplete(turn_id=turn, at_ms=14, search_id="s1", total=1, duration_ms=12)
     yield Text(turn_id=turn, at_ms=16, delta="A hook runs in an isolate of its own ")

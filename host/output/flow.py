@@ -1,8 +1,8 @@
 """Streamed text on its way to a terminal: made visible, then broken into lines that fit.
 
-Answers, titles and documents come from models and strangers. `visible` leaves no character in them that a terminal would
-obey. `Flow` breaks lines at spaces while the text is still arriving; it knows nothing of any terminal library and is given the
-function that measures characters.
+Answers, titles and documents come from models and strangers. `visible` leaves no character in them
+that a terminal would obey. `Flow` breaks lines at spaces while the text is still arriving; it knows
+nothing of any terminal library and is given the function that measures characters.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-# C0 without tab and line feed, DEL, C1; the overrides of writing direction, with which a title could rewrite its line; halves of
-# surrogate pairs, which cannot be encoded.
+# C0 without tab and line feed, DEL, C1; the overrides of writing direction, with which a title
+# could rewrite its line; halves of surrogate pairs, which cannot be encoded.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a\u202b\u202d\u202e\ud800-\udfff]")
 _POP = "\u2069"
 _ISOLATE = re.compile("[\u2066-\u2069]")
@@ -23,16 +23,17 @@ Measure = Callable[[str], int]  # characters → cells of the terminal
 
 
 def visible(text: str) -> str:
-    """The text with control characters written out (`\\x1b`), so that none reaches the terminal, and with every isolate closed.
-    Tabs, line feeds and \\r\\n stay."""
+    """The text with control characters written out (`\\x1b`), so that none reaches the terminal,
+    and with every isolate closed. Tabs, line feeds and \\r\\n stay."""
     isolates = Isolates()
     return isolates.feed(text) + isolates.end()
 
 
 class Isolates:
-    """Text that arrives in pieces, made visible. Right-to-left text sets names and numbers apart with isolates of direction
-    (U+2066 to U+2069); one that is left open would turn what is written behind it around. So each ends with its line at the
-    latest, and an end without a beginning is left out."""
+    """Text that arrives in pieces, made visible. Right-to-left text sets names and numbers apart
+    with isolates of direction (U+2066 to U+2069); one that is left open would turn what is written
+    behind it around. So each ends with its line at the latest, and an end without a beginning is
+    left out."""
 
     def __init__(self) -> None:
         self._open = 0
@@ -75,7 +76,8 @@ def _written_out(match: re.Match[str]) -> str:
 
 
 class Flow:
-    """Breaks text into lines of at most `width` cells, at spaces and around wide characters. Width 0: never.
+    """Breaks text into lines of at most `width` cells, at spaces and around wide characters. Width
+    0: never.
 
     A word is held back until it is whole; a word wider than a line is left to the terminal.
     """
@@ -110,7 +112,8 @@ class Flow:
         return out
 
     def _lengthen(self, part: str, style: str) -> list[Styled]:
-        """Add to the word; scripts that put no spaces between words may be broken around each of their characters."""
+        """Add to the word; scripts that put no spaces between words may be broken around each of
+        their characters."""
         if self._measure(part) <= len(part):
             self._word.append((part, style))
             return []

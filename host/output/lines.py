@@ -1,9 +1,10 @@
 """Values as JSON lines: one event or result to a line, whatever content it carries.
 
-A line is UTF-8, ends with one line feed and holds no other character that a reader may take for the end of a line. What
-JSON cannot say is replaced rather than refused, since a hook or a database may put anything into `data`: NaN and infinity become
-null, half of a surrogate pair becomes U+FFFD, bytes become base64, other objects their text, and what stands deeper than
-readers follow, or in itself, becomes "…".
+A line is UTF-8, ends with one line feed and holds no other character that a reader may take for the
+end of a line. What JSON cannot say is replaced rather than refused, since a hook or a database may
+put anything into `data`: NaN and infinity become null, half of a surrogate pair becomes U+FFFD,
+bytes become base64, other objects their text, and what stands deeper than readers follow, or in
+itself, becomes "…".
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The messages of a turn as they stand after everything that was done to them, and what a person would read in them.
+"""The messages of a turn as they stand after everything that was done to them, and what a person
+would read in them.
 
-A fold over events: `send` makes a message, the other actions change it. Pure and total: an action that does not fit what is
-there makes the most of it and never raises, so that a client can follow any stream.
+A fold over events: `send` makes a message, the other actions change it. Pure and total: an action
+that does not fit what is there makes the most of it and never raises, so that a client can follow
+any stream.
 """
 
 from __future__ import annotations
@@ -39,22 +41,34 @@ def fold(events: Iterable[Event]) -> list[Standing]:
 
 
 def step(messages: Messages, event: Event) -> Messages:
-    """The messages after one more event. Events of other kinds, and changes of a message that was never sent, change nothing."""
+    """The messages after one more event. Events of other kinds, and changes of a message that was
+    never sent, change nothing."""
     if not isinstance(event, HookMessage):
         return messages
     if event.action == "end" and not event.message_id:
-        ended = {id: replace(each, ended=True) for id, each in messages.items() if each.block_id == event.block_id}
+        ended = {
+            id: replace(each, ended=True)
+            for id, each in messages.items()
+            if each.block_id == event.block_id
+        }
         return {**messages, **ended}
     if event.action == "send":
-        sent = Standing(event.message_id, event.message, event.block_id, event.thread_id, ended=not event.streaming)
+        sent = Standing(
+            event.message_id,
+            event.message,
+            event.block_id,
+            event.thread_id,
+            ended=not event.streaming,
+        )
         return {**messages, sent.id: sent}
     known = messages.get(event.message_id)
     return messages if known is None else {**messages, known.id: changed(known, event)}
 
 
 def spoken(before: Standing | None, after: Standing | None) -> tuple[str, bool]:
-    """What an event adds to what a person has read of a message, and whether that begins anew: the words that follow those that
-    were there, or all of them when others stand in their place. A message without words is told once, written out."""
+    """What an event adds to what a person has read of a message, and whether that begins anew: the
+    words that follow those that were there, or all of them when others stand in their place. A
+    message without words is told once, written out."""
     if after is None:
         return "", False
     if before is None:
@@ -74,7 +88,8 @@ def message_text(message: Any) -> str:
 
 
 def words(message: Any) -> str | None:
-    """Text itself, or what an object has among its `props` for people to read; None when it has nothing of the kind."""
+    """Text itself, or what an object has among its `props` for people to read; None when it has
+    nothing of the kind."""
     if message is None or isinstance(message, str):
         return message or ""
     if isinstance(message, Mapping):
@@ -91,18 +106,26 @@ def changed(standing: Standing, event: HookMessage) -> Standing:
         case "end":
             return replace(standing, ended=True)
         case "append":
-            return replace(standing, message=at(standing.message, event.path, event.message, appended))
+            return replace(
+                standing, message=at(standing.message, event.path, event.message, appended)
+            )
         case "merge":
-            return replace(standing, message=at(standing.message, event.path, event.message, merged))
+            return replace(
+                standing, message=at(standing.message, event.path, event.message, merged)
+            )
         case "set":
-            return replace(standing, message=at(standing.message, event.path, event.message, lambda _, new: new))
+            return replace(
+                standing,
+                message=at(standing.message, event.path, event.message, lambda _, new: new),
+            )
         case _:
             return replace(standing, message=event.message)
 
 
 def at(whole: Any, path: str, value: Any, put: Callable[[Any, Any], Any]) -> Any:
-    """`whole` with `put(what is at the path, value)` at the path. Steps are keys, or positions where there is a list; what the
-    path needs and is not there is made, and a position behind the end of a list is the one after the last."""
+    """`whole` with `put(what is at the path, value)` at the path. Steps are keys, or positions
+    where there is a list; what the path needs and is not there is made, and a position behind the
+    end of a list is the one after the last."""
     if path.count(".") >= DEEPEST:
         return whole
     step, _, rest = path.partition(".")
@@ -119,7 +142,8 @@ def at(whole: Any, path: str, value: Any, put: Callable[[Any, Any], Any]) -> Any
 
 
 def appended(old: Any, new: Any) -> Any:
-    """Text behind text, the entries of a list behind those of a list, anything else as a list's last entry."""
+    """Text behind text, the entries of a list behind those of a list, anything else as a list's
+    last entry."""
     if old is None:
         return new
     if isinstance(old, str):
@@ -133,4 +157,7 @@ def merged(old: Any, new: Any) -> Any:
     """Objects key by key, all the way down; anything else is replaced."""
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
         return new
-    return {**old, **{key: merged(old[key], value) if key in old else value for key, value in new.items()}}
+    return {
+        **old,
+        **{key: merged(old[key], value) if key in old else value for key, value in new.items()},
+    }

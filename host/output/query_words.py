@@ -1,11 +1,18 @@
-"""A query of a database search in words, for people: `product where price < 100 and brand = Apple, price ascending`. Pure."""
+"""A query of a database search in words, for people: `product where price < 100 and brand = Apple,
+price ascending`. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-FUNCTIONS = {"count": "how many", "sum": "sum of", "avg": "average of", "min": "least", "max": "greatest"}
+FUNCTIONS = {
+    "count": "how many",
+    "sum": "sum of",
+    "avg": "average of",
+    "min": "least",
+    "max": "greatest",
+}
 WORDS = {
     "in": "is one of",
     "not in": "is none of",

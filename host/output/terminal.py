@@ -1,8 +1,9 @@
-"""A turn's events in a terminal: the search as it happens, the answer as it streams, the sources it cites.
+"""A turn's events in a terminal: the search as it happens, the answer as it streams, the sources it
+cites.
 
-A fold over events that writes to two consoles, the second for warnings and errors. It never influences the turn. On a pipe or a
-dumb terminal there are no control codes and no cut lines; nothing that comes from a model, a hook or a document reaches
-the terminal without `visible`.
+A fold over events that writes to two consoles, the second for warnings and errors. It never
+influences the turn. On a pipe or a dumb terminal there are no control codes and no cut lines;
+nothing that comes from a model, a hook or a document reaches the terminal without `visible`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,14 @@ UNCUT = 10_000  # width of a console that is no terminal
 
 SOURCES: dict[SearchType, str] = {"web": "web", "kb": "knowledge base", "db": "database"}
 SYMBOLS = {"search": "🔍", "found": "📄", "done": "✅", "failed": "⚠", "stopped": "⏹", "tool": "🔧"}
-PLAIN_SYMBOLS = {"search": ">", "found": "-", "done": "ok:", "failed": "!", "stopped": "-", "tool": "*"}
+PLAIN_SYMBOLS = {
+    "search": ">",
+    "found": "-",
+    "done": "ok:",
+    "failed": "!",
+    "stopped": "-",
+    "tool": "*",
+}
 
 
 class _Console(Console):
@@ -63,8 +71,8 @@ class _Console(Console):
 
 
 def console(file: IO[str]) -> Console:
-    """A console that interprets nothing in what it prints, and cuts nothing when it is not a terminal.
-    Writing raises BrokenPipeError when nobody reads any more."""
+    """A console that interprets nothing in what it prints, and cuts nothing when it is not a
+    terminal. Writing raises BrokenPipeError when nobody reads any more."""
     made = _Console(file=file, markup=False, emoji=False, highlight=False)
     if not made.is_terminal:
         made.width = UNCUT
@@ -72,7 +80,8 @@ def console(file: IO[str]) -> Console:
 
 
 class Terminal:
-    """Shows one turn. `trace` adds the tree of its steps, and its warnings once more, at the end."""
+    """Shows one turn. `trace` adds the tree of its steps, and its warnings once more, at the
+    end."""
 
     def __init__(self, out: Console, err: Console, *, trace: bool = False) -> None:
         self._out = out
@@ -100,7 +109,9 @@ class Terminal:
             case SearchStart():
                 self._types[event.search_id] = event.search_type
                 self._say(
-                    "search", f'Searching "{shortened(one_line(event.query), SHOWN_QUERY)}" ({SOURCES[event.search_type]})...'
+                    "search",
+                    f'Searching "{shortened(one_line(event.query), SHOWN_QUERY)}"'
+                    f" ({SOURCES[event.search_type]})...",
                 )
             case SearchFound():
                 self._found.setdefault(event.search_id, []).append(event.item)
@@ -118,7 +129,11 @@ class Terminal:
             case ToolResult():
                 took = duration(event.duration_ms)
                 if event.error:
-                    self._say("failed", f"{one_line(event.name)} failed: {one_line(event.error)} ({took})", "yellow")
+                    self._say(
+                        "failed",
+                        f"{one_line(event.name)} failed: {one_line(event.error)} ({took})",
+                        "yellow",
+                    )
                 else:
                     self._say("done", f"{one_line(event.name)} ({took})")
             case Trace():
@@ -143,17 +158,28 @@ class Terminal:
         source = SOURCES[self._types.get(event.search_id, "web")]
         source += f" by {one_line(event.provider)}" if event.provider else ""
         took = duration(event.duration_ms)
-        if event.error == STOPPED:  # such as one whose answer was not awaited, since another was first
+        if (
+            event.error == STOPPED
+        ):  # such as one whose answer was not awaited, since another was first
             self._say("stopped", f"Search stopped ({source}) ({took})", "dim")
             return
         if event.error:
-            self._say("failed", f"Search failed ({source}): {one_line(event.error)} ({took})", "yellow", whole=True)
+            self._say(
+                "failed",
+                f"Search failed ({source}): {one_line(event.error)} ({took})",
+                "yellow",
+                whole=True,
+            )
             return
         count = f"{len(items)} of {event.total}" if event.total > len(items) else str(len(items))
         noun = "result" if event.total == 1 and len(items) == 1 else "results"
         self._say("found", f"Found {count} {noun} ({source}){':' if items else ''}")
         for number, item in enumerate(items[:SHOWN_RESULTS], 1):
-            self._line(Styled.assemble(f"   {number}. ", (visible(item.citation_id), "cyan"), f" - {title_of(item)}"))
+            self._line(
+                Styled.assemble(
+                    f"   {number}. ", (visible(item.citation_id), "cyan"), f" - {title_of(item)}"
+                )
+            )
         if len(items) > SHOWN_RESULTS:
             self._line(Styled(f"   ... and {len(items) - SHOWN_RESULTS} more", "dim"))
         self._say("done", f"Search complete ({took})")
@@ -179,7 +205,10 @@ class Terminal:
             self._write(before)
             self._write(marker, citation)
         held = _overlap(self._held, self._announced[0].marker) if self._announced else 0
-        text, self._held = self._held[: len(self._held) - held], self._held[len(self._held) - held :]
+        text, self._held = (
+            self._held[: len(self._held) - held],
+            self._held[len(self._held) - held :],
+        )
         self._write(text)
 
     def _write(self, text: str, citation: CitationSeen | None = None) -> None:
@@ -191,7 +220,10 @@ class Terminal:
         text = Styled()
         for piece, style in pieces:
             verdict, _, url = style.partition(" ")
-            text.append(piece, marker_style("ok" if verdict == "ok" else "unknown", url) if verdict else None)
+            text.append(
+                piece,
+                marker_style("ok" if verdict == "ok" else "unknown", url) if verdict else None,
+            )
         if text:
             self._print(text, end="", soft_wrap=True)
 
@@ -253,7 +285,12 @@ class Terminal:
         marker = visible(citation.marker)
         self._line(Styled.assemble("  ", (marker, marker_style("ok", citation.url)), f"  {title}"))
         if place != title:
-            self._line(Styled(f"  {' ' * cell_len(marker)}  {place}", Style(dim=True, link=safe_link(citation.url))))
+            self._line(
+                Styled(
+                    f"  {' ' * cell_len(marker)}  {place}",
+                    Style(dim=True, link=safe_link(citation.url)),
+                )
+            )
 
     # ---- lines
 
@@ -265,7 +302,8 @@ class Terminal:
         return said
 
     def _line(self, text: Styled, *, whole: bool = False) -> None:
-        """A line of its own; on a terminal what does not fit is left out, unless `whole`: what to do about a failure is read."""
+        """A line of its own; on a terminal what does not fit is left out, unless `whole`: what to
+        do about a failure is read."""
         if self._out.is_terminal and not whole:
             self._print(text, no_wrap=True, overflow="ellipsis")
         else:
@@ -288,7 +326,7 @@ class Terminal:
         self._out.print(what, **options)
 
 
-# ---------------------------------------------------------------------------------------------------- pieces
+# ------------------------------------------------------------------------------------------- pieces
 
 
 def complaint(kind: str, event: Warned | Failed, style: str) -> Styled:
@@ -305,18 +343,28 @@ def title_of(item: Item) -> str:
 
 
 def place_of(source: Item | Cited) -> str:
-    """Where a source is: its address on the web, `collection / document` with its page and the sentences of a long passage, or
-    `model / record`."""
+    """Where a source is: its address on the web, `collection / document` with its page and the
+    sentences of a long passage, or `model / record`."""
     if source.url.startswith(("http://", "https://")):
         return one_line(source.url)
-    parts = (source.collection, source.document_id) if source.type == "kb" else (source.model, source.record_id)
-    place = one_line(" / ".join(str(part) for part in parts if part not in ("", None)) or source.url)
+    parts = (
+        (source.collection, source.document_id)
+        if source.type == "kb"
+        else (source.model, source.record_id)
+    )
+    place = one_line(
+        " / ".join(str(part) for part in parts if part not in ("", None)) or source.url
+    )
     if page := _PAGE.search(source.url):
         place += f", page {page.group(1)}"
     told = source.extent.sentences if source.extent else None
     if told is None:
         return place
-    which = f"sentence {told.first}" if told.first == told.last else f"sentences {told.first}-{told.last}"
+    which = (
+        f"sentence {told.first}"
+        if told.first == told.last
+        else f"sentences {told.first}-{told.last}"
+    )
     return f"{place} ({which} of {told.of})"
 
 
@@ -327,10 +375,25 @@ def marker_style(verdict: Verdict, url: str) -> Style:
 
 
 def safe_link(url: str) -> str | None:
-    """The address as a terminal may be given it, or None: only the web's, and nothing that ends the escape sequence."""
-    return url if url.startswith(("http://", "https://")) and url.isascii() and url.isprintable() and " " not in url else None
+    """The address as a terminal may be given it, or None: only the web's, and nothing that ends the
+    escape sequence."""
+    return (
+        url
+        if url.startswith(("http://", "https://"))
+        and url.isascii()
+        and url.isprintable()
+        and " " not in url
+        else None
+    )
 
 
 def _overlap(text: str, marker: str) -> int:
     """How many characters at the end of `text` are the beginning of `marker`."""
-    return next((size for size in range(min(len(text), len(marker) - 1), 0, -1) if marker.startswith(text[-size:])), 0)
+    return next(
+        (
+            size
+            for size in range(min(len(text), len(marker) - 1), 0, -1)
+            if marker.startswith(text[-size:])
+        ),
+        0,
+    )

@@ -17,8 +17,9 @@ MOST_ITEMS = 20  # of those that stay, and of those that were dropped
 
 
 def trace_tree(nodes: Iterable[TraceNode], warnings: Iterable[Styled] = ()) -> Tree:
-    """The steps in the order in which they began; below a merge its items, best first, and then those that were dropped. The
-    warnings of the turn come last: searches that overlap leave no step that one surely belongs to."""
+    """The steps in the order in which they began; below a merge its items, best first, and then
+    those that were dropped. The warnings of the turn come last: searches that overlap leave no step
+    that one surely belongs to."""
     trees: dict[str, Tree] = {"": Tree(Styled("Trace", "bold"))}
     for node in nodes:
         tree = trees[node.id] = trees.get(node.parent, trees[""]).add(_node_line(node))
@@ -38,7 +39,9 @@ def _node_line(node: TraceNode) -> Styled:
     style = {"running": "yellow", "completed": "green", "failed": "red"}[node.status]
     level = str(node.data.get("level", "info"))
     graver = ("" if level == "info" else f" {one_line(level)}:", _LEVELS.get(level, "dim"))
-    line = Styled.assemble((one_line(node.type), "bold"), graver, f" {one_line(node.label)}" if node.label else "")
+    line = Styled.assemble(
+        (one_line(node.type), "bold"), graver, f" {one_line(node.label)}" if node.label else ""
+    )
     if node.status != "running":
         line.append(f"  {duration(node.duration_ms)}", "dim")
     line.append(f"  {node.status}", style)
@@ -48,14 +51,23 @@ def _node_line(node: TraceNode) -> Styled:
 
 
 def _found_lines(node: TraceNode) -> Iterator[Styled]:
-    """What a search of a collection went by, and the statement that a database was sent, with its bound values."""
+    """What a search of a collection went by, and the statement that a database was sent, with its
+    bound values."""
     data = node.data
     if node.type == "vector_search" and "candidates" in data:
-        numbers = f"{data['found']} found of {data['candidates']} compared, {data['below_threshold']} below the threshold"
+        numbers = (
+            f"{data['found']} found of {data['candidates']} compared, {data['below_threshold']}"
+            " below the threshold"
+        )
         judged = "yes" if data["company"] else "no"
-        yield Styled(f"{numbers} {data['threshold']:g}; words: {one_line(data['words'])}; company: {judged}", "dim")
+        yield Styled(
+            f"{numbers} {data['threshold']:g}; words: {one_line(data['words'])}; company: {judged}",
+            "dim",
+        )
     if node.type == "db_query" and "sql" in data:
-        bound = ", ".join(f"{name} = {value!r}" for name, value in data.get("parameters", {}).items())
+        bound = ", ".join(
+            f"{name} = {value!r}" for name, value in data.get("parameters", {}).items()
+        )
         yield Styled(one_line(f"{data['sql']} [{bound}]"), "dim")
 
 
@@ -66,13 +78,23 @@ def _item_lines(node: TraceNode) -> Iterator[Styled]:
         items = node.data.get(key) or ()
         yield from map(_item_line, items[:MOST_ITEMS])
         if len(items) > MOST_ITEMS:
-            yield Styled(f"… and {len(items) - MOST_ITEMS} more {'dropped' if key == 'dropped' else 'items'}", "dim")
+            yield Styled(
+                f"… and {len(items) - MOST_ITEMS} more"
+                f" {'dropped' if key == 'dropped' else 'items'}",
+                "dim",
+            )
 
 
 def _item_line(item: Mapping[str, Any]) -> Styled:
     """score × weight of its source × what the reranker said = what it is placed by."""
-    line = Styled(f"{one_line(str(item['citation_id']))} {shortened(one_line(str(item['title'])), LONGEST_TITLE)}  ")
-    product = f"{item['score']:.2f} × {item['weight']:.2f} {item['source']} × {item['rerank']:.2f} reranked = {item['final']:.2f}"
+    line = Styled(
+        f"{one_line(str(item['citation_id']))}"
+        f" {shortened(one_line(str(item['title'])), LONGEST_TITLE)}  "
+    )
+    product = (
+        f"{item['score']:.2f} × {item['weight']:.2f} {item['source']} × {item['rerank']:.2f}"
+        f" reranked = {item['final']:.2f}"
+    )
     line.append(product, "dim")
     if item.get("dropped"):
         line.append(f"  dropped: {one_line(str(item['dropped']))}", "yellow")

@@ -1,6 +1,8 @@
-"""One pool from user data, hook and automatic results: weigh, deduplicate, order, and say why. Pure functions.
+"""One pool from user data, hook and automatic results: weigh, deduplicate, order, and say why. Pure
+functions.
 
-`final = base score × source weight × rerank score`, as in the reference; the rerank score is 1 where no reranker judged.
+`final = base score × source weight × rerank score`, as in the reference; the rerank score is 1
+where no reranker judged.
 """
 
 from __future__ import annotations
@@ -74,12 +76,23 @@ class Pool:
 
 
 def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
-    """Merge results. Of duplicates the version of the highest-priority source stays, among equals the better score; where they
-    tell different parts of a long chunk, with what the others tell. The order depends on the results alone, never on which search
-    answered first; what is worth the same stays in the order of its result."""
-    weight_of: dict[Source, float] = {"user": weights.user, "hook": weights.hook, "auto": weights.auto}
+    """Merge results. Of duplicates the version of the highest-priority source stays, among equals
+    the better score; where they tell different parts of a long chunk, with what the others tell.
+    The order depends on the results alone, never on which search answered first; what is worth the
+    same stays in the order of its result."""
+    weight_of: dict[Source, float] = {
+        "user": weights.user,
+        "hook": weights.hook,
+        "auto": weights.auto,
+    }
     entries = [
-        Entry(item, result.source, weight_of[result.source], search=(result.type, result.query), position=position)
+        Entry(
+            item,
+            result.source,
+            weight_of[result.source],
+            search=(result.type, result.query),
+            position=position,
+        )
         for result in results
         for position, item in enumerate(result.items)
     ]
@@ -92,20 +105,27 @@ def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
         else:
             if (item := together(first.item, entry.item)) is not first.item:
                 kept[entry.item.key] = first._replace(item=item)
-            dropped.append(entry._replace(dropped=f"duplicate of the {first.source} result {first.item.citation_id}"))
+            dropped.append(
+                entry._replace(
+                    dropped=f"duplicate of the {first.source} result {first.item.citation_id}"
+                )
+            )
     return Pool(tuple(sorted(kept.values(), key=_place)), tuple(dropped))
 
 
 def apply_ranking(pooled: Pool, ranking: Sequence[Ranked]) -> Pool:
-    """Multiply a reranker's scores in and order anew. Items it did not judge keep their order behind those that it
-    did; positions that do not exist, and a second word on the same item, are ignored."""
+    """Multiply a reranker's scores in and order anew. Items it did not judge keep their order
+    behind those that it did; positions that do not exist, and a second word on the same item, are
+    ignored."""
     scores: dict[int, float] = {}
     for ranked in ranking:
         if 0 <= ranked.index < len(pooled.entries):
             scores.setdefault(ranked.index, min(1.0, max(0.0, ranked.score)))
     entries = [entry.judged_as(scores.get(index)) for index, entry in enumerate(pooled.entries)]
     # `sorted` is stable: what ties, or was not judged, stays in the merged order.
-    ordered = sorted(entries, key=lambda entry: (not entry.judged, -entry.final if entry.judged else 0.0))
+    ordered = sorted(
+        entries, key=lambda entry: (not entry.judged, -entry.final if entry.judged else 0.0)
+    )
     return replace(pooled, entries=tuple(ordered))
 
 
@@ -125,6 +145,7 @@ def _place(entry: Entry) -> tuple[object, ...]:
 
 
 def _identity(entry: Entry) -> tuple[object, ...]:
-    """What sets entries apart that are worth the same: results one after the other, each in the order of its source."""
+    """What sets entries apart that are worth the same: results one after the other, each in the
+    order of its source."""
     item = entry.item
     return (*entry.search, entry.position, item.key, item.title, item.content)

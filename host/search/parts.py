@@ -8,9 +8,15 @@ GAP = "\n…\n"  # between parts with something between them
 
 
 def together(item: Item, other: Item) -> Item:
-    """An item that is a part of its chunk, with what another one of the same chunk tells besides; anything else as it is."""
+    """An item that is a part of its chunk, with what another one of the same chunk tells besides;
+    anything else as it is."""
     mine, others = item.extent, other.extent
-    if mine is None or others is None or mine.sentences is None or (mine.start <= others.start and others.end <= mine.end):
+    if (
+        mine is None
+        or others is None
+        or mine.sentences is None
+        or (mine.start <= others.start and others.end <= mine.end)
+    ):
         return item
     if others.start <= mine.start and mine.end <= others.end:
         return item.model_copy(update={"content": other.content, "extent": others})
@@ -18,9 +24,15 @@ def together(item: Item, other: Item) -> Item:
     assert first.extent is not None
     assert last.extent is not None
     repeated = first.extent.end - last.extent.start
-    plain = len(last.content) == last.extent.end - last.extent.start  # no header of a table stands before it
+    plain = (
+        len(last.content) == last.extent.end - last.extent.start
+    )  # no header of a table stands before it
     rest = last.content[repeated:] if repeated > 0 and plain else GAP + last.content
-    extent = Extent(start=first.extent.start, end=last.extent.end, sentences=_all(mine.sentences, others.sentences))
+    extent = Extent(
+        start=first.extent.start,
+        end=last.extent.end,
+        sentences=_all(mine.sentences, others.sentences),
+    )
     return item.model_copy(update={"content": first.content + rest, "extent": extent})
 
 

@@ -23,19 +23,29 @@ class Plan:
 
 
 def plan(
-    asked: bool | None, hook: CreateReturn | None, settings: Settings, user_results: int, usable: Collection[SearchType]
+    asked: bool | None,
+    hook: CreateReturn | None,
+    settings: Settings,
+    user_results: int,
+    usable: Collection[SearchType],
 ) -> Plan:
     """Decide on automatic search.
 
-    `asked` is the request's `search`, `hook` what Create returned, `user_results` how many items the user's own data gave,
-    `usable` the types that could be searched if forced (a provider is configured, collections or models are there).
+    `asked` is the request's `search`, `hook` what Create returned, `user_results` how many items
+    the user's own data gave, `usable` the types that could be searched if forced (a provider is
+    configured, collections or models are there).
     """
     configured = tuple(type for type in SEARCH_TYPES if _section(settings, type).enabled)
     if asked is False:
         return Plan(reason="the request says search: false")
     if asked is True:
         types = configured or tuple(type for type in SEARCH_TYPES if type in usable)
-        return Plan(types, "" if types else "nothing to search: no collection, model or web provider is configured")
+        return Plan(
+            types,
+            ""
+            if types
+            else "nothing to search: no collection, model or web provider is configured",
+        )
     choice = hook.search if hook else None
     if refused(asked, hook):
         return Plan(reason="the Create hook returned search: false")
@@ -59,7 +69,8 @@ def refused(asked: bool | None, hook: CreateReturn | None) -> bool:
 
 
 def complete(request: SearchRequest, settings: Settings) -> SearchRequest:
-    """The request with its gaps filled from the settings: a limit, and for kb and db where to look."""
+    """The request with its gaps filled from the settings: a limit, and for kb and db where to
+    look."""
     search = settings.search
     filled: dict[str, object] = {}
     if request.limit is None:

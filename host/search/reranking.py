@@ -1,4 +1,5 @@
-"""Which reranker judges, and how: the settings, what a search says for itself, and `uses.rerank`. Pure functions."""
+"""Which reranker judges, and how: the settings, what a search says for itself, and `uses.rerank`.
+Pure functions."""
 
 from __future__ import annotations
 
@@ -19,11 +20,17 @@ def options_of(settings: Settings, said: RerankOptions | None) -> RerankSettings
     return base.model_copy(update=over)
 
 
-def chosen(options: RerankSettings, uses: str, registered: Container[str]) -> tuple[str, RerankSettings]:
-    """The reranker's name in the registry, and its options. Where the options name no type, `uses` does: `builtin`, a plug-in's
-    name, `mcp:<server>[.<tool>]`, or an assistant."""
+def chosen(
+    options: RerankSettings, uses: str, registered: Container[str]
+) -> tuple[str, RerankSettings]:
+    """The reranker's name in the registry, and its options. Where the options name no type, `uses`
+    does: `builtin`, a plug-in's name, `mcp:<server>[.<tool>]`, or an assistant."""
     kind = options.type
-    assistant = uses if uses not in ("", "builtin") and not uses.startswith("mcp:") and uses not in registered else None
+    assistant = (
+        uses
+        if uses not in ("", "builtin") and not uses.startswith("mcp:") and uses not in registered
+        else None
+    )
     if kind is None:
         if uses.startswith("mcp:"):
             return "mcp", options.model_copy(update={"mcp": uses.removeprefix("mcp:")})

@@ -1,7 +1,8 @@
-"""Runs the searches of one turn: fills a request's gaps, meets its deadline, cites what was found, and reports.
+"""Runs the searches of one turn: fills a request's gaps, meets its deadline, cites what was found,
+and reports.
 
-This is the one place where a failed search becomes data: `search` returns a result with `error`, whatever happened at the
-source. Mistakes of the program itself are not caught here.
+This is the one place where a failed search becomes data: `search` returns a result with `error`,
+whatever happened at the source. Mistakes of the program itself are not caught here.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ T = TypeVar("T")
 
 
 class Names(Protocol):
-    """Turns the names an author uses into ids: the assistant's own first, then the app's. Raises UnknownName."""
+    """Turns the names an author uses into ids: the assistant's own first, then the app's. Raises
+    UnknownName."""
 
     def collection(self, name: str, /) -> str: ...
     def model(self, name: str, /) -> str: ...
@@ -48,7 +50,8 @@ class Plugins:
 
 @dataclass(frozen=True, kw_only=True)
 class Searcher:
-    """The searches of one turn, under the settings of the layer that asks (`dataclasses.replace` for another)."""
+    """The searches of one turn, under the settings of the layer that asks (`dataclasses.replace`
+    for another)."""
 
     plugins: Plugins
     settings: Settings
@@ -62,15 +65,22 @@ class Searcher:
         """One search. Raises nothing of the source's: `error` is set."""
         id = f"s{next(self.ids)}"
         began = time.perf_counter()
-        # Noted, not sent: a hook's call must not wait for whoever reads the events. A search has a bounded number of them.
-        self.channel.note(SearchStart(search_id=id, source=source, search_type=request.type, query=request.query))
-        with span("search", request.query, query=request.query, search_type=request.type, source=source) as node:
+        # Noted, not sent: a hook's call must not wait for whoever reads the events. A search has a
+        # bounded number of them.
+        self.channel.note(
+            SearchStart(search_id=id, source=source, search_type=request.type, query=request.query)
+        )
+        with span(
+            "search", request.query, query=request.query, search_type=request.type, source=source
+        ) as node:
             try:
                 found, error = await self._attempt(request, source)
                 cited = tuple(self._cited(item, source) for item in found.items)
                 items = await self._ordered(cited, request, self._left_ms(source, began))
             except anyio.get_cancelled_exc_class():
-                self.channel.note(SearchComplete(search_id=id, total=0, duration_ms=_since(began), error=STOPPED))
+                self.channel.note(
+                    SearchComplete(search_id=id, total=0, duration_ms=_since(began), error=STOPPED)
+                )
                 raise
             result = SearchResult(
                 type=request.type,
@@ -99,23 +109,31 @@ class Searcher:
         )
         return result
 
-    async def search_many(self, requests: Sequence[SearchRequest], mode: Mode, source: Source) -> list[SearchResult]:
-        """All at the same time. `all`: every result in the order of the requests. `any`: the first that has items, or
-        the first to end when none has. `race`: the first to end. The losers are cancelled."""
+    async def search_many(
+        self, requests: Sequence[SearchRequest], mode: Mode, source: Source
+    ) -> list[SearchResult]:
+        """All at the same time. `all`: every result in the order of the requests. `any`: the first
+        that has items, or the first to end when none has. `race`: the first to end. The losers are
+        cancelled."""
         jobs = [lambda request=request: self.search(request, source) for request in requests]
         if mode == "all":
             return await run_all(jobs)
-        return await run_first(jobs, accept=(lambda result: bool(result.items)) if mode == "any" else (lambda _: True))
+        return await run_first(
+            jobs, accept=(lambda result: bool(result.items)) if mode == "any" else (lambda _: True)
+        )
 
     async def rank(self, query: str, results: Sequence[SearchResult]) -> Pool:
-        """Everything the turn found as one pool: weighed, deduplicated, reranked, cut. A reranker that fails leaves the
-        merged order in place."""
+        """Everything the turn found as one pool: weighed, deduplicated, reranked, cut. A reranker
+        that fails leaves the merged order in place."""
         search = self.settings.search
         with span("merge", results=len(results)) as node:
             ranked = pool(results, search.weights)
             if ranked.entries:
                 ranking = await self._ranking(query, ranked.items, search.rerank)
-                ranked = cut(apply_ranking(ranked, ranking) if ranking is not None else ranked, search.rerank.top_k)
+                ranked = cut(
+                    apply_ranking(ranked, ranking) if ranking is not None else ranked,
+                    search.rerank.top_k,
+                )
             node.data["entries"] = [entry.why() for entry in ranked.entries]
             node.data["dropped"] = [entry.why() for entry in ranked.dropped]
         return ranked
@@ -132,31 +150,46 @@ class Searcher:
             handler = self.plugins.handlers.get(request.type)
             with unwrapped(), anyio.move_on_after(timeout / 1000):
                 return await handler.search(completed, self.scope), None
-            raise SourceTimeout(f"the {request.type} search had no answer within {timeout} ms", hint=setting)
+            raise SourceTimeout(
+                f"the {request.type} search had no answer within {timeout} ms", hint=setting
+            )
         except HostError as exc:
             return Found(), str(exc)
 
     def _deadline(self, request: SearchRequest, source: Source) -> tuple[int, str]:
-        """A search's deadline in milliseconds and the setting that it comes from. One for a hook ends before the hook's
-        call does, so that every result carries its own error and none takes the others with it."""
-        own, call = plan.timeout_ms(request.type, self.settings), self.settings.hooks.limits.call_ms * 9 // 10
+        """A search's deadline in milliseconds and the setting that it comes from. One for a hook
+        ends before the hook's call does, so that every result carries its own error and none takes
+        the others with it."""
+        own, call = (
+            plan.timeout_ms(request.type, self.settings),
+            self.settings.hooks.limits.call_ms * 9 // 10,
+        )
         if source == "hook" and call < own:
             return call, "hooks.limits.call_ms"
         return own, f"search.{request.type}.timeout_ms"
 
     def _left_ms(self, source: Source, began: float) -> int:
-        """Milliseconds for reranking: what a hook asked for must end before the hook's call does."""
+        """Milliseconds for reranking: what a hook asked for must end before the hook's call
+        does."""
         own = self.settings.search.rerank.timeout_ms
-        return min(own, self.settings.hooks.limits.call_ms * 9 // 10 - _since(began)) if source == "hook" else own
+        return (
+            min(own, self.settings.hooks.limits.call_ms * 9 // 10 - _since(began))
+            if source == "hook"
+            else own
+        )
 
     def _resolved(self, request: SearchRequest) -> SearchRequest:
-        """The request with ids in place of names; raises UsageError where there is nothing to search."""
+        """The request with ids in place of names; raises UsageError where there is nothing to
+        search."""
         if request.type == "kb":
             collections = tuple(self.names.collection(name) for name in request.collections or ())
             if not collections:
                 raise UsageError(
                     "no collection to search",
-                    hint="name one in `kb.collections`, in the request's `collections`, or with --collection or --assistant",
+                    hint=(
+                        "name one in `kb.collections`, in the request's `collections`, or with"
+                        " --collection or --assistant"
+                    ),
                 )
             return request.model_copy(update={"collections": collections})
         if request.type == "db":
@@ -164,23 +197,36 @@ class Searcher:
             if not models:
                 raise UsageError(
                     "no model to query",
-                    hint="name one in `db.models`, in the request's `models`, or with --model or --assistant",
+                    hint=(
+                        "name one in `db.models`, in the request's `models`, or with --model or"
+                        " --assistant"
+                    ),
                 )
             return request.model_copy(update={"models": models})
         return request
 
-    async def _ordered(self, items: tuple[Item, ...], request: SearchRequest, left_ms: int) -> tuple[Item, ...]:
-        """Items of one search as its own `rerank` wants them, within the time that is left; as they came when it has none."""
+    async def _ordered(
+        self, items: tuple[Item, ...], request: SearchRequest, left_ms: int
+    ) -> tuple[Item, ...]:
+        """Items of one search as its own `rerank` wants them, within the time that is left; as they
+        came when it has none."""
         if request.rerank is None or not items:
             return items
-        alone = pool([SearchResult(type=request.type, query=request.query, items=items)], self.settings.search.weights)
+        alone = pool(
+            [SearchResult(type=request.type, query=request.query, items=items)],
+            self.settings.search.weights,
+        )
         options = options_of(self.settings, request.rerank)
         options = options.model_copy(update={"timeout_ms": max(1, left_ms)})
         ranking = await self._ranking(request.query, alone.items, options)
         ordered = apply_ranking(alone, ranking) if ranking is not None else alone
-        return tuple(entry.item for entry in cut(ordered, request.rerank.top_k or len(items)).entries)
+        return tuple(
+            entry.item for entry in cut(ordered, request.rerank.top_k or len(items)).entries
+        )
 
-    async def _ranking(self, query: str, items: Sequence[Item], options: RerankSettings) -> Sequence[Ranked] | None:
+    async def _ranking(
+        self, query: str, items: Sequence[Item], options: RerankSettings
+    ) -> Sequence[Ranked] | None:
         """A reranker's word on the items; None, and a failed node, when it has none."""
         name, options = chosen(options, self.settings.uses.rerank, self.plugins.rerankers)
         judged = items if name == "score" else items[: options.max_items]
@@ -191,7 +237,9 @@ class Searcher:
                 reranker = self.plugins.rerankers.get(name)
                 with unwrapped(), anyio.move_on_after(options.timeout_ms / 1000):
                     return await reranker.rerank(query, judged, options, self.scope)
-                raise RerankError(f"the reranker {name!r} had no answer in time", hint="search.rerank.timeout_ms")
+                raise RerankError(
+                    f"the reranker {name!r} had no answer in time", hint="search.rerank.timeout_ms"
+                )
             except HostError as exc:
                 problem = exc
             node.fail(str(problem))
@@ -214,9 +262,11 @@ async def run_all(jobs: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
     return [results[index] for index in range(len(jobs))]
 
 
-async def run_first(jobs: Sequence[Callable[[], Awaitable[T]]], accept: Callable[[T], bool]) -> list[T]:
-    """Run all jobs until one gives a result that is accepted → that one; the others are cancelled. When none is
-    accepted: the first to end. Empty when there are no jobs."""
+async def run_first(
+    jobs: Sequence[Callable[[], Awaitable[T]]], accept: Callable[[T], bool]
+) -> list[T]:
+    """Run all jobs until one gives a result that is accepted → that one; the others are cancelled.
+    When none is accepted: the first to end. Empty when there are no jobs."""
     won: list[T] = []
     ended: list[T] = []
 
@@ -236,7 +286,8 @@ async def run_first(jobs: Sequence[Callable[[], Awaitable[T]]], accept: Callable
 
 def _beyond(name: str, judged: int, count: int) -> str:
     return (
-        f"the reranker {name!r} judges the first {judged} of {count} items; the others stay behind them (search.rerank.max_items)"
+        f"the reranker {name!r} judges the first {judged} of {count} items; the others stay behind"
+        " them (search.rerank.max_items)"
     )
 
 

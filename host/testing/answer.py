@@ -1,4 +1,5 @@
-"""What `turn()` returns in a test: a turn's events as one value, without what differs from run to run. Pure."""
+"""What `turn()` returns in a test: a turn's events as one value, without what differs from run to
+run. Pure."""
 
 from __future__ import annotations
 
@@ -26,14 +27,16 @@ _SAID = ("message", "code", "file", "line", "column", "hint")
 
 @dataclass
 class Asked:
-    """What a turn asked of the world: requests as sources received them, and calls of models by connector."""
+    """What a turn asked of the world: requests as sources received them, and calls of models by
+    connector."""
 
     searches: list[SearchRequest] = field(default_factory=list)
     models: list[tuple[str, ModelCall]] = field(default_factory=list)
 
 
 def answer_of(events: Sequence[Event], asked: Asked) -> dict[str, Any]:
-    """{content, citations, searches, messages, data, metadata, model_calls, warnings, error, events}"""
+    """{content, citations, searches, messages, data, metadata, model_calls, warnings, error,
+    events}"""
     end = next((event for event in events if isinstance(event, StreamEnd)), StreamEnd())
     error = next((event for event in events if isinstance(event, Failed)), None)
     return {
@@ -51,13 +54,21 @@ def answer_of(events: Sequence[Event], asked: Asked) -> dict[str, Any]:
 
 
 def _searches(events: Sequence[Event], asked: Sequence[SearchRequest]) -> list[dict[str, Any]]:
-    """Every search in the order in which they began: who asked, the request as the source received it, what was found."""
+    """Every search in the order in which they began: who asked, the request as the source received
+    it, what was found."""
     requests = list(asked)
     found: dict[str, dict[str, Any]] = {}
     for event in events:
         match event:
             case SearchStart():
-                request = next((each for each in requests if (each.type, each.query) == (event.search_type, event.query)), None)
+                request = next(
+                    (
+                        each
+                        for each in requests
+                        if (each.type, each.query) == (event.search_type, event.query)
+                    ),
+                    None,
+                )
                 if request is not None:
                     requests.remove(request)
                 said = {} if request is None else request.model_dump(mode="json", exclude_none=True)

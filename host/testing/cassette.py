@@ -1,12 +1,14 @@
-"""Recorded answers of the world outside, for tests that are the same on every run: one JSON file beside each file of tests.
+"""Recorded answers of the world outside, for tests that are the same on every run: one JSON file
+beside each file of tests.
 
     {"now": "2026-03-01T12:00:00+00:00", "seed": 1, "web": false, "calls": [
       {"call": "kb search", "request": {"query": "…", "limit": 5}, "answers": [{"items": […]}]}
     ]}
 
-A call is known by its canonical request: what it says and nothing else, keys sorted, text of several lines as a list of lines,
-so that a change of either reads well line by line. The same request made several times has several answers, in order; the last
-one holds for all that follow. Owns the file and the look-up; what calls mean is `host.testing.tape`'s business.
+A call is known by its canonical request: what it says and nothing else, keys sorted, text of
+several lines as a list of lines, so that a change of either reads well line by line. The same
+request made several times has several answers, in order; the last one holds for all that follow.
+Owns the file and the look-up; what calls mean is `host.testing.tape`'s business.
 """
 
 from __future__ import annotations
@@ -54,8 +56,9 @@ class _File(Value):
 
 @dataclass
 class Cassette:
-    """The recordings of one file of tests. `recording`: what is asked is taken from the world and kept; else it must be there.
-    `home`: the app's folder, which is kept as `/app` so that a recording tells nothing of the machine it was made on."""
+    """The recordings of one file of tests. `recording`: what is asked is taken from the world and
+    kept; else it must be there. `home`: the app's folder, which is kept as `/app` so that a
+    recording tells nothing of the machine it was made on."""
 
     path: Path
     shown: str
@@ -69,9 +72,12 @@ class Cassette:
     _played: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @staticmethod
-    def load(path: Path, shown: str, *, record_at: datetime | None = None, home: str = "") -> Cassette:
-        """What is recorded in a file; nothing when there is none. With `record_at` a cassette that is made anew: its clock stands
-        where the old one's did, else at that moment. Raises ConfigError for a file that is no cassette."""
+    def load(
+        path: Path, shown: str, *, record_at: datetime | None = None, home: str = ""
+    ) -> Cassette:
+        """What is recorded in a file; nothing when there is none. With `record_at` a cassette that
+        is made anew: its clock stands where the old one's did, else at that moment. Raises
+        ConfigError for a file that is no cassette."""
         found = _read(path, shown) if path.is_file() else None
         if record_at is not None:
             now = found.now if found else record_at.astimezone(UTC).replace(microsecond=0)
@@ -81,11 +87,14 @@ class Cassette:
         return Cassette(path, shown, False, home, file.now, file.seed, file.web, _calls=calls)
 
     def play(self, call: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The next answer to a request. Raises NotRecorded, which shows the nearest request there is."""
+        """The next answer to a request. Raises NotRecorded, which shows the nearest request there
+        is."""
         key = (call, self._neutral(canonical(request)))
         recorded = self._calls.get(key)
         if recorded is None:
-            problem = NotRecorded(f"{self._missing(call, request)}\n`groundhook test --record` asks the real one")
+            problem = NotRecorded(
+                f"{self._missing(call, request)}\n`groundhook test --record` asks the real one"
+            )
             self.problems.append(problem)
             raise problem
         at = self._played[key]
@@ -106,7 +115,8 @@ class Cassette:
         return 0 if self.recording else sum(key not in self._played for key in self._calls)
 
     def save(self) -> bool:
-        """Write what was recorded; False when the file says so already. Where nothing was, there is no file."""
+        """Write what was recorded; False when the file says so already. Where nothing was, there is
+        no file."""
         before = self.path.read_text(encoding="utf-8") if self.path.is_file() else ""
         after = self._text() if self._calls else ""
         if before == after:
@@ -136,8 +146,15 @@ class Cassette:
         others = [_readable(each.request) for each in self._calls.values() if each.call == call]
         if not others:
             return f"{said}\nno {call} is recorded there"
-        nearest = max(others, key=lambda other: difflib.SequenceMatcher(None, asked, other, autojunk=False).quick_ratio())
-        return f"{said}\nthe nearest recorded one differs in\n{_indented(_difference(nearest, asked))}"
+        nearest = max(
+            others,
+            key=lambda other: difflib.SequenceMatcher(
+                None, asked, other, autojunk=False
+            ).quick_ratio(),
+        )
+        return (
+            f"{said}\nthe nearest recorded one differs in\n{_indented(_difference(nearest, asked))}"
+        )
 
 
 def canonical(request: Mapping[str, Any]) -> str:
@@ -168,7 +185,8 @@ def _in_lines(value: Any) -> Any:
 
 
 def _once(answers: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
-    """The answers without those at the end that say the same as the one before: the last one holds for all that follow."""
+    """The answers without those at the end that say the same as the one before: the last one holds
+    for all that follow."""
     last = len(answers)
     while last > 1 and answers[last - 1] == answers[last - 2]:
         last -= 1
@@ -183,10 +201,13 @@ def _difference(before: str, after: str) -> str:
     changed = [
         line
         for line in difflib.ndiff(before.splitlines(), after.splitlines())
-        if line[:2] in ("- ", "+ ")  # without the lines that are equal, and the marks below those that differ
+        if line[:2]
+        in ("- ", "+ ")  # without the lines that are equal, and the marks below those that differ
     ]
     more = len(changed) - LONGEST_DIFFERENCE
-    return "\n".join(changed[:LONGEST_DIFFERENCE] + ([f"… and {more} more lines"] if more > 0 else []))
+    return "\n".join(
+        changed[:LONGEST_DIFFERENCE] + ([f"… and {more} more lines"] if more > 0 else [])
+    )
 
 
 def _indented(text: str) -> str:
@@ -204,10 +225,14 @@ def _read(path: Path, shown: str) -> _File:
     except UnicodeDecodeError as exc:
         raise ConfigError("is not UTF-8 text", place=Place(shown)) from exc
     except json.JSONDecodeError as exc:
-        raise ConfigError(f"is not JSON: {exc.msg}", place=Place(shown, exc.lineno, exc.colno), hint=_MEND) from exc
+        raise ConfigError(
+            f"is not JSON: {exc.msg}", place=Place(shown, exc.lineno, exc.colno), hint=_MEND
+        ) from exc
     except ValidationError as exc:
         step, message = problems(exc)[0]
-        raise ConfigError(f"is no cassette: {dotted(step)}: {message}", place=Place(shown), hint=_MEND) from exc
+        raise ConfigError(
+            f"is no cassette: {dotted(step)}: {message}", place=Place(shown), hint=_MEND
+        ) from exc
 
 
 _MEND = "delete the file and record it again with `groundhook test --record`"

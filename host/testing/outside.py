@@ -1,4 +1,5 @@
-"""What hooks reach for besides searches and models, on a cassette: MCP servers, records, hosts of the web."""
+"""What hooks reach for besides searches and models, on a cassette: MCP servers, records, hosts of
+the web."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ class TapedServers:
     tape: Tape
     real: ToolServers
 
-    async def ask(self, server: str, method: ServerMethod, params: Mapping[str, Any], /) -> dict[str, Any]:
+    async def ask(
+        self, server: str, method: ServerMethod, params: Mapping[str, Any], /
+    ) -> dict[str, Any]:
         async def real() -> Answer:
             return {"result": await self.real.ask(server, method, params)}
 
@@ -53,7 +56,8 @@ class TapedRecords:
 
 
 class TapedWeb(WebClients):
-    """Clients whose answers are recorded. Values of headers are no part of a request: they are where keys are."""
+    """Clients whose answers are recorded. Values of headers are no part of a request: they are
+    where keys are."""
 
     def __init__(self, tape: Tape, real: WebClients) -> None:
         super().__init__()
@@ -81,15 +85,33 @@ class _TapedClient:
     ) -> WebAnswer:
         async def real() -> Answer:
             client = self.clients.of(self.settings)
-            answer = await client.request(method, url, headers=headers, query=query, body=body, json=json)
+            answer = await client.request(
+                method, url, headers=headers, query=query, body=body, json=json
+            )
             kept = {name: value for name, value in answer.headers.items() if name not in PRIVATE}
-            return {"url": answer.url, "status": answer.status, "headers": kept, **_recorded_body(answer.body)}
+            return {
+                "url": answer.url,
+                "status": answer.status,
+                "headers": kept,
+                **_recorded_body(answer.body),
+            }
 
         text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-        said = {"method": method, "url": url, "query": dict(query or {}), "body": text, "json": json}
+        said = {
+            "method": method,
+            "url": url,
+            "query": dict(query or {}),
+            "body": text,
+            "json": json,
+        }
         said["headers"] = sorted(headers or {})
         answer = await self.tape.ask("web request", said, real)
-        return WebAnswer(url=answer["url"], status=answer["status"], headers=answer["headers"], body=_body(answer))
+        return WebAnswer(
+            url=answer["url"],
+            status=answer["status"],
+            headers=answer["headers"],
+            body=_body(answer),
+        )
 
 
 def _recorded_body(body: bytes) -> Answer:
@@ -100,4 +122,8 @@ def _recorded_body(body: bytes) -> Answer:
 
 
 def _body(answer: Answer) -> bytes:
-    return base64.b64decode(answer["base64"]) if "base64" in answer else joined(answer["text"]).encode("utf-8")
+    return (
+        base64.b64decode(answer["base64"])
+        if "base64" in answer
+        else joined(answer["text"]).encode("utf-8")
+    )

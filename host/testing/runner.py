@@ -1,7 +1,8 @@
-"""Runs the tests of an app's assistants: finds the files, opens what they need, and hands out a result for each test.
+"""Runs the tests of an app's assistants: finds the files, opens what they need, and hands out a
+result for each test.
 
-Every file has a cassette of its own and every test an isolate of its own; the host and its workers are shared. Results come as
-they are known, in the order of the files.
+Every file has a cassette of its own and every test an isolate of its own; the host and its workers
+are shared. Results come as they are known, in the order of the files.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ ENDINGS = (".test.ts", ".test.js")
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What came of one test, or of a file that could not be run (`name` is empty then). `said`: what it wrote to the console."""
+    """What came of one test, or of a file that could not be run (`name` is empty then). `said`:
+    what it wrote to the console."""
 
     assistant: str
     file: str
@@ -63,16 +65,25 @@ class Runner:
     record_at: datetime | None = None
 
     async def run(self, assistants: Sequence[str] = ()) -> AsyncGenerator[Result | FileEnd]:
-        """Run the tests of these assistants, of all when none is named. Raises UnknownName for one that is not there, UsageError
-        when there is not a single file of tests."""
+        """Run the tests of these assistants, of all when none is named. Raises UnknownName for one
+        that is not there, UsageError when there is not a single file of tests."""
         app = self.host.app
         for id in assistants:
             if id not in app.packages:
                 raise UnknownName("assistant", id, app.packages)
-        found = [(id, path) for id in assistants or app.packages for path in test_files(folder_of(app.root, id))]
+        found = [
+            (id, path)
+            for id in assistants or app.packages
+            for path in test_files(folder_of(app.root, id))
+        ]
         if not found:
-            where = " or ".join(f"assistants/{id.replace('.', '/')}/tests" for id in assistants) or "assistants/*/tests"
-            raise UsageError(f"no tests in {where}", hint=f"files of tests end with {' or '.join(ENDINGS)}")
+            where = (
+                " or ".join(f"assistants/{id.replace('.', '/')}/tests" for id in assistants)
+                or "assistants/*/tests"
+            )
+            raise UsageError(
+                f"no tests in {where}", hint=f"files of tests end with {' or '.join(ENDINGS)}"
+            )
         for id, path in found:
             async with aclosing(self._file(id, path)) as results:
                 async for result in results:
@@ -85,7 +96,13 @@ class Runner:
 
         def failed(fault: Fault) -> Result:
             return Result(
-                assistant=id, file=shown, name="", status="failed", place=fault.place, fault=fault, duration_ms=_since(began)
+                assistant=id,
+                file=shown,
+                name="",
+                status="failed",
+                place=fault.place,
+                fault=fault,
+                duration_ms=_since(began),
             )
 
         try:
@@ -96,19 +113,34 @@ class Runner:
                 tests = await file.tests(stage)
         except HostError as exc:
             for error in exc.errors if isinstance(exc, ConfigErrors) else [exc]:
-                yield failed(Fault(error.message, error.place or Place(shown), callers=(error.hint,) if error.hint else ()))
+                yield failed(
+                    Fault(
+                        error.message,
+                        error.place or Place(shown),
+                        callers=(error.hint,) if error.hint else (),
+                    )
+                )
             return
         if not tests:
-            yield failed(Fault('there is no test in this file: test("name", () => {…})', Place(shown)))
+            yield failed(
+                Fault('there is no test in this file: test("name", () => {…})', Place(shown))
+            )
         passed = True
         for index, test in enumerate(tests):
             result = await self._test(id, shown, file, index, test, cassette)
             passed = passed and result.status == "passed"
             yield result
         written = self.record_at is not None and cassette.save()
-        yield FileEnd(file=shown, cassette=cassette.shown, written=written, unused=cassette.unused if passed else 0)
+        yield FileEnd(
+            file=shown,
+            cassette=cassette.shown,
+            written=written,
+            unused=cassette.unused if passed else 0,
+        )
 
-    async def _test(self, id: str, shown: str, file: Suite, index: int, test: Declared, cassette: Cassette) -> Result:
+    async def _test(
+        self, id: str, shown: str, file: Suite, index: int, test: Declared, cassette: Cassette
+    ) -> Result:
         began = time.perf_counter()
         async with self._stage(id, cassette) as stage:
             fault = None if test.skipped else await file.run(index, stage)
@@ -127,7 +159,9 @@ class Runner:
     async def _stage(self, id: str, cassette: Cassette) -> AsyncIterator[Stage]:
         limits = self.host.app.settings.memory
         with TemporaryDirectory(prefix="groundhook-test-") as folder:
-            async with open_memory(Path(folder) / "memory.sqlite", lambda: cassette.now, limits) as memory:
+            async with open_memory(
+                Path(folder) / "memory.sqlite", lambda: cassette.now, limits
+            ) as memory:
                 yield Stage(self.host, id, cassette, memory)
 
     def _cassette(self, path: Path) -> Cassette:
@@ -147,8 +181,8 @@ class Runner:
 async def open_runner(
     root: str | Path, *, record: bool = False, environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[Runner]:
-    """The tests of the app in a folder. `record`: ask the real sources and models, and write new cassettes. Raises
-    ConfigError."""
+    """The tests of the app in a folder. `record`: ask the real sources and models, and write new
+    cassettes. Raises ConfigError."""
     async with (
         open_host(root, environment=environment) as host,
         open_suites(cache=host.app.state / "hooks", environment=child_environment()) as engine,
@@ -166,7 +200,11 @@ def cassette_name(file: str) -> str:
 def test_files(folder: Path) -> Iterator[Path]:
     """The files of tests in an assistant's folder."""
     tests = folder / "tests"
-    yield from sorted(path for path in tests.glob("*") if path.name.endswith(ENDINGS)) if tests.is_dir() else ()
+    yield from (
+        sorted(path for path in tests.glob("*") if path.name.endswith(ENDINGS))
+        if tests.is_dir()
+        else ()
+    )
 
 
 def folder_of(root: Path, id: str) -> Path:

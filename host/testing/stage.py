@@ -1,7 +1,8 @@
-"""What stands behind a file of tests: turns of the assistant through the public door, on recorded or scripted answers.
+"""What stands behind a file of tests: turns of the assistant through the public door, on recorded
+or scripted answers.
 
-Owns the options of `turn(message, options)` and the value that it returns. A turn runs on a host of its own making: the same
-machinery, with recordings in the place of sources and models.
+Owns the options of `turn(message, options)` and the value that it returns. A turn runs on a host of
+its own making: the same machinery, with recordings in the place of sources and models.
 """
 
 from __future__ import annotations
@@ -32,7 +33,13 @@ from groundhook.host.search.searcher import Plugins
 from groundhook.host.testing.answer import Asked, answer_of
 from groundhook.host.testing.cassette import Cassette, NotRecorded
 from groundhook.host.testing.outside import TapedRecords, TapedServers, TapedWeb
-from groundhook.host.testing.tape import Tape, TapedDocuments, TapedModel, TapedReranker, TapedSource
+from groundhook.host.testing.tape import (
+    Tape,
+    TapedDocuments,
+    TapedModel,
+    TapedReranker,
+    TapedSource,
+)
 from groundhook.host.turn.run import Fixed, Runtime
 
 _TOLD = {"warning": "the turn warned", "error": "the turn failed"}
@@ -40,17 +47,24 @@ COMPUTED = frozenset({"score"})  # rerankers that ask nobody
 
 
 class TurnAsked(TurnOptions):
-    """What a test may say beside the message: what a request may say, who asks, and what the world answers."""
+    """What a test may say beside the message: what a request may say, who asks, and what the world
+    answers."""
 
     assistant: str = Field(default="", description="Another assistant than the tests' own")
     identity: Identity = Identity()
-    now: datetime | None = Field(default=None, description="Another time of day than the cassette's")
+    now: datetime | None = Field(
+        default=None, description="Another time of day than the cassette's"
+    )
     model: tuple[Any, ...] | None = Field(
-        default=None, description="What the model answers, in order, as a scripted connector's options.script"
+        default=None,
+        description="What the model answers, in order, as a scripted connector's options.script",
     )
     searches: dict[SearchType, Any] = Field(
         default={},
-        description="What a source finds: items, {query: items} with `*` for any other, or the text of an error",
+        description=(
+            "What a source finds: items, {query: items} with `*` for any other, or the text of an"
+            " error"
+        ),
     )
 
 
@@ -66,7 +80,8 @@ class Stage:
     uncaught: list[tuple[str, Place | None]] = field(default_factory=list)
 
     async def turn(self, message: Any, options: Any, /) -> Mapping[str, Any]:
-        """Raises UsageError and ConfigError; NotRecorded when something was asked for that is not recorded."""
+        """Raises UsageError and ConfigError; NotRecorded when something was asked for that is not
+        recorded."""
         wanted = _wanted(options)
         if not isinstance(message, (str, list)):
             raise UsageError("turn: the message must be text or a list of messages {role, content}")
@@ -74,11 +89,17 @@ class Stage:
         host = replace(self.host, runtime=self._machinery(wanted, asked))
         events: list[Event] = []
         request = wanted.model_dump(exclude_unset=True, include=set(TurnOptions.model_fields))
-        entered = host.stream(wanted.assistant or self.assistant, message, identity=wanted.identity, options=request)
+        entered = host.stream(
+            wanted.assistant or self.assistant, message, identity=wanted.identity, options=request
+        )
         async with entered as stream:
             async for event in stream:
                 events.append(event)
-        self.said += [complaint(_TOLD[event.type], event, "").plain for event in events if isinstance(event, (Warned, Failed))]
+        self.said += [
+            complaint(_TOLD[event.type], event, "").plain
+            for event in events
+            if isinstance(event, (Warned, Failed))
+        ]
         missing = [problem.message for problem in self.cassette.problems[known:]]
         if missing:
             raise NotRecorded("\n".join(missing))
@@ -88,31 +109,43 @@ class Stage:
         self.said.append(message if level == "info" else f"{level}: {message}")
 
     async def warn(self, code: str, message: str, place: Place | None = None, /) -> None:
-        """An error that nothing in the test's own file waits for fails the test; anything else is said."""
+        """An error that nothing in the test's own file waits for fails the test; anything else is
+        said."""
         if code == UNCAUGHT:
             self.uncaught.append((message, place))
         else:
             self.said.append(f"warning: {f'{place}: ' if place else ''}{message}")
 
     def _machinery(self, wanted: TurnAsked, asked: Asked) -> Runtime:
-        """The host's own with recordings in it, and what this turn says itself in the place of those."""
+        """The host's own with recordings in it, and what this turn says itself in the place of
+        those."""
         real, cassette = self.host.runtime, self.cassette
         now = wanted.now.astimezone() if wanted.now is not None else cassette.now
         tape = Tape(cassette, now.isoformat() if wanted.now is not None else "")
         handlers = Registry[Handler]("search type")
         for type in SEARCH_TYPES:
             taped = TapedSource(tape, type, real.plugins.handlers.get(type))
-            handlers.add(type, WatchedSource(_canned(type, wanted.searches[type]) if type in wanted.searches else taped, asked))
+            handlers.add(
+                type,
+                WatchedSource(
+                    _canned(type, wanted.searches[type]) if type in wanted.searches else taped,
+                    asked,
+                ),
+            )
         rerankers = Registry[Reranker]("reranker")
         for name in real.plugins.rerankers:
             reranker = real.plugins.rerankers.get(name)
-            rerankers.add(name, reranker if name in COMPUTED else TapedReranker(tape, name, reranker))
+            rerankers.add(
+                name, reranker if name in COMPUTED else TapedReranker(tape, name, reranker)
+            )
         scripted = None if wanted.model is None else _scripted(wanted.model)
 
         def connector(id: str) -> Connector:
             if id not in real.app.connectors:
                 return real.connectors(id)  # says which there are
-            return WatchedModel(id, scripted or TapedModel(tape, id, lambda: real.connectors(id)), asked)
+            return WatchedModel(
+                id, scripted or TapedModel(tape, id, lambda: real.connectors(id)), asked
+            )
 
         def web_configured(settings: Any) -> bool:
             if "web" in wanted.searches or not cassette.recording:
@@ -175,7 +208,11 @@ def _wanted(options: Any) -> TurnAsked:
 
 def _scripted(script: Sequence[Any]) -> ScriptedConnector:
     try:
-        return ScriptedConnector(ConnectorSpec(id="model", type="scripted", options=ConnectorOptions(script=tuple(script))))
+        return ScriptedConnector(
+            ConnectorSpec(
+                id="model", type="scripted", options=ConnectorOptions(script=tuple(script))
+            )
+        )
     except ConfigError as exc:
         raise UsageError(f"turn: {exc.message}", hint=exc.hint) from exc
 
@@ -190,22 +227,31 @@ def _page(type: SearchType, query: str, page: Any) -> list[Item] | SourceError:
     if isinstance(page, str):
         return SourceError(page)
     if not isinstance(page, list):
-        raise UsageError(f"turn: searches.{type}[{query!r}] must be a list of items or the text of an error")
+        raise UsageError(
+            f"turn: searches.{type}[{query!r}] must be a list of items or the text of an error"
+        )
     return [_item(type, index, entry) for index, entry in enumerate(page)]
 
 
 def _item(type: SearchType, index: int, entry: Any) -> Item:
-    """An item of a test: a title alone, or fields of an item; its key is what says best what it is."""
+    """An item of a test: a title alone, or fields of an item; its key is what says best what it
+    is."""
     raw = {"title": entry} if isinstance(entry, str) else entry
     where = f"turn: searches.{type}: item {index}"
     if not isinstance(raw, Mapping):
         raise UsageError(f"{where} must be a title or an object")
     try:
-        item, unknown = read(Item, {"score": 0.5, "content": raw.get("title", ""), **raw, "type": type})
+        item, unknown = read(
+            Item, {"score": 0.5, "content": raw.get("title", ""), **raw, "type": type}
+        )
     except ValidationError as exc:
         path, message = problems(exc)[0]
         raise UsageError(f"{where}: {dotted(path)}: {message}") from exc
     for key in unknown:
         raise UsageError(f"{where}: {key}")
-    named = [item.url] if item.url else [item.collection, item.document_id, item.model, str(item.record_id or ""), item.title]
+    named = (
+        [item.url]
+        if item.url
+        else [item.collection, item.document_id, item.model, str(item.record_id or ""), item.title]
+    )
     return item.model_copy(update={"key": item.key or "/".join(["test", *filter(None, named)])})

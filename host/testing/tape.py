@@ -1,7 +1,8 @@
-"""Sources, models, documents and rerankers that a cassette stands in for: they play what is recorded, or ask the real one and
-keep what it said.
+"""Sources, models, documents and rerankers that a cassette stands in for: they play what is
+recorded, or ask the real one and keep what it said.
 
-A real one's errors are recorded as well, and so is a call that was cancelled: it is played as one that never answers.
+A real one's errors are recorded as well, and so is a call that was cancelled: it is played as one
+that never answers.
 """
 
 from __future__ import annotations
@@ -58,8 +59,11 @@ class Tape:
     cassette: Cassette
     moment: str = ""
 
-    async def ask(self, call: str, request: Mapping[str, Any], real: Callable[[], Awaitable[Answer]]) -> Answer:
-        """The answer to a call that answers at once. Raises what the real one raised; NotRecorded."""
+    async def ask(
+        self, call: str, request: Mapping[str, Any], real: Callable[[], Awaitable[Answer]]
+    ) -> Answer:
+        """The answer to a call that answers at once. Raises what the real one raised;
+        NotRecorded."""
         asked = self.request(request)
         if not self.cassette.recording:
             return await played(self.cassette.play(call, asked))
@@ -103,7 +107,7 @@ def error_of(recorded: Mapping[str, str]) -> HostError:
     return error
 
 
-# ---------------------------------------------------------------------------------------------------- searches
+# ----------------------------------------------------------------------------------------- searches
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,9 @@ class TapedSource:
 
         said = request.model_dump(mode="json", exclude={"type"}, exclude_none=True)
         identity = scope.identity.model_dump(exclude_defaults=True)
-        return found_of(await self.tape.ask(f"{self.type} search", {**said, "identity": identity}, real))
+        return found_of(
+            await self.tape.ask(f"{self.type} search", {**said, "identity": identity}, real)
+        )
 
 
 @dataclass(frozen=True)
@@ -148,7 +154,9 @@ def recorded_found(found: Found) -> Answer:
     if found.total is not None:
         answer["total"] = found.total
     if found.graph_nodes is not None:
-        answer["graph_nodes"] = [node.model_dump(mode="json", exclude_defaults=True) for node in found.graph_nodes]
+        answer["graph_nodes"] = [
+            node.model_dump(mode="json", exclude_defaults=True) for node in found.graph_nodes
+        ]
     if found.dsl is not None:
         answer["dsl"] = found.dsl
     return answer
@@ -159,7 +167,9 @@ def found_of(answer: Answer) -> Found:
     return Found(
         items=tuple(_item(raw) for raw in answer["items"]),
         total=answer.get("total"),
-        graph_nodes=None if nodes is None else tuple(GraphNode.model_validate(node) for node in nodes),
+        graph_nodes=None
+        if nodes is None
+        else tuple(GraphNode.model_validate(node) for node in nodes),
         dsl=answer.get("dsl"),
     )
 
@@ -173,7 +183,7 @@ def _item(raw: Mapping[str, Any]) -> Item:
     return Item.model_validate({**raw, "content": joined(raw.get("content", ""))})
 
 
-# ---------------------------------------------------------------------------------------------------- rerankers
+# ---------------------------------------------------------------------------------------- rerankers
 
 
 @dataclass(frozen=True)
@@ -184,7 +194,9 @@ class TapedReranker:
     name: str
     real: Reranker
 
-    async def rerank(self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /) -> Sequence[Ranked]:
+    async def rerank(
+        self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /
+    ) -> Sequence[Ranked]:
         async def real() -> Answer:
             ranked = await self.real.rerank(query, items, options, scope)
             return {"ranked": [{"index": each.index, "score": each.score} for each in ranked]}
@@ -198,7 +210,7 @@ class TapedReranker:
         return [Ranked(each["index"], each["score"]) for each in answer["ranked"]]
 
 
-# ---------------------------------------------------------------------------------------------------- models
+# ------------------------------------------------------------------------------------------- models
 
 
 @dataclass(frozen=True)
@@ -225,7 +237,9 @@ class TapedModel:
                 heard.ended = failure(exc)
             raise
         finally:
-            self.tape.cassette.keep("model call", asked, {**_recorded_deltas(heard.deltas), **heard.ended})
+            self.tape.cassette.keep(
+                "model call", asked, {**_recorded_deltas(heard.deltas), **heard.ended}
+            )
 
     async def _play(self, asked: Mapping[str, Any]) -> AsyncGenerator[Delta]:
         answer = self.tape.cassette.play("model call", asked)
@@ -238,12 +252,15 @@ class TapedModel:
         await played(answer)
         if "finished" in answer:
             end = answer["finished"]
-            yield Finished(end["reason"], end.get("model", ""), Usage.model_validate(end.get("usage", {})))
+            yield Finished(
+                end["reason"], end.get("model", ""), Usage.model_validate(end.get("usage", {}))
+            )
 
 
 @dataclass
 class _Heard:
-    """What a model has said so far, and how it ended; one that was left before its end was cancelled."""
+    """What a model has said so far, and how it ended; one that was left before its end was
+    cancelled."""
 
     deltas: list[Delta] = field(default_factory=list)
     ended: Answer = field(default_factory=lambda: {"cancelled": True})
@@ -262,7 +279,8 @@ class _Heard:
 
 
 def model_call(connector: str, call: ModelCall) -> dict[str, Any]:
-    """The messages as they are sent, and the names of the tools: their descriptions are no part of the question."""
+    """The messages as they are sent, and the names of the tools: their descriptions are no part of
+    the question."""
     return {
         "connector": connector,
         "messages": [message.wire() for message in call.messages],
@@ -278,9 +296,14 @@ def _recorded_deltas(deltas: Sequence[Delta]) -> Answer:
     answer: Answer = {}
     if text := "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)):
         answer["text"] = lines(text)
-    tools = sorted((delta for delta in deltas if isinstance(delta, ToolDelta)), key=lambda delta: delta.index)
+    tools = sorted(
+        (delta for delta in deltas if isinstance(delta, ToolDelta)), key=lambda delta: delta.index
+    )
     if tools:
-        answer["tool_calls"] = [_tool(list(pieces)) for _, pieces in itertools.groupby(tools, key=lambda delta: delta.index)]
+        answer["tool_calls"] = [
+            _tool(list(pieces))
+            for _, pieces in itertools.groupby(tools, key=lambda delta: delta.index)
+        ]
     for delta in deltas:
         if isinstance(delta, Finished):
             usage = delta.usage.model_dump(exclude_defaults=True)

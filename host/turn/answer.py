@@ -1,4 +1,5 @@
-"""The model's part of a turn: its text streams out with every citation checked, its tool calls are run and fed back."""
+"""The model's part of a turn: its text streams out with every citation checked, its tool calls are
+run and fed back."""
 
 from __future__ import annotations
 
@@ -16,7 +17,15 @@ from groundhook.host.core.channel import Channel
 from groundhook.host.core.errors import ModelTruncated
 from groundhook.host.core.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
 from groundhook.host.core.trace import span
-from groundhook.host.core.types.events import CitationSeen, Cited, Text, ToolResult, ToolStart, Verdict, Warned
+from groundhook.host.core.types.events import (
+    CitationSeen,
+    Cited,
+    Text,
+    ToolResult,
+    ToolStart,
+    Verdict,
+    Warned,
+)
 from groundhook.host.core.types.turn import Completion, Message, ToolOutcome, Usage
 from groundhook.host.turn.tools import Toolbox, parse_arguments
 
@@ -41,7 +50,10 @@ def step(draft: Draft, delta: Delta) -> Draft:
             calls = {call.index: call for call in draft.calls}
             old = calls.get(delta.index, ToolDelta(delta.index))
             calls[delta.index] = ToolDelta(
-                delta.index, old.id or delta.id, old.name or delta.name, old.arguments + delta.arguments
+                delta.index,
+                old.id or delta.id,
+                old.name or delta.name,
+                old.arguments + delta.arguments,
             )
             return replace(draft, calls=tuple(calls[index] for index in sorted(calls)))
         case Finished():
@@ -59,22 +71,37 @@ class Answer:
     said: str = ""  # what was streamed: the content, set off from what came before
     cited: dict[str, Cited] = field(default_factory=dict)
     tools: list[ToolOutcome] = field(default_factory=list)
-    calls: list[dict[str, Any]] = field(default_factory=list)  # as the model named them: {id, name, arguments}
+    calls: list[dict[str, Any]] = field(
+        default_factory=list
+    )  # as the model named them: {id, name, arguments}
     usage: Usage = Usage()
     finish_reason: str = ""
     model: str = ""
     first_text_ms: float | None = None
     _reading: Reading = Reading()
 
-    async def stream(self, connector: Connector, call: ModelCall, toolbox: Toolbox, *, rounds: int, result_kb: int) -> None:
-        """Ask the model, run the tools it calls, and ask again, at most `rounds` times. Of a result of a tool the model is told
-        so much. Raises ModelError."""
+    async def stream(
+        self,
+        connector: Connector,
+        call: ModelCall,
+        toolbox: Toolbox,
+        *,
+        rounds: int,
+        result_kb: int,
+    ) -> None:
+        """Ask the model, run the tools it calls, and ask again, at most `rounds` times. Of a result
+        of a tool the model is told so much. Raises ModelError."""
         messages = list(call.messages)
         for round in range(rounds + 1):
             last = round == rounds
             if last and round:
-                await self._warn(f"after {rounds} rounds of tool calls the model is asked to answer without tools")
-            draft = await self._round(connector, replace(call, messages=tuple(messages), tools=() if last else call.tools))
+                await self._warn(
+                    f"after {rounds} rounds of tool calls the model is asked to answer without"
+                    " tools"
+                )
+            draft = await self._round(
+                connector, replace(call, messages=tuple(messages), tools=() if last else call.tools)
+            )
             if not draft.calls:
                 return
             if last:
@@ -84,7 +111,9 @@ class Answer:
             messages += await self._run_tools(draft, toolbox, result_kb * 1024)
 
     async def _warn(self, message: str) -> None:
-        await self.channel.send(Warned(code="tool_rounds", message=message, hint="options.tool_rounds sets how many"))
+        await self.channel.send(
+            Warned(code="tool_rounds", message=message, hint="options.tool_rounds sets how many")
+        )
 
     def completion(self) -> Completion:
         return Completion(
@@ -110,7 +139,10 @@ class Answer:
                 raise ModelTruncated("the model's answer ended without saying that it was finished")
             self._count(draft.finished)
             node.data.update(
-                model=self.model, finish_reason=self.finish_reason, characters=len(draft.text), tool_calls=len(draft.calls)
+                model=self.model,
+                finish_reason=self.finish_reason,
+                characters=len(draft.text),
+                tool_calls=len(draft.calls),
             )
         return draft
 
@@ -123,7 +155,8 @@ class Answer:
         await self.channel.breathe()
 
     def _close_reading(self) -> None:
-        """Let out what was held back: also when the model failed, since it is part of what had arrived."""
+        """Let out what was held back: also when the model failed, since it is part of what had
+        arrived."""
         _, pieces = reader.read(self._reading, "", self.citation_index.grammar, last=True)
         self._reading = Reading()
         for piece in pieces:
@@ -155,8 +188,12 @@ class Answer:
         )
 
     async def _run_tools(self, draft: Draft, toolbox: Toolbox, most: int) -> Sequence[Message]:
-        """Run the calls of a round at the same time → the messages that tell the model what came of them, in their order."""
-        calls = [replace(call, id=call.id or f"call_{len(self.tools) + call.index}") for call in draft.calls]
+        """Run the calls of a round at the same time → the messages that tell the model what came of
+        them, in their order."""
+        calls = [
+            replace(call, id=call.id or f"call_{len(self.tools) + call.index}")
+            for call in draft.calls
+        ]
         outcomes: dict[int, tuple[ToolOutcome, str]] = {}
         places = anyio.CapacityLimiter(MOST_TOGETHER)
 
@@ -168,12 +205,18 @@ class Answer:
             for index, call in enumerate(calls):
                 tasks.start_soon(run, index, call)
         asked = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in calls
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in calls
         ]
         done = [outcomes[index][0] for index in range(len(calls))]
         self.tools += done
         self.calls += [
-            {"id": call.id, "name": call.name, "arguments": outcome.arguments} for call, outcome in zip(calls, done, strict=True)
+            {"id": call.id, "name": call.name, "arguments": outcome.arguments}
+            for call, outcome in zip(calls, done, strict=True)
         ]
         told = [
             Message(role="tool", tool_call_id=outcome.toolcall_id, content=text)
@@ -181,7 +224,9 @@ class Answer:
         ]
         return [Message(role="assistant", content=draft.text, tool_calls=asked), *told]
 
-    async def _run_tool(self, call: ToolDelta, toolbox: Toolbox, most: int) -> tuple[ToolOutcome, str]:
+    async def _run_tool(
+        self, call: ToolDelta, toolbox: Toolbox, most: int
+    ) -> tuple[ToolOutcome, str]:
         """Run one call → its outcome, and what the model is told of it."""
         about = {"call_id": call.id, "name": call.name, "server": toolbox.server(call.name)}
         with span("tool", call.name, server=about["server"]) as node:
@@ -191,14 +236,18 @@ class Answer:
                 node.fail(outcome.error)
             text, size = _told(outcome, most)
             if size > most:
-                node.data["cut"] = f"the model is told {_kb(most)} of {_kb(size)} KB (options.tool_result_kb)"
-        await self.channel.send(ToolResult(**about, result=outcome.result, error=outcome.error, duration_ms=duration))
+                node.data["cut"] = (
+                    f"the model is told {_kb(most)} of {_kb(size)} KB (options.tool_result_kb)"
+                )
+        await self.channel.send(
+            ToolResult(**about, result=outcome.result, error=outcome.error, duration_ms=duration)
+        )
         return outcome, text
 
 
 def _told(outcome: ToolOutcome, most: int) -> tuple[str, int]:
-    """What the model is told of a call, and how many bytes there were: text as it is, everything else as JSON; what is longer
-    than `most` bytes is cut, which is said."""
+    """What the model is told of a call, and how many bytes there were: text as it is, everything
+    else as JSON; what is longer than `most` bytes is cut, which is said."""
     value = outcome.result if outcome.error is None else {"error": outcome.error}
     try:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -208,7 +257,13 @@ def _told(outcome: ToolOutcome, most: int) -> tuple[str, int]:
     if size <= most:
         return text, size
     kept = text.encode("utf-8", "replace")[:most].decode("utf-8", "ignore")
-    return f"{kept}\n[cut here: the result has {_kb(size)} KB, and only the first {_kb(most)} KB are above]", size
+    return (
+        (
+            f"{kept}\n[cut here: the result has {_kb(size)} KB, and only the first {_kb(most)} KB"
+            " are above]"
+        ),
+        size,
+    )
 
 
 def _kb(size: int) -> int:

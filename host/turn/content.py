@@ -1,6 +1,7 @@
 """What a user's message holds beside text: data parts that point at sources of the user's own.
 
-The question is the text of the last user message; what each source is asked is generated from it by the source itself.
+The question is the text of the last user message; what each source is asked is generated from it by
+the source itself.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class ResourceReference:
 
 @dataclass(frozen=True)
 class UserData:
-    """The sources of a message, as searches, documents and resources, and what was wrong with the others."""
+    """The sources of a message, as searches, documents and resources, and what was wrong with the
+    others."""
 
     searches: tuple[SearchRequest, ...] = ()
     documents: tuple[DocumentReference, ...] = ()
@@ -47,7 +49,9 @@ class UserData:
 
 def question_of(messages: Sequence[Message]) -> str:
     """The text of the last user message; empty when there is none."""
-    return next((message.text.strip() for message in reversed(messages) if message.role == "user"), "")
+    return next(
+        (message.text.strip() for message in reversed(messages) if message.role == "user"), ""
+    )
 
 
 def user_data(messages: Sequence[Message]) -> UserData:
@@ -90,7 +94,8 @@ def _sources(message: Message) -> tuple[list[DataSource], list[UsageError]]:
     if len(listed) > MOST_SOURCES:
         wrong.append(
             UsageError(
-                f"the message refers to {len(listed)} sources, and the first {MOST_SOURCES} are searched",
+                f"the message refers to {len(listed)} sources, and the first {MOST_SOURCES} are"
+                " searched",
                 hint="name a collection or a model instead of its parts",
             )
         )
@@ -110,12 +115,21 @@ def _listed(message: Message) -> tuple[list[tuple[int, object]], list[UsageError
             listed += enumerate(entries)
         else:
             malformed = True
-    return listed, [UsageError("a data part must hold data.sources, a list of {type, name}")] if malformed else []
+    return listed, (
+        [UsageError("a data part must hold data.sources, a list of {type, name}")]
+        if malformed
+        else []
+    )
 
 
-def _ask(source: DataSource, question: str) -> SearchRequest | DocumentReference | ResourceReference:
+def _ask(
+    source: DataSource, question: str
+) -> SearchRequest | DocumentReference | ResourceReference:
     if source.type not in SUPPORTED:
-        raise NotSupported(f"data parts of type {source.type!r} are not supported yet", hint=f"supported: {', '.join(SUPPORTED)}")
+        raise NotSupported(
+            f"data parts of type {source.type!r} are not supported yet",
+            hint=f"supported: {', '.join(SUPPORTED)}",
+        )
     if source.type == "mcp_resource":
         return _resource(source.name)
     if source.type == "kb_document":
@@ -124,7 +138,9 @@ def _ask(source: DataSource, question: str) -> SearchRequest | DocumentReference
             raise UsageError(f"the kb_document {source.name!r} must be named collection/document")
         return DocumentReference(collection, document)
     if not question:
-        raise UsageError(f"the message refers to {source.name!r} and asks nothing", hint="add a text part")
+        raise UsageError(
+            f"the message refers to {source.name!r} and asks nothing", hint="add a text part"
+        )
     if source.type == "table":
         return SearchRequest(type="db", query=question, models=(f"{OF_TABLE}{source.name}",))
     if source.type == "model":
@@ -138,7 +154,12 @@ def _resource(name: str) -> ResourceReference:
     if ":" in server or not slash:
         server, uri = "", name
     if ":" not in uri and not server:
-        raise UsageError(f"the mcp_resource {name!r} must be named server/uri, such as 'orders/memo://today'")
+        raise UsageError(
+            f"the mcp_resource {name!r} must be named server/uri, such as 'orders/memo://today'"
+        )
     if not uri:
-        raise UsageError(f"the mcp_resource {name!r} names no resource", hint="say server/uri, such as 'orders/memo://today'")
+        raise UsageError(
+            f"the mcp_resource {name!r} names no resource",
+            hint="say server/uri, such as 'orders/memo://today'",
+        )
     return ResourceReference(server, uri)

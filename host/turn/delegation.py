@@ -1,9 +1,12 @@
-"""Steps that an assistant or an MCP tool does in the place of the built-in: asking, checking the answer, asking once more.
+"""Steps that an assistant or an MCP tool does in the place of the built-in: asking, checking the
+answer, asking once more.
 
-    answer = await scope.delegates.ask(KEYWORD, "workers.kw", KeywordAsk(query="…"), timeout_ms=3000)
+    answer = await scope.delegates.ask(KEYWORD, "workers.kw", KeywordAsk(query="…"),
+    timeout_ms=3000)
 
-An assistant is sent one user message that is JSON, so that its hook and its model can read it alike; a tool the same as its
-arguments. A wrong answer goes back with what is wrong with it. Knows nothing of turns and connections: `Asking` is how to ask.
+An assistant is sent one user message that is JSON, so that its hook and its model can read it
+alike; a tool the same as its arguments. A wrong answer goes back with what is wrong with it. Knows
+nothing of turns and connections: `Asking` is how to ask.
 """
 
 from __future__ import annotations
@@ -29,14 +32,17 @@ from groundhook.host.mcp.shapes import value_of
 LONGEST_SHOWN = 400  # characters of a wrong answer in a message; the doer is sent ten times as many
 LONG = 20_000  # characters of a reply that is searched for JSON in a thread
 
-Doer = Callable[[dict[str, Any]], Awaitable[Any]]  # what is asked, as JSON → what came back; raises HostError
+Doer = Callable[
+    [dict[str, Any]], Awaitable[Any]
+]  # what is asked, as JSON → what came back; raises HostError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asking:
-    """How to reach those who may be asked. `assistant` runs a turn of that assistant over one user message → how it ended, and
-    why it failed. `server` is the full id of the MCP server of that name; it raises UnknownName, ConfigError. `permit` raises
-    NotPermitted where a doer may not be given the tool of a server."""
+    """How to reach those who may be asked. `assistant` runs a turn of that assistant over one user
+    message → how it ended, and why it failed. `server` is the full id of the MCP server of that
+    name; it raises UnknownName, ConfigError. `permit` raises NotPermitted where a doer may not be
+    given the tool of a server."""
 
     assistant: Callable[[str, str], Awaitable[tuple[StreamEnd, str]]]
     server: Callable[[str], str]
@@ -62,7 +68,8 @@ class Delegates:
         wrong: Callable[[Answer], str] = accepted,
         tries: int = 2,
     ) -> Answer:
-        """One answer of `doer`, an assistant's id or `mcp:<server>[.<tool>]`. Raises DelegateError."""
+        """One answer of `doer`, an assistant's id or `mcp:<server>[.<tool>]`. Raises
+        DelegateError."""
         with span("delegate", doer, use=use.name) as node:
             try:
                 with unwrapped(), anyio.move_on_after(timeout_ms / 1000):
@@ -78,10 +85,18 @@ class Delegates:
         if not doer.startswith("mcp:"):
             return partial(_by_assistant, self._asking, doer)
         server, tool = self._server(doer.removeprefix("mcp:"))
-        return partial(_by_tool, self._asking.servers, use, server, tool, partial(self._asking.permit, doer, server))
+        return partial(
+            _by_tool,
+            self._asking.servers,
+            use,
+            server,
+            tool,
+            partial(self._asking.permit, doer, server),
+        )
 
     def _server(self, name: str) -> tuple[str, str]:
-        """`<server>[.<tool>]` → the server's full id and the tool, which is empty where none is named. Both may have dots."""
+        """`<server>[.<tool>]` → the server's full id and the tool, which is empty where none is
+        named. Both may have dots."""
         server, tool = name, ""
         while True:
             try:
@@ -96,8 +111,8 @@ class Delegates:
 
 @dataclass(frozen=True)
 class Delegate(Generic[Asked, Answer]):
-    """One step in the hands of one doer. `wrong` says what is wrong with an answer that has the right shape; "" where nothing
-    is."""
+    """One step in the hands of one doer. `wrong` says what is wrong with an answer that has the
+    right shape; "" where nothing is."""
 
     use: Use[Asked, Answer]
     doer: Doer
@@ -122,7 +137,8 @@ class Delegate(Generic[Asked, Answer]):
 
 
 async def _by_assistant(asking: Asking, id: str, wanted: dict[str, Any]) -> Any:
-    """What an assistant answers: `data` of its Next hook where there is some, else the JSON in its text."""
+    """What an assistant answers: `data` of its Next hook where there is some, else the JSON in its
+    text."""
     with span("agent", id) as node:
         end, error = await asking.assistant(id, json.dumps(wanted, ensure_ascii=False))
         node.data.update(characters=len(end.content), usage=end.usage.model_dump())
@@ -132,20 +148,34 @@ async def _by_assistant(asking: Asking, id: str, wanted: dict[str, Any]) -> Any:
     said = end.content if end.data is None else end.data
     if not isinstance(said, str):
         return said
-    found = await anyio.to_thread.run_sync(extract_json, said) if len(said) > LONG else extract_json(said)
+    found = (
+        await anyio.to_thread.run_sync(extract_json, said)
+        if len(said) > LONG
+        else extract_json(said)
+    )
     return said if found is None else found
 
 
 async def _by_tool(
-    servers: ToolServers, use: Use[Any, Any], server: str, tool: str, permit: Callable[[str], None], wanted: dict[str, Any]
+    servers: ToolServers,
+    use: Use[Any, Any],
+    server: str,
+    tool: str,
+    permit: Callable[[str], None],
+    wanted: dict[str, Any],
 ) -> Any:
-    """What a tool answers, as one value. A tool with declared arguments is sent those that it declares."""
+    """What a tool answers, as one value. A tool with declared arguments is sent those that it
+    declares."""
     with span("mcp", f"{server}.{tool}" if tool else server, server=server) as node:
-        offered = {each["name"]: each for each in (await servers.ask(server, "tools/list", {}))["tools"]}
+        offered = {
+            each["name"]: each for each in (await servers.ask(server, "tools/list", {}))["tools"]
+        }
         name = _chosen(use, server, tool, offered)
         permit(name)
         node.label = f"{server}.{name}"
-        arguments = _declared(use, f"{server}.{name}", offered[name].get("inputSchema") or {}, wanted)
+        arguments = _declared(
+            use, f"{server}.{name}", offered[name].get("inputSchema") or {}, wanted
+        )
         answer = await servers.ask(server, "tools/call", {"name": name, "arguments": arguments})
         return _value(node, server, name, answer)
 
@@ -165,7 +195,9 @@ def _chosen(use: Use[Any, Any], server: str, tool: str, offered: Mapping[str, An
     """The tool to call: the one that is named, one with a usual name, or the only one."""
     if tool:
         if tool not in offered:
-            raise UnknownName("MCP tool", f"{server}.{tool}", [f"{server}.{name}" for name in offered])
+            raise UnknownName(
+                "MCP tool", f"{server}.{tool}", [f"{server}.{name}" for name in offered]
+            )
         return tool
     usual = [name for name in use.tools if name in offered]
     if usual or len(offered) == 1:
@@ -177,11 +209,18 @@ def _chosen(use: Use[Any, Any], server: str, tool: str, offered: Mapping[str, An
     )
 
 
-def _declared(use: Use[Any, Any], tool: str, schema: Mapping[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+def _declared(
+    use: Use[Any, Any], tool: str, schema: Mapping[str, Any], wanted: dict[str, Any]
+) -> dict[str, Any]:
     declared = schema.get("properties") or {}
-    if missing := [name for name in schema.get("required") or () if name not in wanted and name != "retry"]:
+    if missing := [
+        name for name in schema.get("required") or () if name not in wanted and name != "retry"
+    ]:
         sent = ", ".join(use.asks.model_fields)
-        raise DelegateError(f"tool {tool!r} wants {missing[0]!r}, which is not sent for {use.name}", hint=f"sent are: {sent}")
+        raise DelegateError(
+            f"tool {tool!r} wants {missing[0]!r}, which is not sent for {use.name}",
+            hint=f"sent are: {sent}",
+        )
     if not declared or schema.get("additionalProperties") is True:
         return wanted
     return {name: value for name, value in wanted.items() if name in declared}
@@ -192,8 +231,14 @@ def _worded(raw: Any, error: ValidationError) -> str:
         return "there is no JSON in it"
     found = problems(error)
     # What is said of a list whose entries are wrong follows from them.
-    told = [(path, message) for path, message in found if not any(path == other[: len(path)] != other for other, _ in found)]
-    return "; ".join(f"{dotted(path)}: {message}" if path else message for path, message in told[:3])
+    told = [
+        (path, message)
+        for path, message in found
+        if not any(path == other[: len(path)] != other for other, _ in found)
+    ]
+    return "; ".join(
+        f"{dotted(path)}: {message}" if path else message for path, message in told[:3]
+    )
 
 
 def _shown(raw: Any, longest: int = LONGEST_SHOWN) -> str:

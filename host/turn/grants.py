@@ -1,6 +1,8 @@
-"""Which MCP servers an assistant was given. That is what its configuration lists: a hook and a request choose among them.
+"""Which MCP servers an assistant was given. That is what its configuration lists: a hook and a
+request choose among them.
 
-`host.turn.services.servers` and `host.turn.services.tools` ask here for `mcp.servers`, delegated steps for what `uses.*` and the like name.
+`host.turn.services.servers` and `host.turn.services.tools` ask here for `mcp.servers`, delegated
+steps for what `uses.*` and the like name.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from groundhook.host.core.types.servers import ListedServer, parse_listed
 
 @dataclass(frozen=True)
 class Listing:
-    """The servers that a list names, by full id, and what is wrong with others, by the names it has for them. Entries that
-    name the same server count together."""
+    """The servers that a list names, by full id, and what is wrong with others, by the names it has
+    for them. Entries that name the same server count together."""
 
     servers: Mapping[str, ListedServer] = field(default_factory=dict)
     problems: Mapping[str, HostError] = field(default_factory=dict)
@@ -37,19 +39,23 @@ class Listing:
         return Listing(servers, problems)
 
     def resource(self, server: str, uri: str) -> tuple[str, ListedServer]:
-        """The full id and the entry of the server whose resource may be read; "" stands for the only one. Raises NotPermitted,
-        and what is wrong with a server."""
+        """The full id and the entry of the server whose resource may be read; "" stands for the
+        only one. Raises NotPermitted, and what is wrong with a server."""
         if server in self.problems:
             raise self.problems[server]
         found = [(id, each) for id, each in self.servers.items() if server in ("", id, each.name)]
         if not found or (not server and len(found) > 1):
             names = ", ".join(repr(each.name) for each in self.servers.values()) or "none"
             said = f"MCP server {server!r}" if server else f"the server of {uri!r}"
-            raise NotPermitted(f"{said} is not among those that the assistant may use", hint=f"'mcp.servers' lists {names}")
+            raise NotPermitted(
+                f"{said} is not among those that the assistant may use",
+                hint=f"'mcp.servers' lists {names}",
+            )
         id, listed = found[0]
         if listed.resources and uri not in listed.resources:
             raise NotPermitted(
-                f"the resource {uri!r} of MCP server {listed.name!r} is not among those that the assistant may use",
+                f"the resource {uri!r} of MCP server {listed.name!r} is not among those that the"
+                " assistant may use",
                 hint=f"'mcp.servers' allows {', '.join(listed.resources)}",
             )
         return id, listed
@@ -57,18 +63,21 @@ class Listing:
 
 @dataclass(frozen=True)
 class Grants:
-    """What an assistant may use of the app's servers for a delegated step. An empty id stands for the app's owner."""
+    """What an assistant may use of the app's servers for a delegated step. An empty id stands for
+    the app's owner."""
 
     app: App
     assistant_id: str
 
     def server(self, name: str) -> str:
-        """The full id of a server: the assistant's own of that name, else the app's. Raises UnknownName, ConfigError."""
+        """The full id of a server: the assistant's own of that name, else the app's. Raises
+        UnknownName, ConfigError."""
         return self.app.resolve_server(self.assistant_id, name).id
 
     def permit(self, doer: str, server: str, tool: str) -> None:
-        """Raises NotPermitted for a tool that neither `mcp.servers` nor a setting of the assistant's files names. `doer` is what
-        the step was given to, `mcp:…`; `server` is the full id."""
+        """Raises NotPermitted for a tool that neither `mcp.servers` nor a setting of the
+        assistant's files names. `doer` is what the step was given to, `mcp:…`; `server` is the full
+        id."""
         if not self.assistant_id:
             return
         settings = self.app.settings_for(self.app.package(self.assistant_id)).settings
@@ -78,7 +87,10 @@ class Grants:
         if listed is None or (listed.tools and tool not in listed.tools):
             raise NotPermitted(
                 f"{doer!r} is not among what the assistant {self.assistant_id!r} may use",
-                hint="a hook and a request choose among the servers that 'mcp.servers' or 'uses' in its files names",
+                hint=(
+                    "a hook and a request choose among the servers that 'mcp.servers' or 'uses' in"
+                    " its files names"
+                ),
             )
 
 

@@ -1,7 +1,9 @@
-"""What is sent to the client beside the answer: the ids of a turn's messages, and the events that make and change them.
+"""What is sent to the client beside the answer: the ids of a turn's messages, and the events that
+make and change them.
 
-One for a turn, whoever sends: ids are `M1`, `B1`, `T1` in the order in which they are asked for. It knows which ids there are and
-not what the messages say; `host.output.messages` folds that out of the events.
+One for a turn, whoever sends: ids are `M1`, `B1`, `T1` in the order in which they are asked for. It
+knows which ids there are and not what the messages say; `host.output.messages` folds that out of
+the events.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ class Outbox:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._ids: dict[Kind, dict[str, None]] = {kind: {} for kind in LETTERS}  # also those that nothing was sent under yet
+        self._ids: dict[Kind, dict[str, None]] = {
+            kind: {} for kind in LETTERS
+        }  # also those that nothing was sent under yet
         self._made: dict[Kind, int] = dict.fromkeys(LETTERS, 0)
         self._sent: dict[str, tuple[str, str]] = {}  # message → its block and thread
         self._streaming: set[str] = set()
@@ -38,21 +42,35 @@ class Outbox:
                 return id
 
     async def send(
-        self, message: Mapping[str, Any], *, id: str = "", block_id: str = "", thread_id: str = "", streaming: bool = False
+        self,
+        message: Mapping[str, Any],
+        *,
+        id: str = "",
+        block_id: str = "",
+        thread_id: str = "",
+        streaming: bool = False,
     ) -> str:
         """Send a message → its id. Raises UsageError for an id under which something was sent."""
         if id in self._sent:
-            raise UsageError(f"a message {id!r} was sent before", hint="Replace changes it; MessageID() makes a new id")
+            raise UsageError(
+                f"a message {id!r} was sent before",
+                hint="Replace changes it; MessageID() makes a new id",
+            )
         id = id or self.new_id("message")
-        self._ids["message"][id] = self._ids["block"][block_id] = self._ids["thread"][thread_id] = None
+        self._ids["message"][id] = self._ids["block"][block_id] = self._ids["thread"][thread_id] = (
+            None
+        )
         self._sent[id] = (block_id, thread_id)
         if streaming:
             self._streaming.add(id)
         await self._tell(id, "send", dict(message), streaming=streaming)
         return id
 
-    async def change(self, action: MessageAction, id: str, value: Any = None, path: str = "") -> None:
-        """Raises UsageError for a message that was not sent. To end a message twice is no mistake."""
+    async def change(
+        self, action: MessageAction, id: str, value: Any = None, path: str = ""
+    ) -> None:
+        """Raises UsageError for a message that was not sent. To end a message twice is no
+        mistake."""
         self._check(id)
         if action != "end":
             await self._tell(id, action, value, path=path)
@@ -61,10 +79,18 @@ class Outbox:
             await self._tell(id, "end")
 
     async def end_block(self, id: str) -> None:
-        """End a block and the messages in it that are still open. Raises UsageError for a block that is not known."""
+        """End a block and the messages in it that are still open. Raises UsageError for a block
+        that is not known."""
         if not id or id not in self._ids["block"]:
-            raise UsageError(f"no block {id!r}", hint=_there_are([known for known in self._ids["block"] if known]))
-        for message in [message for message in self._sent if message in self._streaming and self._sent[message][0] == id]:
+            raise UsageError(
+                f"no block {id!r}",
+                hint=_there_are([known for known in self._ids["block"] if known]),
+            )
+        for message in [
+            message
+            for message in self._sent
+            if message in self._streaming and self._sent[message][0] == id
+        ]:
             await self.change("end", message)
         await self._channel.send(HookMessage(action="end", message_id="", block_id=id))
 
@@ -73,18 +99,29 @@ class Outbox:
         for id in [id for id in ids if id in self._streaming]:
             self._streaming.remove(id)
             block_id, thread_id = self._sent[id]
-            self._channel.note(HookMessage(action="end", message_id=id, block_id=block_id, thread_id=thread_id))
+            self._channel.note(
+                HookMessage(action="end", message_id=id, block_id=block_id, thread_id=thread_id)
+            )
 
     def _check(self, id: str) -> None:
         if id in self._sent:
             return
         if id in self._ids["message"]:
-            raise UsageError(f"nothing was sent under the id {id!r} yet", hint="Send takes it as `message_id`")
+            raise UsageError(
+                f"nothing was sent under the id {id!r} yet", hint="Send takes it as `message_id`"
+            )
         raise UsageError(f"no message {id!r}", hint=_there_are(self._sent))
 
     async def _tell(self, id: str, action: MessageAction, message: Any = None, **more: Any) -> None:
         block_id, thread_id = self._sent[id]
-        event = HookMessage(action=action, message_id=id, block_id=block_id, thread_id=thread_id, message=message, **more)
+        event = HookMessage(
+            action=action,
+            message_id=id,
+            block_id=block_id,
+            thread_id=thread_id,
+            message=message,
+            **more,
+        )
         await self._channel.send(event)
 
 

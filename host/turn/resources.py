@@ -1,7 +1,8 @@
-"""Resources of MCP servers as sources: what a message refers to, and what an assistant's list of servers names.
+"""Resources of MCP servers as sources: what a message refers to, and what an assistant's list of
+servers names.
 
-A resource is read whole and becomes passages in reading order. Text is taken as it is, HTML as Markdown, PDF as its pages;
-anything else is said to be no text.
+A resource is read whole and becomes passages in reading order. Text is taken as it is, HTML as
+Markdown, PDF as its pages; anything else is said to be no text.
 """
 
 from __future__ import annotations
@@ -21,14 +22,25 @@ from groundhook.host.readers.pdf import read_pdf
 
 LONGEST = 1500  # characters of a passage
 MOST = 200  # passages of one resource
-_TEXTS = ("application/json", "application/xml", "application/yaml", "application/javascript", "image/svg+xml")
+_TEXTS = (
+    "application/json",
+    "application/xml",
+    "application/yaml",
+    "application/javascript",
+    "image/svg+xml",
+)
 
 
 async def read_resource(
-    servers: ToolServers, server: str, name: str, uri: str, markdown: Callable[[str], str], warn: Warn
+    servers: ToolServers,
+    server: str,
+    name: str,
+    uri: str,
+    markdown: Callable[[str], str],
+    warn: Warn,
 ) -> Found:
-    """The passages of a resource, each with a score of 1. `server` is a full id, `name` what the assistant calls it. Raises
-    ServerError, SourceError."""
+    """The passages of a resource, each with a score of 1. `server` is a full id, `name` what the
+    assistant calls it. Raises ServerError, SourceError."""
     contents = (await servers.ask(server, "resources/read", {"uri": uri}))["contents"]
     items: list[Item] = []
     for content in contents:
@@ -43,8 +55,12 @@ async def read_resource(
         pieces = list(passages(text))
         if len(pieces) > MOST:
             said = f"the resource {where!r} of MCP server {name!r} is long"
-            await warn("resource_cut", f"{said}: of its {len(pieces)} passages the first {MOST} are used")
-        items += [_item(server, name, where, number, piece) for number, piece in enumerate(pieces[:MOST])]
+            await warn(
+                "resource_cut", f"{said}: of its {len(pieces)} passages the first {MOST} are used"
+            )
+        items += [
+            _item(server, name, where, number, piece) for number, piece in enumerate(pieces[:MOST])
+        ]
     return Found(items=tuple(items))
 
 
@@ -78,7 +94,10 @@ def _text(content: Mapping[str, Any], uri: str, markdown: Callable[[str], str]) 
     if kind.startswith("text/") or kind in _TEXTS or kind.endswith(("+json", "+xml")):
         text = data.decode("utf-8", "replace")
         return markdown(text) if kind == "text/html" else text
-    raise SourceError(f"the resource {uri!r} is {kind}, which is no text", hint="a hook can read it: ctx.mcp.ReadResource")
+    raise SourceError(
+        f"the resource {uri!r} is {kind}, which is no text",
+        hint="a hook can read it: ctx.mcp.ReadResource",
+    )
 
 
 def _bytes(content: Mapping[str, Any], uri: str) -> bytes:
@@ -103,4 +122,6 @@ def _item(server: str, name: str, uri: str, number: int, text: str) -> Item:
 
 def _title(uri: str) -> str:
     parts = urlsplit(uri)
-    return (parts.path.rstrip("/").rpartition("/")[2] or parts.netloc or uri) if parts.scheme else uri
+    return (
+        (parts.path.rstrip("/").rpartition("/")[2] or parts.netloc or uri) if parts.scheme else uri
+    )

@@ -1,4 +1,5 @@
-"""The search steps of a turn: the user's own data, the automatic searches, and the pool they join."""
+"""The search steps of a turn: the user's own data, the automatic searches, and the pool they
+join."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ async def search_user_data(run: Run, data: UserData) -> None:
 
 
 async def search_automatically(run: Run, created: CreateReturn | None) -> Plan:
-    """Plan the automatic searches and run them all at the same time, beside reading the resources that the assistant lists."""
+    """Plan the automatic searches and run them all at the same time, beside reading the resources
+    that the assistant lists."""
     user_results = sum(len(result.items) for result in run.results if result.source == "user")
     asked = run.request.options.search
     forced = asked or (created is not None and created.search)
@@ -49,10 +51,16 @@ async def search_automatically(run: Run, created: CreateReturn | None) -> Plan:
     with span("plan", types=list(decided.types), reason=decided.reason):
         pass
     if run.request.options.search and not (decided.types and run.question):
-        await run.searcher.scope.warn("nothing_searched", f"a search was asked for: {decided.reason or 'there is no question'}")
+        await run.searcher.scope.warn(
+            "nothing_searched",
+            f"a search was asked for: {decided.reason or 'there is no question'}",
+        )
     jobs: list[Job] = []
     if run.question:
-        jobs += [partial(run.searcher.search, SearchRequest(type=type, query=run.question), "auto") for type in decided.types]
+        jobs += [
+            partial(run.searcher.search, SearchRequest(type=type, query=run.question), "auto")
+            for type in decided.types
+        ]
     if not refused(run.request.options.search, created):
         jobs += [partial(_resource, run, reference, "auto") for reference in _listed(run)]
     run.results += await run_all(jobs)
@@ -70,7 +78,8 @@ async def ranked_pool(run: Run) -> Pool:
     if not any(result.items for result in run.results):
         return Pool()
     pooled = await run.searcher.rank(run.question, run.results)
-    # Sources are cited as they are found: what a citation shows from here on is the version that the pool chose.
+    # Sources are cited as they are found: what a citation shows from here on is the version that
+    # the pool chose.
     for entry in (*pooled.dropped, *pooled.entries):
         run.searcher.citation_index.cite(entry.weighed)
     return pooled
@@ -81,7 +90,9 @@ async def _document(run: Run, reference: DocumentReference) -> SearchResult:
 
     async def read() -> Found:
         collection = run.searcher.names.collection(reference.collection)
-        return await run.runtime.documents.fetch_document(collection, reference.document_id, run.searcher.scope)
+        return await run.runtime.documents.fetch_document(
+            collection, reference.document_id, run.searcher.scope
+        )
 
     name = f"{reference.collection}/{reference.document_id}"
     return await _read(run, "document", name, "user", read)
@@ -95,13 +106,17 @@ async def _resource(run: Run, reference: ResourceReference, source: Source) -> S
         listing = Listing.of(runtime.app, run.package.id, run.settings.mcp.servers)
         id, listed = listing.resource(reference.server, reference.uri)
         warn = run.searcher.scope.warn
-        return await read_resource(runtime.servers, id, listed.name, reference.uri, runtime.markdown, warn)
+        return await read_resource(
+            runtime.servers, id, listed.name, reference.uri, runtime.markdown, warn
+        )
 
     name = f"{reference.server}/{reference.uri}" if reference.server else reference.uri
     return await _read(run, "resource", name, source, read)
 
 
-async def _read(run: Run, noun: str, name: str, source: Source, read: Callable[[], Awaitable[Found]]) -> SearchResult:
+async def _read(
+    run: Run, noun: str, name: str, source: Source, read: Callable[[], Awaitable[Found]]
+) -> SearchResult:
     """Something read whole, told to the client as a search is; a failure is a warning as well."""
     id = f"s{next(run.searcher.ids)}"
     channel, began = run.channel, time.perf_counter()
@@ -110,7 +125,9 @@ async def _read(run: Run, noun: str, name: str, source: Source, read: Callable[[
         try:
             found, error = await _attempt(run, noun, name, read)
         except anyio.get_cancelled_exc_class():
-            channel.note(SearchComplete(search_id=id, total=0, duration_ms=_since(began), error=STOPPED))
+            channel.note(
+                SearchComplete(search_id=id, total=0, duration_ms=_since(began), error=STOPPED)
+            )
             raise
         if error is not None:
             node.fail(str(error))
@@ -119,27 +136,38 @@ async def _read(run: Run, noun: str, name: str, source: Source, read: Callable[[
         type="kb",
         query=name,
         source=source,
-        items=tuple(run.searcher.citation_index.cite(item.model_copy(update={"weight": weight})) for item in found.items),
+        items=tuple(
+            run.searcher.citation_index.cite(item.model_copy(update={"weight": weight}))
+            for item in found.items
+        ),
         total=len(found.items),
         duration_ms=_since(began),
         error=None if error is None else str(error),
     )
     for item in result.items:
         await channel.send(SearchFound(search_id=id, item=item))
-    await channel.send(SearchComplete(search_id=id, total=result.total, duration_ms=result.duration_ms, error=result.error))
+    await channel.send(
+        SearchComplete(
+            search_id=id, total=result.total, duration_ms=result.duration_ms, error=result.error
+        )
+    )
     if error is not None:
         await run.warn(error)
     return result
 
 
-async def _attempt(run: Run, noun: str, name: str, read: Callable[[], Awaitable[Found]]) -> tuple[Found, HostError | None]:
+async def _attempt(
+    run: Run, noun: str, name: str, read: Callable[[], Awaitable[Found]]
+) -> tuple[Found, HostError | None]:
     """What was read, or nothing and why."""
     timeout = run.settings.search.kb.timeout_ms
     try:
         with anyio.fail_after(timeout / 1000):
             return await read(), None
     except TimeoutError:
-        return Found(), SourceTimeout(f"the {noun} {name!r} was not read within {timeout} ms", hint="search.kb.timeout_ms")
+        return Found(), SourceTimeout(
+            f"the {noun} {name!r} was not read within {timeout} ms", hint="search.kb.timeout_ms"
+        )
     except HostError as exc:
         return Found(), exc
 

@@ -1,4 +1,5 @@
-"""One turn's state: what it runs under, what it has found, and what its hooks may ask of the host."""
+"""One turn's state: what it runs under, what it has found, and what its hooks may ask of the
+host."""
 
 from __future__ import annotations
 
@@ -16,13 +17,29 @@ from groundhook.host.config.packages import App, Package
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.error_events import warning
 from groundhook.host.core.errors import HostError, NotPermitted, UsageError
-from groundhook.host.core.ports import Clock, Connector, Documents, HookEngine, Records, Scope, ToolServers, Warn
+from groundhook.host.core.ports import (
+    Clock,
+    Connector,
+    Documents,
+    HookEngine,
+    Records,
+    Scope,
+    ToolServers,
+    Warn,
+)
 from groundhook.host.core.problems import Problem
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.base import UnknownKey
 from groundhook.host.core.types.events import Event, StreamEnd, StreamStart, Warned
 from groundhook.host.core.types.search import OF_TABLE, SearchResult, SearchType
-from groundhook.host.core.types.turn import CreateReturn, Identity, Message, NextReturn, TurnOptions, connector_ids
+from groundhook.host.core.types.turn import (
+    CreateReturn,
+    Identity,
+    Message,
+    NextReturn,
+    TurnOptions,
+    connector_ids,
+)
 from groundhook.host.memory.memory import Memory
 from groundhook.host.search.searcher import Plugins, Searcher
 from groundhook.host.turn.answer import Answer
@@ -36,22 +53,28 @@ from groundhook.host.web_client.clients import WebClients
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed:
-    """What is the same on every run: whether the clock stands still, and what stands in for chance (none: chance)."""
+    """What is the same on every run: whether the clock stands still, and what stands in for chance
+    (none: chance)."""
 
     clock: bool = False
     seed: int | None = None
 
     def token(self, size: int) -> str:
         """So many random bytes in hexadecimal; the same ones for the same seed."""
-        return secrets.token_hex(size) if self.seed is None else random.Random(self.seed).randbytes(size).hex()
+        return (
+            secrets.token_hex(size)
+            if self.seed is None
+            else random.Random(self.seed).randbytes(size).hex()
+        )
 
 
-MOST_TOLD = 20  # warnings of steps done by assistants that one turn, or one search outside of turns, hands on
+# warnings of steps done by assistants that one turn, or one search outside of turns, hands on
+MOST_TOLD = 20
 DEPTH = 5  # assistants in a row, each called by the one before or handed its turn
 
 Heard = Callable[[Event], Awaitable[None]]
-# The caller, what it asks, who hears the events, and where messages to the client go (none: nowhere) → how it ended, and why it
-# failed. Raises HostError when the turn cannot begin.
+# The caller, what it asks, who hears the events, and where messages to the client go (none:
+# nowhere) → how it ended, and why it failed. Raises HostError when the turn cannot begin.
 Nested = Callable[["Caller", "Request", Heard, Outbox | None], Awaitable[tuple[StreamEnd, str]]]
 
 
@@ -85,15 +108,19 @@ class Request:
     identity: Identity = Identity()
 
     def of_another(self, assistant_id: str, messages: tuple[Message, ...], **said: Any) -> Request:
-        """The same person, in the same place, asks another assistant; what this request said of its own model does not hold."""
+        """The same person, in the same place, asks another assistant; what this request said of its
+        own model does not hold."""
         own = ("locale", "theme", "route", "referer", "accept", "chat_id", "client")
         options = TurnOptions(**{**{name: getattr(self.options, name) for name in own}, **said})
-        return Request(assistant_id=assistant_id, messages=messages, options=options, identity=self.identity)
+        return Request(
+            assistant_id=assistant_id, messages=messages, options=options, identity=self.identity
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """What a turn takes over from whatever it is begun by: another turn, or a search outside of any."""
+    """What a turn takes over from whatever it is begun by: another turn, or a search outside of
+    any."""
 
     runtime: Runtime
     turn_id: str
@@ -101,26 +128,40 @@ class Caller:
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))  # of searches
 
 
-def scope_of(caller: Caller, request: Request, settings: Settings, nested: Nested, warn: Warn) -> Scope:
-    """What the searches of a request may depend on. Steps that `uses.*` gives to an assistant are turns of it, under the same
-    identity: over one message, without a search, with their steps in the trace of whoever asks."""
+def scope_of(
+    caller: Caller, request: Request, settings: Settings, nested: Nested, warn: Warn
+) -> Scope:
+    """What the searches of a request may depend on. Steps that `uses.*` gives to an assistant are
+    turns of it, under the same identity: over one message, without a search, with their steps in
+    the trace of whoever asks."""
 
     told: set[str] = set()
 
     async def assistant(id: str, text: str) -> tuple[StreamEnd, str]:
         async def heard(event: Event) -> None:
             """What is odd about a step is said once, however often it is taken."""
-            said = f"{id}: {event.message}" + (f" ({event.hint})" if event.hint else "") if isinstance(event, Warned) else ""
+            said = (
+                f"{id}: {event.message}" + (f" ({event.hint})" if event.hint else "")
+                if isinstance(event, Warned)
+                else ""
+            )
             if isinstance(event, Warned) and said not in told and len(told) <= MOST_TOLD:
                 told.add(said)
                 more = len(told) > MOST_TOLD
-                await warn(event.code, f"{id} has more warnings, which are left out" if more else said)
+                await warn(
+                    event.code, f"{id} has more warnings, which are left out" if more else said
+                )
 
         asked = request.of_another(id, (Message(role="user", content=text),), search=False)
         return await nested(caller, asked, heard, None)
 
     grants = Grants(caller.runtime.app, request.assistant_id)
-    asking = Asking(assistant=assistant, server=grants.server, permit=grants.permit, servers=caller.runtime.servers)
+    asking = Asking(
+        assistant=assistant,
+        server=grants.server,
+        permit=grants.permit,
+        servers=caller.runtime.servers,
+    )
     return Scope(
         identity=request.identity,
         assistant_id=request.assistant_id,
@@ -134,7 +175,8 @@ def scope_of(caller: Caller, request: Request, settings: Settings, nested: Neste
 
 @dataclass
 class Run:
-    """The state of one turn. Steps write into it in order; what they hand out does not change afterwards."""
+    """The state of one turn. Steps write into it in order; what they hand out does not change
+    afterwards."""
 
     runtime: Runtime
     request: Request
@@ -152,7 +194,9 @@ class Run:
     results: list[SearchResult] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)
-    tools: tuple[tuple[Any, ...], Toolbox] | None = None  # for which list of servers, and what they offer
+    tools: tuple[tuple[Any, ...], Toolbox] | None = (
+        None  # for which list of servers, and what they offer
+    )
     asking: anyio.Lock = field(default_factory=anyio.Lock)
 
     @staticmethod
@@ -165,8 +209,9 @@ class Run:
         caller: Caller | None = None,
         outbox: Outbox | None = None,
     ) -> Run:
-        """Resolve the layers that are known before the hook. `caller` is whoever calls this run or hands its turn to it. Raises
-        UnknownName and ConfigError; UsageError for a circle of assistants."""
+        """Resolve the layers that are known before the hook. `caller` is whoever calls this run or
+        hands its turn to it. Raises UnknownName and ConfigError; UsageError for a circle of
+        assistants."""
         chain = _lengthened(caller.chain if caller else (), request.assistant_id)
         ids = caller.ids if caller else itertools.count(1)
         package = runtime.app.package(request.assistant_id)
@@ -203,7 +248,8 @@ class Run:
         )
 
     def adopt(self, created: CreateReturn) -> None:
-        """Fold what Create returned between the assistant's layer and the request's. Raises ConfigError, HookReturnInvalid."""
+        """Fold what Create returned between the assistant's layer and the request's. Raises
+        ConfigError, HookReturnInvalid."""
         app, options = self.runtime.app, self.request.options
         resolved = app.settings_for(self.package, returned=created, options=options)
         self.settings, self.unknown = resolved.settings, resolved.unknown
@@ -215,12 +261,17 @@ class Run:
         if self.settings.search.citation.format != citation_index.format:
             citation_index.reformat(self.settings.search.citation.format)
             self.results = [
-                result.model_copy(update={"items": tuple(citation_index.cite(item) for item in result.items)}) for result in self.results
+                result.model_copy(
+                    update={"items": tuple(citation_index.cite(item) for item in result.items)}
+                )
+                for result in self.results
             ]
 
     def started(self) -> StreamStart:
         first = self.connectors[0]
-        return StreamStart(assistant_id=self.package.id, chat_id=self.request.options.chat_id, connector=first)
+        return StreamStart(
+            assistant_id=self.package.id, chat_id=self.request.options.chat_id, connector=first
+        )
 
     @property
     def connectors(self) -> tuple[str, ...]:
@@ -231,7 +282,9 @@ class Run:
     def usable(self) -> frozenset[SearchType]:
         """The search types that could be searched if that was forced."""
         usable: set[SearchType] = {"web"} if self.runtime.web_configured(self.settings) else set()
-        usable |= {"kb"} if self.settings.kb.collections or self.settings.search.kb.collections else set()
+        usable |= (
+            {"kb"} if self.settings.kb.collections or self.settings.search.kb.collections else set()
+        )
         usable |= {"db"} if self.settings.db.models or self.settings.search.db.models else set()
         return frozenset(usable)
 
@@ -242,9 +295,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Names:
-    """`host.search.searcher.Names` for one assistant: its own, those of the app, and those of other assistants that its settings
-    list. Nobody reaches another assistant's data by knowing its name: neither a hook nor whoever sends a message. An empty id
-    stands for the app's owner, who may name all."""
+    """`host.search.searcher.Names` for one assistant: its own, those of the app, and those of other
+    assistants that its settings list. Nobody reaches another assistant's data by knowing its name:
+    neither a hook nor whoever sends a message. An empty id stands for the app's owner, who may name
+    all."""
 
     app: App
     assistant_id: str
@@ -260,21 +314,29 @@ class Names:
             id = self.app.resolve_table(self.assistant_id, name.removeprefix(OF_TABLE)).id
         else:
             id = self.app.resolve_model(self.assistant_id, name).id
-        return self._permitted("model", id, (*self.settings.db.models, *self.settings.search.db.models), "db.models")
+        return self._permitted(
+            "model", id, (*self.settings.db.models, *self.settings.search.db.models), "db.models"
+        )
 
     def _permitted(self, noun: str, id: str, listed: tuple[str, ...], key: str) -> str:
         own = not id.startswith("agents.") or id.startswith(f"agents.{self.assistant_id}.")
         if own or not self.assistant_id or id in listed:
             return id
-        raise NotPermitted(f"the {noun} {id!r} belongs to another assistant", hint=f"list it in {key} of package.yao to use it")
+        raise NotPermitted(
+            f"the {noun} {id!r} belongs to another assistant",
+            hint=f"list it in {key} of package.yao to use it",
+        )
 
 
 def _lengthened(chain: tuple[str, ...], id: str) -> tuple[str, ...]:
-    """The chain of assistants with one more. Raises UsageError for one that is in it, and for one too many."""
+    """The chain of assistants with one more. Raises UsageError for one that is in it, and for one
+    too many."""
     longer = (*chain, id)
     shown = " → ".join(longer)
     if id in chain:
         raise UsageError(f"assistants call each other, or hand the turn on, in a circle: {shown}")
     if len(longer) > DEPTH:
-        raise UsageError(f"assistants call each other, or hand the turn on, more than {DEPTH} deep: {shown}")
+        raise UsageError(
+            f"assistants call each other, or hand the turn on, more than {DEPTH} deep: {shown}"
+        )
     return longer

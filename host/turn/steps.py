@@ -1,6 +1,7 @@
 """The steps of one turn, in order, for one assistant.
 
-    Create hook, beside the user's own data ─ plan and retrieve ─ prompt ─ model and tools ─ Next hook
+    Create hook, beside the user's own data ─ plan and retrieve ─ prompt ─ model and tools ─ Next
+    hook
 
 `host.turn.stream` opens turns, hands them on and ends them.
 """
@@ -15,10 +16,25 @@ from typing import TypeVar
 import anyio
 
 from groundhook.host.core.error_events import failures
-from groundhook.host.core.errors import ConfigError, HookError, HookReturnInvalid, HostError, Place, UnknownName, unwrapped
+from groundhook.host.core.errors import (
+    ConfigError,
+    HookError,
+    HookReturnInvalid,
+    HostError,
+    Place,
+    UnknownName,
+    unwrapped,
+)
 from groundhook.host.core.ports import Connector, HookSession, ModelCall
 from groundhook.host.core.types.events import Warned
-from groundhook.host.core.types.turn import CreateReturn, Delegation, Message, NextPayload, NextReturn, connector_ids
+from groundhook.host.core.types.turn import (
+    CreateReturn,
+    Delegation,
+    Message,
+    NextPayload,
+    NextReturn,
+    connector_ids,
+)
 from groundhook.host.llm.fallback import Fallback
 from groundhook.host.search.merge import Pool
 from groundhook.host.turn.content import user_data
@@ -40,8 +56,9 @@ class _Hooks:
 
 
 async def take_turn(run: Run) -> Delegation | None:
-    """One turn of `run.package` → whom it is handed to. What Next returned is `run.returned`. Raises HostError for what ends
-    the turn; a model that failed is told to the client and does not raise."""
+    """One turn of `run.package` → whom it is handed to. What Next returned is `run.returned`.
+    Raises HostError for what ends the turn; a model that failed is told to the client and does not
+    raise."""
     await _say_warnings(run)
     async with _open_hooks(run) as hooks:
         created = await _create_and_user_data(run, hooks)
@@ -88,7 +105,8 @@ async def _say_warnings(run: Run) -> None:
 
 
 async def _create_and_user_data(run: Run, hooks: _Hooks | None) -> CreateReturn | None:
-    """Create runs while the user's own data is searched. Raises HookError when the assistant wants that."""
+    """Create runs while the user's own data is searched. Raises HookError when the assistant wants
+    that."""
     data = user_data(run.request.messages)
     if hooks is None:
         await search_user_data(run, data)
@@ -110,10 +128,18 @@ async def _adopt(run: Run, created: CreateReturn) -> None:
     try:
         run.adopt(created)
     except HookReturnInvalid as exc:
-        raise HookReturnInvalid(exc.message, place=Place(run.package.hook_file), hint=exc.hint) from None
+        raise HookReturnInvalid(
+            exc.message, place=Place(run.package.hook_file), hint=exc.hint
+        ) from None
     for key in run.unknown:
         if key not in told:
-            await run.channel.send(Warned(code="unknown_key", message=f"Create returned an {key}", file=run.package.hook_file))
+            await run.channel.send(
+                Warned(
+                    code="unknown_key",
+                    message=f"Create returned an {key}",
+                    file=run.package.hook_file,
+                )
+            )
 
 
 def _refuse_unknown_names(run: Run, created: CreateReturn) -> None:
@@ -125,21 +151,27 @@ def _refuse_unknown_names(run: Run, created: CreateReturn) -> None:
         run.package.prompts_for(created.prompt_preset or "")
     except UnknownName as exc:
         place = Place(run.package.hook_file)
-        raise HookReturnInvalid(f"what Create returned leads nowhere: {exc.message}", place=place, hint=exc.hint) from None
+        raise HookReturnInvalid(
+            f"what Create returned leads nowhere: {exc.message}", place=place, hint=exc.hint
+        ) from None
 
 
 def _messages(run: Run, created: CreateReturn | None, pooled: Pool) -> list[Message]:
     """What the model is sent: prompts, the conversation as Create left it, and the sources.
 
-    Messages of Create with a user message among them are the conversation; without one they are context for it. A hook that
-    returns messages and turns the citation prompt off has formatted its own findings: they are not repeated.
+    Messages of Create with a user message among them are the conversation; without one they are
+    context for it. A hook that returns messages and turns the citation prompt off has formatted its
+    own findings: they are not repeated.
     """
     conversation = list(run.request.messages)
     added = list(created.messages or ()) if created else []
     if any(message.role == "user" for message in added):
         conversation = added
     elif added:
-        last = max((n for n, message in enumerate(conversation) if message.role == "user"), default=len(conversation))
+        last = max(
+            (n for n, message in enumerate(conversation) if message.role == "user"),
+            default=len(conversation),
+        )
         conversation = [*conversation[:last], *added, *conversation[last:]]
     citation = run.settings.search.citation
     own = bool(added) and not citation.auto_inject_prompt
@@ -149,10 +181,18 @@ def _messages(run: Run, created: CreateReturn | None, pooled: Pool) -> list[Mess
     place = run.runtime.app.settings_for(run.package).place("prompt_preset") if preset else None
     own_prompts = run.package.prompts_for(preset, place=place)
     token = run.runtime.fixed.token(8)
-    return with_references([*shared, *own_prompts, *conversation], items, citation, run.searcher.citation_index.grammar, token)
+    return with_references(
+        [*shared, *own_prompts, *conversation],
+        items,
+        citation,
+        run.searcher.citation_index.grammar,
+        token,
+    )
 
 
-async def _answer(run: Run, connector: Connector, messages: Sequence[Message], pooled: Pool) -> HostError | None:
+async def _answer(
+    run: Run, connector: Connector, messages: Sequence[Message], pooled: Pool
+) -> HostError | None:
     """The model's answer → the error when it failed; what had arrived was sent and is kept."""
     options = run.settings.options
     toolbox = await tools_of(run)
@@ -167,13 +207,21 @@ async def _answer(run: Run, connector: Connector, messages: Sequence[Message], p
     )
     try:
         with unwrapped():
-            await run.answer.stream(connector, call, toolbox, rounds=options.tool_rounds, result_kb=options.tool_result_kb)
+            await run.answer.stream(
+                connector,
+                call,
+                toolbox,
+                rounds=options.tool_rounds,
+                result_kb=options.tool_result_kb,
+            )
     except HostError as exc:
         return exc
     return None
 
 
-async def _next(run: Run, hooks: _Hooks | None, messages: Sequence[Message], error: HostError | None) -> NextReturn | None:
+async def _next(
+    run: Run, hooks: _Hooks | None, messages: Sequence[Message], error: HostError | None
+) -> NextReturn | None:
     """Next sees the completion, or the error."""
     if hooks is None:
         return None
@@ -191,7 +239,8 @@ async def _next(run: Run, hooks: _Hooks | None, messages: Sequence[Message], err
 
 
 async def _governed(run: Run, hook: Awaitable[T]) -> T | None:
-    """What comes of a hook. With `hooks.on_error: continue` a hook that fails is a warning, and nothing came of it."""
+    """What comes of a hook. With `hooks.on_error: continue` a hook that fails is a warning, and
+    nothing came of it."""
     try:
         with unwrapped():
             return await hook
@@ -204,12 +253,15 @@ async def _governed(run: Run, hook: Awaitable[T]) -> T | None:
 
 @asynccontextmanager
 async def _open_hooks(run: Run) -> AsyncIterator[_Hooks | None]:
-    """The hooks of the run's assistant; None when there are none, or when they cannot be opened and the turn is to go on."""
+    """The hooks of the run's assistant; None when there are none, or when they cannot be opened and
+    the turn is to go on."""
     async with AsyncExitStack() as stack:
         hooks: _Hooks | None = None
         if run.package.hook is not None:
             services = TurnServices.of(run)
-            opening = stack.enter_async_context(run.runtime.hooks.open(hook_turn(run, run.package.hook, services)))
+            opening = stack.enter_async_context(
+                run.runtime.hooks.open(hook_turn(run, run.package.hook, services))
+            )
             session = await _governed(run, opening)
             hooks = _Hooks(session, services) if session else None
         yield hooks

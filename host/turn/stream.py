@@ -1,7 +1,8 @@
-"""Stream(): a turn of a conversation from the request to the last event, through every assistant it is handed to.
+"""Stream(): a turn of a conversation from the request to the last event, through every assistant it
+is handed to.
 
-A failed search never ends a turn. A failed model does not keep Next from running. What ends a turn is one `error` event,
-and `stream_end` still follows with what had arrived.
+A failed search never ends a turn. A failed model does not keep Next from running. What ends a turn
+is one `error` event, and `stream_end` still follows with what had arrived.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ from pydantic import ValidationError
 
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.error_events import failures
-from groundhook.host.core.errors import HookReturnInvalid, HostError, Place, UnknownName, UsageError, leaves, unwrapped
+from groundhook.host.core.errors import (
+    HookReturnInvalid,
+    HostError,
+    Place,
+    UnknownName,
+    UsageError,
+    leaves,
+    unwrapped,
+)
 from groundhook.host.core.trace import recording, span
 from groundhook.host.core.types.base import dotted, problems, read
 from groundhook.host.core.types.events import Cited, Event, Failed, StreamEnd, Trace, Warned
@@ -58,7 +67,10 @@ class OpenTurns:
     def refuse_if_closed(self) -> None:
         """Raises UsageError where nothing may begin any more."""
         if self.closed:
-            raise UsageError("the host is closed", hint="turns and searches belong inside `async with open_host(…)`")
+            raise UsageError(
+                "the host is closed",
+                hint="turns and searches belong inside `async with open_host(…)`",
+            )
 
     async def close(self) -> None:
         """End every turn: each says why, and how far it came."""
@@ -85,7 +97,9 @@ class _Relay:
         """How the turn ended: what was streamed in all, and what the last assistant returned."""
         last = self.run
         timings = dict(last.timings)
-        texts = [run.answer.first_text_ms for run in self.runs if run.answer.first_text_ms is not None]
+        texts = [
+            run.answer.first_text_ms for run in self.runs if run.answer.first_text_ms is not None
+        ]
         if texts:
             timings["first_text"] = round(texts[0], 3)
         timings["total"] = round(last.channel.elapsed_ms(), 3)
@@ -107,9 +121,12 @@ class _Relay:
 
 
 @asynccontextmanager
-async def open_turn(runtime: Runtime, turns: OpenTurns, request: Request) -> AsyncIterator[AsyncIterator[Event]]:
-    """Enter a turn and read its events. Leaving it stops the model, the searches and the hook before the next line.
-    Raises UnknownName for an assistant that is not there, and ConfigError for one that cannot be used."""
+async def open_turn(
+    runtime: Runtime, turns: OpenTurns, request: Request
+) -> AsyncIterator[AsyncIterator[Event]]:
+    """Enter a turn and read its events. Leaving it stops the model, the searches and the hook
+    before the next line. Raises UnknownName for an assistant that is not there, and ConfigError for
+    one that cannot be used."""
     turns.refuse_if_closed()
     asked: object = request.assistant_id  # which a program may have from its own clients
     if not isinstance(asked, str):
@@ -135,9 +152,15 @@ async def _drive(relay: _Relay, turns: OpenTurns) -> None:
             with anyio.move_on_after(limit / 1000) as deadline, span("turn", relay.run.package.id):
                 await _guarded(relay)
             if deadline.cancelled_caught:
-                channel.note(Failed(code="turn_timeout", message=f"the turn took longer than {limit} ms"))
+                channel.note(
+                    Failed(code="turn_timeout", message=f"the turn took longer than {limit} ms")
+                )
         if scope.cancelled_caught:
-            channel.note(Failed(code="host_closed", message="the host was closed while the turn was under way"))
+            channel.note(
+                Failed(
+                    code="host_closed", message="the host was closed while the turn was under way"
+                )
+            )
         channel.note(relay.end())
     finally:
         channel.close()
@@ -156,7 +179,13 @@ async def _guarded(relay: _Relay) -> None:
     except* Exception as bugs:  # the outermost edge: a bug ends its own turn, loudly, and no other
         log.exception("a bug in Groundhook or a plug-in ended the turn %s", channel.turn_id)
         message = "; ".join(repr(bug) for bug in leaves(bugs))
-        channel.note(Failed(code="internal", message=f"internal error: {message}", hint="the log has the traceback"))
+        channel.note(
+            Failed(
+                code="internal",
+                message=f"internal error: {message}",
+                hint="the log has the traceback",
+            )
+        )
 
 
 async def _follow(relay: _Relay) -> None:
@@ -164,35 +193,55 @@ async def _follow(relay: _Relay) -> None:
     while (delegation := await take_turn(relay.run)) is not None:
         before = relay.run
         request = await _handed_on(before, delegation)
-        run = Run.begin(before.runtime, request, before.channel, call, caller=before.here, outbox=before.outbox)
+        run = Run.begin(
+            before.runtime, request, before.channel, call, caller=before.here, outbox=before.outbox
+        )
         run.answer.after = any(each.answer.said for each in relay.runs)
         relay.runs.append(run)
         await run.channel.send(run.started())
 
 
 async def _handed_on(run: Run, delegation: Delegation) -> Request:
-    """What the next assistant is asked: as this one was, but for what the hook said. Raises HookReturnInvalid."""
+    """What the next assistant is asked: as this one was, but for what the hook said. Raises
+    HookReturnInvalid."""
     said = {**run.request.options.model_dump(exclude_unset=True), **delegation.options}
     place = Place(run.package.hook_file)
     try:
         run.runtime.app.package(delegation.agent_id)
         options, unknown = read(TurnOptions, said)
     except UnknownName as exc:
-        raise HookReturnInvalid(f"delegate.agent_id: {exc.message}", place=place, hint=exc.hint) from None
+        raise HookReturnInvalid(
+            f"delegate.agent_id: {exc.message}", place=place, hint=exc.hint
+        ) from None
     except ValidationError as exc:
         path, message = problems(exc)[0]
-        raise HookReturnInvalid(f"delegate.options.{dotted(path)}: {message}", place=place) from None
+        raise HookReturnInvalid(
+            f"delegate.options.{dotted(path)}: {message}", place=place
+        ) from None
     for key in unknown:
-        await run.channel.send(Warned(code="unknown_key", message=f"delegate.options has an {key}", file=run.package.hook_file))
+        await run.channel.send(
+            Warned(
+                code="unknown_key",
+                message=f"delegate.options has an {key}",
+                file=run.package.hook_file,
+            )
+        )
     messages = delegation.messages or run.request.messages
-    return replace(run.request, assistant_id=delegation.agent_id, messages=messages, options=options)
+    return replace(
+        run.request, assistant_id=delegation.agent_id, messages=messages, options=options
+    )
 
 
-async def call(caller: Caller, request: Request, heard: Heard, outbox: Outbox | None) -> tuple[StreamEnd, str]:
-    """A turn within a turn, for a hook that calls another assistant and for a step that one does: `host.turn.run.Nested`. Its events
-    go to `heard` instead of the client, its steps into the caller's trace."""
+async def call(
+    caller: Caller, request: Request, heard: Heard, outbox: Outbox | None
+) -> tuple[StreamEnd, str]:
+    """A turn within a turn, for a hook that calls another assistant and for a step that one does:
+    `host.turn.run.Nested`. Its events go to `heard` instead of the client, its steps into the
+    caller's trace."""
     channel = Channel(caller.turn_id)
-    relay = _Relay([Run.begin(caller.runtime, request, channel, call, caller=caller, outbox=outbox)])
+    relay = _Relay(
+        [Run.begin(caller.runtime, request, channel, call, caller=caller, outbox=outbox)]
+    )
     failed: list[str] = []
 
     async def listen() -> None:

@@ -1,13 +1,15 @@
-"""The only way from a hook to the web: to declared hosts, at public addresses, within limits of time and size.
+"""The only way from a hook to the web: to declared hosts, at public addresses, within limits of
+time and size.
 
     async with GuardedClient(settings.http) as client:
         answer = await client.request("GET", "https://api.example.org/v1", query={"q": "tea"})
         answer.status, answer.headers, answer.value
 
-A name is resolved once and every address it leads to is judged (`host.core.types.hosts`); the connection goes to an
-address that was judged, so a name that changes its mind in between changes nothing. Redirects are new requests and are judged
-again. No cookies are kept, no proxy or certificate of the environment is used, and what the caller's headers say stays
-with the host that they were meant for.
+A name is resolved once and every address it leads to is judged (`host.core.types.hosts`); the
+connection goes to an address that was judged, so a name that changes its mind in between changes
+nothing. Redirects are new requests and are judged again. No cookies are kept, no proxy or
+certificate of the environment is used, and what the caller's headers say stays with the host that
+they were meant for.
 """
 
 from __future__ import annotations
@@ -22,7 +24,13 @@ import anyio
 import httpcore2
 import httpx2
 
-from groundhook.host.core.errors import NotPermitted, SourceError, SourceMalformed, SourceTimeout, UsageError
+from groundhook.host.core.errors import (
+    NotPermitted,
+    SourceError,
+    SourceMalformed,
+    SourceTimeout,
+    UsageError,
+)
 from groundhook.host.core.settings import HttpSettings
 from groundhook.host.core.types.hosts import Host, declares, parse_declared
 from groundhook.host.core.types.web import WebAnswer
@@ -34,13 +42,20 @@ CODINGS = frozenset({"identity", "gzip", "deflate"})
 
 
 class GuardedClient:
-    """Speaks to the hosts that `settings` declares and to no other. Serves many tasks of one event loop; leaving it closes
-    every connection.
+    """Speaks to the hosts that `settings` declares and to no other. Serves many tasks of one event
+    loop; leaving it closes every connection.
 
-    `resolve` and `trust` (the authorities that vouch for hosts) are inputs for those who need others than the machine's.
+    `resolve` and `trust` (the authorities that vouch for hosts) are inputs for those who need
+    others than the machine's.
     """
 
-    def __init__(self, settings: HttpSettings, *, resolve: Resolve = look_up, trust: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        settings: HttpSettings,
+        *,
+        resolve: Resolve = look_up,
+        trust: ssl.SSLContext | None = None,
+    ) -> None:
         self._settings = settings
         self._rules = tuple(parse_declared(entry) for entry in settings.hosts)
         self._pool = httpcore2.AsyncConnectionPool(
@@ -69,12 +84,13 @@ class GuardedClient:
         json: Any = None,
         timeout_ms: float | None = None,
     ) -> WebAnswer:
-        """Ask, follow redirects, and read the whole answer. `query` is added to the URL's own; `body` is sent as it is, or
-        `json` as JSON; `timeout_ms` shortens the time of `settings`, never extends it.
+        """Ask, follow redirects, and read the whole answer. `query` is added to the URL's own;
+        `body` is sent as it is, or `json` as JSON; `timeout_ms` shortens the time of `settings`,
+        never extends it.
 
-        Raises UsageError for what is no request; NotPermitted for a host or an address that is not declared;
-        SourceTimeout when the answer is not whole in time; SourceMalformed when it is no HTTP; SourceError when it is too
-        large, redirects too often, or cannot be had.
+        Raises UsageError for what is no request; NotPermitted for a host or an address that is not
+        declared; SourceTimeout when the answer is not whole in time; SourceMalformed when it is no
+        HTTP; SourceError when it is too large, redirects too often, or cannot be had.
         """
         outgoing = Outgoing.made(method, url, headers=headers, query=query, body=body, json=json)
         limit = self._patience(timeout_ms)
@@ -88,7 +104,11 @@ class GuardedClient:
     def _patience(self, timeout_ms: float | None) -> float:
         if timeout_ms is None:
             return self._settings.timeout_ms
-        if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, int | float) or not timeout_ms > 0:
+        if (
+            isinstance(timeout_ms, bool)
+            or not isinstance(timeout_ms, int | float)
+            or not timeout_ms > 0
+        ):
             raise UsageError(f"a timeout is a positive number of milliseconds, not {timeout_ms!r}")
         return min(timeout_ms, self._settings.timeout_ms)
 
@@ -102,17 +122,23 @@ class GuardedClient:
                 return answer
             outgoing = answer
         raise SourceError(
-            f"{str(asked)!r} redirected more than {self._settings.redirects} times", hint="the limit is http.redirects"
+            f"{str(asked)!r} redirected more than {self._settings.redirects} times",
+            hint="the limit is http.redirects",
         )
 
     def _permit(self, outgoing: Outgoing, asked: Host) -> None:
         if declares(self._rules, outgoing.host, outgoing.port):
             return
         shown = f"{str(outgoing.host)!r}"
-        who = f"the host {shown}" if outgoing.host == asked else f"{str(asked)!r} redirects to {shown}, which"
+        who = (
+            f"the host {shown}"
+            if outgoing.host == asked
+            else f"{str(asked)!r} redirects to {shown}, which"
+        )
         port = "" if outgoing.url.port is None else f" on port {outgoing.port}"
         raise NotPermitted(
-            f"{who} is not declared{port}", hint=f"add {outgoing.declaration!r} to http.hosts in package.yao, if it is meant"
+            f"{who} is not declared{port}",
+            hint=f"add {outgoing.declaration!r} to http.hosts in package.yao, if it is meant",
         )
 
     async def _exchange(self, outgoing: Outgoing) -> WebAnswer | Outgoing:
@@ -129,7 +155,10 @@ class GuardedClient:
     async def _read(self, outgoing: Outgoing, response: httpx2.Response) -> WebAnswer:
         coding = response.headers.get("content-encoding", "identity")
         if not {each.strip().lower() for each in coding.split(",")} <= CODINGS:
-            raise SourceMalformed(f"{str(outgoing.host)!r} answered compressed as {coding[:40]!r}, which was not asked for")
+            raise SourceMalformed(
+                f"{str(outgoing.host)!r} answered compressed as {coding[:40]!r}, which was not"
+                " asked for"
+            )
         most = self._settings.max_kb * 1024
         body = bytearray()
         async with aclosing(response.aiter_bytes()) as chunks:
@@ -137,11 +166,14 @@ class GuardedClient:
                 body += chunk
                 if len(body) > most:
                     raise SourceError(
-                        f"{str(outgoing.host)!r} answered with more than {self._settings.max_kb} kB",
+                        f"{str(outgoing.host)!r} answered with more than"
+                        f" {self._settings.max_kb} kB",
                         hint="the limit is http.max_kb",
                     )
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return WebAnswer(url=str(outgoing.url), status=response.status_code, headers=headers, body=bytes(body))
+        return WebAnswer(
+            url=str(outgoing.url), status=response.status_code, headers=headers, body=bytes(body)
+        )
 
 
 class _Stream(httpx2.AsyncByteStream):

@@ -1,6 +1,8 @@
-"""The guarded clients of an app: one for each set of `http` settings, made when first asked for and closed with the app.
+"""The guarded clients of an app: one for each set of `http` settings, made when first asked for and
+closed with the app.
 
-The library behind them takes a while to import; a turn that asks nothing of the web does not wait for it.
+The library behind them takes a while to import; a turn that asks nothing of the web does not wait
+for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Connections to judged addresses: a name is looked up once, and the connection goes to an address that was judged.
+"""Connections to judged addresses: a name is looked up once, and the connection goes to an address
+that was judged.
 
-It stands where the HTTP library opens its sockets, so there is no way around it and no second look-up. TLS and the `Host` header
-speak of the name as before.
+It stands where the HTTP library opens its sockets, so there is no way around it and no second
+look-up. TLS and the `Host` header speak of the name as before.
 """
 
 from __future__ import annotations
@@ -17,10 +18,19 @@ import httpcore2
 from groundhook.host.core.errors import NotPermitted, SourceError
 from groundhook.host.core.types.hosts import Address, Declared, Host, parse_host, reachable, special
 
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # name, port → addresses as text, best first
+Resolve = Callable[
+    [str, int], Awaitable[Sequence[str]]
+]  # name, port → addresses as text, best first
 
-STAGGER = 0.25  # seconds until the next address is tried beside the one before (RFC 8305, section 5)
-FAILURES = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProxyError, httpcore2.UnsupportedProtocol)
+STAGGER = (
+    0.25  # seconds until the next address is tried beside the one before (RFC 8305, section 5)
+)
+FAILURES = (
+    httpcore2.NetworkError,
+    httpcore2.TimeoutException,
+    httpcore2.ProxyError,
+    httpcore2.UnsupportedProtocol,
+)
 
 
 async def look_up(name: str, port: int) -> Sequence[str]:
@@ -61,7 +71,8 @@ class Guard(httpcore2.AsyncNetworkBackend):
             shown, kind = str(found[0]), special(found[0])
             leads = f"{host!r} leads to {shown}," if isinstance(host, str) else f"{shown} is"
             raise NotPermitted(
-                f"{leads} {kind} address", hint=f"add {shown!r} to http.hosts in package.yao as well, if it is meant"
+                f"{leads} {kind} address",
+                hint=f"add {shown!r} to http.hosts in package.yao as well, if it is meant",
             )
         return judged
 

@@ -1,7 +1,7 @@
 """One request to a host of the web, before it is sent, and the one that a redirect asks for. Pure.
 
-A request is checked in full when it is made, so that what is judged later is what is sent: scheme, host, port, method and
-headers, each in the one spelling that goes over the wire.
+A request is checked in full when it is made, so that what is judged later is what is sent: scheme,
+host, port, method and headers, each in the one spelling that goes over the wire.
 """
 
 from __future__ import annotations
@@ -87,32 +87,52 @@ class Outgoing:
 
     def request(self) -> httpcore2.Request:
         defaults = {"accept": "*/*", "accept-encoding": "gzip, deflate", "user-agent": "groundhook"}
-        made = httpx2.Request(self.method, self.url, headers=_raw({**defaults, **self.headers}), content=self.content)
-        target = httpcore2.URL(scheme=self.url.raw_scheme, host=self.url.raw_host, port=self.url.port, target=self.url.raw_path)
-        return httpcore2.Request(self.method, target, headers=made.headers.raw, content=made.content)
+        made = httpx2.Request(
+            self.method, self.url, headers=_raw({**defaults, **self.headers}), content=self.content
+        )
+        target = httpcore2.URL(
+            scheme=self.url.raw_scheme,
+            host=self.url.raw_host,
+            port=self.url.port,
+            target=self.url.raw_path,
+        )
+        return httpcore2.Request(
+            self.method, target, headers=made.headers.raw, content=made.content
+        )
 
 
 def redirected(before: Outgoing, response: httpx2.Response) -> Outgoing | None:
-    """The request that an answer redirects to, or None when it does not. Which method and body it has follows the Fetch standard
-    (https://fetch.spec.whatwg.org/#http-redirect-fetch, steps 12-14). Raises SourceMalformed."""
+    """The request that an answer redirects to, or None when it does not. Which method and body it
+    has follows the Fetch standard (https://fetch.spec.whatwg.org/#http-redirect-fetch, steps
+    12-14). Raises SourceMalformed."""
     location = response.headers.get("location")
     if response.status_code not in REDIRECTS or location is None:
         return None
     try:
         url, host = _parsed(str(before.url.join(location)))
     except (ValueError, httpx2.InvalidURL) as exc:
-        raise SourceMalformed(f"{str(before.host)!r} redirects to {location[:200]!r}, which cannot be requested: {exc}") from exc
+        raise SourceMalformed(
+            f"{str(before.host)!r} redirects to {location[:200]!r}, which cannot be requested:"
+            f" {exc}"
+        ) from exc
     onward = replace(before, url=url, host=host)
     if _loses_body(before.method, response.status_code):
-        kept = {name: value for name, value in onward.headers.items() if not name.startswith("content-")}
+        kept = {
+            name: value for name, value in onward.headers.items() if not name.startswith("content-")
+        }
         onward = replace(onward, method="GET", headers=kept, content=None)
     if (url.scheme, host, onward.port) != (before.url.scheme, before.host, before.port):
-        onward = replace(onward, headers={name: value for name, value in onward.headers.items() if name in HARMLESS})
+        onward = replace(
+            onward,
+            headers={name: value for name, value in onward.headers.items() if name in HARMLESS},
+        )
     return onward
 
 
 def _loses_body(method: str, status: int) -> bool:
-    return (status in (301, 302) and method == "POST") or (status == 303 and method not in ("GET", "HEAD"))
+    return (status in (301, 302) and method == "POST") or (
+        status == 303 and method not in ("GET", "HEAD")
+    )
 
 
 def _parsed(text: str) -> tuple[httpx2.URL, Host]:
@@ -131,8 +151,15 @@ def _parsed(text: str) -> tuple[httpx2.URL, Host]:
 
 
 def _method(method: str) -> str:
-    if not isinstance(method, str) or not _TOKEN.fullmatch(method) or method.upper() in ("CONNECT", "TRACE"):
-        raise UsageError(f"{method!r} is no method of a request", hint="GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS")
+    if (
+        not isinstance(method, str)
+        or not _TOKEN.fullmatch(method)
+        or method.upper() in ("CONNECT", "TRACE")
+    ):
+        raise UsageError(
+            f"{method!r} is no method of a request",
+            hint="GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS",
+        )
     return method.upper()
 
 
@@ -142,9 +169,13 @@ def _headers(headers: Mapping[str, str]) -> dict[str, str]:
         if not isinstance(name, str) or not _TOKEN.fullmatch(name):
             raise UsageError(f"{name!r} is no name of a header")
         if name.lower() in RESERVED:
-            raise UsageError(f"the header {name!r} cannot be set: the host sets it where it is needed")
+            raise UsageError(
+                f"the header {name!r} cannot be set: the host sets it where it is needed"
+            )
         if not isinstance(value, str) or not _FIELD.fullmatch(value):
-            raise UsageError(f"the header {name!r} must be text on one line, of characters up to U+00FF")
+            raise UsageError(
+                f"the header {name!r} must be text on one line, of characters up to U+00FF"
+            )
         said[name.lower()] = value.strip()
     return said
 
@@ -157,7 +188,9 @@ def _query(query: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in query.items():
         for each in value if isinstance(value, list | tuple) else [value]:
             if each is not None and not isinstance(each, str | int | float | bool):
-                raise ValueError(f"the query's {name!r} is neither text nor a number nor a list of them")
+                raise ValueError(
+                    f"the query's {name!r} is neither text nor a number nor a list of them"
+                )
     return dict(query)
 
 

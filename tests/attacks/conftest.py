@@ -1,7 +1,9 @@
-"""An arena: one host with a hostile assistant and a neighbour, and what must be true after every attack.
+"""An arena: one host with a hostile assistant and a neighbour, and what must be true after every
+attack.
 
-While an attack runs the neighbour's turns go on, one after the other, on the same two workers; the event loop's longest stop is
-measured. Afterwards processes, open files and memory must be what they were.
+While an attack runs the neighbour's turns go on, one after the other, on the same two workers; the
+event loop's longest stop is measured. Afterwards processes, open files and memory must be what they
+were.
 """
 
 from __future__ import annotations
@@ -40,7 +42,13 @@ LIMITS = {
     "argument_kb": 64,
     "result_kb": 256,
 }
-WIDE = {**LIMITS, "cpu_ms": 20000, "wall_ms": 20000, "heap_mb": 1024, "memory_mb": 1200}  # for what is to reach V8's own limits
+WIDE = {
+    **LIMITS,
+    "cpu_ms": 20000,
+    "wall_ms": 20000,
+    "heap_mb": 1024,
+    "memory_mb": 1200,
+}  # for what is to reach V8's own limits
 NEIGHBOUR = """
 function Create(ctx, messages) {
   const question = messages[messages.length - 1].content;
@@ -97,12 +105,17 @@ class Arena:
     kb: CannedSource
     web: CannedSource  # asked by hostile hooks only
     numbers: count[int] = field(default_factory=count)
-    slow: list[float] = field(default_factory=list)  # seconds of the neighbour's turns under the last attack
+    slow: list[float] = field(
+        default_factory=list
+    )  # seconds of the neighbour's turns under the last attack
     quiet: float = 0.0  # seconds of a turn of the neighbour's when nothing else runs
     stop: float = 0.0  # the event loop's longest stop under the last attack, in seconds
 
-    async def attack(self, source: str, *, assistant: str = "hostile", identity: Identity | None = None) -> Fate:
-        """Run `source` as the hostile assistant's hook while the neighbour works; then see that all is as it was."""
+    async def attack(
+        self, source: str, *, assistant: str = "hostile", identity: Identity | None = None
+    ) -> Fate:
+        """Run `source` as the hostile assistant's hook while the neighbour works; then see that all
+        is as it was."""
         before = await self.before(assistant)
         self.write(source, assistant)
         done = anyio.Event()
@@ -136,14 +149,19 @@ class Arena:
         """The host is alive, the neighbour was served, and nothing is left behind."""
         await self.neighbour()
         assert max(self.slow, default=0) < SLOWEST_TURN, self.slow
-        assert statistics.median(self.slow or [0]) < max(8 * self.quiet, 1.0), (self.quiet, self.slow)
+        assert statistics.median(self.slow or [0]) < max(8 * self.quiet, 1.0), (
+            self.quiet,
+            self.slow,
+        )
         assert self.stop < LONGEST_STOP
         with anyio.move_on_after(8):
             await until(lambda: held().is_as(before))
         now = held()
         assert now.is_as(before), (before, now)
 
-    async def turn(self, assistant: str, question: str, identity: Identity | None = None) -> list[Event]:
+    async def turn(
+        self, assistant: str, question: str, identity: Identity | None = None
+    ) -> list[Event]:
         async with self.host.stream(assistant, question, identity=identity) as events:
             return [event async for event in events]
 
@@ -230,7 +248,9 @@ async def arena(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Arena
         "assistants/neighbour/index.ts": NEIGHBOUR,
         "assistants/hostile/package.yao": json.dumps({**package, "hooks": {"limits": LIMITS}}),
         "assistants/hostile/index.ts": "function Create() {}",
-        "assistants/hostile/tsconfig.json": '{"compilerOptions": {"paths": {"@out/*": ["../../*"], "@root/*": ["/*"]}}}',
+        "assistants/hostile/tsconfig.json": (
+            '{"compilerOptions": {"paths": {"@out/*": ["../../*"], "@root/*": ["/*"]}}}'
+        ),
         "assistants/wide/package.yao": json.dumps({**package, "hooks": {"limits": WIDE}}),
         "assistants/wide/index.ts": "function Create() {}",
     }
@@ -238,13 +258,26 @@ async def arena(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Arena
         path = app / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    spec = ConnectorSpec(id="script", type="scripted", options=ConnectorOptions(script=({"text": "Yes.", "times": 0},)))
+    spec = ConnectorSpec(
+        id="script",
+        type="scripted",
+        options=ConnectorOptions(script=({"text": "Yes.", "times": 0},)),
+    )
     kb = CannedSource({"*": [canned_item("k", content="what there is")]}, delay=0.01)
-    web = CannedSource({"*": [canned_item("w", type="web")], "huge": [canned_item("h", type="web", content="x" * 400_000)]})
+    web = CannedSource(
+        {
+            "*": [canned_item("w", type="web")],
+            "huge": [canned_item("h", type="web", content="x" * 400_000)],
+        }
+    )
     sources: dict[SearchType, Handler] = {"kb": kb, "web": web}
-    async with open_host(app, environment={}, sources=sources, connectors={"script": ScriptedConnector(spec)}) as host:
+    async with open_host(
+        app, environment={}, sources=sources, connectors={"script": ScriptedConnector(spec)}
+    ) as host:
         made = Arena(host, app, kb, web)
-        async with anyio.create_task_group() as tasks:  # several at once, so that both workers are there
+        async with (
+            anyio.create_task_group() as tasks
+        ):  # several at once, so that both workers are there
             for _ in range(6):
                 tasks.start_soon(made.neighbour)
         await made.before()

@@ -1,4 +1,5 @@
-"""Hooks that turn on the host through its own calls: many, large, misshapen, or left in the middle."""
+"""Hooks that turn on the host through its own calls: many, large, misshapen, or left in the
+middle."""
 
 from __future__ import annotations
 
@@ -10,14 +11,20 @@ from tests.attacks.conftest import Arena, until
 
 
 async def test_a_million_host_calls_end_at_the_number_that_is_allowed(arena: Arena) -> None:
-    fate = await arena.attack("function Create(ctx) { for (let i = 0; i < 1e6; i++) try { ctx.search.Web('q'); } catch {} }")
+    fate = await arena.attack(
+        "function Create(ctx) { for (let i = 0; i < 1e6; i++) try { ctx.search.Web('q'); } catch"
+        " {} }"
+    )
     assert (fate.code, fate.message) == ("hook_limit", "Create made more than 200 host calls")
     assert len(arena.web.asked) == 200
 
 
 async def test_log_lines_wait_for_the_client_to_read_them(arena: Arena) -> None:
     before = await arena.before()
-    arena.write("function Create() { for (let i = 0; ; i++) console.log(i, ...Array(14).fill('x'.repeat(4000))); }")
+    arena.write(
+        "function Create() { for (let i = 0; ; i++) console.log(i,"
+        " ...Array(14).fill('x'.repeat(4000))); }"
+    )
     async with arena.host.stream("hostile", "hello") as events:
         async for _ in events:
             break
@@ -30,20 +37,59 @@ async def test_log_lines_wait_for_the_client_to_read_them(arena: Arena) -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ("ctx.search.Parallel(Array(1500).fill({ type: 'web', query: 'q' }))", "at most 50 requests at once, not 1500"),
-        ("ctx.search.Web('q', { sites: Array(20000).fill(5) })", "option sites: should have at most 1000 entries, not 20000"),
+        (
+            "ctx.search.Parallel(Array(1500).fill({ type: 'web', query: 'q' }))",
+            "at most 50 requests at once, not 1500",
+        ),
+        (
+            "ctx.search.Web('q', { sites: Array(20000).fill(5) })",
+            "option sites: should have at most 1000 entries, not 20000",
+        ),
         ("ctx.search.Web('q', { sites: Array(900).fill(5) })", "option sites[0]: should be text"),
-        ("ctx.search.Web({ toString: () => 'q' })", "query must be text that is not empty, not an object"),
-        ("(Array.prototype.toJSON = () => ({}), ctx.search.Web('q'))", "what it was given is no list of arguments"),
-        ("(Array.prototype.toJSON = () => 7, ctx.search.Web('q'))", "what it was given is no list of arguments"),
-        ("(() => { let d = []; for (let i = 0; i < 500; i++) d = [d]; return ctx.search.Web(d); })()", "nested too deeply"),
-        ("(() => { let d = []; for (let i = 0; i < 5000; i++) d = [d]; return ctx.search.Web(d); })()", "nested too deeply"),
+        (
+            "ctx.search.Web({ toString: () => 'q' })",
+            "query must be text that is not empty, not an object",
+        ),
+        (
+            "(Array.prototype.toJSON = () => ({}), ctx.search.Web('q'))",
+            "what it was given is no list of arguments",
+        ),
+        (
+            "(Array.prototype.toJSON = () => 7, ctx.search.Web('q'))",
+            "what it was given is no list of arguments",
+        ),
+        (
+            (
+                "(() => { let d = []; for (let i = 0; i < 500; i++) d = [d]; return"
+                " ctx.search.Web(d); })()"
+            ),
+            "nested too deeply",
+        ),
+        (
+            (
+                "(() => { let d = []; for (let i = 0; i < 5000; i++) d = [d]; return"
+                " ctx.search.Web(d); })()"
+            ),
+            "nested too deeply",
+        ),
     ],
-    ids=["parallel", "many-wrong", "wrong", "object", "to-json-object", "to-json-number", "deep", "deeper"],
+    ids=[
+        "parallel",
+        "many-wrong",
+        "wrong",
+        "object",
+        "to-json-object",
+        "to-json-number",
+        "deep",
+        "deeper",
+    ],
 )
-async def test_arguments_that_are_many_or_misshapen_are_refused_in_words_at_once(arena: Arena, call: str, said: str) -> None:
+async def test_arguments_that_are_many_or_misshapen_are_refused_in_words_at_once(
+    arena: Arena, call: str, said: str
+) -> None:
     fate = await arena.attack(
-        f"function Create(ctx) {{ try {{ {call}; }} catch (e) {{ return {{ metadata: {{ e: e.message }} }}; }} }}"
+        f"function Create(ctx) {{ try {{ {call}; }} catch (e) {{ return {{ metadata: {{ e:"
+        " e.message } }; } }"
     )
     assert said in fate.told["e"]
     assert arena.web.asked == []
@@ -69,20 +115,48 @@ async def test_thousands_of_unknown_options_are_a_few_warnings(arena: Arena) -> 
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
-        ("{ metadata: { text: 'x'.repeat(300000) } }", "was to receive or returned more than 256 KB"),
-        ("{ messages: Array(100000).fill(5) }", "messages: should have at most 1000 entries, not 100000"),
+        (
+            "{ metadata: { text: 'x'.repeat(300000) } }",
+            "was to receive or returned more than 256 KB",
+        ),
+        (
+            "{ messages: Array(100000).fill(5) }",
+            "messages: should have at most 1000 entries, not 100000",
+        ),
         ("{ messages: Array(999).fill(5) }", "messages[0]"),
-        ("{ messages: Array(300).fill({ role: 'user', content: Array(300).fill(1) }) }", "messages[0].content"),
-        ("{ uses: Object.fromEntries(Array.from({ length: 9000 }, (_, i) => ['u' + i, 1])) }", "uses: should have at most 1000"),
+        (
+            "{ messages: Array(300).fill({ role: 'user', content: Array(300).fill(1) }) }",
+            "messages[0].content",
+        ),
+        (
+            "{ uses: Object.fromEntries(Array.from({ length: 9000 }, (_, i) => ['u' + i, 1])) }",
+            "uses: should have at most 1000",
+        ),
         ("{ metadata: [...Array(400)].reduce((inner) => ({ inner }), {}) }", "nested too deeply"),
         ("{ metadata: [...Array(9000)].reduce((inner) => [inner], []) }", "nested too deeply"),
         ("{ metadata: { toJSON() { throw new Error(''); } } }", "cannot be made JSON"),
         ("{ metadata: 10n ** 500n }", "cannot be made JSON"),
-        ("(() => { const a = {}; a.a = a; return a; })()", "cannot be made JSON: Converting circular structure"),
+        (
+            "(() => { const a = {}; a.a = a; return a; })()",
+            "cannot be made JSON: Converting circular structure",
+        ),
     ],
-    ids=["large", "many-wrong", "wrong", "nested-wrong", "uses", "deep", "deeper", "throws", "bigint", "circle"],
+    ids=[
+        "large",
+        "many-wrong",
+        "wrong",
+        "nested-wrong",
+        "uses",
+        "deep",
+        "deeper",
+        "throws",
+        "bigint",
+        "circle",
+    ],
 )
-async def test_a_return_that_is_oversize_or_misshapen_is_refused_in_words_at_once(arena: Arena, returned: str, said: str) -> None:
+async def test_a_return_that_is_oversize_or_misshapen_is_refused_in_words_at_once(
+    arena: Arena, returned: str, said: str
+) -> None:
     fate = await arena.attack(f"function Create() {{ return {returned}; }}")
     assert fate.code in ("hook_limit", "hook_return")
     assert said in fate.message
@@ -90,7 +164,10 @@ async def test_a_return_that_is_oversize_or_misshapen_is_refused_in_words_at_onc
 
 
 async def test_thousands_of_unknown_keys_in_a_return_are_a_few_warnings(arena: Arena) -> None:
-    source = "function Create() { return Object.fromEntries(Array.from({ length: 15000 }, (_, i) => ['messag' + i, 1])); }"
+    source = (
+        "function Create() { return Object.fromEntries(Array.from({ length: 15000 }, (_, i) =>"
+        " ['messag' + i, 1])); }"
+    )
     fate = await arena.attack(source)
     assert fate.code == ""
     assert len([event for event in fate.events if event.type == "warning"]) < 50
@@ -106,15 +183,22 @@ async def test_a_number_that_javascript_does_not_have_cannot_be_handed_over(aren
     assert fate.told == {"long": 1, "infinite": 1, "nan": None, "zero": 0}
 
 
-async def test_an_answer_of_a_source_that_is_oversize_ends_the_run_that_asked_for_it(arena: Arena) -> None:
-    fate = await arena.attack("function Create(ctx) { try { ctx.search.Web('huge'); } catch { return {}; } }")
+async def test_an_answer_of_a_source_that_is_oversize_ends_the_run_that_asked_for_it(
+    arena: Arena,
+) -> None:
+    fate = await arena.attack(
+        "function Create(ctx) { try { ctx.search.Web('huge'); } catch { return {}; } }"
+    )
     assert fate.message == "Create was to receive or returned more than 256 KB"
 
 
-async def test_a_client_that_leaves_in_the_middle_of_a_host_call_leaves_nothing_behind(arena: Arena) -> None:
+async def test_a_client_that_leaves_in_the_middle_of_a_host_call_leaves_nothing_behind(
+    arena: Arena,
+) -> None:
     before = await arena.before()
     arena.write(
-        "function Create(ctx) { try { ctx.search.Web('held'); } catch {} for (;;) try { ctx.search.Web('held'); } catch {} }"
+        "function Create(ctx) { try { ctx.search.Web('held'); } catch {} for (;;) try {"
+        " ctx.search.Web('held'); } catch {} }"
     )
     arena.web.gate, cancelled = anyio.Event(), arena.web.cancelled
     for _ in range(3):
@@ -146,5 +230,9 @@ async def test_no_hook_can_speak_for_another_identity(arena: Arena) -> None:
     identity = Identity(user_id="ann", tenant_id="acme")
     fate = await arena.attack(source, identity=identity)
     assert fate.code == ""
-    asked = [scope.identity for request, scope in zip(arena.kb.asked, arena.kb.scopes, strict=True) if request.query == "mine"]
+    asked = [
+        scope.identity
+        for request, scope in zip(arena.kb.asked, arena.kb.scopes, strict=True)
+        if request.query == "mine"
+    ]
     assert asked == [identity]

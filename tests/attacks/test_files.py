@@ -1,4 +1,5 @@
-"""Packages that reach for files outside, and a cache of compiled files that somebody has written into."""
+"""Packages that reach for files outside, and a cache of compiled files that somebody has written
+into."""
 
 from __future__ import annotations
 
@@ -21,7 +22,11 @@ def secret(arena: Arena) -> Path:
     path.write_text(json.dumps({"secret": SECRET}), encoding="utf-8")
     (arena.app / "secret.ts").write_text(f"export const secret = '{SECRET}';", encoding="utf-8")
     package = arena.app / "assistants/hostile"
-    for name, target in {"link.json": path, "folder": arena.app, "loop.ts": package / "loop.ts"}.items():
+    for name, target in {
+        "link.json": path,
+        "folder": arena.app,
+        "loop.ts": package / "loop.ts",
+    }.items():
         if not (package / name).is_symlink():
             (package / name).symlink_to(target)
     if not (package / "pipe.ts").exists():
@@ -58,8 +63,13 @@ IMPORTS = {
 
 
 @pytest.mark.parametrize("way", IMPORTS)
-async def test_an_import_that_leads_outside_the_package_is_refused(arena: Arena, secret: Path, way: str) -> None:
-    fate = await arena.attack(f"import found from '{IMPORTS[way]}';\nfunction Create() {{ return {{ metadata: {{ found }} }}; }}")
+async def test_an_import_that_leads_outside_the_package_is_refused(
+    arena: Arena, secret: Path, way: str
+) -> None:
+    fate = await arena.attack(
+        f"import found from '{IMPORTS[way]}';\nfunction Create() {{ return {{ metadata: {{ found }}"
+        " }; }"
+    )
     assert fate.code == "hook_syntax"
     assert (fate.errors[0].file, fate.errors[0].line) == ("assistants/hostile/index.ts", 2)
     assert SECRET not in "".join(event.model_dump_json() for event in fate.events)
@@ -67,7 +77,9 @@ async def test_an_import_that_leads_outside_the_package_is_refused(arena: Arena,
 
 async def test_the_id_of_an_assistant_probes_no_folder(arena: Arena) -> None:
     fates = [
-        await arena.attack(f"function Create() {{ return {{ delegate: {{ agent_id: '{id}' }} }}; }}")
+        await arena.attack(
+            f"function Create() {{ return {{ delegate: {{ agent_id: '{id}' }} }}; }}"
+        )
         for id in ("/etc", "/no-such-folder", "...etc", "x" * 5000)
     ]
     assert {fate.code for fate in fates} == {"hook_return"}
@@ -84,18 +96,27 @@ async def test_the_id_of_an_assistant_probes_no_folder(arena: Arena) -> None:
     ],
     ids=["deep", "long-number", "no-json", "large"],
 )
-async def test_a_hostile_json_file_of_a_package_is_refused_with_its_name(arena: Arena, content: str, said: str) -> None:
+async def test_a_hostile_json_file_of_a_package_is_refused_with_its_name(
+    arena: Arena, content: str, said: str
+) -> None:
     (arena.app / "assistants/hostile/data.json").write_text(content, encoding="utf-8")
-    fate = await arena.attack("import data from './data.json';\nfunction Create() { return { metadata: { n: data.length } }; }")
+    fate = await arena.attack(
+        "import data from './data.json';\nfunction Create() { return { metadata: { n: data.length }"
+        " }; }"
+    )
     assert fate.code == "hook_syntax"
     assert said in fate.message
     assert fate.errors[0].file == "assistants/hostile/data.json"
 
 
 async def test_source_that_overwhelms_the_compiler_is_an_error_of_its_package(arena: Arena) -> None:
-    fate = await arena.attack("function Create() { return " + "(" * 200_000 + "1" + ")" * 200_000 + "; }")
+    fate = await arena.attack(
+        "function Create() { return " + "(" * 200_000 + "1" + ")" * 200_000 + "; }"
+    )
     assert fate.code in ("hook_crashed", "hook_syntax")
-    assert (await arena.attack("function Create() { return { metadata: { n: 1 } }; }")).told == {"n": 1}
+    assert (await arena.attack("function Create() { return { metadata: { n: 1 } }; }")).told == {
+        "n": 1
+    }
 
 
 REACHING = {
@@ -115,7 +136,9 @@ TAMPERED: dict[str, Callable[[Path, bytes], object]] = {
     "swapped": lambda path, other: path.write_bytes(other),
     "cut": lambda path, _: path.write_bytes(path.read_bytes()[:-20]),
     "changed": lambda path, _: path.write_bytes(path.read_bytes().replace(b"honest", b"forged")),
-    "numbers": lambda path, _: path.write_bytes(b'{"code": 5, "mappings": [], "requires": 3, "digest": ""}'),
+    "numbers": lambda path, _: path.write_bytes(
+        b'{"code": 5, "mappings": [], "requires": 3, "digest": ""}'
+    ),
     "outside": lambda path, _: path.write_text(json.dumps(REACHING), encoding="utf-8"),
     "deep": lambda path, _: path.write_text("[" * 100_000, encoding="utf-8"),
     "bytes": lambda path, _: path.write_bytes(b"\xff\xfe\x00"),
@@ -126,13 +149,18 @@ TAMPERED: dict[str, Callable[[Path, bytes], object]] = {
 
 
 @pytest.mark.parametrize("how", TAMPERED)
-async def test_a_compiled_file_that_was_tampered_with_is_compiled_again(arena: Arena, how: str) -> None:
+async def test_a_compiled_file_that_was_tampered_with_is_compiled_again(
+    arena: Arena, how: str
+) -> None:
     cache = arena.app / ".groundhook/hooks"
     arena.write("function Create() { return { metadata: { said: 'forged' } }; }")
     known = set(cache.iterdir())
     await arena.turn("hostile", "make the other entry")
     (other,) = (path for path in set(cache.iterdir()) - known if path.suffix == ".json")
-    entry, before = arena.write("function Create() { return { metadata: { said: 'honest' } }; }"), set(cache.iterdir())
+    entry, before = (
+        arena.write("function Create() { return { metadata: { said: 'honest' } }; }"),
+        set(cache.iterdir()),
+    )
     assert Fate(await arena.turn("hostile", "make the entry"), 0).told == {"said": "honest"}
     (kept,) = (path for path in set(cache.iterdir()) - before if path.suffix == ".json")
     TAMPERED[how](kept, other.read_bytes())

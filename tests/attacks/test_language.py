@@ -1,4 +1,5 @@
-"""Hooks that turn the language against the host: replaced builtins, hostile values, and every way out that JavaScript has."""
+"""Hooks that turn the language against the host: replaced builtins, hostile values, and every way
+out that JavaScript has."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ REPLACE = """
 """
 
 
-async def test_replaced_builtins_break_the_hook_that_replaced_them_and_no_call(arena: Arena) -> None:
+async def test_replaced_builtins_break_the_hook_that_replaced_them_and_no_call(
+    arena: Arena,
+) -> None:
     source = f"""
         function Create(ctx) {{
           {REPLACE}
@@ -52,14 +55,21 @@ async def test_replaced_builtins_break_the_hook_that_replaced_them_and_no_call(a
     [
         "Object.prototype.toJSON = () => [1];",
         "Object.prototype.toJSON = () => undefined;",
-        "Object.prototype.toJSON = () => ({ name: 'HostError', message: 'forged', stack: 5, code: {} });",
+        (
+            "Object.prototype.toJSON = () => ({ name: 'HostError', message: 'forged', stack: 5,"
+            " code: {} });"
+        ),
         "Object.prototype.toJSON = function () { throw this; };",
         "Object.defineProperty(Object.prototype, 'stack', { get: () => 'at hook:999:1:1' });",
     ],
     ids=["list", "undefined", "object", "throws", "stack"],
 )
-@pytest.mark.parametrize("way", ["throw new Error('honest');", "return { metadata: 1n };", "return Symbol('s');"])
-async def test_the_words_of_the_prelude_cannot_be_forged(arena: Arena, forged: str, way: str) -> None:
+@pytest.mark.parametrize(
+    "way", ["throw new Error('honest');", "return { metadata: 1n };", "return Symbol('s');"]
+)
+async def test_the_words_of_the_prelude_cannot_be_forged(
+    arena: Arena, forged: str, way: str
+) -> None:
     fate = await arena.attack(f"function Create() {{ {forged} {way} }}")
     assert fate.code in ("hook_threw", "hook_return", "")
     if "throw" in way:
@@ -69,13 +79,22 @@ async def test_the_words_of_the_prelude_cannot_be_forged(arena: Arena, forged: s
 @pytest.mark.parametrize(
     "thrown",
     [
-        "{ toString() { throw this; }, get message() { throw this; }, get stack() { throw this; }, get name() { throw this; } }",
+        (
+            "{ toString() { throw this; }, get message() { throw this; }, get stack() { throw this;"
+            " }, get name() { throw this; } }"
+        ),
         "{ message: { toString() { throw 1; } }, stack: Symbol('s'), name: 10n, code: () => {} }",
         "Object.create(null)",
         "new Proxy({}, { get() { throw 1; }, has() { throw 1; }, getPrototypeOf() { throw 1; } })",
         "(() => { const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); return proxy; })()",
-        "Object.assign(new Error('m'), { stack: 'at hook:0:99999999:99999999\\nat hook:77:1:1\\n at x (hook:0:-1:1)' })",
-        "Object.assign(new Error('m'), { name: '\\ud800\\x00\\x1b[31m', code: '\\udfff', message: '\\ud800' })",
+        (
+            "Object.assign(new Error('m'), { stack: 'at hook:0:99999999:99999999\\nat"
+            " hook:77:1:1\\n at x (hook:0:-1:1)' })"
+        ),
+        (
+            "Object.assign(new Error('m'), { name: '\\ud800\\x00\\x1b[31m', code: '\\udfff',"
+            " message: '\\ud800' })"
+        ),
         "new Error('x'.repeat(3e6))",
         "Object.assign(new Error('m'), { stack: 'at hook:0:1:1\\n'.repeat(2e5) })",
         "(Error.stackTraceLimit = Infinity, new RangeError(''))",
@@ -121,11 +140,22 @@ ESCAPES = {
     "function": "new Function('return typeof globalThis.native + typeof globalThis.ask')()",
     "async-function": "typeof (async () => {}).constructor('return import(\"fs\")')",
     "eval": "(0, eval)('typeof Deno + typeof Bun + typeof module + typeof __dirname')",
-    "import": "(() => { let got = 'pending'; (0, eval)('import(\"fs\")').then(() => { got = 'fs'; }); return got; })()",
+    "import": (
+        "(() => { let got = 'pending'; (0, eval)('import(\"fs\")').then(() => { got = 'fs'; });"
+        " return got; })()"
+    ),
     "require": "(() => { try { return typeof require('fs'); } catch (e) { return e.message; } })()",
-    "generator": "Object.getPrototypeOf(function* () {}).constructor('yield typeof native')().next().value",
-    "caller": "(() => { function f() { return String(f.caller) + String(f.arguments); } return typeof f(); })()",
-    "web-assembly": "typeof new WebAssembly.Instance(new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0))).exports",
+    "generator": (
+        "Object.getPrototypeOf(function* () {}).constructor('yield typeof native')().next().value"
+    ),
+    "caller": (
+        "(() => { function f() { return String(f.caller) + String(f.arguments); } return typeof"
+        " f(); })()"
+    ),
+    "web-assembly": (
+        "typeof new WebAssembly.Instance(new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1,"
+        " 0, 0, 0))).exports"
+    ),
     "realm": "typeof ShadowRealm + typeof Worker + typeof XMLHttpRequest + typeof WebSocket",
     "wait": "typeof Atomics.wait + typeof Atomics.waitAsync",
 }
@@ -133,10 +163,16 @@ ESCAPES = {
 
 @pytest.mark.parametrize("way", ESCAPES)
 async def test_no_way_of_the_language_leads_out_of_the_isolate(arena: Arena, way: str) -> None:
-    fate = await arena.attack(f"function Create(ctx) {{ return {{ metadata: {{ found: String({ESCAPES[way]}) }} }}; }}")
+    fate = await arena.attack(
+        f"function Create(ctx) {{ return {{ metadata: {{ found: String({ESCAPES[way]}) }} }}; }}"
+    )
     if fate.code:
         assert fate.code in ("hook_threw", "hook_syntax")
-        assert "not offered" in fate.message or "not defined" in fate.message or "cannot import" in fate.message
+        assert (
+            "not offered" in fate.message
+            or "not defined" in fate.message
+            or "cannot import" in fate.message
+        )
     else:
         found = fate.told["found"].replace("undefined", "")
         assert found in ("", "object", "pending", "function", "string") or "cannot import" in found
@@ -219,7 +255,17 @@ async def test_entering_the_prelude_again_reaches_nothing_but_the_hook_itself(ar
 
 
 @pytest.mark.parametrize(
-    "name", ["!limit", "!platform", "!wait", "ctx.search.Web\\n[]", "__proto__", "constructor", "toString", ""]
+    "name",
+    [
+        "!limit",
+        "!platform",
+        "!wait",
+        "ctx.search.Web\\n[]",
+        "__proto__",
+        "constructor",
+        "toString",
+        "",
+    ],
 )
 async def test_a_call_with_a_crafted_name_does_not_reach_the_host(arena: Arena, name: str) -> None:
     source = f"""

@@ -20,7 +20,10 @@ async def test_a_worker_process_is_not_given_the_secrets_of_the_environment(
     monkeypatch.setenv("SOME_API_KEY", "a secret of the host")
     package = '{"connector": "extractive"}'
     app = make_app(
-        {"assistants/a/package.yao": package, "assistants/a/index.js": "function Create() { return { search: false }; }"}
+        {
+            "assistants/a/package.yao": package,
+            "assistants/a/index.js": "function Create() { return { search: false }; }",
+        }
     )
     async with open_host(app, environment={}) as host:
         async with host.stream("a", "hello") as events:

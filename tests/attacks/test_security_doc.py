@@ -1,4 +1,5 @@
-"""docs/security.md promises what tests show: every row of its tables names a test here, and every attack here has its row."""
+"""docs/security.md promises what tests show: every row of its tables names a test here, and every
+attack here has its row."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ def attacks() -> set[str]:
         for path in Path(__file__).parent.glob("test_*.py")
         if path.name != Path(__file__).name
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef) and node.name.startswith("test_")
+        if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef)
+        and node.name.startswith("test_")
     }
 
 

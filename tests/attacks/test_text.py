@@ -22,9 +22,14 @@ FIELDS = {
     "locale": "return { locale: T, theme: T, route: T };",
     "metadata": "return { metadata: { [T]: T, list: [T, [T]] } };",
     "message": "return { messages: [{ role: 'user', content: T, name: T }] };",
-    "parts": "return { messages: [{ role: 'user', content: [{ type: 'text', text: T }, { type: T, [T]: T }], [T]: T }] };",
-    "data-part": "const sources = [{ type: 'table', name: T }]; "
-    "return { messages: [{ role: 'user', content: [{ type: 'data', data: { sources } }] }] };",
+    "parts": (
+        "return { messages: [{ role: 'user', content: [{ type: 'text', text: T }, { type: T, [T]: T"
+        " }], [T]: T }] };"
+    ),
+    "data-part": (
+        "const sources = [{ type: 'table', name: T }]; "
+        "return { messages: [{ role: 'user', content: [{ type: 'data', data: { sources } }] }] };"
+    ),
     "role": "return { messages: [{ role: T, content: T }] };",
     "format": "return { citation: { format: T }, search: true };",
     "format-id": "return { citation: { format: T + '{id}' }, search: true };",
@@ -38,8 +43,14 @@ FIELDS = {
     "key": "return { [T]: 1 };",
     "query": "return { metadata: { r: ctx.search.KB('q' + T) } };",
     "collection": "return { metadata: { r: ctx.search.KB('q', { collections: [T] }) } };",
-    "site": "return { metadata: { r: ctx.search.Web('q', { sites: [T], rerank: { type: 'agent', agent: T } }) } };",
-    "where": "return { metadata: { r: ctx.search.DB('q', { models: [T], wheres: [{ field: T, op: T, value: T }] }) } };",
+    "site": (
+        "return { metadata: { r: ctx.search.Web('q', { sites: [T], rerank: { type: 'agent', agent:"
+        " T } }) } };"
+    ),
+    "where": (
+        "return { metadata: { r: ctx.search.DB('q', { models: [T], wheres: [{ field: T, op: T,"
+        " value: T }] }) } };"
+    ),
     "option": "ctx.search.KB('q', { [T]: T });",
     "type": "ctx.search.Parallel([{ type: T, query: T }]);",
     "log": "console.log(T, { [T]: T }); log.Info(T, T, 5); log.Warn('%s' + T, T);",
@@ -57,7 +68,10 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
 @pytest.mark.parametrize("field", FIELDS)
 async def test_hostile_text_is_harmless_wherever_it_stands(arena: Arena, field: str) -> None:
     before = await arena.before()
-    arena.write(f"{TEXTS} function Create(ctx, messages) {{ const T = TEXTS[+messages[0].content]; {FIELDS[field]} }}")
+    arena.write(
+        f"{TEXTS} function Create(ctx, messages) {{ const T = TEXTS[+messages[0].content];"
+        f" {FIELDS[field]} }}"
+    )
     for number in range(COUNT):
         fate = Fate(await arena.turn("hostile", str(number)), 0)
         assert fate.end.type == "stream_end"
@@ -96,7 +110,9 @@ def _shown(fate: Fate) -> str:
 POLLUTED = '{"__proto__": {"polluted": "yes"}, "constructor": {"prototype": {"polluted": "yes"}}}'
 
 
-async def test_keys_that_pollute_prototypes_are_data_for_the_host_and_for_later_hooks(arena: Arena) -> None:
+async def test_keys_that_pollute_prototypes_are_data_for_the_host_and_for_later_hooks(
+    arena: Arena,
+) -> None:
     source = f"""
         const POLLUTED = '{POLLUTED}';
         function Create(ctx) {{
@@ -119,7 +135,10 @@ async def test_keys_that_pollute_prototypes_are_data_for_the_host_and_for_later_
 
 
 async def test_keys_that_name_parts_of_python_are_data_too(arena: Arena) -> None:
-    names = "__class__ __dict__ __init__ __pydantic_extra__ __pydantic_fields_set__ model_config model_dump wire text copy json"
+    names = (
+        "__class__ __dict__ __init__ __pydantic_extra__ __pydantic_fields_set__ model_config"
+        " model_dump wire text copy json"
+    )
     source = f"""
         function Create() {{
           const evil = Object.fromEntries("{names}".split(" ").map((name) => [name, {{ evil: name }}]));

@@ -35,14 +35,30 @@ async def test_an_endless_loop_ends_at_its_cpu_time(arena: Arena, source: str) -
         f"function Create() {{ return new Proxy({{}}, {{ ownKeys() {{ {LOOP} }} }}); }}",
         f"async function Create() {{ return {{ get metadata() {{ {LOOP} }} }}; }}",
         f"function Create() {{ throw {{ get message() {{ {LOOP} }} }}; }}",
-        f"function Create() {{ const e = new Error('x'); e.stack = {{ toString() {{ {LOOP} }} }}; throw e; }}",
+        (
+            f"function Create() {{ const e = new Error('x'); e.stack = {{ toString() {{ {LOOP} }}"
+            " }; throw e; }"
+        ),
         f"function Create() {{ Error.prepareStackTrace = () => {{ {LOOP} }}; null.x; }}",
         f"function Create(ctx) {{ ctx.search.KB('q', {{ get limit() {{ {LOOP} }} }}); }}",
         f"function Create() {{ console.log({{ get stack() {{ {LOOP} }} }}); }}",
     ],
-    ids=["getter", "to-json", "then", "proxy", "async-getter", "message", "stack", "prepare-stack", "option", "log"],
+    ids=[
+        "getter",
+        "to-json",
+        "then",
+        "proxy",
+        "async-getter",
+        "message",
+        "stack",
+        "prepare-stack",
+        "option",
+        "log",
+    ],
 )
-async def test_an_endless_getter_under_a_conversion_ends_at_its_cpu_time(arena: Arena, source: str) -> None:
+async def test_an_endless_getter_under_a_conversion_ends_at_its_cpu_time(
+    arena: Arena, source: str
+) -> None:
     fate = await arena.attack(source)
     assert (fate.code, fate.message) == ("hook_limit", "Create computed for more than 200 ms")
 
@@ -69,7 +85,11 @@ async def test_endless_recursion_is_an_error_that_a_hook_can_catch(arena: Arena)
         assert fate.told == {"deep": True, "failed": True, "after": 1}
     else:
         assert fate.message == "Create made more than 200 host calls"
-    assert {request.query for request in arena.kb.asked} <= {"anything new?", "at the edge of the stack", "whole again"}
+    assert {request.query for request in arena.kb.asked} <= {
+        "anything new?",
+        "at the edge of the stack",
+        "whole again",
+    }
 
 
 @pytest.mark.parametrize(
@@ -77,7 +97,10 @@ async def test_endless_recursion_is_an_error_that_a_hook_can_catch(arena: Arena)
     [
         "const again = () => Promise.resolve().then(again); again(); await new Promise(() => {});",
         "for (;;) await null;",
-        "const twice = () => { Promise.resolve().then(twice); queueMicrotask(() => {}); }; twice(); await new Promise(() => {});",
+        (
+            "const twice = () => { Promise.resolve().then(twice); queueMicrotask(() => {}); };"
+            " twice(); await new Promise(() => {});"
+        ),
     ],
     ids=["then", "await", "queue"],
 )
@@ -98,7 +121,9 @@ async def test_a_flood_of_microtasks_ends_at_its_cpu_time(arena: Arena, flood: s
     ],
     ids=["loop", "finally", "sleep", "calls", "argument"],
 )
-async def test_a_hook_that_catches_everything_does_not_outlive_its_limit(arena: Arena, source: str) -> None:
+async def test_a_hook_that_catches_everything_does_not_outlive_its_limit(
+    arena: Arena, source: str
+) -> None:
     fate = await arena.attack(source)
     assert fate.code == "hook_limit"
     assert fate.seconds < 5
@@ -116,7 +141,9 @@ async def test_timers_without_end_stop_at_the_deadline(arena: Arena) -> None:
     assert fate.code == "hook_limit"
 
 
-async def test_work_that_a_hook_leaves_behind_ends_at_its_cpu_time_though_the_turn_goes_on(arena: Arena) -> None:
+async def test_work_that_a_hook_leaves_behind_ends_at_its_cpu_time_though_the_turn_goes_on(
+    arena: Arena,
+) -> None:
     source = f"""
         function Create() {{ [Promise.resolve().then(() => {{ {LOOP} }})]; return {{ search: true }}; }}
         function Next() {{ return {{ data: 1 }}; }}
@@ -138,7 +165,9 @@ async def test_work_that_a_hook_leaves_behind_ends_at_its_cpu_time_though_the_tu
         gate.set()
     arena.kb.gate = None
     await arena.peace(before)
-    assert [event.message for event in events if isinstance(event, Failed)] == ["Next computed for more than 200 ms"]
+    assert [event.message for event in events if isinstance(event, Failed)] == [
+        "Next computed for more than 200 ms"
+    ]
 
 
 async def _cpu_share() -> float:

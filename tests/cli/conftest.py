@@ -1,4 +1,5 @@
-"""The command `groundhook` as a child process, and an app for it: a shop with one table and connectors that follow a script."""
+"""The command `groundhook` as a child process, and an app for it: a shop with one table and
+connectors that follow a script."""
 
 from __future__ import annotations
 
@@ -22,24 +23,37 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "xterm-256col
 
 SHOP = {
     "agent/agent.yml": "connector: cites\n",
-    "connectors/cites.conn.yao": """\
+    "connectors/cites.conn.yao": (
+        """\
         {"label": "Cites", "type": "scripted", "options": {"script": [
             {"text": "The red pen is cheap {ref:0}, the blue one is not #ref:zz9z.", "times": 0}
         ]}}
-        """,
-    "connectors/plain.conn.yao": """\
-        {"label": "Plain", "type": "scripted", "options": {"script": [{"text": "Hello there.", "times": 0}]}}
-        """,
-    "connectors/slow.conn.yao": """\
-        {"label": "Slow", "type": "scripted", "options": {"script": [{"text": "Never", "delay_ms": 3600000}]}}
-        """,
-    "connectors/cut.conn.yao": """\
-        {"label": "Cut", "type": "scripted", "options": {"script": [{"text": "Half an", "cut": true}]}}
-        """,
-    "connectors/long.conn.yao": json.dumps(
-        {"label": "Long", "type": "scripted", "options": {"script": [{"text": "more and more " * 20000}]}}
+        """
     ),
-    "models/product.mod.yao": """\
+    "connectors/plain.conn.yao": (
+        """\
+        {"label": "Plain", "type": "scripted", "options": {"script": [{"text": "Hello there.", "times": 0}]}}
+        """
+    ),
+    "connectors/slow.conn.yao": (
+        """\
+        {"label": "Slow", "type": "scripted", "options": {"script": [{"text": "Never", "delay_ms": 3600000}]}}
+        """
+    ),
+    "connectors/cut.conn.yao": (
+        """\
+        {"label": "Cut", "type": "scripted", "options": {"script": [{"text": "Half an", "cut": true}]}}
+        """
+    ),
+    "connectors/long.conn.yao": json.dumps(
+        {
+            "label": "Long",
+            "type": "scripted",
+            "options": {"script": [{"text": "more and more " * 20000}]},
+        }
+    ),
+    "models/product.mod.yao": (
+        """\
         {
           "name": "Product",
           "table": { "name": "product" },
@@ -53,14 +67,17 @@ SHOP = {
             { "id": 2, "name": "Blue pen", "price": 250 }
           ]
         }
-        """,
-    "assistants/shop/package.yao": """\
+        """
+    ),
+    "assistants/shop/package.yao": (
+        """\
         {
           "name": "Shop",
           "db": { "models": ["product"] },
           "search": { "db": true }
         }
-        """,
+        """
+    ),
 }
 
 
@@ -80,8 +97,11 @@ class Ran:
 Groundhook = Callable[..., Ran]
 
 
-def run_in(app: Path, *arguments: str, environment: dict[str, str] | None = None, stdin: str = "") -> Ran:
-    """The command as a child process in the app's folder. `TERM` and the like are fixed; `environment` adds to them."""
+def run_in(
+    app: Path, *arguments: str, environment: dict[str, str] | None = None, stdin: str = ""
+) -> Ran:
+    """The command as a child process in the app's folder. `TERM` and the like are fixed;
+    `environment` adds to them."""
     done = subprocess.run(
         [COMMAND, *arguments],
         cwd=app,
@@ -117,7 +137,9 @@ def groundhook(shop: Path) -> Groundhook:
 
 
 @pytest.fixture
-def here(shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Groundhook:
+def here(
+    shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Groundhook:
     """Runs the command line in this process: for what ends before an app is opened."""
     monkeypatch.chdir(shop)
 

@@ -19,10 +19,17 @@ from tests.cli.conftest import COMMAND, ENVIRONMENT, Groundhook
 def test_a_turn_shows_search_answer_and_cited_sources(groundhook: Groundhook) -> None:
     ran = groundhook("chat", "shop", "products cheaper than 10")
     assert (ran.code, ran.err) == (0, "")
-    assert re.search(r'^🔍 Searching "products cheaper than 10" \(database\)\.\.\.\n📄 Found 1 result \(database\):\n', ran.out)
+    assert re.search(
+        r'^🔍 Searching "products cheaper than 10" \(database\)\.\.\.\n📄 Found 1 result'
+        r" \(database\):\n",
+        ran.out,
+    )
     marker = re.search(r"1\. (#ref:\w+) - ", ran.out)
     assert marker
-    assert f"The red pen is cheap {marker[1]}, the blue one is not #ref:zz9z.\n\nSources\n  {marker[1]}  " in ran.out
+    assert (
+        f"The red pen is cheap {marker[1]}, the blue one is not #ref:zz9z.\n\nSources\n "
+        f" {marker[1]}  " in ran.out
+    )
     assert "product / 1\n" in ran.out
     assert "Not among the sources: #ref:zz9z\n" in ran.out
 
@@ -33,12 +40,16 @@ def test_json_is_one_event_to_a_line_and_nothing_else(groundhook: Groundhook) ->
     assert (ran.code, ran.err) == (0, "")
     assert (events[0].type, events[-1].type) == ("stream_start", "stream_end")
     assert {event.turn_id for event in events} == {events[0].turn_id}
-    assert "".join(event.delta for event in events if event.type == "text") == ran.lines[-1]["content"]
+    assert (
+        "".join(event.delta for event in events if event.type == "text") == ran.lines[-1]["content"]
+    )
     assert [cited["verdict"] for cited in ran.lines[-1]["citations"]] == ["ok", "unknown"]
 
 
 def test_two_turns_with_the_same_question_cite_the_same_ids(groundhook: Groundhook) -> None:
-    first, second = (groundhook("chat", "shop", "products cheaper than 10", "--json") for _ in range(2))
+    first, second = (
+        groundhook("chat", "shop", "products cheaper than 10", "--json") for _ in range(2)
+    )
     assert first.lines[-1]["citations"] == second.lines[-1]["citations"]
 
 
@@ -75,7 +86,11 @@ def test_a_long_question_is_shown_by_its_beginning(groundhook: Groundhook) -> No
     ("arguments", "code", "message"),
     [
         (["shap", "hi"], "unknown_name", "no assistant 'shap' (did you mean 'shop'?)"),
-        (["shop", "hi", "--connector", "plane"], "unknown_name", "no connector 'plane' (did you mean 'plain'?)"),
+        (
+            ["shop", "hi", "--connector", "plane"],
+            "unknown_name",
+            "no connector 'plane' (did you mean 'plain'?)",
+        ),
         (["shop", "hi", "--connector", "cut"], "model_truncated", "'cut'"),
     ],
 )
@@ -95,7 +110,9 @@ def test_what_had_arrived_of_a_cut_answer_is_kept(groundhook: Groundhook) -> Non
 
 
 def test_a_broken_file_is_told_with_its_place(groundhook: Groundhook, shop: Path) -> None:
-    (shop / "assistants/shop/package.yao").write_text('{\n  "name": "Shop",\n  "serch": true\n}\n', encoding="utf-8")
+    (shop / "assistants/shop/package.yao").write_text(
+        '{\n  "name": "Shop",\n  "serch": true\n}\n', encoding="utf-8"
+    )
     ran = groundhook("chat", "shop", "hi")
     assert (ran.code, ran.out) == (1, "")
     assert re.search(r"^error: assistants/shop/package\.yao:3:3: .*'serch'.*'search'", ran.err)
@@ -115,7 +132,12 @@ def on_terminal(shop: Path, *arguments: str, **environment: str) -> str:
     """What the command writes to a terminal."""
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
-        [COMMAND, *arguments], cwd=shop, env={**ENVIRONMENT, **environment}, stdin=theirs, stdout=theirs, stderr=theirs
+        [COMMAND, *arguments],
+        cwd=shop,
+        env={**ENVIRONMENT, **environment},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
     )
     os.close(theirs)
     written = b""
@@ -140,7 +162,10 @@ def test_a_terminal_shows_markers_in_colour(shop: Path) -> None:
 
 
 def test_no_color_means_no_colour(shop: Path) -> None:
-    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", on_terminal(shop, "chat", "shop", "products cheaper than 10", NO_COLOR="1"))
+    assert not re.search(
+        r"\x1b\[[0-9;]*3[0-7]",
+        on_terminal(shop, "chat", "shop", "products cheaper than 10", NO_COLOR="1"),
+    )
 
 
 def test_a_dumb_terminal_gets_no_control_codes(shop: Path) -> None:
@@ -148,12 +173,16 @@ def test_a_dumb_terminal_gets_no_control_codes(shop: Path) -> None:
 
 
 def test_output_that_is_not_unicode_still_comes(groundhook: Groundhook) -> None:
-    ran = groundhook("chat", "shop", "products cheaper than 10", environment={"PYTHONIOENCODING": "ascii"})
+    ran = groundhook(
+        "chat", "shop", "products cheaper than 10", environment={"PYTHONIOENCODING": "ascii"}
+    )
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith('> Searching "products')
 
 
-def test_what_a_client_would_say_beside_the_message_is_said_by_options(groundhook: Groundhook, shop: Path) -> None:
+def test_what_a_client_would_say_beside_the_message_is_said_by_options(
+    groundhook: Groundhook, shop: Path
+) -> None:
     hook = """
         const Create = (ctx) => { ctx.memory.chat.Set("n", 3); return { search: false, connector: "plain" }; };
         const Next = (ctx) => ({ data: [ctx.chat_id, ctx.locale, ctx.metadata, ctx.memory.chat.Get("n")] });
@@ -161,7 +190,16 @@ def test_what_a_client_would_say_beside_the_message_is_said_by_options(groundhoo
     (shop / "assistants/shop/index.ts").write_text(hook, encoding="utf-8")
     bare = groundhook("chat", "shop", "hi", "--user", "ada")
     assert (bare.code, "groundhook chat --chat …" in bare.err) == (1, True)
-    said = ["--user", "ada", "--chat", "c1", "--locale", "pt-BR", "--metadata", '{"channel": "web"}']
+    said = [
+        "--user",
+        "ada",
+        "--chat",
+        "c1",
+        "--locale",
+        "pt-BR",
+        "--metadata",
+        '{"channel": "web"}',
+    ]
     ran = groundhook("chat", "shop", "hi", *said, "--json")
     assert ran.lines[-1]["data"] == ["c1", "pt-BR", {"channel": "web"}, 3]
     for wrong in ("{", "[]"):
@@ -169,13 +207,21 @@ def test_what_a_client_would_say_beside_the_message_is_said_by_options(groundhoo
         assert (refused.code, "--metadata" in refused.err) == (2, True)
 
 
-def test_what_an_encoding_does_not_have_is_a_question_mark(groundhook: Groundhook, shop: Path) -> None:
-    script = {"label": "Far", "type": "scripted", "options": {"script": [{"text": "Tea: 茶 and שלום."}]}}
+def test_what_an_encoding_does_not_have_is_a_question_mark(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    script = {
+        "label": "Far",
+        "type": "scripted",
+        "options": {"script": [{"text": "Tea: 茶 and שלום."}]},
+    }
     (shop / "connectors/cites.conn.yao").write_text(json.dumps(script), encoding="utf-8")
     ascii_only = {"PYTHONIOENCODING": "ascii"}
     ran = groundhook("chat", "shop", "products", "--no-search", environment=ascii_only)
     assert (ran.code, ran.out, ran.err) == (0, "Tea: ? and ????.\n", "")
-    lines = groundhook("chat", "shop", "products", "--no-search", "--json", environment=ascii_only).lines
+    lines = groundhook(
+        "chat", "shop", "products", "--no-search", "--json", environment=ascii_only
+    ).lines
     assert lines[-1]["content"] == "Tea: 茶 and שלום."
     unknown = groundhook("chat", "תה", "products", environment=ascii_only)
     assert (unknown.code, unknown.err) == (1, "error: no assistant '??' (known: shop)\n")

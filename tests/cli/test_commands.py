@@ -17,10 +17,14 @@ def test_db_load_fills_empty_tables_once(groundhook: Groundhook, shop: Path) -> 
     first, again = groundhook("db", "load"), groundhook("db", "load", "--json")
     assert (first.code, first.err) == (0, "")
     assert re.search(r"^product +product +created +2 +0", first.out, re.MULTILINE)
-    assert [(line["model"], line["created"], line["rows"], line["had"]) for line in again.lines] == [("product", False, 0, 2)]
+    assert [
+        (line["model"], line["created"], line["rows"], line["had"]) for line in again.lines
+    ] == [("product", False, 0, 2)]
 
 
-def test_the_file_of_a_relative_database_url_is_in_the_apps_folder_wherever_the_command_runs(shop: Path, tmp_path: Path) -> None:
+def test_the_file_of_a_relative_database_url_is_in_the_apps_folder_wherever_the_command_runs(
+    shop: Path, tmp_path: Path
+) -> None:
     (shop / "agent/agent.yml").write_text("connector: cites\ndatabase:\n  url: sqlite:///own.db\n")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -38,14 +42,18 @@ def test_db_check_says_what_differs_and_ends_with_1(groundhook: Groundhook, shop
     model.write_text(model.read_text().replace('"name": "price"', '"name": "cost"'))
     differs, lines = groundhook("db", "check"), groundhook("db", "check", "--json").lines
     assert differs.code == 1
-    assert re.search(r"^product +product +cost +column +the column is not there", differs.out, re.MULTILINE)
+    assert re.search(
+        r"^product +product +cost +column +the column is not there", differs.out, re.MULTILINE
+    )
     assert [(line["column"], line["aspect"]) for line in lines] == [("cost", "column")]
 
 
 def test_search_lists_what_was_found_with_scores(groundhook: Groundhook) -> None:
     ran = groundhook("search", "db", "products cheaper than 10", "--model", "product")
     assert (ran.code, ran.err) == (0, "")
-    assert re.match(r"1 result from the database in [\d.]+ ?m?s\n 1\. #ref:\w+  \d\.\d\d  .*Red pen", ran.out)
+    assert re.match(
+        r"1 result from the database in [\d.]+ ?m?s\n 1\. #ref:\w+  \d\.\d\d  .*Red pen", ran.out
+    )
     assert "product / 1\n" in ran.out
 
 
@@ -61,13 +69,18 @@ def test_search_as_json_is_one_result_on_one_line(groundhook: Groundhook) -> Non
     [
         (["search", "db", "pens", "--model", "prodct"], "did you mean 'product'?"),
         (["search", "kb", "pens", "--collection", "notes"], "notes"),
-        (["search", "db", "pens", "--assistant", "shap"], "no assistant 'shap' (did you mean 'shop'?)"),
+        (
+            ["search", "db", "pens", "--assistant", "shap"],
+            "no assistant 'shap' (did you mean 'shop'?)",
+        ),
         (["config", "explain", "shap"], "no assistant 'shap' (did you mean 'shop'?)"),
         (["check", "shap"], "no assistant 'shap' (did you mean 'shop'?)"),
         (["kb", "remove", "notes", "x"], "no collection 'notes'"),
     ],
 )
-def test_unknown_names_end_with_1_and_the_nearest_name(groundhook: Groundhook, arguments: list[str], message: str) -> None:
+def test_unknown_names_end_with_1_and_the_nearest_name(
+    groundhook: Groundhook, arguments: list[str], message: str
+) -> None:
     ran = groundhook(*arguments)
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith("error: ")
@@ -82,7 +95,10 @@ def test_a_web_search_without_a_key_says_what_to_set(groundhook: Groundhook) -> 
 
 
 def test_config_explain_names_layer_and_place(groundhook: Groundhook) -> None:
-    ran, told = groundhook("config", "explain", "shop"), groundhook("config", "explain", "shop", "--json")
+    ran, told = (
+        groundhook("config", "explain", "shop"),
+        groundhook("config", "explain", "shop", "--json"),
+    )
     assert (ran.code, ran.err) == (0, "")
     assert re.search(r"^connector +cites +\S+ +agent/agent\.yml:1:\d+ *$", ran.out, re.MULTILINE)
     (models,) = [line for line in told.lines if line["key"] == "db.models"]
@@ -95,17 +111,28 @@ def test_a_search_that_is_switched_off_in_one_word_is_good_and_explained_for_eac
     groundhook: Groundhook, shop: Path
 ) -> None:
     (shop / "agent/search.yao").write_text('{"web": true}', encoding="utf-8")
-    (shop / "assistants/shop/package.yao").write_text('{"name": "Shop", "search": false}', encoding="utf-8")
+    (shop / "assistants/shop/package.yao").write_text(
+        '{"name": "Shop", "search": false}', encoding="utf-8"
+    )
     assert groundhook("check", "shop").code == 0
     told = {line["key"]: line for line in groundhook("config", "explain", "shop", "--json").lines}
     for source in ("web", "kb", "db"):
         enabled = told[f"search.{source}.enabled"]
-        assert (enabled["value"], enabled["layer"], enabled["place"]) == (False, "assistant", "assistants/shop/package.yao:1:28")
+        assert (enabled["value"], enabled["layer"], enabled["place"]) == (
+            False,
+            "assistant",
+            "assistants/shop/package.yao:1:28",
+        )
 
 
-def test_config_explain_shows_what_holds_for_the_whole_app_and_no_secrets(groundhook: Groundhook, shop: Path) -> None:
+def test_config_explain_shows_what_holds_for_the_whole_app_and_no_secrets(
+    groundhook: Groundhook, shop: Path
+) -> None:
     with (shop / "agent/agent.yml").open("a", encoding="utf-8") as file:
-        file.write("\ndatabase: {url: 'postgresql://reader:s3cret@replica/shop', timeout_ms: 900}\nqdrant: {api_key: s3cret}\n")
+        file.write(
+            "\ndatabase: {url: 'postgresql://reader:s3cret@replica/shop', timeout_ms: 900}\nqdrant:"
+            " {api_key: s3cret}\n"
+        )
     told = groundhook("config", "explain", "shop", "--json")
     values = {line["key"]: (line["value"], line["layer"]) for line in told.lines}
     assert values["database.timeout_ms"] == (900, "global")
@@ -115,7 +142,9 @@ def test_config_explain_shows_what_holds_for_the_whole_app_and_no_secrets(ground
     assert "hooks.workers" in values
 
 
-def test_check_goes_on_behind_a_file_that_keeps_the_app_from_opening(groundhook: Groundhook, shop: Path) -> None:
+def test_check_goes_on_behind_a_file_that_keeps_the_app_from_opening(
+    groundhook: Groundhook, shop: Path
+) -> None:
     (shop / "agent/agent.yml").write_text("database: {timeout_ms: soon}\n", encoding="utf-8")
     (shop / "assistants/shop/package.yao").write_text('{"nme": "Shop"}', encoding="utf-8")
     (shop / "assistants/shop/index.ts").write_text("function Create( {\n", encoding="utf-8")
@@ -132,29 +161,46 @@ def test_check_of_a_sound_app_finds_nothing(groundhook: Groundhook) -> None:
 
 
 def test_check_names_every_mistake_with_its_place(groundhook: Groundhook, shop: Path) -> None:
-    (shop / "assistants/shop/package.yao").write_text('{"name": "Shop", "db": {"models": ["prodct"]}}\n', encoding="utf-8")
-    (shop / "assistants/shop/index.ts").write_text("function Create( {\n  return 1 1;\n}\n", encoding="utf-8")
+    (shop / "assistants/shop/package.yao").write_text(
+        '{"name": "Shop", "db": {"models": ["prodct"]}}\n', encoding="utf-8"
+    )
+    (shop / "assistants/shop/index.ts").write_text(
+        "function Create( {\n  return 1 1;\n}\n", encoding="utf-8"
+    )
     ran, told = groundhook("check", "shop"), groundhook("check", "shop", "--json")
     assert (ran.code, told.code) == (1, 1)
-    assert re.search(r"^error: assistants/shop/package\.yao:1:\d+: .*'prodct'.*'product'", ran.err, re.MULTILINE)
+    assert re.search(
+        r"^error: assistants/shop/package\.yao:1:\d+: .*'prodct'.*'product'", ran.err, re.MULTILINE
+    )
     assert re.search(r"^error: assistants/shop/index\.ts:\d+:\d+: ", ran.err, re.MULTILINE)
     assert re.search(r"^\d errors", ran.out)
     assert {line["type"] for line in told.lines} == {"error"}
 
 
-def test_search_takes_the_only_collection_or_model_and_the_end_of_an_id(groundhook: Groundhook, shop: Path) -> None:
+def test_search_takes_the_only_collection_or_model_and_the_end_of_an_id(
+    groundhook: Groundhook, shop: Path
+) -> None:
     assert "product / 1\n" in groundhook("search", "db", "products cheaper than 10").out
     folder = shop / "assistants/shop/kb"
     folder.mkdir()
     (folder / "notes.kb.yao").write_text('{"embedding": {"provider": "hash"}}', encoding="utf-8")
-    (shop / "pens.md").write_text("# Pens\n\nA fountain pen is filled with ink.\n", encoding="utf-8")
+    (shop / "pens.md").write_text(
+        "# Pens\n\nA fountain pen is filled with ink.\n", encoding="utf-8"
+    )
     assert groundhook("kb", "add", "notes", "pens.md").code == 0
     asked = ("search", "kb", "fountain pen", "--threshold", "0")
-    for named in ([], ["--assistant", "shop"], ["--collection", "notes"], ["--assistant", "shop", "--collection", "notes"]):
+    for named in (
+        [],
+        ["--assistant", "shop"],
+        ["--collection", "notes"],
+        ["--assistant", "shop", "--collection", "notes"],
+    ):
         assert "agents.shop.notes / pens.md" in groundhook(*asked, *named).out, named
 
 
-def test_search_says_which_collections_and_models_there_are(groundhook: Groundhook, shop: Path) -> None:
+def test_search_says_which_collections_and_models_there_are(
+    groundhook: Groundhook, shop: Path
+) -> None:
     (shop / "kb").mkdir()
     (shop / "kb/notes.kb.yao").write_text("{}", encoding="utf-8")
     (shop / "kb/rules.kb.yao").write_text("{}", encoding="utf-8")
@@ -162,26 +208,55 @@ def test_search_says_which_collections_and_models_there_are(groundhook: Groundho
         '{"table": {"name": "order"}, "columns": [{"name": "id", "type": "ID"}]}', encoding="utf-8"
     )
     kb, db = groundhook("search", "kb", "pens"), groundhook("search", "db", "pens")
-    assert (kb.code, kb.err) == (1, "error: there are 2 collections (say which to search with --collection: notes, rules)\n")
-    assert (db.code, db.err) == (1, "error: there are 2 models (say which to search with --model: order, product)\n")
+    assert (kb.code, kb.err) == (
+        1,
+        "error: there are 2 collections (say which to search with --collection: notes, rules)\n",
+    )
+    assert (db.code, db.err) == (
+        1,
+        "error: there are 2 models (say which to search with --model: order, product)\n",
+    )
 
 
-def test_search_in_an_app_without_collections_or_models_says_where_they_are_declared(groundhook: Groundhook, shop: Path) -> None:
+def test_search_in_an_app_without_collections_or_models_says_where_they_are_declared(
+    groundhook: Groundhook, shop: Path
+) -> None:
     (shop / "models/product.mod.yao").unlink()
-    kb, db, own = (groundhook("search", *said) for said in (("kb", "x"), ("db", "x"), ("kb", "x", "--assistant", "shop")))
+    kb, db, own = (
+        groundhook("search", *said)
+        for said in (("kb", "x"), ("db", "x"), ("kb", "x", "--assistant", "shop"))
+    )
     assert [ran.code for ran in (kb, db, own)] == [1, 1, 1]
-    assert "the app has no collections to search (declare one in kb/NAME.kb.yao for all assistants, or assistants/ID/" in kb.err
-    assert "the app has no models to search (declare one in models/NAME.mod.yao for all assistants, or assistants/ID/" in db.err
-    assert "the assistant 'shop' has no collections to search (declare one in kb/NAME.kb.yao" in own.err
+    assert (
+        "the app has no collections to search (declare one in kb/NAME.kb.yao for all assistants, or"
+        " assistants/ID/" in kb.err
+    )
+    assert (
+        "the app has no models to search (declare one in models/NAME.mod.yao for all assistants, or"
+        " assistants/ID/" in db.err
+    )
+    assert (
+        "the assistant 'shop' has no collections to search (declare one in kb/NAME.kb.yao"
+        in own.err
+    )
     assert "or assistants/shop/kb/NAME.kb.yao for one" in own.err
 
 
-def test_check_tells_a_broken_file_and_what_is_wrong_beside_it_at_once(groundhook: Groundhook, shop: Path) -> None:
+def test_check_tells_a_broken_file_and_what_is_wrong_beside_it_at_once(
+    groundhook: Groundhook, shop: Path
+) -> None:
     (shop / "assistants/shop/package.yao").write_text(
-        '{"nme": "Shop", "db": {"models": ["prodct"]}, "uses": [], "kb": {"collections": 1}}\n', encoding="utf-8"
+        '{"nme": "Shop", "db": {"models": ["prodct"]}, "uses": [], "kb": {"collections": 1}}\n',
+        encoding="utf-8",
     )
     (shop / "assistants/shop/index.ts").write_text("function Create( {\n", encoding="utf-8")
     ran = groundhook("check")
     assert ran.code == 1
-    for mistake in ("unknown key 'nme'", "'uses'", "'kb.collections'", "no model 'prodct'", "assistants/shop/index.ts:2:1: "):
+    for mistake in (
+        "unknown key 'nme'",
+        "'uses'",
+        "'kb.collections'",
+        "no model 'prodct'",
+        "assistants/shop/index.ts:2:1: ",
+    ):
         assert mistake in ran.err

@@ -1,4 +1,5 @@
-"""`groundhook dev` as a child process: it tells of swaps, answers lines, and ends when it is interrupted."""
+"""`groundhook dev` as a child process: it tells of swaps, answers lines, and ends when it is
+interrupted."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ import pytest
 
 from tests.cli.conftest import COMMAND, ENVIRONMENT
 
-HOOK = "function Create() { return { search: false, connector: 'plain', metadata: { version: VERSION } }; }\n"
+HOOK = (
+    "function Create() { return { search: false, connector: 'plain', metadata: { version: VERSION }"
+    " }; }\n"
+)
 
 
 class Dev:
@@ -67,21 +71,33 @@ def hook(shop: Path) -> Path:
     return path
 
 
-def test_what_is_saved_holds_for_the_next_line_and_what_is_broken_does_not(hook: Path, shop: Path) -> None:
+def test_what_is_saved_holds_for_the_next_line_and_what_is_broken_does_not(
+    hook: Path, shop: Path
+) -> None:
     with dev(shop, "shop") as running:
         running.until(lambda event: event["type"] == "watching")
         assert running.version() == 1
         hook.write_text(HOOK.replace("VERSION", "2"), encoding="utf-8")
         swap = running.until(lambda event: event["type"] == "swap")
-        assert (swap["assistants"], swap["files"], swap["broken"]) == (["shop"], ["assistants/shop/index.ts"], False)
+        assert (swap["assistants"], swap["files"], swap["broken"]) == (
+            ["shop"],
+            ["assistants/shop/index.ts"],
+            False,
+        )
         assert running.version() == 2
         hook.write_text("function Create() {\n  return {{;\n}", encoding="utf-8")
         error = running.until(lambda event: event["type"] == "error")
-        assert (error["file"], error["line"], error["column"]) == ("assistants/shop/index.ts", 2, 11)
+        assert (error["file"], error["line"], error["column"]) == (
+            "assistants/shop/index.ts",
+            2,
+            11,
+        )
         assert running.until(lambda event: event["type"] == "swap")["broken"] is True
         assert running.version() == 2
         hook.write_text(HOOK.replace("VERSION", "3"), encoding="utf-8")
-        assert running.until(lambda event: event["type"] == "swap")["repaired"] == ["assistants/shop"]
+        assert running.until(lambda event: event["type"] == "swap")["repaired"] == [
+            "assistants/shop"
+        ]
         assert running.version() == 3
 
 
@@ -96,18 +112,26 @@ def test_an_interrupt_ends_it_cleanly(hook: Path, shop: Path, stdin: int) -> Non
 
 def test_a_failed_turn_is_told_and_the_next_one_runs(hook: Path, shop: Path) -> None:
     hook.write_text(
-        "function Create(ctx, messages) { if (messages[0].content === 'fail') throw new Error('so be it'); }", encoding="utf-8"
+        "function Create(ctx, messages) { if (messages[0].content === 'fail') throw new Error('so"
+        " be it'); }",
+        encoding="utf-8",
     )
     with dev(shop, "shop") as running:
         running.type("fail")
-        assert running.until(lambda event: event["type"] == "error")["message"] == "Create threw so be it"
+        assert (
+            running.until(lambda event: event["type"] == "error")["message"]
+            == "Create threw so be it"
+        )
         running.type("Which pens are there?")
-        assert running.until(lambda event: event["type"] == "stream_end" and bool(event["content"]))["citations"]
+        assert running.until(
+            lambda event: event["type"] == "stream_end" and bool(event["content"])
+        )["citations"]
 
 
 def test_lines_belong_to_the_chat_that_is_named(hook: Path, shop: Path) -> None:
     hook.write_text(
-        "const Create = (ctx) => ({ search: false, connector: 'plain', metadata: { version: ctx.memory.chat.Incr('n') } });",
+        "const Create = (ctx) => ({ search: false, connector: 'plain', metadata: { version:"
+        " ctx.memory.chat.Incr('n') } });",
         encoding="utf-8",
     )
     with dev(shop, "shop", "--user", "ada", "--chat", "c1") as running:
@@ -115,9 +139,12 @@ def test_lines_belong_to_the_chat_that_is_named(hook: Path, shop: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "code", "ended"), [("hello\nagain", 0, 2), ("", 0, 0), ("hello\nfail\n", 1, 2), ("fail\nhello\n", 1, 2)]
+    ("lines", "code", "ended"),
+    [("hello\nagain", 0, 2), ("", 0, 0), ("hello\nfail\n", 1, 2), ("fail\nhello\n", 1, 2)],
 )
-def test_the_end_of_piped_lines_ends_it(hook: Path, shop: Path, lines: str, code: int, ended: int) -> None:
+def test_the_end_of_piped_lines_ends_it(
+    hook: Path, shop: Path, lines: str, code: int, ended: int
+) -> None:
     hook.write_text(
         "function Create(ctx, [{ content }]) {\n  if (content === 'fail') throw new Error('no');\n"
         "  return { search: false, connector: 'plain' };\n}",

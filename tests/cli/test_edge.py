@@ -1,4 +1,5 @@
-"""Whatever ends a command is one line and an exit code; only a bug that is asked about shows a traceback."""
+"""Whatever ends a command is one line and an exit code; only a bug that is asked about shows a
+traceback."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ GROUNDHOOK = (sys.executable, "-c", "from groundhook.host.cli.main import main; 
 def ended_by(capsys: pytest.CaptureFixture[str]) -> Run:
     """Ends a command with an exception → exit code, standard output, standard error."""
 
-    def run(error: BaseException, *, json: bool = False, debug: bool = False) -> tuple[int, str, str]:
+    def run(
+        error: BaseException, *, json: bool = False, debug: bool = False
+    ) -> tuple[int, str, str]:
         async def work() -> int:
             raise error
 
@@ -35,8 +38,14 @@ def ended_by(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def test_an_error_is_one_line_with_place_and_hint(ended_by: Run) -> None:
-    error = HookThrew("no such\nshelf", place=Place("assistants/x/index.ts", 35, 11), hint="build one")
-    assert ended_by(error) == (1, "", "error: assistants/x/index.ts:35:11: no such shelf (build one)\n")
+    error = HookThrew(
+        "no such\nshelf", place=Place("assistants/x/index.ts", 35, 11), hint="build one"
+    )
+    assert ended_by(error) == (
+        1,
+        "",
+        "error: assistants/x/index.ts:35:11: no such shelf (build one)\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,14 +78,26 @@ def test_debug_shows_the_traceback_of_a_bug_and_not_of_an_error(ended_by: Run) -
 
 
 def test_an_interruption_outranks_what_it_caused(ended_by: Run) -> None:
-    assert ended_by(BaseExceptionGroup("tasks", [KeyError("x"), KeyboardInterrupt()])) == (130, "", "error: interrupted\n")
+    assert ended_by(BaseExceptionGroup("tasks", [KeyError("x"), KeyboardInterrupt()])) == (
+        130,
+        "",
+        "error: interrupted\n",
+    )
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_behind_the_output_is_said_once() -> None:
     with Path("/dev/full").open("w") as full:
-        ended = subprocess.run([*GROUNDHOOK, "config", "explain", "docs"], stdout=full, stderr=subprocess.PIPE, text=True)
-    assert (ended.returncode, ended.stderr) == (1, "error: standard output cannot be written: No space left on device\n")
+        ended = subprocess.run(
+            [*GROUNDHOOK, "config", "explain", "docs"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        "error: standard output cannot be written: No space left on device\n",
+    )
 
 
 def closed(streams: str, *arguments: str, stdout: int | None = None) -> tuple[int, str, str]:
@@ -86,10 +107,20 @@ def closed(streams: str, *arguments: str, stdout: int | None = None) -> tuple[in
 
 
 @pytest.mark.parametrize("command", [("check",), ("new", "assistant", "hello"), ("--help",)])
-def test_a_command_whose_output_is_closed_says_so_and_does_nothing(command: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_command_whose_output_is_closed_says_so_and_does_nothing(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
     (tmp_path / "assistants").mkdir()
-    code, _, err = closed(">&-", *command, *(["--app", str(tmp_path)] if command != ("--help",) else []))
-    assert (code, err) == (1, "error: standard output cannot be written: it is closed (where it is not wanted: > /dev/null)\n")
+    code, _, err = closed(
+        ">&-", *command, *(["--app", str(tmp_path)] if command != ("--help",) else [])
+    )
+    assert (code, err) == (
+        1,
+        (
+            "error: standard output cannot be written: it is closed (where it is not wanted: >"
+            " /dev/null)\n"
+        ),
+    )
     assert not list((tmp_path / "assistants").iterdir())
 
 
@@ -104,7 +135,9 @@ def test_a_command_without_input_and_standard_error_goes_on() -> None:
 def test_a_hook_runs_where_standard_error_is_closed(streams: str, tmp_path: Path) -> None:
     at = ("--app", str(tmp_path))
     assert closed("", "new", "assistant", "hello", *at)[0] == 0
-    code, out, _ = closed(streams, "chat", "hello", "who is there?", "--json", *at, stdout=subprocess.PIPE)
+    code, out, _ = closed(
+        streams, "chat", "hello", "who is there?", "--json", *at, stdout=subprocess.PIPE
+    )
     assert (code, "hook_crashed" in out) == (0, False)
 
 
@@ -132,12 +165,22 @@ def test_a_hook_runs_in_a_program_that_has_closed_its_standard_error(tmp_path: P
 def test_input_that_is_closed_is_not_called_empty(command: str, shop: Path) -> None:
     (shop / "kb").mkdir()
     (shop / "kb/notes.kb.yao").write_text('{"embedding": {"provider": "hash"}}', encoding="utf-8")
-    code, _, err = closed("<&-", "kb", command, "notes", "-", "--app", str(shop), stdout=subprocess.PIPE)
-    assert (code, err) == (1, "error: standard input cannot be read: it is closed (pipe or redirect something into it: < FILE)\n")
+    code, _, err = closed(
+        "<&-", "kb", command, "notes", "-", "--app", str(shop), stdout=subprocess.PIPE
+    )
+    assert (code, err) == (
+        1,
+        (
+            "error: standard input cannot be read: it is closed (pipe or redirect something into"
+            " it: < FILE)\n"
+        ),
+    )
 
 
 def test_bytes_that_are_no_text_are_wrong_usage() -> None:
-    ended = subprocess.run([*GROUNDHOOK, "chat", "docs", b"\xff hello"], capture_output=True, text=True)
+    ended = subprocess.run(
+        [*GROUNDHOOK, "chat", "docs", b"\xff hello"], capture_output=True, text=True
+    )
     assert ended.returncode == 2
     assert "b'\\xff hello' is not UTF-8 text" in ended.stderr
 

@@ -23,10 +23,14 @@ def shop(shop: Path) -> Path:
     """The shop with a collection, whose worker ends soon after the test."""
     (shop / "kb").mkdir()
     (shop / "kb/notes.kb.yao").write_text('{"name": "Notes"}', encoding="utf-8")
-    (shop / "agent/agent.yml").write_text("connector: cites\nkb_storage:\n  idle_s: 3\n", encoding="utf-8")
+    (shop / "agent/agent.yml").write_text(
+        "connector: cites\nkb_storage:\n  idle_s: 3\n", encoding="utf-8"
+    )
     docs = shop / "docs"
     docs.mkdir()
-    (docs / "pens.md").write_text("# Pens\n\nA fountain pen is filled with ink.\n", encoding="utf-8")
+    (docs / "pens.md").write_text(
+        "# Pens\n\nA fountain pen is filled with ink.\n", encoding="utf-8"
+    )
     (docs / "paper.txt").write_text("Paper is made of wood pulp.\n", encoding="utf-8")
     (docs / "photo.jpg").write_bytes(b"\xff\xd8\xff")
     return shop
@@ -35,11 +39,16 @@ def shop(shop: Path) -> Path:
 def test_documents_are_added_listed_found_and_removed(groundhook: Groundhook, shop: Path) -> None:
     added = groundhook("kb", "add", "notes", "docs")
     assert (added.code, added.err) == (0, "")
-    assert added.out.startswith("Added 2 documents to notes (2 chunks), 1 skipped (of a kind that cannot be read: photo.jpg) in ")
+    assert added.out.startswith(
+        "Added 2 documents to notes (2 chunks), 1 skipped (of a kind that cannot be read:"
+        " photo.jpg) in "
+    )
 
     listed = groundhook("kb", "list")
     assert listed.out.splitlines()[-1].split()[:4] == ["notes", "Notes", "2", "2"]
-    assert {line["document"] for line in groundhook("kb", "list", "--json").lines[0]["documents"]} == {"pens.md", "paper.txt"}
+    assert {
+        line["document"] for line in groundhook("kb", "list", "--json").lines[0]["documents"]
+    } == {"pens.md", "paper.txt"}
     assert "pens.md" in groundhook("kb", "list", "notes").out
 
     found = groundhook("search", "kb", "How is a fountain pen filled?", "--collection", "notes")
@@ -47,46 +56,72 @@ def test_documents_are_added_listed_found_and_removed(groundhook: Groundhook, sh
     assert "notes / pens.md" in found.out
 
     again = groundhook("kb", "add", "notes", "docs/pens.md", "--json")
-    assert [(line["document"], line["outcome"]) for line in again.lines] == [("pens.md", "unchanged")]
+    assert [(line["document"], line["outcome"]) for line in again.lines] == [
+        ("pens.md", "unchanged")
+    ]
 
     removed = groundhook("kb", "remove", "notes", "pens.md")
     assert (removed.code, removed.out) == (0, "Removed 1 document from notes.\n")
     assert groundhook("kb", "remove", "notes", "pens.md").code == 1
 
 
-def test_the_list_tells_documents_of_one_name_apart_by_their_tenants(groundhook: Groundhook, shop: Path) -> None:
-    (shop / "kb/notes.kb.yao").write_text('{"embedding": {"provider": "hash"}, "tenant_field": "firm"}', encoding="utf-8")
+def test_the_list_tells_documents_of_one_name_apart_by_their_tenants(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    (shop / "kb/notes.kb.yao").write_text(
+        '{"embedding": {"provider": "hash"}, "tenant_field": "firm"}', encoding="utf-8"
+    )
     for tenant in ("acme", "zed"):
         assert groundhook("kb", "add", "notes", "docs/pens.md", "--tenant", tenant).code == 0
     header, _, *rows = groundhook("kb", "list", "notes").out.splitlines()
     assert header.split()[:3] == ["collection", "tenant", "document"]
-    assert [row.split()[:3] for row in rows] == [["notes", "acme", "pens.md"], ["notes", "zed", "pens.md"]]
+    assert [row.split()[:3] for row in rows] == [
+        ["notes", "acme", "pens.md"],
+        ["notes", "zed", "pens.md"],
+    ]
 
 
-def test_a_feed_is_added_filtered_counted_and_removed_as_a_whole(groundhook: Groundhook, shop: Path) -> None:
+def test_a_feed_is_added_filtered_counted_and_removed_as_a_whole(
+    groundhook: Groundhook, shop: Path
+) -> None:
     (shop / "kb/notes.kb.yao").unlink()
     folder = shop / "assistants/shop/kb"
     folder.mkdir()
-    declared = '{"embedding": {"provider": "hash"}, "fields": {"year": {"type": "integer", "facetable": true}}}'
+    declared = (
+        '{"embedding": {"provider": "hash"}, "fields": {"year": {"type": "integer", "facetable":'
+        " true}}}"
+    )
     (folder / "feed.kb.yao").write_text(declared, encoding="utf-8")
     rows = (
-        '[{"id": "a", "content": "ink", "year": 2020}, {"id": "b", "content": "ink", "year": "soon"}, {"id": "c", "text": "ink"}]'
+        '[{"id": "a", "content": "ink", "year": 2020}, {"id": "b", "content": "ink", "year":'
+        ' "soon"}, {"id": "c", "text": "ink"}]'
     )
     added = groundhook("kb", "add", "feed", "-", stdin=rows)
     assert added.code == 1
     assert added.out.startswith("Added 2 documents to agents.shop.feed (2 chunks), 1 failed in ")
-    assert "error: standard input:1: was not added: 'year' should be a whole number, not 'soon'" in added.err
+    assert (
+        "error: standard input:1: was not added: 'year' should be a whole number, not 'soon'"
+        in added.err
+    )
 
     asked = ("search", "kb", "ink", "--collection", "feed", "--threshold", "0")
     found = groundhook(*asked, "--filter", '{"year": {"gte": 2020}}', "--facet", "year")
     assert "1 result from" in found.out
     assert "agents.shop.feed / a" in found.out
     assert found.out.splitlines()[-1] == "year: 2020 (1)"
-    assert "no filterable field 'yaer' (did you mean 'year'?)" in groundhook(*asked, "--filter", '{"yaer": 1}').err
-    assert groundhook("kb", "remove", "feed", "--all").out == "Removed 2 documents from agents.shop.feed.\n"
+    assert (
+        "no filterable field 'yaer' (did you mean 'year'?)"
+        in groundhook(*asked, "--filter", '{"yaer": 1}').err
+    )
+    assert (
+        groundhook("kb", "remove", "feed", "--all").out
+        == "Removed 2 documents from agents.shop.feed.\n"
+    )
 
 
-def test_a_file_that_cannot_be_added_is_told_and_the_others_are_there(groundhook: Groundhook, shop: Path) -> None:
+def test_a_file_that_cannot_be_added_is_told_and_the_others_are_there(
+    groundhook: Groundhook, shop: Path
+) -> None:
     (shop / "docs/empty.md").write_text("", encoding="utf-8")
     (shop / "docs/broken.pdf").write_bytes(b"%PDF-1.7 nonsense")
     ran = groundhook("kb", "add", "notes", "docs")
@@ -110,8 +145,14 @@ def nested_tables(depth: int) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as parts:
         parts.writestr("[Content_Types].xml", f'<Types xmlns="{package}/content-types"/>')
-        parts.writestr("_rels/.rels", f'<Relationships xmlns="{package}/relationships">{relation}</Relationships>')
-        parts.writestr("word/document.xml", f'<w:document xmlns:w="{word}"><w:body>{body}</w:body></w:document>')
+        parts.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{package}/relationships">{relation}</Relationships>',
+        )
+        parts.writestr(
+            "word/document.xml",
+            f'<w:document xmlns:w="{word}"><w:body>{body}</w:body></w:document>',
+        )
     return buffer.getvalue()
 
 
@@ -136,63 +177,98 @@ def test_a_document_nested_too_deeply_is_told_by_its_name_and_the_others_are_the
     assert "it is nested too deeply" in error
 
 
-def test_an_error_of_a_kind_that_no_reader_knows_is_told_with_its_class(groundhook: Groundhook, shop: Path) -> None:
-    (shop / "docs/large.md").write_text(f"---\ntitle: 0x{'f' * 5000}\n---\nText.\n", encoding="utf-8")
+def test_an_error_of_a_kind_that_no_reader_knows_is_told_with_its_class(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    (shop / "docs/large.md").write_text(
+        f"---\ntitle: 0x{'f' * 5000}\n---\nText.\n", encoding="utf-8"
+    )
     ran = groundhook("kb", "add", "notes", "docs")
     assert ran.code == 1
     assert "docs/large.md' was not added: reading it failed with ValueError: " in ran.err
     assert ran.out.startswith("Added 2 documents to notes")
 
 
-def test_halves_of_surrogate_pairs_become_a_mark_and_the_rows_beside_them_are_there(groundhook: Groundhook, shop: Path) -> None:
+def test_halves_of_surrogate_pairs_become_a_mark_and_the_rows_beside_them_are_there(
+    groundhook: Groundhook, shop: Path
+) -> None:
     lines = r"""
         {"id": "one", "title": "First", "content": "red ink"}
         {"id": "two", "title": "Second \uD800", "content": "green ink \ud83d\ude00 \ud800", "\udfff": ["\ud800"]}
         {"id": "three", "title": "Third", "content": "blue ink"}
     """
     (shop / "docs/rows.jsonl").write_text(lines, encoding="utf-8")
-    (shop / "docs/front.md").write_text('---\ntitle: "Half \\ud800"\n---\nText of it.\n', encoding="utf-8")
+    (shop / "docs/front.md").write_text(
+        '---\ntitle: "Half \\ud800"\n---\nText of it.\n', encoding="utf-8"
+    )
     ran = groundhook("kb", "add", "notes", "docs")
     assert ran.code == 0, ran.err
     assert ran.out.startswith("Added 6 documents to notes")
-    titles = {each["document"]: each["title"] for each in groundhook("kb", "list", "notes", "--json").lines[0]["documents"]}
+    titles = {
+        each["document"]: each["title"]
+        for each in groundhook("kb", "list", "notes", "--json").lines[0]["documents"]
+    }
     assert titles["rows.jsonl#two"] == "Second \ufffd"
     assert titles["front.md"] == "Half \ufffd"
     found = groundhook("search", "kb", "green ink", "--collection", "notes", "--json")
-    assert any("green ink \U0001f600 \ufffd" in json.dumps(line, ensure_ascii=False) for line in found.lines)
+    assert any(
+        "green ink \U0001f600 \ufffd" in json.dumps(line, ensure_ascii=False)
+        for line in found.lines
+    )
 
 
-def test_a_file_whose_name_is_no_text_is_told_and_the_others_are_there(groundhook: Groundhook, shop: Path) -> None:
-    Path(os.fsdecode(os.fsencode(shop / "docs") + b"/caf\xe9.md")).write_text("Coffee.\n", encoding="utf-8")
+def test_a_file_whose_name_is_no_text_is_told_and_the_others_are_there(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    Path(os.fsdecode(os.fsencode(shop / "docs") + b"/caf\xe9.md")).write_text(
+        "Coffee.\n", encoding="utf-8"
+    )
     ran = groundhook("kb", "add", "notes", "docs")
     assert ran.code == 1
     assert "caf\ufffd.md' was not added: its name is not UTF-8 (rename it)" in ran.err
     assert ran.out.startswith("Added 2 documents to notes")
 
 
-def test_aliases_in_front_matter_are_refused_before_they_are_expanded(groundhook: Groundhook, shop: Path) -> None:
-    (shop / "kb/notes.kb.yao").write_text('{"name": "Notes", "fields": {"tags": "keyword"}}', encoding="utf-8")
+def test_aliases_in_front_matter_are_refused_before_they_are_expanded(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    (shop / "kb/notes.kb.yao").write_text(
+        '{"name": "Notes", "fields": {"tags": "keyword"}}', encoding="utf-8"
+    )
     names = "abcdefghij"
     bomb = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
     bomb += [f"{name}: &{name} [{', '.join([f'*{last}'] * 10)}]" for last, name in pairwise(names)]
-    (shop / "docs/bomb.md").write_text("\n".join(["---", *bomb, "tags: *j", "---", "Text."]), encoding="utf-8")
+    (shop / "docs/bomb.md").write_text(
+        "\n".join(["---", *bomb, "tags: *j", "---", "Text."]), encoding="utf-8"
+    )
     (shop / "docs/tagged.md").write_text("---\ntags: ['*a', b]\n---\nText.\n", encoding="utf-8")
     ran = groundhook("kb", "add", "notes", "docs")  # which would not come back
     assert ran.code == 1
-    assert "docs/bomb.md:3: was not added: its front matter has an alias, *a, and aliases are not read here" in ran.err
+    assert (
+        "docs/bomb.md:3: was not added: its front matter has an alias, *a, and aliases are not read"
+        " here" in ran.err
+    )
     assert ran.out.startswith("Added 3 documents to notes")
 
 
 @pytest.mark.parametrize("array", [False, True])
-def test_a_number_with_too_many_digits_fails_its_row_alone(groundhook: Groundhook, array: bool) -> None:
+def test_a_number_with_too_many_digits_fails_its_row_alone(
+    groundhook: Groundhook, array: bool
+) -> None:
     rows = [
         '{"id": "a", "content": "ink"}',
         f'{{"id": "b", "content": "ink", "n": -{"7" * 5000}}}',
         '{"id": "c", "content": "ink"}',
     ]
-    ran = groundhook("kb", "add", "notes", "-", stdin="[" + ",\n".join(rows) + "]" if array else "\n".join(rows))
+    ran = groundhook(
+        "kb", "add", "notes", "-", stdin="[" + ",\n".join(rows) + "]" if array else "\n".join(rows)
+    )
     assert ran.code == 1
-    assert ran.err == "error: standard input:2: a number in the row has 5000 digits, and at most 4300 are read\n"
+    assert (
+        ran.err
+        == "error: standard input:2: a number in the row has 5000 digits, and at most 4300 are"
+        " read\n"
+    )
     assert ran.out.startswith("Added 2 documents to notes")
 
 
@@ -202,9 +278,13 @@ def test_a_path_that_is_not_there_is_told(groundhook: Groundhook) -> None:
     assert "nowhere.md" in ran.err
 
 
-def test_ctrl_c_in_the_middle_of_an_add_leaves_what_can_be_added_again(groundhook: Groundhook, shop: Path) -> None:
+def test_ctrl_c_in_the_middle_of_an_add_leaves_what_can_be_added_again(
+    groundhook: Groundhook, shop: Path
+) -> None:
     for number in range(200):
-        text = "\n\n".join(f"# Part {part}\n\n{'Ink and paper and pens. ' * 60}" for part in range(5))
+        text = "\n\n".join(
+            f"# Part {part}\n\n{'Ink and paper and pens. ' * 60}" for part in range(5)
+        )
         (shop / f"docs/book{number:03}.md").write_text(f"{text}\n{number}\n", encoding="utf-8")
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
@@ -232,14 +312,26 @@ def test_ctrl_c_in_the_middle_of_an_add_leaves_what_can_be_added_again(groundhoo
     assert b"Traceback" not in shown
     listed = groundhook("kb", "list", "--json").lines[0]["documents"]
     for stored in listed:
-        assert groundhook("kb", "add", "notes", f"docs/{stored['document']}", "--json").lines[0]["outcome"] == "unchanged"
+        assert (
+            groundhook("kb", "add", "notes", f"docs/{stored['document']}", "--json").lines[0][
+                "outcome"
+            ]
+            == "unchanged"
+        )
         break
     assert len(listed) < 202
 
 
-def test_a_search_follows_the_graph_where_it_is_asked_to(groundhook: Groundhook, shop: Path) -> None:
-    (shop / "kb/notes.kb.yao").write_text('{"embedding": {"provider": "hash"}, "graph": true}', encoding="utf-8")
-    films = {"kiss": "# Kiss and Tell\n\nA comedy by Ada Lind.", "lind": "# Ada Lind\n\nBorn in Umeå, a painter and an optician."}
+def test_a_search_follows_the_graph_where_it_is_asked_to(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    (shop / "kb/notes.kb.yao").write_text(
+        '{"embedding": {"provider": "hash"}, "graph": true}', encoding="utf-8"
+    )
+    films = {
+        "kiss": "# Kiss and Tell\n\nA comedy by Ada Lind.",
+        "lind": "# Ada Lind\n\nBorn in Umeå, a painter and an optician.",
+    }
     for name, text in films.items():
         (shop / f"docs/{name}.md").write_text(text, encoding="utf-8")
     assert groundhook("kb", "add", "notes", "docs").code == 0

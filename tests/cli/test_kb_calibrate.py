@@ -1,4 +1,5 @@
-"""`groundhook kb calibrate`: what an embedding's cosines are worth on a collection's own documents."""
+"""`groundhook kb calibrate`: what an embedding's cosines are worth on a collection's own
+documents."""
 
 from __future__ import annotations
 
@@ -12,7 +13,20 @@ from tests.cli.conftest import Groundhook
 from tests.loopback.embeddings import openai_answer
 from tests.loopback.server import Loopback, Reads, serving
 
-THINGS = ("pear", "quince", "medlar", "plum", "cherry", "walnut", "almond", "fig", "olive", "mulberry", "apricot", "peach")
+THINGS = (
+    "pear",
+    "quince",
+    "medlar",
+    "plum",
+    "cherry",
+    "walnut",
+    "almond",
+    "fig",
+    "olive",
+    "mulberry",
+    "apricot",
+    "peach",
+)
 SERVICE = {"provider": "service", "model": "text-embedding-3-small", "dimensions": 512}
 
 
@@ -30,26 +44,38 @@ def orchard(shop: Path, service: Loopback) -> Path:
     (shop / "docs").mkdir()
     for thing in THINGS:
         text = (
-            f"# The {thing} tree\n\nA {thing} tree wants a deep soil and a warm wall to grow against. "
-            f"The gardener prunes every {thing} tree in late winter, before the buds of the tree open. "
-            f"In autumn the {thing} harvest is brought to the barn, and the {thing} wood is kept for the carver.\n"
+            f"# The {thing} tree\n\nA {thing} tree wants a deep soil and a warm wall to grow"
+            f" against. The gardener prunes every {thing} tree in late winter, before the buds of"
+            f" the tree open. In autumn the {thing} harvest is brought to the barn, and the {thing}"
+            " wood is kept for the carver.\n"
         )
         (shop / f"docs/{thing}.md").write_text(text, encoding="utf-8")
     return shop
 
 
 def configure(shop: Path, service: Loopback, **curve: float) -> None:
-    embedder = {"type": "openai", "host": service.url + "/v1", "key": "k", **({"curve": curve} if curve else {})}
+    embedder = {
+        "type": "openai",
+        "host": service.url + "/v1",
+        "key": "k",
+        **({"curve": curve} if curve else {}),
+    }
     agent = {"connector": "cites", "kb_storage": {"idle_s": 3}, "embedders": {"service": embedder}}
     (shop / "agent/agent.yml").write_text(json.dumps(agent), encoding="utf-8")
 
 
 def declare(shop: Path, **embedding: object) -> None:
     (shop / "kb").mkdir(exist_ok=True)
-    (shop / "kb/notes.kb.yao").write_text(json.dumps({"name": "Notes", "embedding": embedding}), encoding="utf-8")
+    (shop / "kb/notes.kb.yao").write_text(
+        json.dumps({"name": "Notes", "embedding": embedding}), encoding="utf-8"
+    )
 
 
-@pytest.mark.parametrize("embedding", [{"provider": "builtin"}, {"provider": "hash"}, SERVICE], ids=lambda one: one["provider"])
+@pytest.mark.parametrize(
+    "embedding",
+    [{"provider": "builtin"}, {"provider": "hash"}, SERVICE],
+    ids=lambda one: one["provider"],
+)
 def test_what_belongs_together_lies_above_what_does_not(
     groundhook: Groundhook, orchard: Path, embedding: dict[str, object]
 ) -> None:
@@ -58,7 +84,11 @@ def test_what_belongs_together_lies_above_what_does_not(
     ran = groundhook("kb", "calibrate", "notes", "--json")
     assert (ran.code, ran.err) == (0, "")
     [found] = ran.lines
-    assert (found["collection"], found["provider"], found["made"]) == ("notes", embedding["provider"], True)
+    assert (found["collection"], found["provider"], found["made"]) == (
+        "notes",
+        embedding["provider"],
+        True,
+    )
     assert found["questions"] == 12
     assert found["unrelated"][2] < found["balanced"] < found["related"][2]
     assert found["unrelated"][2] < found["curve"]["middle"] < found["related"][2]
@@ -72,8 +102,13 @@ def test_the_curve_that_is_told_makes_similarities_mean_what_they_should(
     [found] = groundhook("kb", "calibrate", "notes", "--json").lines
     told = groundhook("kb", "calibrate", "notes")
     curve = found["curve"]
-    assert told.out.startswith("Measured with 12 questions made from the documents, and 20 off-topic built in.\n")
-    assert f"embedders:\n  service:\n    curve: {{middle: {curve['middle']:g}, scale: {curve['scale']:g}}}" in told.out
+    assert told.out.startswith(
+        "Measured with 12 questions made from the documents, and 20 off-topic built in.\n"
+    )
+    assert (
+        f"embedders:\n  service:\n    curve: {{middle: {curve['middle']:g}, scale:"
+        f" {curve['scale']:g}}}" in told.out
+    )
     configure(orchard, service, **curve)
     [again] = groundhook("kb", "calibrate", "notes", "--json").lines
     assert again["in_use"] == pytest.approx([0.27, 0.87], abs=0.02)
@@ -83,39 +118,64 @@ def test_the_curve_that_is_told_makes_similarities_mean_what_they_should(
 def test_questions_of_ones_own_are_measured(groundhook: Groundhook, orchard: Path) -> None:
     declare(orchard, provider="hash")
     groundhook("kb", "add", "notes", "docs")
-    asked = [{"question": f"When is the {thing} tree pruned?", "document": f"{thing}.md"} for thing in THINGS]
+    asked = [
+        {"question": f"When is the {thing} tree pruned?", "document": f"{thing}.md"}
+        for thing in THINGS
+    ]
     strange = [{"question": "Who won the regatta?"}]
-    (orchard / "asked.jsonl").write_text("\n".join(map(json.dumps, [*asked, *strange])), encoding="utf-8")
+    (orchard / "asked.jsonl").write_text(
+        "\n".join(map(json.dumps, [*asked, *strange])), encoding="utf-8"
+    )
     [found] = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl", "--json").lines
     assert (found["questions"], found["made"]) == (12, False)
     assert (found["off_topic"], found["off_topic_built_in"]) == (1, False)
     assert found["unrelated"][0] == found["unrelated"][-1]  # of one question
     told = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl")
-    assert told.out.startswith("Measured with 12 questions of asked.jsonl, and 1 off-topic of asked.jsonl.\n")
+    assert told.out.startswith(
+        "Measured with 12 questions of asked.jsonl, and 1 off-topic of asked.jsonl.\n"
+    )
 
 
-def test_without_off_topic_questions_of_ones_own_the_built_in_are_measured(groundhook: Groundhook, orchard: Path) -> None:
+def test_without_off_topic_questions_of_ones_own_the_built_in_are_measured(
+    groundhook: Groundhook, orchard: Path
+) -> None:
     declare(orchard, provider="hash")
     groundhook("kb", "add", "notes", "docs")
-    asked = [{"question": f"When is the {thing} tree pruned?", "document": f"{thing}.md"} for thing in THINGS]
+    asked = [
+        {"question": f"When is the {thing} tree pruned?", "document": f"{thing}.md"}
+        for thing in THINGS
+    ]
     (orchard / "asked.jsonl").write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")
     told = groundhook("kb", "calibrate", "notes", "--questions", "asked.jsonl")
-    assert told.out.startswith("Measured with 12 questions of asked.jsonl, and 20 off-topic built in.\n")
+    assert told.out.startswith(
+        "Measured with 12 questions of asked.jsonl, and 20 off-topic built in.\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('{"question": "When?", "document": "pare.md"}', "no document 'pare.md' (did you mean 'pear.md'"),
+        (
+            '{"question": "When?", "document": "pare.md"}',
+            "no document 'pare.md' (did you mean 'pear.md'",
+        ),
         ('{"question": 7}', "asked.jsonl:1 is no question with the document that answers it"),
         ("[]", "asked.jsonl:1 is no question"),
         ('{"question": "When?", "documents": "pear.md"}', "asked.jsonl:1 is no question"),
         ("", "asked.jsonl is empty: it has no questions (a line for each, such as"),
-        ('{"question": "Who won?"}\n' * 12, "all questions (12) are off-topic, and 10 that name the document which"),
-        ('{"question": "When?", "document": "pear.md"}', "1 question can be asked of collection 'notes', and 10 are needed"),
+        (
+            '{"question": "Who won?"}\n' * 12,
+            "all questions (12) are off-topic, and 10 that name the document which",
+        ),
+        (
+            '{"question": "When?", "document": "pear.md"}',
+            "1 question can be asked of collection 'notes', and 10 are needed",
+        ),
     ],
 )
-def test_questions_that_cannot_be_used_are_said(groundhook: Groundhook, orchard: Path, line: str, said: str) -> None:
+def test_questions_that_cannot_be_used_are_said(
+    groundhook: Groundhook, orchard: Path, line: str, said: str
+) -> None:
     declare(orchard, provider="hash")
     groundhook("kb", "add", "notes", "docs")
     (orchard / "asked.jsonl").write_text(line, encoding="utf-8")
@@ -124,11 +184,16 @@ def test_questions_that_cannot_be_used_are_said(groundhook: Groundhook, orchard:
     assert said in ran.err
 
 
-def test_an_empty_collection_says_so_and_how_to_fill_it(groundhook: Groundhook, orchard: Path) -> None:
+def test_an_empty_collection_says_so_and_how_to_fill_it(
+    groundhook: Groundhook, orchard: Path
+) -> None:
     declare(orchard, provider="hash")
     ran = groundhook("kb", "calibrate", "notes")
     assert ran.code == 1
-    assert "'notes' is empty: there is nothing to measure on (fill it with `groundhook kb add notes PATH…`" in ran.err
+    assert (
+        "'notes' is empty: there is nothing to measure on (fill it with `groundhook kb add notes"
+        " PATH…`" in ran.err
+    )
 
 
 def test_the_help_of_kb_names_it(groundhook: Groundhook) -> None:

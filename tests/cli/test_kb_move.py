@@ -23,16 +23,26 @@ def shop(shop: Path) -> Path:
     (shop / "kb/notes.kb.yao").write_text(WORDS, encoding="utf-8")
     (shop / "kb/copy.kb.yao").write_text(OTHER, encoding="utf-8")
     (shop / "kb/piped.kb.yao").write_text(WORDS, encoding="utf-8")
-    (shop / "agent/agent.yml").write_text("connector: cites\nkb_storage:\n  idle_s: 3\n", encoding="utf-8")
+    (shop / "agent/agent.yml").write_text(
+        "connector: cites\nkb_storage:\n  idle_s: 3\n", encoding="utf-8"
+    )
     (shop / "docs").mkdir()
-    (shop / "docs/pens.md").write_text("# Pens\n\nA fountain pen is filled with ink, not with thé.\n", encoding="utf-8")
+    (shop / "docs/pens.md").write_text(
+        "# Pens\n\nA fountain pen is filled with ink, not with thé.\n", encoding="utf-8"
+    )
     return shop
 
 
-def test_a_changed_embedding_is_found_refused_and_rebuilt(groundhook: Groundhook, shop: Path) -> None:
+def test_a_changed_embedding_is_found_refused_and_rebuilt(
+    groundhook: Groundhook, shop: Path
+) -> None:
     assert groundhook("kb", "add", "notes", "docs").code == 0
     (shop / "kb/notes.kb.yao").write_text(OTHER, encoding="utf-8")
-    for arguments in (("check",), ("kb", "add", "notes", "docs"), ("search", "kb", "pen", "--collection", "notes")):
+    for arguments in (
+        ("check",),
+        ("kb", "add", "notes", "docs"),
+        ("search", "kb", "pen", "--collection", "notes"),
+    ):
         ran = groundhook(*arguments)
         assert ran.code == 1
         assert "groundhook kb rebuild notes" in ran.err
@@ -40,28 +50,46 @@ def test_a_changed_embedding_is_found_refused_and_rebuilt(groundhook: Groundhook
     assert (rebuilt.code, rebuilt.err) == (0, "")
     assert rebuilt.out.startswith("Rebuilt notes: 1 document (1 chunk) made anew in ")
     assert groundhook("check").code == 0
-    assert "notes / pens.md" in groundhook("search", "kb", "fountain pen", "--collection", "notes").out
+    assert (
+        "notes / pens.md" in groundhook("search", "kb", "fountain pen", "--collection", "notes").out
+    )
 
 
-def test_a_rebuild_that_goes_on_tells_of_the_whole_and_of_what_was_done_before(groundhook: Groundhook, shop: Path) -> None:
-    (shop / "kb/notes~new.kb.yao").write_text(OTHER, encoding="utf-8")  # what a rebuild that was stopped leaves
+def test_a_rebuild_that_goes_on_tells_of_the_whole_and_of_what_was_done_before(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    (shop / "kb/notes~new.kb.yao").write_text(
+        OTHER, encoding="utf-8"
+    )  # what a rebuild that was stopped leaves
     assert groundhook("kb", "add", "notes~new", "docs").code == 0
     (shop / "kb/notes~new.kb.yao").unlink()
     (shop / "docs/inks.md").write_text("# Inks\n\nInk is blue.\n", encoding="utf-8")
     assert "Added 2 documents" in groundhook("kb", "add", "notes", "docs").out
     (shop / "kb/notes.kb.yao").write_text(OTHER, encoding="utf-8")
     rebuilt = groundhook("kb", "rebuild", "notes").out
-    said = "Rebuilt notes: 2 documents (2 chunks) made anew; 1 document (1 chunk) of them were done before, the rest in "
+    said = (
+        "Rebuilt notes: 2 documents (2 chunks) made anew; 1 document (1 chunk) of them were done"
+        " before, the rest in "
+    )
     assert rebuilt.startswith(said)
 
 
-def test_a_rebuild_keeps_the_chunks_and_says_so_and_an_add_cuts_anew(groundhook: Groundhook, shop: Path) -> None:
-    (shop / "docs/pens.md").write_text("# Pens\n\n" + "A fountain pen is filled with ink. " * 40, encoding="utf-8")
+def test_a_rebuild_keeps_the_chunks_and_says_so_and_an_add_cuts_anew(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    (shop / "docs/pens.md").write_text(
+        "# Pens\n\n" + "A fountain pen is filled with ink. " * 40, encoding="utf-8"
+    )
     assert "(1 chunk)" in groundhook("kb", "add", "notes", "docs").out
-    (shop / "kb/notes.kb.yao").write_text(WORDS[:-1] + ', "chunk": {"size": 64, "overlap": 0}}', encoding="utf-8")
+    (shop / "kb/notes.kb.yao").write_text(
+        WORDS[:-1] + ', "chunk": {"size": 64, "overlap": 0}}', encoding="utf-8"
+    )
     rebuilt = groundhook("kb", "rebuild", "notes")
     assert rebuilt.out.startswith("Rebuilt notes: 1 document (1 chunk) made anew in ")
-    assert "Chunks stay as they were cut: after a change of `chunk`, add the documents again" in rebuilt.out
+    assert (
+        "Chunks stay as they were cut: after a change of `chunk`, add the documents again"
+        in rebuilt.out
+    )
     again = groundhook("kb", "add", "notes", "docs", "--json")
     assert again.lines[0]["outcome"] == "replaced"
     assert again.lines[0]["chunks"] > 1
@@ -77,15 +105,25 @@ def test_an_exported_collection_is_imported(groundhook: Groundhook, shop: Path) 
     assert refused.code == 1
     assert "--embed" in refused.err
     imported = groundhook("kb", "import", "copy", "notes.jsonl.gz", "--embed", "--json")
-    written = {"collection": "copy", "documents": 1, "passages": 1, "unchanged": 0, "unchanged_passages": 0}
+    written = {
+        "collection": "copy",
+        "documents": 1,
+        "passages": 1,
+        "unchanged": 0,
+        "unchanged_passages": 0,
+    }
     assert imported.lines == [written]
     streamed = groundhook("kb", "export", "notes", "-")
     assert streamed.out.count("\n") == 4
     elsewhere = {"PYTHONIOENCODING": "latin-1"}
     assert groundhook("kb", "export", "notes", "-", environment=elsewhere).out == streamed.out
-    piped = groundhook("kb", "import", "piped", "-", "--embed", "--json", environment=elsewhere, stdin=streamed.out)
+    piped = groundhook(
+        "kb", "import", "piped", "-", "--embed", "--json", environment=elsewhere, stdin=streamed.out
+    )
     assert (piped.code, piped.lines[0]["passages"]) == (0, 1)
-    assert groundhook("kb", "export", "piped", "-").out.count("thé") == streamed.out.count("thé") > 0
+    assert (
+        groundhook("kb", "export", "piped", "-").out.count("thé") == streamed.out.count("thé") > 0
+    )
     assert not list(shop.glob("*.part"))
 
 
@@ -114,7 +152,9 @@ def test_a_compressed_file_that_was_damaged_is_told(groundhook: Groundhook, shop
         assert imported.err.startswith("error: 'damaged.gz'")
 
 
-def test_a_collection_is_named_by_its_whole_id_whatever_was_typed(groundhook: Groundhook, shop: Path) -> None:
+def test_a_collection_is_named_by_its_whole_id_whatever_was_typed(
+    groundhook: Groundhook, shop: Path
+) -> None:
     (shop / "assistants/shop/kb").mkdir()
     (shop / "assistants/shop/kb/texts.kb.yao").write_text(WORDS, encoding="utf-8")
     said = [
@@ -127,5 +167,11 @@ def test_a_collection_is_named_by_its_whole_id_whatever_was_typed(groundhook: Gr
             ("remove", "texts", "pens.md"),
         )
     ]
-    assert [line.split()[0] for line in said] == ["Added", "Rebuilt", "Exported", "Imported", "Removed"]
+    assert [line.split()[0] for line in said] == [
+        "Added",
+        "Rebuilt",
+        "Exported",
+        "Imported",
+        "Removed",
+    ]
     assert all("agents.shop.texts" in line for line in said)

@@ -22,7 +22,13 @@ CHILD = "For a sick child ten days a year are paid to each parent."
 def rules() -> bytes:
     buffer = io.BytesIO()
     filler = "Requests are made in the calendar at least two weeks before the first day. " * 3
-    parts = [("Title", "Leave"), ("BodyText", filler), ("", ""), ("Heading1", "Falling ill"), ("BodyText", ILLNESS)]
+    parts = [
+        ("Title", "Leave"),
+        ("BodyText", filler),
+        ("", ""),
+        ("Heading1", "Falling ill"),
+        ("BodyText", ILLNESS),
+    ]
     parts += [("BodyText", filler), ("Heading2", "Children"), ("BodyText", CHILD)]
     SimpleDocTemplate(buffer, title="Leave").build(
         [Paragraph(words, STYLES[style]) if style else PageBreak() for style, words in parts]
@@ -48,7 +54,9 @@ def shop(shop: Path) -> Path:
     folder.mkdir()
     kept = '{"embedding": {"provider": "hash"}, "chunk": {"by": "page"}}'
     (folder / "rules.kb.yao").write_text(kept, encoding="utf-8")
-    (shop / "agent/agent.yml").write_text("connector: cites\nkb_storage:\n  idle_s: 3\n", encoding="utf-8")
+    (shop / "agent/agent.yml").write_text(
+        "connector: cites\nkb_storage:\n  idle_s: 3\n", encoding="utf-8"
+    )
     papers = shop / "papers"
     papers.mkdir()
     (papers / "leave.pdf").write_bytes(rules())
@@ -58,14 +66,28 @@ def shop(shop: Path) -> Path:
     return shop
 
 
-def test_a_folder_of_pdfs_is_searched_and_the_passage_is_told_with_its_page(groundhook: Groundhook, shop: Path) -> None:
+def test_a_folder_of_pdfs_is_searched_and_the_passage_is_told_with_its_page(
+    groundhook: Groundhook, shop: Path
+) -> None:
     added = groundhook("kb", "add", "rules", "papers")
     assert added.code == 1
-    assert re.match(r"Added 1 document to agents\.shop\.rules \(2 chunks\), 2 failed, 1 skipped \(.*plan\.xlsx\)", added.out)
-    assert re.search(r"salaries\.pdf' was not added: it is encrypted \(remove its password first\)", added.err)
-    assert re.search(r"scan\.pdf' was not added: it has no text, only images \(recognise its text \(OCR\) first\)", added.err)
+    assert re.match(
+        r"Added 1 document to agents\.shop\.rules \(2 chunks\), 2 failed, 1 skipped"
+        r" \(.*plan\.xlsx\)",
+        added.out,
+    )
+    assert re.search(
+        r"salaries\.pdf' was not added: it is encrypted \(remove its password first\)", added.err
+    )
+    assert re.search(
+        r"scan\.pdf' was not added: it has no text, only images \(recognise its text \(OCR\)"
+        r" first\)",
+        added.err,
+    )
 
-    found = groundhook("search", "kb", "days paid for a sick child", "--threshold", "0", "--limit", "1")
+    found = groundhook(
+        "search", "kb", "days paid for a sick child", "--threshold", "0", "--limit", "1"
+    )
     _, item, place, passage, *_ = found.out.splitlines()
     assert item.endswith("Leave › Falling ill")
     assert place.strip() == "agents.shop.rules / leave.pdf, page 2"
@@ -73,7 +95,9 @@ def test_a_folder_of_pdfs_is_searched_and_the_passage_is_told_with_its_page(grou
     assert CHILD in passage
     assert ILLNESS not in passage
 
-    told = groundhook("search", "kb", "days paid for a sick child", "--threshold", "0", "--limit", "1", "--json")
+    told = groundhook(
+        "search", "kb", "days paid for a sick child", "--threshold", "0", "--limit", "1", "--json"
+    )
     (line,) = told.lines
     assert line["items"][0]["url"].endswith("papers/leave.pdf#page=2")
     assert ILLNESS in line["items"][0]["content"]  # whole, unless it is asked to be cut

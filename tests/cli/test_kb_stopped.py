@@ -1,5 +1,5 @@
-"""`groundhook kb add` that is stopped in the middle, by Ctrl-C or by `kill -9`: what was embedded is not embedded again, and
-documents that were whole are there."""
+"""`groundhook kb add` that is stopped in the middle, by Ctrl-C or by `kill -9`: what was embedded
+is not embedded again, and documents that were whole are there."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def shop(shop: Path, service: Loopback) -> Path:
 
 @pytest.fixture(params=[signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
 def stopped(request: pytest.FixtureRequest, shop: Path, service: Loopback) -> Stop:
-    """Starts an add and stops it when the service was asked for more than it answers; the texts of each answered call."""
+    """Starts an add and stops it when the service was asked for more than it answers; the texts of
+    each answered call."""
 
     def stop(answers: int) -> list[list[str]]:
         reached = threading.Event()
@@ -57,7 +58,9 @@ def stopped(request: pytest.FixtureRequest, shop: Path, service: Loopback) -> St
 
         service.on(PATH, *[Reads(openai_answer)] * answers, Reads(hang))
         command = [str(COMMAND), "kb", "add", "notes", "docs"]
-        with subprocess.Popen(command, cwd=shop, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as child:
+        with subprocess.Popen(
+            command, cwd=shop, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+        ) as child:
             assert reached.wait(60)
             child.send_signal(request.param)
             _, err = child.communicate(timeout=60)
@@ -93,11 +96,18 @@ def test_nothing_that_was_embedded_of_a_long_document_is_embedded_again(
     assert not set(before) & set(texts(service.asked))
 
 
-def test_documents_that_were_whole_are_there(groundhook: Groundhook, shop: Path, service: Loopback, stopped: Stop) -> None:
+def test_documents_that_were_whole_are_there(
+    groundhook: Groundhook, shop: Path, service: Loopback, stopped: Stop
+) -> None:
     for number in range(24):
-        (shop / f"docs/{number:02}.txt").write_text(paragraphs(PARAGRAPHS, f"document {number}"), encoding="utf-8")
+        (shop / f"docs/{number:02}.txt").write_text(
+            paragraphs(PARAGRAPHS, f"document {number}"), encoding="utf-8"
+        )
     before = stopped(5)
-    listed = {each["document"]: each["chunks"] for each in groundhook("kb", "list", "--json").lines[0]["documents"]}
+    listed = {
+        each["document"]: each["chunks"]
+        for each in groundhook("kb", "list", "--json").lines[0]["documents"]
+    }
     assert 0 < len(listed) < 24
     assert len(set(listed.values())) == 1
     added = groundhook("kb", "add", "notes", "docs", "--json")
@@ -106,15 +116,22 @@ def test_documents_that_were_whole_are_there(groundhook: Groundhook, shop: Path,
     assert outcomes.count("added") == 24 - outcomes.count("unchanged")
     every = sum(each["chunks"] for each in groundhook("kb", "list", "--json").lines[0]["documents"])
     again = len(texts(service.asked)) - (every - sum(map(len, before)))
-    assert 0 <= again <= (CORES - 1) * max(map(len, before))  # the answer to another core's call may have been under way
+    assert (
+        0 <= again <= (CORES - 1) * max(map(len, before))
+    )  # the answer to another core's call may have been under way
 
 
 @pytest.mark.parametrize("command", ["add", "import"])
-def test_ctrl_c_is_heard_while_the_feed_pauses(groundhook: Groundhook, shop: Path, command: str) -> None:
+def test_ctrl_c_is_heard_while_the_feed_pauses(
+    groundhook: Groundhook, shop: Path, command: str
+) -> None:
     for name in ("plain", "copy"):
         said = {"name": name, "embedding": {"provider": "hash", "dimensions": 64}}
         (shop / f"kb/{name}.kb.yao").write_text(json.dumps(said), encoding="utf-8")
-    rows = "".join(json.dumps({"id": f"{number:03}", "text": f"pear number {number}"}) + "\n" for number in range(100))
+    rows = "".join(
+        json.dumps({"id": f"{number:03}", "text": f"pear number {number}"}) + "\n"
+        for number in range(100)
+    )
     if command == "import":
         groundhook("kb", "add", "plain", "-", stdin=rows)
         rows = groundhook("kb", "export", "plain", "-").out.rpartition('{"end"')[0]
@@ -137,6 +154,8 @@ def test_ctrl_c_is_heard_while_the_feed_pauses(groundhook: Groundhook, shop: Pat
         assert child.stderr is not None
         assert "the same command goes on with the rest" in child.stderr.read()
     assert 0 < len(there) < 100
-    again = groundhook("kb", command, "copy", "-", stdin=rows + ('{"end": 100}\n' if command == "import" else ""))
+    again = groundhook(
+        "kb", command, "copy", "-", stdin=rows + ('{"end": 100}\n' if command == "import" else "")
+    )
     assert again.code == 0
     assert len(groundhook("kb", "list", "copy", "--json").lines[0]["documents"]) == 100

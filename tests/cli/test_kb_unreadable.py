@@ -1,4 +1,5 @@
-"""`groundhook kb add` of folders in which not everything can be read: all of it is told, and nothing is taken for gone."""
+"""`groundhook kb add` of folders in which not everything can be read: all of it is told, and
+nothing is taken for gone."""
 
 from __future__ import annotations
 
@@ -12,16 +13,23 @@ import pytest
 from tests.cli.conftest import COMMAND, ENVIRONMENT, Groundhook, Ran
 
 # Root may read what nobody may; without these capabilities it is asked like everybody else.
-PLAIN = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
+PLAIN = [
+    "setpriv",
+    "--bounding-set=-dac_override,-dac_read_search",
+    "--inh-caps=-dac_override,-dac_read_search",
+]
 
 
 @pytest.fixture
 def docs(shop: Path) -> Path:
     (shop / "kb").mkdir()
     (shop / "kb/notes.kb.yao").write_text(
-        json.dumps({"name": "Notes", "embedding": {"provider": "hash", "dimensions": 64}}), encoding="utf-8"
+        json.dumps({"name": "Notes", "embedding": {"provider": "hash", "dimensions": 64}}),
+        encoding="utf-8",
     )
-    (shop / "agent/agent.yml").write_text("connector: cites\nkb_storage:\n  idle_s: 3\n", encoding="utf-8")
+    (shop / "agent/agent.yml").write_text(
+        "connector: cites\nkb_storage:\n  idle_s: 3\n", encoding="utf-8"
+    )
     docs = shop / "docs"
     (docs / "deep").mkdir(parents=True)
     (docs / "pens.md").write_text("A fountain pen is filled with ink.\n", encoding="utf-8")
@@ -34,12 +42,17 @@ def add_as_anybody(app: Path, *arguments: str) -> Ran:
     prefix = PLAIN if os.geteuid() == 0 else []
     command = [*prefix, str(COMMAND), "kb", "add", "notes", *arguments]
     environment = {**ENVIRONMENT, "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
-    done = subprocess.run(command, cwd=app, env=environment, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(
+        command, cwd=app, env=environment, capture_output=True, text=True, timeout=50, check=False
+    )
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
 def listed(groundhook: Groundhook) -> list[str]:
-    return [each["document"] for each in groundhook("kb", "list", "notes", "--json").lines[0]["documents"]]
+    return [
+        each["document"]
+        for each in groundhook("kb", "list", "notes", "--json").lines[0]["documents"]
+    ]
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o444], ids=["cannot be listed", "cannot be entered"])
@@ -59,7 +72,9 @@ def test_documents_of_a_folder_that_cannot_be_read_now_stay(
     assert listed(groundhook) == ["deep/paper.md", "deep/prices.csv#1", "pens.md"]
 
 
-def test_a_file_in_a_folder_that_may_not_be_entered_is_told(groundhook: Groundhook, shop: Path, docs: Path) -> None:
+def test_a_file_in_a_folder_that_may_not_be_entered_is_told(
+    groundhook: Groundhook, shop: Path, docs: Path
+) -> None:
     (docs / "deep").chmod(0)
     try:
         added = add_as_anybody(shop, "docs/deep/paper.md")
@@ -69,18 +84,25 @@ def test_a_file_in_a_folder_that_may_not_be_entered_is_told(groundhook: Groundho
     assert added.err == "error: 'docs/deep/paper.md' cannot be read: Permission denied\n"
 
 
-def test_a_pipe_and_a_link_that_leads_nowhere_are_told_and_waited_for_by_nobody(groundhook: Groundhook, docs: Path) -> None:
+def test_a_pipe_and_a_link_that_leads_nowhere_are_told_and_waited_for_by_nobody(
+    groundhook: Groundhook, docs: Path
+) -> None:
     os.mkfifo(docs / "pipe.md")
     (docs / "gone.md").symlink_to("nowhere.md")
     for paths in (["docs"], ["docs/pipe.md", "docs/gone.md"]):
         added = groundhook("kb", "add", "notes", *paths)
         assert added.code == 1
         assert "error: 'docs/gone.md' cannot be read: No such file or directory\n" in added.err
-        assert "error: 'docs/pipe.md' was not added: it is no file, but a pipe or a device" in added.err
+        assert (
+            "error: 'docs/pipe.md' was not added: it is no file, but a pipe or a device"
+            in added.err
+        )
     assert listed(groundhook) == ["deep/paper.md", "deep/prices.csv#1", "pens.md"]
 
 
-def test_links_to_folders_are_not_followed_and_that_is_said(groundhook: Groundhook, docs: Path) -> None:
+def test_links_to_folders_are_not_followed_and_that_is_said(
+    groundhook: Groundhook, docs: Path
+) -> None:
     (docs / "again").symlink_to("deep")
     (docs / "round").symlink_to("..")
     added = groundhook("kb", "add", "notes", "docs")
@@ -89,7 +111,9 @@ def test_links_to_folders_are_not_followed_and_that_is_said(groundhook: Groundho
     assert listed(groundhook) == ["deep/paper.md", "deep/prices.csv#1", "pens.md"]
 
 
-def test_a_folder_is_the_same_whichever_way_it_is_named(groundhook: Groundhook, shop: Path, docs: Path) -> None:
+def test_a_folder_is_the_same_whichever_way_it_is_named(
+    groundhook: Groundhook, shop: Path, docs: Path
+) -> None:
     assert groundhook("kb", "add", "notes", "assistants/../docs").code == 0
     (docs / "deep/paper.md").unlink()
     again = groundhook("kb", "add", "notes", "docs")

@@ -21,7 +21,11 @@ PATH = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
 
 def example() -> Mapping[str, str]:
     """The files of the example, each a block that begins with its name."""
-    blocks = re.findall(r"```(?:python|jsonc|ts)\n(?://|#) (\S+)\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(
+        r"```(?:python|jsonc|ts)\n(?://|#) (\S+)\n(.*?)```",
+        DOCUMENT.read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
     return dict(blocks)
 
 
@@ -46,32 +50,46 @@ def test_the_example_is_whole_and_without_mistakes(app: Path) -> None:
 
 
 async def test_the_example_answers_by_model_and_hook(app: Path) -> None:
-    model = scripted({"tool_calls": [{"name": "orders__status", "arguments": {"number": 8}}]}, "Shipped, and packing.")
+    model = scripted(
+        {"tool_calls": [{"name": "orders__status", "arguments": {"number": 8}}]},
+        "Shipped, and packing.",
+    )
     async with (
         open_host(app, environment=PATH, connectors={"script": model}) as host,
         host.stream("orders", "Where are order 7 and the one after?", connector="script") as events,
     ):
         seen = [event async for event in events]
-    assert [message.text for message in model.asked[0].messages if message.role == "system"] == ["Order 7 is shipped."]
-    assert [event.result for event in of(seen, "tool_result")] == [{"number": 8, "state": "packing"}]
+    assert [message.text for message in model.asked[0].messages if message.role == "system"] == [
+        "Order 7 is shipped."
+    ]
+    assert [event.result for event in of(seen, "tool_result")] == [
+        {"number": 8, "state": "packing"}
+    ]
     assert end(seen).data == {"asked": ["orders.status"]}
 
 
 def test_a_tool_can_be_called_from_the_shell(app: Path) -> None:
-    ran, told = (groundhook(app, "mcp", "call", "orders", "status", '{"number": 7}', *more) for more in ((), ("--json",)))
+    ran, told = (
+        groundhook(app, "mcp", "call", "orders", "status", '{"number": 7}', *more)
+        for more in ((), ("--json",))
+    )
     assert (ran.code, ran.err, json.loads(ran.out)) == (0, "", {"number": 7, "state": "shipped"})
     (line,) = told.lines
     assert line["structuredContent"] == {"number": 7, "state": "shipped"}
 
 
 def test_servers_and_what_they_offer_are_listed(app: Path) -> None:
-    (app / "mcps/shop.mcp.yao").write_text('{"transport": "http", "url": "http://127.0.0.1:9/mcp"}', encoding="utf-8")
+    (app / "mcps/shop.mcp.yao").write_text(
+        '{"transport": "http", "url": "http://127.0.0.1:9/mcp"}', encoding="utf-8"
+    )
     ran, told = groundhook(app, "mcp", "list"), groundhook(app, "mcp", "list", "orders", "--json")
     assert re.search(r"^orders +stdio +python servers/orders.py +Orders", ran.out, re.MULTILINE)
     assert re.search(r"^shop +http +http://127.0.0.1:9/mcp", ran.out, re.MULTILINE)
     assert [(line["kind"], line["name"]) for line in told.lines] == [("tool", "status")]
     assert re.search(
-        r"^tool +status +number +The state of an order\.", groundhook(app, "mcp", "list", "orders").out, re.MULTILINE
+        r"^tool +status +number +The state of an order\.",
+        groundhook(app, "mcp", "list", "orders").out,
+        re.MULTILINE,
     )
 
 
@@ -79,14 +97,28 @@ def test_servers_and_what_they_offer_are_listed(app: Path) -> None:
     ("arguments", "code", "said"),
     [
         (["call", "order", "status"], 1, "no MCP server 'order' (did you mean 'orders'?)"),
-        (["call", "orders", "stats"], 1, "no MCP tool 'orders.stats' (did you mean 'orders.status'?)"),
-        (["call", "orders", "status", '{"number": "x"}'], 1, "tool 'status' of MCP server 'orders' failed"),
+        (
+            ["call", "orders", "stats"],
+            1,
+            "no MCP tool 'orders.stats' (did you mean 'orders.status'?)",
+        ),
+        (
+            ["call", "orders", "status", '{"number": "x"}'],
+            1,
+            "tool 'status' of MCP server 'orders' failed",
+        ),
         (["call", "orders", "status", "7"], 2, "ARGUMENTS must be a JSON object"),
         (["call", "orders", "status", "{"], 2, "ARGUMENTS: not JSON"),
-        (["call", "orders", "status", '{"number":' + "[" * 101 + "]" * 101 + "}"], 2, "ARGUMENTS: nested too deeply"),
+        (
+            ["call", "orders", "status", '{"number":' + "[" * 101 + "]" * 101 + "}"],
+            2,
+            "ARGUMENTS: nested too deeply",
+        ),
         (["list", "order"], 1, "no MCP server 'order'"),
     ],
 )
-def test_what_goes_wrong_is_said_with_an_exit_code(app: Path, arguments: list[str], code: int, said: str) -> None:
+def test_what_goes_wrong_is_said_with_an_exit_code(
+    app: Path, arguments: list[str], code: int, said: str
+) -> None:
     ran = groundhook(app, "mcp", *arguments)
     assert (ran.code, said in ran.err) == (code, True), ran.err

@@ -1,4 +1,5 @@
-"""`groundhook new assistant`, in an empty folder and in an app that is there: what it makes runs, and nothing is lost."""
+"""`groundhook new assistant`, in an empty folder and in an app that is there: what it makes runs,
+and nothing is lost."""
 
 from __future__ import annotations
 
@@ -25,13 +26,19 @@ def groundhook(empty: Path) -> Groundhook:
 
 def commands(out: str) -> list[str]:
     """What the output says to type next."""
-    return [line.partition("#")[0].strip() for line in out.splitlines() if line.startswith("  groundhook ")]
+    return [
+        line.partition("#")[0].strip()
+        for line in out.splitlines()
+        if line.startswith("  groundhook ")
+    ]
 
 
 def test_what_it_says_to_type_next_works_word_for_word(groundhook: Groundhook) -> None:
     made = groundhook("new", "assistant", "team.helper")
     assert (made.code, made.err) == (0, "")
-    kb, chat, types, check, test = (line.replace('"', "").split(maxsplit=3)[1:] for line in commands(made.out))
+    kb, chat, types, check, test = (
+        line.replace('"', "").split(maxsplit=3)[1:] for line in commands(made.out)
+    )
 
     assert groundhook(*kb[:2], *kb[2].split()).code == 0
     answer = groundhook(*chat)
@@ -46,7 +53,9 @@ def test_what_it_says_to_type_next_works_word_for_word(groundhook: Groundhook) -
     assert " 0 failed" in tested.out
 
 
-async def test_the_hook_of_a_new_assistant_runs_without_documents_and_without_a_key(groundhook: Groundhook, empty: Path) -> None:
+async def test_the_hook_of_a_new_assistant_runs_without_documents_and_without_a_key(
+    groundhook: Groundhook, empty: Path
+) -> None:
     groundhook("new", "assistant", "helper")
     async with open_host(empty, environment={}) as host:
         async with host.stream("helper", "What is this assistant for?") as events:
@@ -79,11 +88,15 @@ def test_nothing_is_overwritten(groundhook: Groundhook, empty: Path) -> None:
     hook.write_text("// mine", encoding="utf-8")
     again = groundhook("new", "assistant", "helper")
     assert (again.code, again.out) == (1, "")
-    assert again.err.startswith("error: there is an assistant 'helper' already, in 'assistants/helper'")
+    assert again.err.startswith(
+        "error: there is an assistant 'helper' already, in 'assistants/helper'"
+    )
     assert hook.read_text(encoding="utf-8") == "// mine"
 
 
-def test_a_file_in_the_way_stops_it_before_anything_is_written(groundhook: Groundhook, empty: Path) -> None:
+def test_a_file_in_the_way_stops_it_before_anything_is_written(
+    groundhook: Groundhook, empty: Path
+) -> None:
     (empty / "assistants/helper").mkdir(parents=True)
     (empty / "assistants/helper/index.ts").write_text("// mine", encoding="utf-8")
     stopped = groundhook("new", "assistant", "helper")
@@ -92,7 +105,9 @@ def test_a_file_in_the_way_stops_it_before_anything_is_written(groundhook: Groun
     assert [path.name for path in empty.rglob("*") if path.is_file()] == ["index.ts"]
 
 
-@pytest.mark.parametrize("id", ["", "../up", "a..b", ".a", "a/b", "a b", "ä", "team.kb", "tests", "-a"])
+@pytest.mark.parametrize(
+    "id", ["", "../up", "a..b", ".a", "a/b", "a b", "ä", "team.kb", "tests", "-a"]
+)
 def test_an_id_that_cannot_be_one_is_refused(groundhook: Groundhook, empty: Path, id: str) -> None:
     refused = groundhook("new", "assistant", "--", id)
     assert refused.code == 1

@@ -25,13 +25,24 @@ def test_a_line_comes_every_ten_seconds_and_says_how_long_it_will_take() -> None
 
 def test_what_is_not_known_in_all_is_counted() -> None:
     out, clock = io.StringIO(), iter([0, 90, 180])
-    told = Lines(Console(file=out), "importing notes", lambda number: f"{number} chunks", now=lambda: next(clock))
+    told = Lines(
+        Console(file=out),
+        "importing notes",
+        lambda number: f"{number} chunks",
+        now=lambda: next(clock),
+    )
     told(7, 0, "a.md")
     told(80, 80, "b.md")
-    assert out.getvalue() == "importing notes: 7 chunks, a.md\nimporting notes: 80 chunks of 80 chunks (100 %), b.md\n"
+    assert (
+        out.getvalue()
+        == "importing notes: 7 chunks, a.md\nimporting notes: 80 chunks of 80 chunks (100 %),"
+        " b.md\n"
+    )
 
 
 @pytest.mark.parametrize("json", [True, False])
 def test_programs_are_told_nothing(json: bool) -> None:
-    with progress(Report(json=json), "adding", str) as told:  # the tests' standard error is no terminal
+    with progress(
+        Report(json=json), "adding", str
+    ) as told:  # the tests' standard error is no terminal
         assert (told is None) == json

@@ -1,4 +1,5 @@
-"""`groundhook search web` where somebody else finds the pages: an assistant, or a tool of an MCP server."""
+"""`groundhook search web` where somebody else finds the pages: an assistant, or a tool of an MCP
+server."""
 
 from __future__ import annotations
 

@@ -22,7 +22,9 @@ def write(app: Path, name: str, text: str) -> None:
     (app / name).write_text(text, encoding="utf-8")
 
 
-def test_types_are_written_with_the_apps_names_and_only_when_they_changed(groundhook: Groundhook, shop: Path) -> None:
+def test_types_are_written_with_the_apps_names_and_only_when_they_changed(
+    groundhook: Groundhook, shop: Path
+) -> None:
     write(shop, "assistants/a/b/package.yao", "{}")
     write(shop, "assistants/a/b/kb/own.kb.yao", "{}")
     assert groundhook("types").out == "types/groundhook.d.ts written\ntsconfig.json written\n"
@@ -37,7 +39,9 @@ def test_types_are_written_with_the_apps_names_and_only_when_they_changed(ground
     assert again.lines == [{"file": "types/groundhook.d.ts", "written": False}]
 
 
-def test_a_tsconfig_that_is_there_is_left_alone_and_told_of(groundhook: Groundhook, shop: Path) -> None:
+def test_a_tsconfig_that_is_there_is_left_alone_and_told_of(
+    groundhook: Groundhook, shop: Path
+) -> None:
     mine = '{ "compilerOptions": { "strict": true } } // mine'
     write(shop, "tsconfig.json", mine)
     ran = groundhook("types")
@@ -46,15 +50,22 @@ def test_a_tsconfig_that_is_there_is_left_alone_and_told_of(groundhook: Groundho
     assert (shop / "tsconfig.json").read_text(encoding="utf-8") == mine
 
 
-def test_check_fails_on_a_hook_that_does_not_fit_its_types(groundhook: Groundhook, shop: Path) -> None:
+def test_check_fails_on_a_hook_that_does_not_fit_its_types(
+    groundhook: Groundhook, shop: Path
+) -> None:
     write(shop, "assistants/shop/index.ts", HOOK % ("product", "itmes"))
     ran = groundhook("check", "shop")
     assert (ran.code, ran.out) == (1, "1 error, no warnings\n")
     assert "assistants/shop/index.ts:5:56: TS2551: Property 'itmes' does not exist" in ran.err
 
 
-def test_a_hook_that_does_not_fit_its_types_runs_all_the_same(groundhook: Groundhook, shop: Path) -> None:
-    hook = 'export function Create(ctx): null { const n: number = "text"; console.log(n); return "x" && null; }\n'
+def test_a_hook_that_does_not_fit_its_types_runs_all_the_same(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    hook = (
+        'export function Create(ctx): null { const n: number = "text"; console.log(n); return "x"'
+        " && null; }\n"
+    )
     write(shop, "assistants/shop/index.ts", hook)
     assert groundhook("check", "shop").code == 1
     assert groundhook("chat", "shop", "pens").code == 0
@@ -63,4 +74,9 @@ def test_a_hook_that_does_not_fit_its_types_runs_all_the_same(groundhook: Ground
 def test_findings_have_typescripts_code_in_json(groundhook: Groundhook, shop: Path) -> None:
     write(shop, "assistants/shop/index.ts", HOOK % ("product", "itmes"))
     (line,) = groundhook("check", "--json").lines
-    assert (line["type"], line["code"][:2], line["file"], line["line"]) == ("error", "TS", "assistants/shop/index.ts", 5)
+    assert (line["type"], line["code"][:2], line["file"], line["line"]) == (
+        "error",
+        "TS",
+        "assistants/shop/index.ts",
+        5,
+    )

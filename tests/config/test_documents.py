@@ -34,7 +34,11 @@ SAMPLE = b"""{
 def test_comments_and_trailing_commas_are_read_over() -> None:
     text = b'/* a */ {"a": [1, 2, /* x */ ], // ,\n "url": "http://x/*y*/", "b": {"c": 1,},}'
 
-    assert parse_document(text, "x.yao").data == {"a": [1, 2], "url": "http://x/*y*/", "b": {"c": 1}}
+    assert parse_document(text, "x.yao").data == {
+        "a": [1, 2],
+        "url": "http://x/*y*/",
+        "b": {"c": 1},
+    }
 
 
 def test_a_key_that_is_there_twice_is_a_warning_at_the_second_and_the_last_holds() -> None:
@@ -42,10 +46,14 @@ def test_a_key_that_is_there_twice_is_a_warning_at_the_second_and_the_last_holds
     [warning] = document.warnings
 
     assert document.data["search"]["web"] == {"provider": "tavily", "max_results": 5}
-    assert str(warning) == (
-        "assistants/my/package.yao:11:5: warning: the key 'search.web' is there twice, the first time in line 7; this one holds"
+    assert (
+        str(warning)
+        == "assistants/my/package.yao:11:5: warning: the key 'search.web' is there twice, the first"
+        " time in line 7; this one holds"
     )
-    assert str(document.place(("search", "web", "max_results"))) == "assistants/my/package.yao:13:22"
+    assert (
+        str(document.place(("search", "web", "max_results"))) == "assistants/my/package.yao:13:22"
+    )
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_the_text() -> None:
@@ -59,9 +67,17 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_the_text() -> No
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("x.yao", b'{\n  "a": 1\n  "b": 2\n}', "x.yao:3:3: expected ',' or the closing bracket, found '\"'"),
+        (
+            "x.yao",
+            b'{\n  "a": 1\n  "b": 2\n}',
+            "x.yao:3:3: expected ',' or the closing bracket, found '\"'",
+        ),
         ("x.yao", b'{\n  // c\n  "a": ,\n}', "x.yao:3:8: expected a value, found ','"),
-        ("x.yao", b"{'a': 1}", "x.yao:1:2: expected a key in double quotes (strings need double quotes)"),
+        (
+            "x.yao",
+            b"{'a': 1}",
+            "x.yao:1:2: expected a key in double quotes (strings need double quotes)",
+        ),
         ("x.yao", b"{a: 1}", "x.yao:1:2: expected a key in double quotes, found 'a'"),
         ("x.yao", b'{"a" 1}', "x.yao:1:6: expected ':' after the key, found '1'"),
         ("x.yao", b'{"a": 1', "x.yao:1:8: the file ends before the document does"),
@@ -83,17 +99,51 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_the_text() -> No
         ("x.yao", b" [1]", "x.yao:1:2: should hold an object, and holds a list"),
         ("x.yml", b"# c\ntext", "x.yml:2:1: should hold an object, and holds text"),
         ("x.yao", b'{\n"a": "\xe9"}', "x.yao:2: not UTF-8: byte 0xe9 (save the file as UTF-8)"),
-        ("x.yao", '{"a": 1}'.encode("utf-16"), "x.yao:1: not UTF-8: byte 0xff (save the file as UTF-8)"),
-        ("x.json", b'{"a": 1 // c\n}', "x.json:1:9: a .json file has no comments (name it .jsonc or .yao to comment it)"),
-        ("x.toml", b"a = 1", "x.toml: not a format that is read here (known endings: .yao, .jsonc, .json, .yml, .yaml)"),
+        (
+            "x.yao",
+            '{"a": 1}'.encode("utf-16"),
+            "x.yao:1: not UTF-8: byte 0xff (save the file as UTF-8)",
+        ),
+        (
+            "x.json",
+            b'{"a": 1 // c\n}',
+            "x.json:1:9: a .json file has no comments (name it .jsonc or .yao to comment it)",
+        ),
+        (
+            "x.toml",
+            b"a = 1",
+            (
+                "x.toml: not a format that is read here (known endings: .yao, .jsonc, .json, .yml,"
+                " .yaml)"
+            ),
+        ),
         ("x.yml", b"a: 1\nb: 2\na: 3", "x.yml:3:1: the key 'a' is there twice"),
         ("x.yml", b"a: [1\nb: 2", "x.yml:2:2: "),
-        ("x.yml", b"a:\n\tb: 1", "x.yml:2:1: found character '\\t' that cannot start any token (YAML is indented with spaces)"),
-        ("x.yml", b"a: 1\n---\nb: 2", "x.yml:2:1: but found another document (one document to a file)"),
+        (
+            "x.yml",
+            b"a:\n\tb: 1",
+            (
+                "x.yml:2:1: found character '\\t' that cannot start any token (YAML is indented"
+                " with spaces)"
+            ),
+        ),
+        (
+            "x.yml",
+            b"a: 1\n---\nb: 2",
+            "x.yml:2:1: but found another document (one document to a file)",
+        ),
         ("x.yml", b"1: a", "x.yml:1:1: a key must be text (put it in quotes)"),
-        ("x.yml", b"a: !secret x", "x.yml:1:4: the tag '!secret' is not supported (plain values only)"),
+        (
+            "x.yml",
+            b"a: !secret x",
+            "x.yml:1:4: the tag '!secret' is not supported (plain values only)",
+        ),
         ("x.yml", b"a: .nan", "x.yml:1:4: .nan is not a finite number"),
-        ("x.yml", b"a: &a {b: 1}\nc:\n  <<: *a", "x.yml:3:3: YAML 1.2 has no merge keys ('<<') (write the keys out)"),
+        (
+            "x.yml",
+            b"a: &a {b: 1}\nc:\n  <<: *a",
+            "x.yml:3:3: YAML 1.2 has no merge keys ('<<') (write the keys out)",
+        ),
         ("x.yml", b"a: \x01", "x.yml:1:4: a character that YAML does not allow"),
         ("x.yml", b"a: &a [*a]", "x.yml:1:1: nested too deeply"),
     ],
@@ -141,7 +191,10 @@ def test_a_file_that_is_not_there_or_is_a_folder_cannot_be_read(tmp_path: Path) 
         read_document(tmp_path, "x.yao")
 
 
-@given(st.binary(max_size=60) | st.text(st.sampled_from('{}[]",:/*\\u0a1 \n#-&!<>|'), max_size=40).map(str.encode))
+@given(
+    st.binary(max_size=60)
+    | st.text(st.sampled_from('{}[]",:/*\\u0a1 \n#-&!<>|'), max_size=40).map(str.encode)
+)
 def test_no_content_whatever_raises_anything_but_an_error_with_a_place(raw: bytes) -> None:
     for file in ("x.yao", "x.json", "x.yml"):
         places = []

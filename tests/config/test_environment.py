@@ -19,7 +19,9 @@ TEXT = b"""{
 
 
 def test_variables_are_put_in_as_the_whole_of_a_text_and_inside_one() -> None:
-    spec = read_value(ConnectorSpec, parse_document(TEXT, "x.conn.yao"), {"HOST": "example.org", "KEY": "s3cret"})
+    spec = read_value(
+        ConnectorSpec, parse_document(TEXT, "x.conn.yao"), {"HOST": "example.org", "KEY": "s3cret"}
+    )
 
     assert (spec.options.host, spec.options.key, spec.options.headers) == (
         "https://example.org/v1",
@@ -36,7 +38,11 @@ def test_what_a_variable_holds_is_text_and_not_looked_at_again() -> None:
 
 
 def test_a_number_may_come_from_a_variable() -> None:
-    spec = read_value(ConnectorSpec, parse_document(b'{"type": "openai", "options": {"retries": "$ENV.N"}}', "x.yao"), {"N": "4"})
+    spec = read_value(
+        ConnectorSpec,
+        parse_document(b'{"type": "openai", "options": {"retries": "$ENV.N"}}', "x.yao"),
+        {"N": "4"},
+    )
 
     assert spec.options.retries == 4
 
@@ -46,8 +52,14 @@ def test_a_variable_that_is_not_set_is_named_with_its_place() -> None:
         read_value(ConnectorSpec, parse_document(TEXT, "x.conn.yao"), {"HOST": "example.org"})
 
     assert str(caught.value).splitlines() == [
-        "x.conn.yao:3:54: 'options.key' needs the environment variable 'KEY', which is not set (set KEY)",
-        "x.conn.yao:3:87: 'options.headers.X-Key' needs the environment variable 'KEY', which is not set (set KEY)",
+        (
+            "x.conn.yao:3:54: 'options.key' needs the environment variable 'KEY', which is not set"
+            " (set KEY)"
+        ),
+        (
+            "x.conn.yao:3:87: 'options.headers.X-Key' needs the environment variable 'KEY', which"
+            " is not set (set KEY)"
+        ),
     ]
 
 
@@ -55,7 +67,9 @@ def test_a_variable_that_is_not_set_is_only_a_warning_for_a_check() -> None:
     checked = check_document(ConnectorSpec, parse_document(TEXT, "x.conn.yao"), {"HOST": "x"})
 
     assert checked.errors == ()
-    assert {(problem.severity, problem.place and problem.place.line) for problem in checked.findings()} == {("warning", 3)}
+    assert {
+        (problem.severity, problem.place and problem.place.line) for problem in checked.findings()
+    } == {("warning", 3)}
 
 
 def test_no_message_shows_what_a_variable_holds() -> None:

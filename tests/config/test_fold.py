@@ -12,13 +12,24 @@ from hypothesis import strategies as st
 from groundhook.host.config.fold import fold
 
 keys = st.sampled_from(["a", "b", "c", "d"])
-leaves = st.none() | st.booleans() | st.integers(0, 3) | st.lists(st.integers(0, 2), max_size=2) | st.sampled_from(["", "x"])
-anything = st.recursive(leaves, lambda inner: st.dictionaries(keys, inner, max_size=3), max_leaves=8)
+leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers(0, 3)
+    | st.lists(st.integers(0, 2), max_size=2)
+    | st.sampled_from(["", "x"])
+)
+anything = st.recursive(
+    leaves, lambda inner: st.dictionaries(keys, inner, max_size=3), max_leaves=8
+)
 layers = st.lists(st.dictionaries(keys, anything, max_size=3), max_size=5)
 
 # A validated layer: what is a section in one layer is a section in all.
 shaped = st.lists(
-    st.fixed_dictionaries({}, optional={"a": leaves, "s": st.fixed_dictionaries({}, optional={"x": leaves, "y": leaves})}),
+    st.fixed_dictionaries(
+        {},
+        optional={"a": leaves, "s": st.fixed_dictionaries({}, optional={"x": leaves, "y": leaves})},
+    ),
     max_size=6,
 )
 
@@ -49,7 +60,9 @@ def test_an_empty_layer_changes_nothing(layers: list[dict[str, Any]], data: st.D
 
 
 @given(layers)
-def test_folding_changes_no_layer_and_shares_no_section_with_one(layers: list[dict[str, Any]]) -> None:
+def test_folding_changes_no_layer_and_shares_no_section_with_one(
+    layers: list[dict[str, Any]],
+) -> None:
     before = copy.deepcopy(layers)
     value, _ = fold(numbered(layers))
     for section in [value, *(inner for inner in value.values() if isinstance(inner, dict))]:
@@ -59,15 +72,22 @@ def test_folding_changes_no_layer_and_shares_no_section_with_one(layers: list[di
 
 
 @given(layers, st.data())
-def test_folding_in_two_steps_is_folding_in_one(layers: list[dict[str, Any]], data: st.DataObject) -> None:
+def test_folding_in_two_steps_is_folding_in_one(
+    layers: list[dict[str, Any]], data: st.DataObject
+) -> None:
     middle = data.draw(st.integers(0, len(layers)))
     first, _ = fold(numbered(layers[:middle]))
 
-    assert fold([(0, first), *((1, layer) for layer in layers[middle:])])[0] == fold(numbered(layers))[0]
+    assert (
+        fold([(0, first), *((1, layer) for layer in layers[middle:])])[0]
+        == fold(numbered(layers))[0]
+    )
 
 
 @given(shaped, st.data())
-def test_validated_layers_may_be_grouped_in_any_way(layers: list[dict[str, Any]], data: st.DataObject) -> None:
+def test_validated_layers_may_be_grouped_in_any_way(
+    layers: list[dict[str, Any]], data: st.DataObject
+) -> None:
     begin = data.draw(st.integers(0, len(layers)))
     end = data.draw(st.integers(begin, len(layers)))
     group, _ = fold(numbered(layers[begin:end]))
@@ -88,7 +108,10 @@ def test_every_leaf_comes_from_the_last_layer_that_says_it(layers: list[dict[str
 
 def test_false_zero_nothing_and_empty_lists_and_texts_override() -> None:
     value, origins = fold(
-        [("low", {"a": True, "b": 3, "c": [1], "d": "x", "e": 1}), ("high", {"a": False, "b": 0, "c": [], "d": "", "e": None})]
+        [
+            ("low", {"a": True, "b": 3, "c": [1], "d": "x", "e": 1}),
+            ("high", {"a": False, "b": 0, "c": [], "d": "", "e": None}),
+        ]
     )
 
     assert value == {"a": False, "b": 0, "c": [], "d": "", "e": None}

@@ -14,7 +14,12 @@ from tests.config.written import JSON_GAPS, JSONC_GAPS, YAML_GAPS, Writer, line_
 
 @pytest.mark.parametrize(
     ("file", "gaps", "trailing"),
-    [("x.yao", JSONC_GAPS, True), ("x.jsonc", JSONC_GAPS, True), ("x.json", JSON_GAPS, False), ("x.yml", YAML_GAPS, True)],
+    [
+        ("x.yao", JSONC_GAPS, True),
+        ("x.jsonc", JSONC_GAPS, True),
+        ("x.json", JSON_GAPS, False),
+        ("x.yml", YAML_GAPS, True),
+    ],
 )
 @given(value=objects, data=st.data())
 def test_every_key_and_value_of_a_document_is_read_and_found_where_it_was_written(

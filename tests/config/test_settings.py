@@ -12,25 +12,44 @@ from groundhook.host.config.layers import Layer, file_layer, hook_layer, request
 from groundhook.host.config.resolve import explain, resolve
 from groundhook.host.config.validate import check_document
 from groundhook.host.core.errors import ConfigError, HookReturnInvalid, UsageError
-from groundhook.host.core.settings import AgentFile, CitationSettings, ModelSettings, PackageFile, SearchSettings, Settings
+from groundhook.host.core.settings import (
+    AgentFile,
+    CitationSettings,
+    ModelSettings,
+    PackageFile,
+    SearchSettings,
+    Settings,
+)
 from groundhook.host.core.types.calls import AgentOptions, ModelOptions
 from groundhook.host.core.types.specs import ConnectorOptions
-from groundhook.host.core.types.turn import CitationOverride, CreateReturn, SearchChoice, TurnOptions
+from groundhook.host.core.types.turn import (
+    CitationOverride,
+    CreateReturn,
+    SearchChoice,
+    TurnOptions,
+)
 
 
 def package(text: str, environment: dict[str, str] | None = None) -> Layer:
     return file_layer(
-        "assistant", check_document(PackageFile, parse_document(text.encode(), "p.yao"), environment or {}, switch_on=True)
+        "assistant",
+        check_document(
+            PackageFile, parse_document(text.encode(), "p.yao"), environment or {}, switch_on=True
+        ),
     )
 
 
 def agent(text: str) -> Layer:
-    return file_layer("global", check_document(AgentFile, parse_document(text.encode(), "agent/agent.yml"), {}))
+    return file_layer(
+        "global", check_document(AgentFile, parse_document(text.encode(), "agent/agent.yml"), {})
+    )
 
 
 def search(text: str) -> Layer:
     return file_layer(
-        "global", check_document(SearchSettings, parse_document(text.encode(), "agent/search.yao"), {}), under="search"
+        "global",
+        check_document(SearchSettings, parse_document(text.encode(), "agent/search.yao"), {}),
+        under="search",
     )
 
 
@@ -46,17 +65,37 @@ def test_the_request_outranks_the_hook_the_hook_the_assistant_and_the_assistant_
         agent("connector: a\nlocale: de\noptions: {temperature: 1, max_tokens: 5}\n"),
         search('{"rerank": {"top_n": 9}, "kb": {"threshold": 0.9}}'),
     ]
-    middle = package('{"connector": "b", "options": {"temperature": 0}, "search": {"kb": true, "rerank": {"topK": 8}}}')
+    middle = package(
+        '{"connector": "b", "options": {"temperature": 0}, "search": {"kb": true, "rerank":'
+        ' {"topK": 8}}}'
+    )
     hook = hook_layer(
-        CreateReturn(connector="c", max_tokens=0, citation=CitationOverride(custom_prompt="x"), uses={"query": "q"})
+        CreateReturn(
+            connector="c",
+            max_tokens=0,
+            citation=CitationOverride(custom_prompt="x"),
+            uses={"query": "q"},
+        )
     )
     request = request_layer(TurnOptions(connector="d", rerank={"top_k": 7}))
     settings = resolve([*low, middle, hook, request]).settings
 
     assert settings.connector == "d"
-    assert (settings.options.temperature, settings.options.max_tokens, settings.locale) == (0, 0, "de")
-    assert (settings.search.rerank.top_k, settings.search.kb.enabled, settings.search.kb.threshold) == (7, True, 0.9)
-    assert (settings.search.citation.custom_prompt, settings.uses.query, settings.uses.web) == ("x", "q", "builtin")
+    assert (settings.options.temperature, settings.options.max_tokens, settings.locale) == (
+        0,
+        0,
+        "de",
+    )
+    assert (
+        settings.search.rerank.top_k,
+        settings.search.kb.enabled,
+        settings.search.kb.threshold,
+    ) == (7, True, 0.9)
+    assert (settings.search.citation.custom_prompt, settings.uses.query, settings.uses.web) == (
+        "x",
+        "q",
+        "builtin",
+    )
 
 
 def test_types_that_a_hook_names_switch_those_on_and_the_others_off() -> None:
@@ -67,15 +106,23 @@ def test_types_that_a_hook_names_switch_those_on_and_the_others_off() -> None:
 
 
 def test_whether_to_search_at_all_is_left_to_the_plan() -> None:
-    assert hook_layer(CreateReturn(search=False)).data == hook_layer(CreateReturn(search=SearchChoice())).data
+    assert (
+        hook_layer(CreateReturn(search=False)).data
+        == hook_layer(CreateReturn(search=SearchChoice())).data
+    )
     assert resolve([request_layer(TurnOptions(search=True))]).settings == Settings()
 
 
 def test_what_a_hook_and_a_request_do_not_say_changes_nothing() -> None:
     base = [package('{"locale": "fr", "connector": "x", "mcp": ["s"]}')]
 
-    assert resolve([*base, hook_layer(CreateReturn()), request_layer(TurnOptions())]).settings == resolve(base).settings
-    assert resolve([*base, hook_layer(None), request_layer(None)]).settings == resolve(base).settings
+    assert (
+        resolve([*base, hook_layer(CreateReturn()), request_layer(TurnOptions())]).settings
+        == resolve(base).settings
+    )
+    assert (
+        resolve([*base, hook_layer(None), request_layer(None)]).settings == resolve(base).settings
+    )
 
 
 def test_everything_else_that_a_hook_may_return_reaches_the_settings() -> None:
@@ -91,19 +138,30 @@ def test_everything_else_that_a_hook_may_return_reaches_the_settings() -> None:
     settings = resolve([hook_layer(returned)]).settings
 
     assert (settings.options.temperature, settings.options.max_completion_tokens) == (0.5, 9)
-    assert (settings.prompt_preset, settings.disable_global_prompts, settings.locale) == ("p", True, "he")
+    assert (settings.prompt_preset, settings.disable_global_prompts, settings.locale) == (
+        "p",
+        True,
+        "he",
+    )
     assert settings.mcp.servers == ({"server_id": "s", "tools": ["t"]},)
-    assert (settings.search.citation.format, settings.search.citation.auto_inject_prompt) == ("[{id}]", False)
+    assert (settings.search.citation.format, settings.search.citation.auto_inject_prompt) == (
+        "[{id}]",
+        False,
+    )
 
 
-def test_a_key_of_a_hook_or_request_that_nothing_reads_is_reported_and_a_wrong_value_refused() -> None:
+def test_a_key_of_a_hook_or_request_that_nothing_reads_is_reported_and_a_wrong_value_refused() -> (
+    None
+):
     assert [str(key) for key in hook_layer(CreateReturn(uses={"querry": "x"})).unknown] == [
         "unknown key 'uses.querry' (did you mean 'query'?)"
     ]
     assert [str(key) for key in request_layer(TurnOptions(rerank={"top": 1})).unknown] == [
         "unknown key 'search.rerank.top' (did you mean 'top_k'?)"
     ]
-    both = resolve([hook_layer(CreateReturn(uses={"a": "x"})), request_layer(TurnOptions(rerank={"b": 1}))])
+    both = resolve(
+        [hook_layer(CreateReturn(uses={"a": "x"})), request_layer(TurnOptions(rerank={"b": 1}))]
+    )
     assert [key.path for key in both.unknown] == ["uses.a", "search.rerank.b"]
     with pytest.raises(HookReturnInvalid, match=r"Create returned a wrong 'citation\.format'"):
         hook_layer(CreateReturn(citation=CitationOverride(format="[]")))
@@ -126,7 +184,10 @@ def test_a_variable_that_is_not_set_matters_only_where_its_value_wins() -> None:
     layer = package('{\n  "connector": "$ENV.MODEL"\n}')
 
     assert resolve([layer, request_layer(TurnOptions(connector="x"))]).settings.connector == "x"
-    with pytest.raises(ConfigError, match=r"^p\.yao:2:16: 'connector' needs the environment variable 'MODEL', which is not set"):
+    with pytest.raises(
+        ConfigError,
+        match=r"^p\.yao:2:16: 'connector' needs the environment variable 'MODEL', which is not set",
+    ):
         resolve([layer])
 
 
@@ -135,12 +196,16 @@ def test_explaining_names_the_layer_and_the_place_of_every_value_and_shows_no_se
         agent("connector: a\nuses:\n  web: x\n"),
         search('{\n  "citation": {"format": "[{id}]"}\n}'),
         package(
-            '{"search": {\n "web": true, "rerank": {"topN": 3},\n "kb": {"threshold": 0.1}}, "locale": "$ENV.S"}', {"S": "s3cret"}
+            '{"search": {\n "web": true, "rerank": {"topN": 3},\n "kb": {"threshold": 0.1}},'
+            ' "locale": "$ENV.S"}',
+            {"S": "s3cret"},
         ),
         hook_layer(CreateReturn(temperature=0.1)),
         request_layer(TurnOptions(connector="b")),
     ]
-    rows = {row.key: (row.value, row.layer, str(row.place or "")) for row in explain(resolve(layers))}
+    rows = {
+        row.key: (row.value, row.layer, str(row.place or "")) for row in explain(resolve(layers))
+    }
 
     assert rows["connector"] == ("b", "request", "")
     assert rows["options.temperature"] == (0.1, "hook", "")
@@ -156,7 +221,15 @@ def test_explaining_names_the_layer_and_the_place_of_every_value_and_shows_no_se
 
 @given(
     st.lists(
-        st.sampled_from(["{}", '{"search": {"kb": false}}', '{"search": {"web": {"max_results": 1}}}', '{"kb": []}']), max_size=4
+        st.sampled_from(
+            [
+                "{}",
+                '{"search": {"kb": false}}',
+                '{"search": {"web": {"max_results": 1}}}',
+                '{"kb": []}',
+            ]
+        ),
+        max_size=4,
     )
 )
 def test_a_layer_that_says_nothing_can_stand_anywhere(texts: list[str]) -> None:
@@ -194,15 +267,30 @@ def test_a_format_of_citations_that_nobody_could_see_or_write_is_refused(format:
         CitationSettings(format=format)
 
 
-@pytest.mark.parametrize("format", ["#ref:{id}", "[{id}]", "(see #{id})", "【{id}】", "<ref>{id}</ref>", '"{id}"'])
+@pytest.mark.parametrize(
+    "format", ["#ref:{id}", "[{id}]", "(see #{id})", "【{id}】", "<ref>{id}</ref>", '"{id}"']
+)
 def test_a_format_of_citations_may_be_any_sign_that_sets_the_id_off(format: str) -> None:
     assert CitationSettings(format=format).format == format
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"max_tokens": -1}, {"temperature": -0.1}, {"temperature": 2.1}, {"temperature": float("nan")}]
+    "wrong",
+    [
+        {"max_tokens": -1},
+        {"temperature": -0.1},
+        {"temperature": 2.1},
+        {"temperature": float("nan")},
+    ],
 )
 def test_what_no_model_accepts_is_refused_wherever_it_is_said(wrong: dict[str, float]) -> None:
-    for said in (TurnOptions, CreateReturn, ModelSettings, AgentOptions, ModelOptions, ConnectorOptions):
+    for said in (
+        TurnOptions,
+        CreateReturn,
+        ModelSettings,
+        AgentOptions,
+        ModelOptions,
+        ConnectorOptions,
+    ):
         with pytest.raises(ValidationError, match=r"(greater|less) than or equal to"):
             said.model_validate(wrong)

@@ -11,7 +11,13 @@ from groundhook.host.config.documents import parse_document
 from groundhook.host.config.normalise import normalise, spellings
 from groundhook.host.config.validate import check_document, read_value
 from groundhook.host.core.errors import ConfigError, ConfigErrors
-from groundhook.host.core.settings import AgentFile, AppSettings, PackageFile, SearchSettings, Settings
+from groundhook.host.core.settings import (
+    AgentFile,
+    AppSettings,
+    PackageFile,
+    SearchSettings,
+    Settings,
+)
 from groundhook.host.core.types.specs import CollectionSpec, ConnectorSpec, ModelSpec
 
 
@@ -22,16 +28,24 @@ def said(model: type[BaseModel], raw: dict[str, Any], *, switch_on: bool = True)
 
 
 def errors(model: type[BaseModel], text: str, file: str = "x.yao") -> list[str]:
-    return [str(error) for error in check_document(model, parse_document(text.encode(), file), {}).errors]
+    return [
+        str(error)
+        for error in check_document(model, parse_document(text.encode(), file), {}).errors
+    ]
 
 
 @pytest.mark.parametrize("spelling", ["top_k", "topK", "top_n", "topN"])
 def test_every_spelling_of_a_key_becomes_the_same_key(spelling: str) -> None:
-    assert said(PackageFile, {"search": {"rerank": {spelling: 3}}}) == {"search": {"rerank": {"top_k": 3}}}
+    assert said(PackageFile, {"search": {"rerank": {spelling: 3}}}) == {
+        "search": {"rerank": {"top_k": 3}}
+    }
 
 
 def test_camel_case_is_the_same_key_too() -> None:
-    raw = {"search": {"web": {"maxResults": 3}, "options": {"skipThreshold": 2}}, "promptPreset": "x"}
+    raw = {
+        "search": {"web": {"maxResults": 3}, "options": {"skipThreshold": 2}},
+        "promptPreset": "x",
+    }
 
     assert said(PackageFile, raw) == {
         "search": {"web": {"enabled": True, "max_results": 3}, "options": {"skip_threshold": 2}},
@@ -60,12 +74,18 @@ def test_one_word_switches_all_sources_off_and_none_switches_them_all_on() -> No
     off = {"enabled": False}
     assert said(PackageFile, {"search": False}) == {"search": {"web": off, "kb": off, "db": off}}
     assert errors(PackageFile, '{"search": true}') == [
-        "x.yao:1:2: 'search': true does not say what to search (name it, as in {\"web\": true}; known: web, kb, db)"
+        "x.yao:1:2: 'search': true does not say what to search (name it, as in {\"web\": true};"
+        " known: web, kb, db)"
     ]
 
 
 def test_a_list_alone_is_the_list_of_its_section_and_a_name_alone_a_list_of_one() -> None:
-    raw = {"kb": ["docs"], "db": "order", "mcp": {"servers": "files"}, "search": {"kb": {"collections": "faq"}}}
+    raw = {
+        "kb": ["docs"],
+        "db": "order",
+        "mcp": {"servers": "files"},
+        "search": {"kb": {"collections": "faq"}},
+    }
 
     assert said(PackageFile, raw) == {
         "kb": {"collections": ["docs"]},
@@ -101,7 +121,9 @@ def test_every_setting_that_holds_for_the_app_can_be_said_in_its_file_and_nowher
 def test_an_unknown_key_is_placed_and_the_nearest_known_one_named() -> None:
     text = '{\n  // comment\n  "search": {\n    "kb": {"treshold": 0.5}\n  }\n}'
 
-    assert errors(PackageFile, text) == ["x.yao:4:12: unknown key 'search.kb.treshold' (did you mean 'threshold'?)"]
+    assert errors(PackageFile, text) == [
+        "x.yao:4:12: unknown key 'search.kb.treshold' (did you mean 'threshold'?)"
+    ]
 
 
 def test_every_problem_of_a_file_is_told_in_the_order_of_the_file() -> None:
@@ -119,7 +141,10 @@ def test_every_problem_of_a_file_is_told_in_the_order_of_the_file() -> None:
         "x.yao:2:7: unknown key 'conector' (did you mean 'connector'?)",
         "x.yao:4:32: 'search.web.max_results': should be less than or equal to 100, not 500",
         "x.yao:4:44: 'search.kb': should be an object, not 3",
-        "x.yao:5:32: 'search.citation.format': must contain {id} exactly once, such as '#ref:{id}' or '[{id}]', not '[]'",
+        (
+            "x.yao:5:32: 'search.citation.format': must contain {id} exactly once, such as"
+            " '#ref:{id}' or '[{id}]', not '[]'"
+        ),
         "x.yao:7:15: 'tags': should be a list, not 1",
         "x.yao:7:26: 'name': should be text, not a list",
         "x.yao:8:34: 'options.temperature': should be a number, not 'hot'",
@@ -130,13 +155,22 @@ def test_every_problem_of_a_file_is_told_in_the_order_of_the_file() -> None:
     ("text", "said"),
     [
         ("hooks:\n", "x.yml:1:1: 'hooks': should be an object, and nothing is there"),
-        ("hooks: {workers: many}", "x.yml:1:18: 'hooks.workers': should be a whole number, not 'many'"),
+        (
+            "hooks: {workers: many}",
+            "x.yml:1:18: 'hooks.workers': should be a whole number, not 'many'",
+        ),
         ("hooks: {workers: 1.5}", "x.yml:1:18: 'hooks.workers': should be a whole number, not 1.5"),
-        ("disable_global_prompts: maybe", "x.yml:1:25: 'disable_global_prompts': should be true or false, not 'maybe'"),
+        (
+            "disable_global_prompts: maybe",
+            "x.yml:1:25: 'disable_global_prompts': should be true or false, not 'maybe'",
+        ),
         ('state: ""', "x.yml:1:8: 'state': should not be empty"),
         (
             "mcp: {servers: [a, 5]}",
-            "x.yml:1:20: 'mcp.servers[1]': should be the id of a server, {id: [tools]}, or {server_id, tools, resources}, not 5",
+            (
+                "x.yml:1:20: 'mcp.servers[1]': should be the id of a server, {id: [tools]}, or"
+                " {server_id, tools, resources}, not 5"
+            ),
         ),
     ],
 )
@@ -147,16 +181,29 @@ def test_what_a_value_should_be_is_said_in_plain_words(text: str, said: str) -> 
 @pytest.mark.parametrize(
     ("model", "text", "said"),
     [
-        (PackageFile, '{"state": "x"}', "unknown key 'state' (it holds for the whole app: only agent/agent.yml may say it)"),
+        (
+            PackageFile,
+            '{"state": "x"}',
+            "unknown key 'state' (it holds for the whole app: only agent/agent.yml may say it)",
+        ),
         (
             PackageFile,
             '{"hooks": {"workers": 2}}',
-            "unknown key 'hooks.workers' (it holds for the whole app: only agent/agent.yml may say it)",
+            (
+                "unknown key 'hooks.workers' (it holds for the whole app: only agent/agent.yml may"
+                " say it)"
+            ),
         ),
-        (SearchSettings, '{"search": {}}', "unknown key 'search' (its keys stand here without it: web, kb, db, …)"),
+        (
+            SearchSettings,
+            '{"search": {}}',
+            "unknown key 'search' (its keys stand here without it: web, kb, db, …)",
+        ),
     ],
 )
-def test_a_key_that_belongs_elsewhere_is_sent_there(model: type[BaseModel], text: str, said: str) -> None:
+def test_a_key_that_belongs_elsewhere_is_sent_there(
+    model: type[BaseModel], text: str, said: str
+) -> None:
     assert [error.partition(": ")[2] for error in errors(model, text)] == [said]
 
 
@@ -179,7 +226,9 @@ def test_keys_inside_mappings_and_lists_of_declarations_are_checked_as_well() ->
         "x.yao:1:22: unknown key 'fields.kind.typ' (did you mean 'type'?)"
     ]
     assert errors(
-        ModelSpec, '{"table": {"name": "t"}, "columns": [{"name": "id", "type": "ID", "lable": "x"}, {"name": "a"}]}'
+        ModelSpec,
+        '{"table": {"name": "t"}, "columns": [{"name": "id", "type": "ID", "lable": "x"}, {"name":'
+        ' "a"}]}',
     ) == [
         "x.yao:1:67: unknown key 'columns[0].lable' (did you mean 'label'?)",
         "x.yao:1:82: 'columns[1].type' is missing",
@@ -195,7 +244,10 @@ def test_one_problem_is_raised_as_it_is_and_several_as_one_error() -> None:
 
     assert not isinstance(one.value, ConfigErrors)
     assert one.value.place is not None
-    assert [error.message for error in several.value.errors] == ["'type' is missing", "unknown key 'typ'"]
+    assert [error.message for error in several.value.errors] == [
+        "'type' is missing",
+        "unknown key 'typ'",
+    ]
     assert str(several.value).splitlines() == [
         "x.yao:1:1: 'type' is missing",
         "x.yao:1:2: unknown key 'typ' (did you mean 'type'?)",

@@ -1,4 +1,5 @@
-"""Random documents written out with random comments, spaces and line ends, and where each key and value then stands."""
+"""Random documents written out with random comments, spaces and line ends, and where each key and
+value then stands."""
 
 from __future__ import annotations
 
@@ -14,11 +15,25 @@ Path = tuple[str | int, ...]
 keys = st.text(st.sampled_from('ab/*,"\\:{}[]é😀 '), max_size=6)
 scalars = st.none() | st.booleans() | st.integers(-(10**6), 10**6) | keys
 values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4), max_leaves=12
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=12,
 )
 objects = st.dictionaries(keys, values, max_size=4)
 
-JSONC_GAPS = ["", " ", "\n", "\r\n", "\t", "// {comment\n", "/* [a, */", "/* two\nlines */", '/*"*/', "// \"'\r\n", "/**/"]
+JSONC_GAPS = [
+    "",
+    " ",
+    "\n",
+    "\r\n",
+    "\t",
+    "// {comment\n",
+    "/* [a, */",
+    "/* two\nlines */",
+    '/*"*/',
+    "// \"'\r\n",
+    "/**/",
+]
 JSON_GAPS = ["", " ", "\n", "\r\n", "\t", "\r"]
 YAML_GAPS = [" ", "  ", "\n ", "\r\n  "]
 
@@ -26,7 +41,9 @@ YAML_GAPS = [" ", "  ", "\n ", "\r\n  "]
 class Writer:
     """Writes a value with gaps drawn by `gap`; notes the offset of every key and value."""
 
-    def __init__(self, gap: Callable[[], str], *, trailing: Callable[[], bool], before_colon: bool = True) -> None:
+    def __init__(
+        self, gap: Callable[[], str], *, trailing: Callable[[], bool], before_colon: bool = True
+    ) -> None:
         self._gap, self._trailing, self._before_colon = gap, trailing, before_colon
         self.text = ""
         self.keys: dict[Path, int] = {}
@@ -43,7 +60,14 @@ class Writer:
             self.text += json.dumps(value, ensure_ascii=False)
         self.text += self._gap() if path else ""
 
-    def _entries(self, brackets: str, value: Any, path: Path, entry: Callable[[Any, Path, Any], None], steps: list[Any]) -> None:
+    def _entries(
+        self,
+        brackets: str,
+        value: Any,
+        path: Path,
+        entry: Callable[[Any, Path, Any], None],
+        steps: list[Any],
+    ) -> None:
         self.text += brackets[0]
         for n, step in enumerate(steps):
             self.text += "," if n else ""
@@ -55,7 +79,9 @@ class Writer:
     def _entry_of_object(self, value: Any, path: Path, key: str) -> None:
         self.text += self._gap()
         self.keys[path] = len(self.text)
-        self.text += json.dumps(key, ensure_ascii=False) + (self._gap() if self._before_colon else "") + ":"
+        self.text += (
+            json.dumps(key, ensure_ascii=False) + (self._gap() if self._before_colon else "") + ":"
+        )
         self.write(value, path)
 
     def _entry_of_list(self, value: Any, path: Path, _: int) -> None:

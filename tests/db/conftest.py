@@ -1,4 +1,5 @@
-"""The shop's models in a real SQLite file and on real servers, and what a search needs beside its request."""
+"""The shop's models in a real SQLite file and on real servers, and what a search needs beside its
+request."""
 
 from __future__ import annotations
 
@@ -43,11 +44,24 @@ class Shop:
     warnings: list[tuple[str, str]] = field(default_factory=list)
 
     async def search(
-        self, query: str, *models: str, identity: Identity | None = None, strict: bool = False, **request: Any
+        self,
+        query: str,
+        *models: str,
+        identity: Identity | None = None,
+        strict: bool = False,
+        **request: Any,
     ) -> Found:
         """Search these models, or all three of the shop."""
-        raw = {"type": "db", "query": query, "models": models or ("product", "order", "customer"), "limit": 10, **request}
-        return await self.database.search(SearchRequest.model_validate(raw), self.scope(identity, strict))
+        raw = {
+            "type": "db",
+            "query": query,
+            "models": models or ("product", "order", "customer"),
+            "limit": 10,
+            **request,
+        }
+        return await self.database.search(
+            SearchRequest.model_validate(raw), self.scope(identity, strict)
+        )
 
     def scope(self, identity: Identity | None = None, strict: bool = False) -> Scope:
         async def warn(code: str, message: str) -> None:
@@ -69,7 +83,9 @@ def shop_specs() -> dict[str, ModelSpec]:
 
 
 @pytest.fixture(scope="session")
-async def loaded(tmp_path_factory: pytest.TempPathFactory, shop_specs: dict[str, ModelSpec]) -> Path:
+async def loaded(
+    tmp_path_factory: pytest.TempPathFactory, shop_specs: dict[str, ModelSpec]
+) -> Path:
     """The shop's database as loading leaves it."""
     path = tmp_path_factory.mktemp("shop") / "shop.db"
     async with open_database(f"sqlite:///{path}", 5000, shop_specs) as database:
@@ -78,7 +94,9 @@ async def loaded(tmp_path_factory: pytest.TempPathFactory, shop_specs: dict[str,
 
 
 @pytest.fixture
-async def shop(tmp_path: Path, loaded: Path, shop_specs: dict[str, ModelSpec]) -> AsyncIterator[Shop]:
+async def shop(
+    tmp_path: Path, loaded: Path, shop_specs: dict[str, ModelSpec]
+) -> AsyncIterator[Shop]:
     """A copy of the shop's database, of this test alone."""
     path = tmp_path / "state/shop.db"
     path.parent.mkdir()
@@ -114,7 +132,7 @@ def spec() -> Callable[..., ModelSpec]:
     return make
 
 
-# ---------------------------------------------------------------------------------------------------- every engine
+# ------------------------------------------------------------------------------------- every engine
 
 ENGINES = ("sqlite", "postgresql", "mariadb")
 Fresh = Callable[[], Awaitable[str]]
@@ -127,27 +145,38 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def server(kind: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases | None]:
-    """The server of an engine that has one; it is shared by the workers of a run. Skips, with the reason, where there is none."""
+def server(
+    kind: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Databases | None]:
+    """The server of an engine that has one; it is shared by the workers of a run. Skips, with the
+    reason, where there is none."""
     if kind == "sqlite":
         yield None
         return
     base = tmp_path_factory.getbasetemp()
     try:
-        with serving(kind, base.parent if hasattr(request.config, "workerinput") else base) as there:
+        with serving(
+            kind, base.parent if hasattr(request.config, "workerinput") else base
+        ) as there:
             yield there
     except NotThere as reason:
         pytest.skip(f"no {kind} to test with: {reason}")
 
 
 @pytest.fixture(scope="session")
-async def fresh_database(server: Databases | None, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Fresh]:
+async def fresh_database(
+    server: Databases | None, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Fresh]:
     """Makes an empty database → its URL."""
     made: list[str] = []
 
     async def make() -> str:
         made.append(f"groundhook_{token_hex(4)}")
-        return f"sqlite:///{tmp_path_factory.mktemp('new')}/x.db" if server is None else await server.create(made[-1])
+        return (
+            f"sqlite:///{tmp_path_factory.mktemp('new')}/x.db"
+            if server is None
+            else await server.create(made[-1])
+        )
 
     yield make
     if server is not None:

@@ -1,4 +1,5 @@
-"""What the search connection refuses, what values cannot do, and that a slow or cancelled statement ends."""
+"""What the search connection refuses, what values cannot do, and that a slow or cancelled statement
+ends."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_the_search_connection_does_nothing_but_select_from_its_tables(shop: Shop, tmp_path: Path, attack: str) -> None:
+async def test_the_search_connection_does_nothing_but_select_from_its_tables(
+    shop: Shop, tmp_path: Path, attack: str
+) -> None:
     engine = engine_for(shop.url, timeout_ms=5000, connections=2, result_kb=100)
     other = tmp_path / "other.db"
     text = attack.format(other=other)
@@ -59,7 +62,9 @@ async def test_the_search_connection_does_nothing_but_select_from_its_tables(sho
     with pytest.raises(SourceError):
         await engine.read(work, ["shop_product"])
     count = "SELECT count(*) FROM shop_product"
-    allowed = await engine.read(lambda connection: connection.exec_driver_sql(count).scalar_one(), ["shop_product"])
+    allowed = await engine.read(
+        lambda connection: connection.exec_driver_sql(count).scalar_one(), ["shop_product"]
+    )
     await engine.close()
     assert allowed == 150
     assert not other.exists()
@@ -68,7 +73,11 @@ async def test_the_search_connection_does_nothing_but_select_from_its_tables(sho
 @pytest.mark.parametrize("value", HOSTILE)
 @pytest.mark.parametrize("op", ["=", "like", "in", "!=", "match"])
 async def test_sql_in_a_value_is_a_text_like_any_other(shop: Shop, value: str, op: str) -> None:
-    where = {"field": "*" if op == "match" else "brand", "op": op, "value": [value] if op == "in" else value}
+    where = {
+        "field": "*" if op == "match" else "brand",
+        "op": op,
+        "value": [value] if op == "in" else value,
+    }
     found = await shop.search("products", "product", wheres=[where], limit=200)
     assert len(found.items) == (150 if op == "!=" else 0)
     assert (await shop.search("products", "product", limit=200)).total == 150
@@ -87,7 +96,9 @@ async def test_wildcards_of_a_searched_word_are_taken_literally(
     model = spec(values=[{"title": f"with {value} in it"}, {"title": "with 50 a-b axb back in it"}])
     async with open_database(f"sqlite:///{tmp_path}/n.db", 5000, {"note": model}) as database:
         await database.load()
-        found = await Shop(database, "").search("notes", "note", wheres=[{"field": "*", "op": "match", "value": [value]}])
+        found = await Shop(database, "").search(
+            "notes", "note", wheres=[{"field": "*", "op": "match", "value": [value]}]
+        )
     assert [item.title for item in found.items] == [f"with {value} in it"]
 
 
@@ -95,10 +106,12 @@ def big(path: Path, rows: int) -> None:
     """Notes whose texts take a text search a while."""
     with sqlite3.connect(path) as connection:
         connection.execute(
-            "create table note (id integer primary key, title text, body text, pages int, price real, kind text, done int,"
-            " due text, seen text, extra text)"
+            "create table note (id integer primary key, title text, body text, pages int, price"
+            " real, kind text, done int, due text, seen text, extra text)"
         )
-        connection.executemany("insert into note (title, body) values (?, ?)", [("ä" * 50, "ö" * 400)] * rows)
+        connection.executemany(
+            "insert into note (title, body) values (?, ?)", [("ä" * 50, "ö" * 400)] * rows
+        )
     connection.close()
 
 
@@ -119,7 +132,9 @@ async def test_a_statement_that_takes_too_long_is_ended_and_the_database_stays_u
 
 async def test_a_cancelled_search_stops_its_statement_and_frees_its_thread(tmp_path: Path) -> None:
     big(tmp_path / "n.db", 30_000)
-    engine = engine_for(f"sqlite:///{tmp_path}/n.db", timeout_ms=60_000, connections=2, result_kb=100)
+    engine = engine_for(
+        f"sqlite:///{tmp_path}/n.db", timeout_ms=60_000, connections=2, result_kb=100
+    )
     entered, left = threading.Event(), threading.Event()
     endless = sa.text("SELECT count(*) FROM note a, note b, note c")
 
@@ -140,7 +155,9 @@ async def test_a_cancelled_search_stops_its_statement_and_frees_its_thread(tmp_p
 
 
 async def test_a_server_that_cannot_be_used_is_named_without_its_password() -> None:
-    async with open_database("postgresql+psycopg://u:secret@127.0.0.1:1/x", 1000, shop_models()) as database:
+    async with open_database(
+        "postgresql+psycopg://u:secret@127.0.0.1:1/x", 1000, shop_models()
+    ) as database:
         with pytest.raises(SourceError) as refused:
             await Shop(database, "").search("products")
     assert "secret" not in str(refused.value)

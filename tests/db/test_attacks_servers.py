@@ -1,4 +1,5 @@
-"""PostgreSQL and MariaDB: sessions that only read, statements that end, results that stay small, and a role that may only SELECT.
+"""PostgreSQL and MariaDB: sessions that only read, statements that end, results that stay small,
+and a role that may only SELECT.
 
 The statements that attack are sent past the query language, which has no way to say them.
 """
@@ -15,7 +16,12 @@ import sqlalchemy as sa
 
 from groundhook.handlers.db.base import open_database
 from groundhook.handlers.db.engine import Engine, engine_for
-from groundhook.host.core.errors import SourceError, SourceNotConfigured, SourceRefused, SourceTimeout
+from groundhook.host.core.errors import (
+    SourceError,
+    SourceNotConfigured,
+    SourceRefused,
+    SourceTimeout,
+)
 from groundhook.host.core.types.specs import ModelSpec
 from tests.db.conftest import Fresh, Shop, shop_models
 from tests.loopback.databases import Databases
@@ -30,12 +36,18 @@ WRITES = [
     "CREATE TABLE other (id integer)",
     "TRUNCATE TABLE shop_product",
 ]
-ENDLESS = "SELECT count(*) FROM shop_order a, shop_order b, shop_order c, shop_order d, shop_order e"
+ENDLESS = (
+    "SELECT count(*) FROM shop_order a, shop_order b, shop_order c, shop_order d, shop_order e"
+)
 RUNNING = {
-    "postgresql": "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    " AND state = 'active' AND query LIKE '%%shop_order e%%'",
-    "mariadb": "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND id <> connection_id()"
-    " AND info LIKE '%%shop_order e%%'",
+    "postgresql": (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <>"
+        " pg_backend_pid() AND state = 'active' AND query LIKE '%%shop_order e%%'"
+    ),
+    "mariadb": (
+        "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND id <>"
+        " connection_id() AND info LIKE '%%shop_order e%%'"
+    ),
 }
 
 
@@ -53,12 +65,16 @@ def on_a_server(server: Databases | None) -> Databases:
     return server
 
 
-servers_only = pytest.mark.parametrize("kind", ["postgresql", "mariadb"], indirect=True, scope="session")
+servers_only = pytest.mark.parametrize(
+    "kind", ["postgresql", "mariadb"], indirect=True, scope="session"
+)
 
 
 @servers_only
 @pytest.mark.parametrize("statement", WRITES)
-async def test_a_session_that_searches_cannot_write(on_a_server: Databases, shop_url: str, statement: str) -> None:
+async def test_a_session_that_searches_cannot_write(
+    on_a_server: Databases, shop_url: str, statement: str
+) -> None:
     reading = engine(shop_url)
 
     def work(connection: sa.Connection) -> None:
@@ -93,7 +109,9 @@ async def test_a_role_that_may_only_select_can_search_and_cannot_write_whatever_
         ],
     }
     await on_a_server.execute(*grants[on_a_server.kind], database=name)
-    low = sa.make_url(url).set(username=role, password="secret").render_as_string(hide_password=False)
+    low = (
+        sa.make_url(url).set(username=role, password="secret").render_as_string(hide_password=False)
+    )
     async with open_database(low, 20_000, shop_specs) as database:
         assert (await Shop(database, low).search("products under $20", "product")).items
     free = {
@@ -112,12 +130,17 @@ async def test_a_role_that_may_only_select_can_search_and_cannot_write_whatever_
         await reading.read(attack, ["shop_product"])
     assert await reading.read(asking("SELECT count(*) FROM shop_product"), ["shop_product"]) == 150
     await reading.close()
-    who = {"postgresql": [f"DROP OWNED BY {role}", f"DROP ROLE {role}"], "mariadb": [f"DROP USER '{role}'@'%%'"]}
+    who = {
+        "postgresql": [f"DROP OWNED BY {role}", f"DROP ROLE {role}"],
+        "mariadb": [f"DROP USER '{role}'@'%%'"],
+    }
     await on_a_server.execute(*who[on_a_server.kind], database=name)
 
 
 @servers_only
-async def test_a_statement_that_takes_too_long_is_ended_by_the_server(on_a_server: Databases, shop_url: str) -> None:
+async def test_a_statement_that_takes_too_long_is_ended_by_the_server(
+    on_a_server: Databases, shop_url: str
+) -> None:
     reading = engine(shop_url, timeout_ms=300)
     with anyio.fail_after(20), pytest.raises(SourceTimeout, match=r"within 0\.3 s"):
         await reading.read(asking(ENDLESS), [])
@@ -129,18 +152,26 @@ async def test_a_statement_that_takes_too_long_is_ended_by_the_server(on_a_serve
 async def test_values_that_take_too_long_to_look_at_are_not_looked_at_again_for_every_question(
     on_a_server: Databases, fresh_database: Fresh, spec: Callable[..., ModelSpec]
 ) -> None:
-    url, nap = await fresh_database(), "CAST(pg_sleep(0.1) AS text)" if on_a_server.kind == "postgresql" else "sleep(0.1)"
+    url, nap = (
+        await fresh_database(),
+        "CAST(pg_sleep(0.1) AS text)" if on_a_server.kind == "postgresql" else "sleep(0.1)",
+    )
     rows = " UNION ALL ".join(f"SELECT {number} AS id" for number in range(1, 101))
     view = f"CREATE VIEW nap AS SELECT id, {nap} AS title FROM ({rows}) AS numbers"
     await on_a_server.execute(view, database=sa.make_url(url).database or "")
-    model = spec(table={"name": "nap"}, columns=[{"name": "id", "type": "ID"}, {"name": "title", "type": "string"}])
+    model = spec(
+        table={"name": "nap"},
+        columns=[{"name": "id", "type": "ID"}, {"name": "title", "type": "string"}],
+    )
     async with open_database(url, 2000, {"note": model}) as database:
         naps = Shop(database, url)
         await naps.search("note 7", "note")
         began = anyio.current_time()
         for _ in range(2):
             await naps.search("note 7", "note")
-        assert anyio.current_time() - began < 3  # looking at the values twice would take four seconds
+        assert (
+            anyio.current_time() - began < 3
+        )  # looking at the values twice would take four seconds
     assert [code for code, _ in naps.warnings].count("db_sample") == 3
 
 
@@ -182,11 +213,16 @@ async def test_many_searches_share_few_connections_and_none_is_refused(
         if server is not None:
             watching = engine(shop_url)
             counts = {
-                "postgresql": "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-                " AND backend_type = 'client backend'",
-                "mariadb": "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE()",
+                "postgresql": (
+                    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                    " AND backend_type = 'client backend'"
+                ),
+                "mariadb": (
+                    "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE()"
+                ),
             }
-            # This database's, the one that counts, and that of the fixture; those of tests before may take a moment to go.
+            # This database's, the one that counts, and that of the fixture; those of tests before
+            # may take a moment to go.
             with anyio.fail_after(20):
                 while await watching.read(asking(counts[kind]), []) > 3 + 1 + 1:
                     await anyio.lowlevel.checkpoint()
@@ -199,14 +235,22 @@ async def test_a_result_is_cut_where_it_would_be_too_large_which_is_said(
     fresh_database: Fresh, spec: Callable[..., ModelSpec]
 ) -> None:
     model = spec(values=[{"title": f"note {number}", "body": "x" * 20_000} for number in range(30)])
-    async with open_database(await fresh_database(), 20_000, {"note": model}, result_kb=100) as database:
+    async with open_database(
+        await fresh_database(), 20_000, {"note": model}, result_kb=100
+    ) as database:
         await database.load()
         notes = Shop(database, "")
         found = await notes.search("list all notes", "note", limit=30)
         assert (len(found.items), found.total) == (5, 30)
         hint = "(name fields with 'select', or raise database.result_kb)"
-        assert ("db_result_cut", f"the result was too large: 5 rows of 'note' are shown {hint}") in notes.warnings
-        assert len((await notes.search("list all notes", "note", limit=30, select=["title"])).items) == 30
+        assert (
+            "db_result_cut",
+            f"the result was too large: 5 rows of 'note' are shown {hint}",
+        ) in notes.warnings
+        assert (
+            len((await notes.search("list all notes", "note", limit=30, select=["title"])).items)
+            == 30
+        )
 
 
 @servers_only
@@ -217,7 +261,9 @@ async def test_a_server_that_does_not_let_us_in_is_named_without_the_password(
     url = sa.make_url(shop_url)
     changed = {
         "password": url.set(username="nobody_here", password="topsecret"),
-        "database": url.set(database="not_there", password="topsecret" if on_a_server.kind == "postgresql" else None),
+        "database": url.set(
+            database="not_there", password="topsecret" if on_a_server.kind == "postgresql" else None
+        ),
         "port": url.set(port=1, password="topsecret"),
     }
     text = changed[way].render_as_string(hide_password=False)
@@ -230,19 +276,27 @@ async def test_a_server_that_does_not_let_us_in_is_named_without_the_password(
     assert on_a_server.kind in str(failed.value)
 
 
-@pytest.mark.parametrize("url", ["oracle://x", "mysql+pymysql://x/y", "sqlite://", "postgresql+psycopg2://x/y", "://", ""])
+@pytest.mark.parametrize(
+    "url",
+    ["oracle://x", "mysql+pymysql://x/y", "sqlite://", "postgresql+psycopg2://x/y", "://", ""],
+)
 async def test_a_url_that_cannot_be_used_says_which_can(url: str) -> None:
     with pytest.raises(SourceNotConfigured, match="sqlite:///"):
         engine(url)
 
 
-async def test_a_table_that_is_not_there_is_said_to_need_loading(fresh_database: Fresh, shop_specs: dict[str, ModelSpec]) -> None:
+async def test_a_table_that_is_not_there_is_said_to_need_loading(
+    fresh_database: Fresh, shop_specs: dict[str, ModelSpec]
+) -> None:
     async with open_database(await fresh_database(), 20_000, shop_specs) as database:
         with pytest.raises(SourceNotConfigured, match="groundhook db load"):
             await Shop(database, "").search("products under $20", "product")
 
 
-@pytest.mark.parametrize(("url", "module"), [("postgresql://u@127.0.0.1/x", "psycopg"), ("mariadb://u@127.0.0.1/x", "asyncmy")])
+@pytest.mark.parametrize(
+    ("url", "module"),
+    [("postgresql://u@127.0.0.1/x", "psycopg"), ("mariadb://u@127.0.0.1/x", "asyncmy")],
+)
 async def test_a_driver_that_is_not_installed_is_named_with_what_installs_it(
     monkeypatch: pytest.MonkeyPatch, url: str, module: str
 ) -> None:

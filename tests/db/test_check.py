@@ -23,7 +23,9 @@ async def differences(url: str, spec: ModelSpec) -> list[tuple[str, str]]:
         return [(each.column, each.aspect) for each in (await database.check())[1]]
 
 
-async def test_what_was_loaded_differs_in_nothing(fresh_database: Fresh, spec: Callable[..., ModelSpec]) -> None:
+async def test_what_was_loaded_differs_in_nothing(
+    fresh_database: Fresh, spec: Callable[..., ModelSpec]
+) -> None:
     columns = [column.model_dump() for column in spec().columns]
     columns += [
         {"name": "code", "type": "char", "length": 8, "unique": True},
@@ -35,7 +37,11 @@ async def test_what_was_loaded_differs_in_nothing(fresh_database: Fresh, spec: C
         {"name": "prose", "type": "longText"},
         {"name": "at", "type": "timestamp"},
     ]
-    model = spec(columns=columns, option=EVERYTHING, indexes=[{"name": "by_kind", "columns": ["kind", "done"]}])
+    model = spec(
+        columns=columns,
+        option=EVERYTHING,
+        indexes=[{"name": "by_kind", "columns": ["kind", "done"]}],
+    )
     url = await fresh_database()
     async with open_database(url, 20_000, {"note": model}) as database:
         await database.load()
@@ -43,24 +49,33 @@ async def test_what_was_loaded_differs_in_nothing(fresh_database: Fresh, spec: C
     assert await differences(url, model) == []
 
 
-async def test_everything_that_differs_is_said(fresh_database: Fresh, kind: str, spec: Callable[..., ModelSpec]) -> None:
+async def test_everything_that_differs_is_said(
+    fresh_database: Fresh, kind: str, spec: Callable[..., ModelSpec]
+) -> None:
     url = await fresh_database()
     engine = engine_for(url, timeout_ms=20_000, connections=1, result_kb=100)
-    option = {"mariadb": "ENUM('memo', 'telegram') NOT NULL", "postgresql": "kinds NOT NULL", "sqlite": "VARCHAR(20) NOT NULL"}[
-        kind
-    ]
+    option = {
+        "mariadb": "ENUM('memo', 'telegram') NOT NULL",
+        "postgresql": "kinds NOT NULL",
+        "sqlite": "VARCHAR(20) NOT NULL",
+    }[kind]
 
     def make(connection: sa.Connection) -> None:
         if kind == "postgresql":
             connection.exec_driver_sql("CREATE TYPE kinds AS ENUM ('memo', 'telegram')")
         connection.exec_driver_sql(
-            f"CREATE TABLE note (id INTEGER NOT NULL, title VARCHAR(20), body INTEGER, pages VARCHAR(5), price NUMERIC(10, 2),"
-            f" kind {option} NOT NULL, done DATE NOT NULL, seen TIMESTAMP NULL, other INTEGER)"
+            "CREATE TABLE note (id INTEGER NOT NULL, title VARCHAR(20), body INTEGER, pages"
+            f" VARCHAR(5), price NUMERIC(10, 2), kind {option} NOT NULL, done DATE NOT NULL, seen"
+            " TIMESTAMP NULL, other INTEGER)"
         )
 
     await engine.write(make)
     await engine.close()
-    model = spec(columns=[{**column.model_dump(), "index": column.name == "price"} for column in spec().columns])
+    model = spec(
+        columns=[
+            {**column.model_dump(), "index": column.name == "price"} for column in spec().columns
+        ]
+    )
     assert await differences(url, model) == [
         ("title", "nullable"),
         ("body", "type"),
@@ -82,24 +97,33 @@ async def test_an_enum_type_of_a_database_can_be_searched(
     fresh_database: Fresh, kind: str, spec: Callable[..., ModelSpec]
 ) -> None:
     url = await fresh_database()
-    own = {"mariadb": "ENUM('memo', 'letter')", "postgresql": "kinds", "sqlite": "VARCHAR(20)"}[kind]
+    own = {"mariadb": "ENUM('memo', 'letter')", "postgresql": "kinds", "sqlite": "VARCHAR(20)"}[
+        kind
+    ]
 
     def make(connection: sa.Connection) -> None:
         if kind == "postgresql":
             connection.exec_driver_sql("CREATE TYPE kinds AS ENUM ('memo', 'letter')")
-        connection.exec_driver_sql(f"CREATE TABLE note (id INTEGER PRIMARY KEY, title VARCHAR(20) NOT NULL, kind {own} NOT NULL)")
+        connection.exec_driver_sql(
+            f"CREATE TABLE note (id INTEGER PRIMARY KEY, title VARCHAR(20) NOT NULL, kind {own} NOT"
+            " NULL)"
+        )
         connection.exec_driver_sql("INSERT INTO note VALUES (1, 'a', 'memo'), (2, 'b', 'letter')")
 
     engine = engine_for(url, timeout_ms=20_000, connections=1, result_kb=100)
     await engine.write(make)
     await engine.close()
-    columns = [column.model_dump() for column in spec().columns if column.name in ("id", "title", "kind")]
+    columns = [
+        column.model_dump() for column in spec().columns if column.name in ("id", "title", "kind")
+    ]
     async with open_database(url, 20_000, {"note": spec(columns=columns)}) as database:
         assert (await database.check())[1] == []
         notes = Shop(database, "")
 
         async def found(**asked: Any) -> list[Any]:
-            return [item.data for item in (await notes.search("list all notes", "note", **asked)).items]
+            return [
+                item.data for item in (await notes.search("list all notes", "note", **asked)).items
+            ]
 
         second = {"id": 2, "title": "b", "kind": "letter"}
         for op, value in (("=", "LETTER"), ("in", ["letter"]), ("like", "ett"), ("!=", "memo")):

@@ -1,4 +1,5 @@
-"""QueryDSL values: what the linter accepts, words and refuses; and that values never become the text of a statement."""
+"""QueryDSL values: what the linter accepts, words and refuses; and that values never become the
+text of a statement."""
 
 from __future__ import annotations
 
@@ -24,7 +25,10 @@ from tests.db.conftest import shop_models
 
 PRODUCT = shop_models()["product"]
 SCHEMA = schema_of(PRODUCT)
-DIALECTS = {name: sa.make_url(f"{name}://").get_dialect()() for name in ("sqlite", "postgresql+psycopg", "mariadb+asyncmy")}
+DIALECTS = {
+    name: sa.make_url(f"{name}://").get_dialect()()
+    for name in ("sqlite", "postgresql+psycopg", "mariadb+asyncmy")
+}
 
 
 def checked(field: str, op: str, value: Any = None) -> Where:
@@ -48,15 +52,27 @@ def checked(field: str, op: str, value: Any = None) -> Where:
     ],
 )
 def test_operators_have_one_spelling_after_the_linter(op: str, known: str) -> None:
-    assert checked("price", op, [1] if "in" in known else None if "null" in known else 1).op == known
+    assert (
+        checked("price", op, [1] if "in" in known else None if "null" in known else 1).op == known
+    )
 
 
 def test_column_is_another_word_for_field() -> None:
-    assert parse({"model": "product", "wheres": [{"column": "brand", "value": "Apple"}]}).wheres[0].field == "brand"
+    assert (
+        parse({"model": "product", "wheres": [{"column": "brand", "value": "Apple"}]})
+        .wheres[0]
+        .field
+        == "brand"
+    )
 
 
 def test_equal_to_nothing_asks_for_what_has_no_value() -> None:
-    assert [checked("rating", op).op for op in ("=", "!=", "is", "is not")] == ["null", "not null", "null", "not null"]
+    assert [checked("rating", op).op for op in ("=", "!=", "is", "is not")] == [
+        "null",
+        "not null",
+        "null",
+        "not null",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +99,9 @@ def test_equal_to_nothing_asks_for_what_has_no_value() -> None:
         ("*", "match", [1], "needs words"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_words_that_help(field: str, op: str, value: Any, says: str) -> None:
+def test_what_cannot_be_asked_is_refused_in_words_that_help(
+    field: str, op: str, value: Any, says: str
+) -> None:
     with pytest.raises(SourceError) as refused:
         checked(field, op, value)
     assert says in str(refused.value)
@@ -91,7 +109,9 @@ def test_what_cannot_be_asked_is_refused_in_words_that_help(field: str, op: str,
 
 @pytest.mark.parametrize("op", ["=", "!="])
 def test_a_condition_whose_value_is_not_there_is_no_search_for_what_has_none(op: str) -> None:
-    query = parse({"model": "product", "wheres": [{"field": "rating", "op": op}]})  # as a script's `undefined` arrives
+    query = parse(
+        {"model": "product", "wheres": [{"field": "rating", "op": op}]}
+    )  # as a script's `undefined` arrives
     with pytest.raises(SourceError, match="the condition on 'rating' has no value"):
         linter.checked(query, {"product": SCHEMA})
 
@@ -109,7 +129,9 @@ def test_an_option_is_recognised_whatever_its_case(value: str, kept: str) -> Non
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
-SCALARS = st.one_of(TEXT, st.integers(), st.floats(), st.booleans(), st.none(), st.dates(), st.decimals())
+SCALARS = st.one_of(
+    TEXT, st.integers(), st.floats(), st.booleans(), st.none(), st.dates(), st.decimals()
+)
 VALUES = SCALARS | st.lists(TEXT, max_size=4)
 WHERES = st.builds(
     lambda field, op, value: Where(field=field, op=op, value=value),
@@ -120,22 +142,36 @@ WHERES = st.builds(
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@given(wheres=st.lists(WHERES, max_size=4), permission=st.booleans(), identity=st.builds(Identity, user_id=TEXT, tenant_id=TEXT))
+@given(
+    wheres=st.lists(WHERES, max_size=4),
+    permission=st.booleans(),
+    identity=st.builds(Identity, user_id=TEXT, tenant_id=TEXT),
+)
 def test_no_value_ever_becomes_the_text_of_a_statement(
     name: str, wheres: list[Where], permission: bool, identity: Identity
 ) -> None:
-    spec = PRODUCT.model_copy(update={"option": PRODUCT.option.model_copy(update={"permission": permission})})
+    spec = PRODUCT.model_copy(
+        update={"option": PRODUCT.option.model_copy(update={"permission": permission})}
+    )
     schema = schema_of(spec)
     compiler = Compiler(Tables({"product": spec}), name.partition("+")[0])
     shapes = []
-    for values in (wheres, [where.model_copy(update={"value": _other(where.value)}) for where in wheres]):
+    for values in (
+        wheres,
+        [where.model_copy(update={"value": _other(where.value)}) for where in wheres],
+    ):
         try:
-            query = linter.checked(QueryDSL(model="product", wheres=tuple(values)), {"product": schema})
+            query = linter.checked(
+                QueryDSL(model="product", wheres=tuple(values)), {"product": schema}
+            )
         except SourceError:
             return
         who = identity if values is wheres else Identity(user_id="someone", tenant_id="somewhere")
-        shapes.append(str(_compiled(compiler.query(query, {"product": permit_for(spec, who)}, 10)[0], name)))
-    # The same conditions with other values of the same kind are the same statement, letter for letter.
+        shapes.append(
+            str(_compiled(compiler.query(query, {"product": permit_for(spec, who)}, 10)[0], name))
+        )
+    # The same conditions with other values of the same kind are the same statement, letter for
+    # letter.
     assert shapes[0] == shapes[1]
 
 
@@ -153,30 +189,59 @@ def _compiled(statement: sa.Select[Any], name: str) -> Any:
 
 
 LINTED: list[tuple[dict[str, Any], str]] = [
-    ({"wheres": [{"feild": "x", "field": "total"}]}, "DSL000 wheres[0].feild: no such key (did you mean 'field'?)"),
+    (
+        {"wheres": [{"feild": "x", "field": "total"}]},
+        "DSL000 wheres[0].feild: no such key (did you mean 'field'?)",
+    ),
     ({"limit": 0}, "DSL000 limit: should be greater than or equal to 1"),
-    ({"wheres": [{"or": [{"field": "item.colour"}]}]}, "DSL001 wheres[0].or[0]: the model 'product' has no field 'colour'"),
+    (
+        {"wheres": [{"or": [{"field": "item.colour"}]}]},
+        "DSL001 wheres[0].or[0]: the model 'product' has no field 'colour'",
+    ),
     ({"select": ["itm.name"]}, "DSL001 select[0]: the model 'order' has no field 'itm.name'"),
     ({"model": "ordr"}, "DSL002 model: no model 'ordr' (did you mean 'order'?)"),
-    ({"wheres": [{"field": "total", "op": "~", "value": 1}]}, "DSL003 wheres[0]: there is no operator '~'"),
+    (
+        {"wheres": [{"field": "total", "op": "~", "value": 1}]},
+        "DSL003 wheres[0]: there is no operator '~'",
+    ),
     ({"wheres": [{"field": "gift", "op": ">", "value": True}]}, "DSL004 wheres[0]"),
     ({"wheres": [{"field": "ordered_at", "op": ">", "value": "soon"}]}, "DSL005 wheres[0]"),
-    ({"select": ["buyer"]}, "DSL006 select[0]: 'buyer' is a relation, not a field (name one of its fields: id, name"),
-    ({"orders": [{"field": "buyer.orders.total"}]}, "DSL006 orders[0].field: 'buyer.orders.total' leads to many records"),
-    ({"wheres": [{"field": "buyer.orders.item.price", "value": 1}]}, "DSL006 wheres[0]: 'buyer.orders.item.price' goes over 3"),
-    ({"aggregates": [{"function": "sum", "field": "city"}]}, "DSL007 aggregates[0].field: 'sum' of 'city' cannot be computed"),
-    ({"aggregates": [{"function": "count"}], "select": ["city"]}, "DSL007 select: 'city' is neither grouped by nor computed"),
+    (
+        {"select": ["buyer"]},
+        "DSL006 select[0]: 'buyer' is a relation, not a field (name one of its fields: id, name",
+    ),
+    (
+        {"orders": [{"field": "buyer.orders.total"}]},
+        "DSL006 orders[0].field: 'buyer.orders.total' leads to many records",
+    ),
+    (
+        {"wheres": [{"field": "buyer.orders.item.price", "value": 1}]},
+        "DSL006 wheres[0]: 'buyer.orders.item.price' goes over 3",
+    ),
+    (
+        {"aggregates": [{"function": "sum", "field": "city"}]},
+        "DSL007 aggregates[0].field: 'sum' of 'city' cannot be computed",
+    ),
+    (
+        {"aggregates": [{"function": "count"}], "select": ["city"]},
+        "DSL007 select: 'city' is neither grouped by nor computed",
+    ),
     (
         {"groups": ["city"], "orders": [{"field": "total"}]},
         "DSL008 orders[0].field: the answer has no 'total' to order by (known: city)",
     ),
     ({"wheres": [{"field": "id", "op": "in", "value": [1] * 1001}]}, "DSL009 wheres[0]"),
-    ({"wheres": [{"field": "status", "value": "gone"}]}, "DSL010 wheres[0].value: 'gone' is none of the options of 'status'"),
+    (
+        {"wheres": [{"field": "status", "value": "gone"}]},
+        "DSL010 wheres[0].value: 'gone' is none of the options of 'status'",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("query", "says"), LINTED)
-def test_a_problem_has_a_code_and_a_place_and_says_what_there_is_instead(query: dict[str, Any], says: str) -> None:
+def test_a_problem_has_a_code_and_a_place_and_says_what_there_is_instead(
+    query: dict[str, Any], says: str
+) -> None:
     (problem, *_) = linter.lint({"model": "order", **query}, shop_models())
     assert str(problem).startswith(says)
     assert (problem.severity == "warning") == (problem.code == "DSL010")
@@ -186,21 +251,39 @@ def test_conditions_nested_too_deep_are_refused_and_not_followed() -> None:
     deep: dict[str, Any] = {"field": "id", "value": 1}
     for _ in range(12):
         deep = {"or": [deep]}
-    assert [problem.code for problem in linter.lint({"model": "order", "wheres": [deep]}, shop_models())] == ["DSL009"]
+    assert [
+        problem.code for problem in linter.lint({"model": "order", "wheres": [deep]}, shop_models())
+    ] == ["DSL009"]
     for _ in range(2000):
         deep = {"and": [deep]}
-    assert {problem.code for problem in linter.lint({"model": "order", "wheres": [deep]}, shop_models())} == {"DSL000"}
+    assert {
+        problem.code for problem in linter.lint({"model": "order", "wheres": [deep]}, shop_models())
+    } == {"DSL000"}
 
 
-NAMES = ["total", "city", "gift", "ordered_at", "item.brand", "item.price", "buyer.name", "buyer.orders.total", "buyer.orders"]
+NAMES = [
+    "total",
+    "city",
+    "gift",
+    "ordered_at",
+    "item.brand",
+    "item.price",
+    "buyer.name",
+    "buyer.orders.total",
+    "buyer.orders",
+]
 CONDITIONS = st.recursive(
     st.builds(
         lambda field, op, value: {"field": field, "op": op, "value": value},
         st.sampled_from(NAMES),
         st.sampled_from(PLAIN),
-        st.sampled_from(["<marked>", "<marked>%", ["<marked>", "<marked>"], "2026-01-01", 5, [1, 2], True]),
+        st.sampled_from(
+            ["<marked>", "<marked>%", ["<marked>", "<marked>"], "2026-01-01", 5, [1, 2], True]
+        ),
     ),
-    lambda inner: st.dictionaries(st.sampled_from(["or", "and"]), st.lists(inner, max_size=3), min_size=1, max_size=1),
+    lambda inner: st.dictionaries(
+        st.sampled_from(["or", "and"]), st.lists(inner, max_size=3), min_size=1, max_size=1
+    ),
 )
 
 
@@ -209,7 +292,11 @@ CONDITIONS = st.recursive(
 def test_no_value_becomes_text_behind_relations_and_under_figures_either(
     name: str, wheres: list[dict[str, Any]], figures: bool
 ) -> None:
-    asked = {"groups": ["item.brand"], "aggregates": [{"function": "sum", "field": "total"}]} if figures else {}
+    asked = (
+        {"groups": ["item.brand"], "aggregates": [{"function": "sum", "field": "total"}]}
+        if figures
+        else {}
+    )
     query = {"model": "order", "wheres": wheres, **asked}
     if any(problem.severity == "error" for problem in linter.lint(query, shop_models())):
         return

@@ -1,4 +1,5 @@
-"""The same queries on SQLite, PostgreSQL and MariaDB. What they should find is worked out here, from the sample rows."""
+"""The same queries on SQLite, PostgreSQL and MariaDB. What they should find is worked out here,
+from the sample rows."""
 
 from __future__ import annotations
 
@@ -37,7 +38,11 @@ def has(row: dict[str, Any], word: str) -> bool:
 
 CONDITIONS: list[tuple[str, list[dict[str, Any]], Kept]] = [
     ("product", [{"field": "price", "op": "<", "value": 20}], lambda row: row["price"] < 20),
-    ("product", [{"field": "price", "op": "between", "value": [20, 48.99]}], lambda row: 20 <= row["price"] <= 48.99),
+    (
+        "product",
+        [{"field": "price", "op": "between", "value": [20, 48.99]}],
+        lambda row: 20 <= row["price"] <= 48.99,
+    ),
     ("product", [{"field": "stock", "op": ">", "value": 99.5}], lambda row: row["stock"] > 99.5),
     ("product", [{"field": "brand", "value": "aPPLE"}], lambda row: row["brand"] == "Apple"),
     (
@@ -50,31 +55,56 @@ CONDITIONS: list[tuple[str, list[dict[str, Any]], Kept]] = [
         [{"field": "featured", "value": True}, {"field": "status", "value": "ACTIVE"}],
         lambda row: row["featured"] and row["status"] == "active",
     ),
-    ("product", [{"field": "released_at", "op": ">=", "value": "2025-06-01"}], lambda row: row["released_at"] >= "2025-06-01"),
-    ("product", [{"field": "name", "op": "like", "value": "PRO"}], lambda row: "pro" in row["name"].lower()),
+    (
+        "product",
+        [{"field": "released_at", "op": ">=", "value": "2025-06-01"}],
+        lambda row: row["released_at"] >= "2025-06-01",
+    ),
+    (
+        "product",
+        [{"field": "name", "op": "like", "value": "PRO"}],
+        lambda row: "pro" in row["name"].lower(),
+    ),
     (
         "product",
         [{"field": "name", "op": "like", "value": "a%o"}],
         lambda row: row["name"].lower().startswith("a") and row["name"].lower().endswith("o"),
     ),
-    ("customer", [{"field": "city", "op": "like", "value": "ÜRICH"}], lambda row: row["city"] == "Zürich"),
+    (
+        "customer",
+        [{"field": "city", "op": "like", "value": "ÜRICH"}],
+        lambda row: row["city"] == "Zürich",
+    ),
     ("customer", [{"field": "city", "value": "krakow"}], lambda row: False),
     ("customer", [{"field": "city", "value": "KRAKÓW"}], lambda row: row["city"] == "Kraków"),
-    ("customer", [{"field": "name", "op": "<", "value": "CH"}], lambda row: row["name"].lower() < "ch"),
+    (
+        "customer",
+        [{"field": "name", "op": "<", "value": "CH"}],
+        lambda row: row["name"].lower() < "ch",
+    ),
     (
         "order",
         [{"field": "ordered_at", "op": "<", "value": "2025-02-01T02:00:00+02:00"}],
         lambda row: row["ordered_at"] < "2025-02-01 00:00",
     ),
     ("order", [{"field": "shipped_at", "op": "null"}], lambda row: row["shipped_at"] is None),
-    ("order", [{"field": "shipped_at", "op": "!=", "value": "2025-01-05"}], lambda row: row["shipped_at"] != "2025-01-05"),
+    (
+        "order",
+        [{"field": "shipped_at", "op": "!=", "value": "2025-01-05"}],
+        lambda row: row["shipped_at"] != "2025-01-05",
+    ),
     (
         "order",
         [
             {
                 "or": [
                     {"field": "city", "value": "Oslo"},
-                    {"and": [{"field": "gift", "value": True}, {"field": "total", "op": ">", "value": 500}]},
+                    {
+                        "and": [
+                            {"field": "gift", "value": True},
+                            {"field": "total", "op": ">", "value": 500},
+                        ]
+                    },
                 ]
             }
         ],
@@ -96,7 +126,14 @@ CONDITIONS: list[tuple[str, list[dict[str, Any]], Kept]] = [
     ),
     (
         "order",
-        [{"or": [{"field": "item.price", "op": ">", "value": 1500}, {"field": "buyer.city", "op": "like", "value": "lon"}]}],
+        [
+            {
+                "or": [
+                    {"field": "item.price", "op": ">", "value": 1500},
+                    {"field": "buyer.city", "op": "like", "value": "lon"},
+                ]
+            }
+        ],
         lambda row: item_of(row)["price"] > 1500 or "lon" in buyer_of(row)["city"].lower(),
     ),
     (
@@ -116,7 +153,9 @@ async def test_every_engine_finds_the_same_records(everywhere: Shop, number: int
     assert found.total == len(expected)
 
 
-async def test_queries_that_differ_in_their_values_alone_find_each_their_own_rows(everywhere: Shop) -> None:
+async def test_queries_that_differ_in_their_values_alone_find_each_their_own_rows(
+    everywhere: Shop,
+) -> None:
     for low, high, most in ((20, 100, 50), (48.99, 500, 99.5), (5, 30.5, 10), (20, 100, 50)):
         wheres = [
             {"field": "price", "op": ">", "value": low},
@@ -124,19 +163,30 @@ async def test_queries_that_differ_in_their_values_alone_find_each_their_own_row
             {"field": "stock", "op": "<", "value": most},
         ]
         found = await everywhere.search("products", "product", wheres=wheres, limit=200)
-        expected = {row["id"] for row in ROWS["product"] if low < row["price"] <= high and row["stock"] < most}
+        expected = {
+            row["id"]
+            for row in ROWS["product"]
+            if low < row["price"] <= high and row["stock"] < most
+        }
         assert {item.record_id for item in found.items} == expected
 
 
 @pytest.mark.parametrize("way", ["asc", "desc"])
 @pytest.mark.parametrize("name", ["shipped_at", "total", "city", "buyer.name"])
-async def test_every_engine_sorts_alike_and_puts_what_has_no_value_last(everywhere: Shop, name: str, way: str) -> None:
-    found = await everywhere.search("list all orders", "order", orders=[{"field": name, "order": way}], limit=1000)
+async def test_every_engine_sorts_alike_and_puts_what_has_no_value_last(
+    everywhere: Shop, name: str, way: str
+) -> None:
+    found = await everywhere.search(
+        "list all orders", "order", orders=[{"field": name, "order": way}], limit=1000
+    )
 
     def key(row: dict[str, Any]) -> Any:
         return fold(buyer_of(row)["name"] if "." in name else row[name])
 
-    filled = sorted((row for row in ROWS["order"] if key(row) is not None), key=lambda row: (key(row), row["id"]))
+    filled = sorted(
+        (row for row in ROWS["order"] if key(row) is not None),
+        key=lambda row: (key(row), row["id"]),
+    )
     empty = [row for row in ROWS["order"] if key(row) is None]
     whole = filled + empty if way == "asc" else [*reversed(filled), *reversed(empty)]
     assert [item.record_id for item in found.items] == [row["id"] for row in whole]
@@ -177,7 +227,11 @@ async def test_every_engine_computes_the_same_figures(everywhere: Shop) -> None:
 
 async def test_a_figure_is_an_item_whose_citation_is_its_query(everywhere: Shop) -> None:
     async def count(**more: Any) -> Item:
-        asked = {"aggregates": [{"function": "count"}], "wheres": [{"field": "price", "op": "<", "value": 20}], **more}
+        asked = {
+            "aggregates": [{"function": "count"}],
+            "wheres": [{"field": "price", "op": "<", "value": 20}],
+            **more,
+        }
         (item,) = (await everywhere.search("list all products", "product", **asked)).items
         return item
 
@@ -196,22 +250,35 @@ async def test_a_figure_is_an_item_whose_citation_is_its_query(everywhere: Shop)
 async def test_a_relation_to_many_asks_whether_one_record_meets_all_of_its_conditions(
     fresh_database: Fresh, shop_specs: dict[str, ModelSpec]
 ) -> None:
-    relations = {"orders": {"type": "hasMany", "model": "order", "key": "customer_id", "foreign": "id"}}
-    customer = ModelSpec.model_validate({**shop_specs["customer"].model_dump(), "relations": relations})
-    async with open_database(await fresh_database(), 20_000, {**shop_specs, "customer": customer}) as database:
+    relations = {
+        "orders": {"type": "hasMany", "model": "order", "key": "customer_id", "foreign": "id"}
+    }
+    customer = ModelSpec.model_validate(
+        {**shop_specs["customer"].model_dump(), "relations": relations}
+    )
+    async with open_database(
+        await fresh_database(), 20_000, {**shop_specs, "customer": customer}
+    ) as database:
         await database.load()
         people = Shop(database, "")
 
         async def who(*wheres: dict[str, Any]) -> set[Any]:
             return {
                 item.record_id
-                for item in (await people.search("list all customers", "customer", wheres=wheres, limit=1000)).items
+                for item in (
+                    await people.search("list all customers", "customer", wheres=wheres, limit=1000)
+                ).items
             }
 
-        large, gift = {"field": "orders.total", "op": ">", "value": 800}, {"field": "orders.gift", "value": True}
+        large, gift = (
+            {"field": "orders.total", "op": ">", "value": 800},
+            {"field": "orders.gift", "value": True},
+        )
         orders = ROWS["order"]
         assert await who(large) == {row["customer_id"] for row in orders if row["total"] > 800}
-        assert await who(large, gift) == {row["customer_id"] for row in orders if row["total"] > 800 and row["gift"]}
+        assert await who(large, gift) == {
+            row["customer_id"] for row in orders if row["total"] > 800 and row["gift"]
+        }
         assert await who({"field": "orders.item.brand", "value": "Lego"}) == {
             row["customer_id"] for row in orders if item_of(row)["brand"].lower() == "lego"
         }
@@ -220,7 +287,9 @@ async def test_a_relation_to_many_asks_whether_one_record_meets_all_of_its_condi
         assert await who({"field": "orders", "op": "null"}) == set(BY_ID["customer"]) - bought
 
 
-async def test_every_type_comes_back_alike_from_every_engine(fresh_database: Fresh, spec: Callable[..., ModelSpec]) -> None:
+async def test_every_type_comes_back_alike_from_every_engine(
+    fresh_database: Fresh, spec: Callable[..., ModelSpec]
+) -> None:
     row = {
         "title": "x ",
         "pages": -3,
@@ -232,7 +301,11 @@ async def test_every_type_comes_back_alike_from_every_engine(fresh_database: Fre
     model = spec(values=[{**row, "extra": {"a": [1, None, "é"]}, "done": True}, {"title": "empty"}])
     async with open_database(await fresh_database(), 20_000, {"note": model}) as database:
         await database.load()
-        full, empty = (await Shop(database, "").search("list all notes", "note", orders=[{"field": "id", "order": "asc"}])).items
+        full, empty = (
+            await Shop(database, "").search(
+                "list all notes", "note", orders=[{"field": "id", "order": "asc"}]
+            )
+        ).items
     assert full.data == {
         "id": 1,
         "title": "x ",
@@ -246,39 +319,74 @@ async def test_every_type_comes_back_alike_from_every_engine(fresh_database: Fre
         "extra": {"a": [1, None, "é"]},
     }
     assert empty.data is not None
-    assert [name for name, value in empty.data.items() if value is None] == ["body", "pages", "price", "due", "seen", "extra"]
+    assert [name for name, value in empty.data.items() if value is None] == [
+        "body",
+        "pages",
+        "price",
+        "due",
+        "seen",
+        "extra",
+    ]
 
 
-async def test_small_letters_are_the_same_on_every_engine(fresh_database: Fresh, spec: Callable[..., ModelSpec]) -> None:
+async def test_small_letters_are_the_same_on_every_engine(
+    fresh_database: Fresh, spec: Callable[..., ModelSpec]
+) -> None:
     letters = ["Ä", "É", "Ñ", "Ø", "Č", "Ł", "Ω", "Ж", "Ё", "Ş", "Þ", "Ơ"]
     model = spec(values=[{"title": f"x{letter}x"} for letter in letters])
     async with open_database(await fresh_database(), 20_000, {"note": model}) as database:
         await database.load()
         for number, letter in enumerate(letters, 1):
-            for op, value in (("=", f"X{fold(letter)}X"), ("like", fold(letter)), ("in", [f"x{letter}X"])):
+            for op, value in (
+                ("=", f"X{fold(letter)}X"),
+                ("like", fold(letter)),
+                ("in", [f"x{letter}X"]),
+            ):
                 wheres = [{"field": "title", "op": op, "value": value}]
                 found = await Shop(database, "").search("list all notes", "note", wheres=wheres)
                 assert [item.record_id for item in found.items] == [number], (letter, op)
 
 
-async def test_wildcards_and_quotes_are_text_on_every_engine(fresh_database: Fresh, spec: Callable[..., ModelSpec]) -> None:
-    odd = ["50%", "a_b", "back\\slash", "quo'te", 'dou"ble', "!bang", "{0} %(x)s :x ?", "'; DROP TABLE note; --", "\\' OR 1=1 --"]
+async def test_wildcards_and_quotes_are_text_on_every_engine(
+    fresh_database: Fresh, spec: Callable[..., ModelSpec]
+) -> None:
+    odd = [
+        "50%",
+        "a_b",
+        "back\\slash",
+        "quo'te",
+        'dou"ble',
+        "!bang",
+        "{0} %(x)s :x ?",
+        "'; DROP TABLE note; --",
+        "\\' OR 1=1 --",
+    ]
     model = spec(values=[{"title": title} for title in odd])
     async with open_database(await fresh_database(), 20_000, {"note": model}) as database:
         await database.load()
         for number, title in enumerate(odd, 1):
-            for field, op, value in (("title", "=", title), ("*", "match", [title]), ("title", "in", [title])):
+            for field, op, value in (
+                ("title", "=", title),
+                ("*", "match", [title]),
+                ("title", "in", [title]),
+            ):
                 found = await Shop(database, "").search(
                     "list all notes", "note", wheres=[{"field": field, "op": op, "value": value}]
                 )
                 assert [item.record_id for item in found.items] == [number], (title, op)
 
 
-async def test_the_trace_shows_the_statement_of_the_engine_without_its_values(everywhere: Shop, kind: str) -> None:
+async def test_the_trace_shows_the_statement_of_the_engine_without_its_values(
+    everywhere: Shop, kind: str
+) -> None:
     nodes: list[TraceNode] = []
     with recording(nodes.append):
         await everywhere.search("products under $15 from Mattel")
-    (query,) = [node.data for node in nodes if node.type == "db_query" and node.status == "completed"]
+    (query,) = [
+        node.data for node in nodes if node.type == "db_query" and node.status == "completed"
+    ]
     assert "Mattel" not in query["sql"].replace("mattel", "Mattel")
-    assert {"mattel", 15} <= {value.lower() if isinstance(value, str) else value for value in query["parameters"].values()}
+    assert {"mattel", 15} <= {
+        value.lower() if isinstance(value, str) else value for value in query["parameters"].values()
+    }
     assert ("`" in query["sql"] or "utf8mb4" in query["sql"]) == (kind == "mariadb")

@@ -1,4 +1,5 @@
-"""Words are found by the full-text index of a table that has one, and without it as before, on every engine."""
+"""Words are found by the full-text index of a table that has one, and without it as before, on
+every engine."""
 
 from __future__ import annotations
 
@@ -45,7 +46,11 @@ class Notes:
         wheres = [{"field": "*", "op": op, "value": list(words)}]
         with recording(nodes.append):
             found = await self.shop.search("list all notes", "note", wheres=wheres, **asked)
-        self.statements = [node.data["sql"] for node in nodes if node.type == "db_query" and node.status == "completed"]
+        self.statements = [
+            node.data["sql"]
+            for node in nodes
+            if node.type == "db_query" and node.status == "completed"
+        ]
         return sorted(item.record_id for item in found.items)
 
 
@@ -61,7 +66,9 @@ async def url(fresh_database: Fresh, spec: Callable[..., ModelSpec]) -> str:
 async def execute(url: str, *statements: str) -> None:
     """As another program would that writes to the database."""
     engine = engine_for(url, timeout_ms=20_000, connections=1, result_kb=100)
-    await engine.write(lambda connection: [connection.exec_driver_sql(statement) for statement in statements])
+    await engine.write(
+        lambda connection: [connection.exec_driver_sql(statement) for statement in statements]
+    )
     await engine.close()
 
 
@@ -99,7 +106,9 @@ async def test_the_engine_finds_words_by_the_index_rather_than_row_by_row(
     url: str, kind: str, spec: Callable[..., ModelSpec]
 ) -> None:
     words = QueryDSL(model="note", wheres=(Where(field="*", op="match", value=["phone"]),))
-    statement, _ = Compiler(Tables({"note": spec()}), kind).query(words, {"note": None}, 10, indexed=True)
+    statement, _ = Compiler(Tables({"note": spec()}), kind).query(
+        words, {"note": None}, 10, indexed=True
+    )
 
     def plan(connection: sa.Connection) -> str:
         if kind == "postgresql":  # which else takes so few rows one by one
@@ -130,12 +139,16 @@ async def test_what_no_word_begins_with_is_looked_for_inside_of_words(
         assert [item.data for item in counted.items] == [{"count": 1}]
 
 
-async def test_words_of_a_question_that_have_no_place_have_a_lower_score_by_the_index_as_well(everywhere: Shop) -> None:
+async def test_words_of_a_question_that_have_no_place_have_a_lower_score_by_the_index_as_well(
+    everywhere: Shop,
+) -> None:
     found = await everywhere.search("noise cancelling headphones under $200", "product")
     assert [(item.title, item.score) for item in found.items] == [("Soundcore Q30", 0.7)]
 
 
-async def test_the_index_follows_what_other_programs_write(url: str, kind: str, spec: Callable[..., ModelSpec]) -> None:
+async def test_the_index_follows_what_other_programs_write(
+    url: str, kind: str, spec: Callable[..., ModelSpec]
+) -> None:
     done = "0" if kind != "postgresql" else "false"
     await execute(
         url,
@@ -145,7 +158,9 @@ async def test_the_index_follows_what_other_programs_write(url: str, kind: str, 
     )
     async with open_database(url, 20_000, {"note": spec()}) as database:
         notes = Notes(Shop(database, url))
-        assert [await notes.having(word) for word in ("bicycle", "kettle", "teapot", "wireless")] == [[77], [5], [], [2]]
+        assert [
+            await notes.having(word) for word in ("bicycle", "kettle", "teapot", "wireless")
+        ] == [[77], [5], [], [2]]
         assert (await database.check())[1] == []
 
 
@@ -158,7 +173,9 @@ async def test_a_table_that_was_there_gets_no_index_and_is_searched_without_one(
         "CREATE TABLE note (id INTEGER PRIMARY KEY, title VARCHAR(50) NOT NULL, body TEXT)",
         "INSERT INTO note VALUES (1, 'Wireless headphones', NULL), (2, 'Phone', NULL)",
     )
-    columns = [column.model_dump() for column in spec().columns if column.name in ("id", "title", "body")]
+    columns = [
+        column.model_dump() for column in spec().columns if column.name in ("id", "title", "body")
+    ]
     async with open_database(url, 20_000, {"note": spec(columns=columns, values=[])}) as database:
         (loaded,) = await database.load()
         assert not loaded.created
@@ -183,12 +200,22 @@ async def test_the_index_does_not_show_what_an_identity_may_not_see(
         assert await notes.having("shared", identity=acme) == [1]
         assert await notes.having("secret", identity=acme) == []
         assert await notes.having("secret", "plan", op="match any", identity=acme) == [1]
-        assert await notes.having("secret", identity=Identity(user_id="eve", tenant_id="zeta")) == [2]
+        assert await notes.having("secret", identity=Identity(user_id="eve", tenant_id="zeta")) == [
+            2
+        ]
 
 
-async def test_an_index_that_lacks_a_field_is_not_used(url: str, kind: str, spec: Callable[..., ModelSpec]) -> None:
-    columns = [column.model_dump() for column in spec().columns] + [{"name": "tag", "type": "string", "nullable": True}]
-    await execute(url, "ALTER TABLE note ADD COLUMN tag VARCHAR(255)", "UPDATE note SET tag = 'kitchen' WHERE id = 5")
+async def test_an_index_that_lacks_a_field_is_not_used(
+    url: str, kind: str, spec: Callable[..., ModelSpec]
+) -> None:
+    columns = [column.model_dump() for column in spec().columns] + [
+        {"name": "tag", "type": "string", "nullable": True}
+    ]
+    await execute(
+        url,
+        "ALTER TABLE note ADD COLUMN tag VARCHAR(255)",
+        "UPDATE note SET tag = 'kitchen' WHERE id = 5",
+    )
     async with open_database(url, 20_000, {"note": spec(columns=columns)}) as database:
         notes = Notes(Shop(database, url))
         assert await notes.having("kitchen") == [5]
@@ -205,13 +232,23 @@ ATTACKS = (
 )
 
 
-@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)  # servers have roles: see test_attacks_servers
+@pytest.mark.parametrize(
+    "kind", ["sqlite"], indirect=True
+)  # servers have roles: see test_attacks_servers
 async def test_beside_the_index_the_search_connection_still_only_reads(url: str) -> None:
     await execute(url, "CREATE TABLE note__text_other (a)")
     engine = engine_for(url, timeout_ms=5000, connections=1, result_kb=100)
     for attack in ATTACKS:
         with pytest.raises(SourceError):
-            await engine.read(lambda connection, said=attack: connection.exec_driver_sql(said).fetchall(), ["note", "note__text"])  # type: ignore[misc]
+            await engine.read(
+                lambda connection, said=attack: (  # type: ignore[misc]
+                    connection.exec_driver_sql(said).fetchall()
+                ),
+                ["note", "note__text"],
+            )
     with pytest.raises(SourceError):
-        await engine.read(lambda connection: connection.exec_driver_sql("SELECT * FROM note__text").fetchall(), ["note"])
+        await engine.read(
+            lambda connection: connection.exec_driver_sql("SELECT * FROM note__text").fetchall(),
+            ["note"],
+        )
     await engine.close()

@@ -44,7 +44,9 @@ async def test_loading_again_leaves_everything_as_it_is(shop: Shop, tmp_path: Pa
     assert (count(path, "shop_product"), count(path, "shop_customer")) == (3, 40)
 
 
-async def test_a_table_that_differs_is_reported_and_not_altered(tmp_path: Path, spec: Callable[..., ModelSpec]) -> None:
+async def test_a_table_that_differs_is_reported_and_not_altered(
+    tmp_path: Path, spec: Callable[..., ModelSpec]
+) -> None:
     path = tmp_path / "old.db"
     with sqlite3.connect(path) as connection:
         connection.execute("create table note (id integer primary key, title text)")
@@ -75,18 +77,28 @@ async def test_a_row_that_does_not_fit_is_named_and_leaves_no_half_table(
             await database.load()
     assert says in str(refused.value)
     with sqlite3.connect(path) as connection:
-        assert connection.execute("select name from sqlite_master where type = 'table'").fetchall() == []
+        assert (
+            connection.execute("select name from sqlite_master where type = 'table'").fetchall()
+            == []
+        )
     connection.close()
 
 
-async def test_rows_get_defaults_and_the_time_that_was_given(tmp_path: Path, spec: Callable[..., ModelSpec]) -> None:
+async def test_rows_get_defaults_and_the_time_that_was_given(
+    tmp_path: Path, spec: Callable[..., ModelSpec]
+) -> None:
     model = spec(values=[{"title": "a"}, {"title": "b", "done": True}], option={"timestamps": True})
     async with open_database(f"sqlite:///{tmp_path}/n.db", 5000, {"note": model}) as database:
         await database.load(now=lambda: NOW)
     with sqlite3.connect(tmp_path / "n.db") as connection:
-        rows = connection.execute("select title, kind, done, created_at from note order by id").fetchall()
+        rows = connection.execute(
+            "select title, kind, done, created_at from note order by id"
+        ).fetchall()
     connection.close()
-    assert rows == [("a", "memo", 0, "2026-11-12 10:00:00"), ("b", "memo", 1, "2026-11-12 10:00:00")]
+    assert rows == [
+        ("a", "memo", 0, "2026-11-12 10:00:00"),
+        ("b", "memo", 1, "2026-11-12 10:00:00"),
+    ]
 
 
 async def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
@@ -96,7 +108,9 @@ async def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -
             await database.load()
 
 
-@pytest.mark.parametrize("url", ["nonsense", "sqlite://", "oracle9://x/y", "postgresql+pg8000://nobody@localhost/x"])
+@pytest.mark.parametrize(
+    "url", ["nonsense", "sqlite://", "oracle9://x/y", "postgresql+pg8000://nobody@localhost/x"]
+)
 async def test_a_url_that_cannot_be_used_is_said_when_it_is_used(url: str) -> None:
     async with open_database(url, 5000, shop_models()) as database:
         with pytest.raises(HostError) as refused:

@@ -1,4 +1,5 @@
-"""Whose rows are seen: the rules one by one, and as a property over random rows, identities and queries."""
+"""Whose rows are seen: the rules one by one, and as a property over random rows, identities and
+queries."""
 
 from __future__ import annotations
 
@@ -20,8 +21,22 @@ from tests.db.conftest import Fresh, Shop
 ALICE = Identity(user_id="alice", team_id="red", tenant_id="acme")
 
 
-def row(title: str, user: str | None, team: str | None, tenant: str | None, share: Any = None, edited: str | None = None) -> Any:
-    return {"title": title, CREATED_BY: user, TEAM: team, TENANT: tenant, SHARE: share, UPDATED_BY: edited}
+def row(
+    title: str,
+    user: str | None,
+    team: str | None,
+    tenant: str | None,
+    share: Any = None,
+    edited: str | None = None,
+) -> Any:
+    return {
+        "title": title,
+        CREATED_BY: user,
+        TEAM: team,
+        TENANT: tenant,
+        SHARE: share,
+        UPDATED_BY: edited,
+    }
 
 
 ROWS = [
@@ -48,14 +63,18 @@ async def found_by(tmp_path: Path, spec: Callable[..., ModelSpec]) -> Any:
     async def find(identity: Identity | None, query: str = "notes", **request: Any) -> set[str]:
         async with open_database(f"sqlite:///{tmp_path}/n.db", 5000, {"note": model}) as database:
             await database.load()
-            found = await Shop(database, "").search(query, "note", identity=identity, limit=100, **request)
+            found = await Shop(database, "").search(
+                query, "note", identity=identity, limit=100, **request
+            )
         assert found.total == len(found.items)
         return {item.title for item in found.items}
 
     return find
 
 
-async def test_without_an_identity_nothing_is_permitted_which_is_not_the_same_as_no_rows(found_by: Any) -> None:
+async def test_without_an_identity_nothing_is_permitted_which_is_not_the_same_as_no_rows(
+    found_by: Any,
+) -> None:
     with pytest.raises(NotPermitted, match="not permitted"):
         await found_by(None)
     assert await found_by(Identity(user_id="carol", tenant_id="empty")) == set()
@@ -92,12 +111,16 @@ async def test_without_a_tenant_only_rows_without_one_are_seen(found_by: Any) ->
         ({"extra": {"title": ["alice's", "blue's"], "no_such_field": 1}}, {"alice's"}),
     ],
 )
-async def test_constraints_narrow_what_is_seen(found_by: Any, limits: dict[str, Any], seen: set[str]) -> None:
+async def test_constraints_narrow_what_is_seen(
+    found_by: Any, limits: dict[str, Any], seen: set[str]
+) -> None:
     assert await found_by(ALICE.model_copy(update={"constraints": Constraints(**limits)})) == seen
 
 
 @pytest.mark.parametrize("limit", ["owner_only", "creator_only", "editor_only", "team_only"])
-async def test_a_constraint_about_what_the_identity_lacks_permits_nothing(found_by: Any, limit: str) -> None:
+async def test_a_constraint_about_what_the_identity_lacks_permits_nothing(
+    found_by: Any, limit: str
+) -> None:
     with pytest.raises(NotPermitted, match=limit):
         await found_by(Identity(tenant_id="acme", constraints=Constraints(**{limit: True})))
 
@@ -110,7 +133,9 @@ async def test_values_of_rows_that_are_not_seen_are_not_known_to_questions_eithe
         await database.load()
         notes = Shop(database, "")
         mine = await notes.search("notes Secretproject", "note", identity=ALICE)
-        hers = await notes.search("notes Secretproject", "note", identity=Identity(user_id="eve", tenant_id="zeta"))
+        hers = await notes.search(
+            "notes Secretproject", "note", identity=Identity(user_id="eve", tenant_id="zeta")
+        )
         again = await notes.search("notes Secretproject", "note", identity=ALICE)
     assert hers.dsl is not None
     assert hers.dsl["wheres"][0]["field"] == "title"
@@ -119,10 +144,14 @@ async def test_values_of_rows_that_are_not_seen_are_not_known_to_questions_eithe
     assert mine.dsl["wheres"][0]["field"] == "*"
 
 
-async def test_an_open_model_answers_beside_one_that_is_not_permitted(tmp_path: Path, spec: Callable[..., ModelSpec]) -> None:
+async def test_an_open_model_answers_beside_one_that_is_not_permitted(
+    tmp_path: Path, spec: Callable[..., ModelSpec]
+) -> None:
     closed = spec(values=[row("a", "alice", None, "acme")], option={"permission": True})
     opened = spec(id="memo", name="Memo", table={"name": "memo"}, values=[{"title": "a"}])
-    async with open_database(f"sqlite:///{tmp_path}/n.db", 5000, {"note": closed, "memo": opened}) as database:
+    async with open_database(
+        f"sqlite:///{tmp_path}/n.db", 5000, {"note": closed, "memo": opened}
+    ) as database:
         await database.load()
         both = Shop(database, "")
         found = await both.search("list everything", "note", "memo")
@@ -132,7 +161,9 @@ async def test_an_open_model_answers_beside_one_that_is_not_permitted(tmp_path: 
             await both.search("list all notes", "note", "memo")
 
 
-async def test_permission_columns_are_neither_shown_nor_searched(tmp_path: Path, spec: Callable[..., ModelSpec]) -> None:
+async def test_permission_columns_are_neither_shown_nor_searched(
+    tmp_path: Path, spec: Callable[..., ModelSpec]
+) -> None:
     model = spec(values=[row("x", "alice", "red", "acme")], option={"permission": True})
     async with open_database(f"sqlite:///{tmp_path}/n.db", 5000, {"note": model}) as database:
         await database.load()
@@ -145,12 +176,22 @@ async def test_permission_columns_are_neither_shown_nor_searched(tmp_path: Path,
 
 NAMES = st.sampled_from(["", "a", "b"])
 MAYBE = st.sampled_from([None, "", "a", "b"])
-STORED = st.builds(row, st.just("x"), MAYBE, MAYBE, MAYBE, st.sampled_from([None, "private", "team", "tenant", True]), MAYBE)
+STORED = st.builds(
+    row,
+    st.just("x"),
+    MAYBE,
+    MAYBE,
+    MAYBE,
+    st.sampled_from([None, "private", "team", "tenant", True]),
+    MAYBE,
+)
 FIELDS = ["id", "title", "pages", "kind", "done", CREATED_BY, TEAM, TENANT, SHARE]
 WHERES = st.builds(
     lambda field, op, value: Where(field=field, op=op, value=value),
     st.sampled_from(FIELDS),
-    st.sampled_from(["=", "!=", "like", "in", "not in", "null", "not null", ">=", "<", "match none"]),
+    st.sampled_from(
+        ["=", "!=", "like", "in", "not in", "null", "not null", ">=", "<", "match none"]
+    ),
     st.sampled_from(["", "a", "b", "x", "%", 0, 1, True, None, ["a", "b"], ["x"], []]),
 )
 IDENTITIES = st.builds(
@@ -158,7 +199,9 @@ IDENTITIES = st.builds(
     user_id=NAMES,
     team_id=NAMES,
     tenant_id=NAMES,
-    constraints=st.builds(Constraints, owner_only=st.booleans(), team_only=st.booleans(), editor_only=st.booleans()),
+    constraints=st.builds(
+        Constraints, owner_only=st.booleans(), team_only=st.booleans(), editor_only=st.booleans()
+    ),
 )
 
 
@@ -168,7 +211,10 @@ IDENTITIES = st.builds(
     asked=st.lists(st.tuples(IDENTITIES, st.lists(WHERES, max_size=3)), min_size=1, max_size=6),
 )
 async def test_no_query_ever_returns_a_row_of_another_tenant(
-    tmp_path: Path, spec: Callable[..., ModelSpec], rows: list[dict[str, Any]], asked: list[tuple[Identity, list[Where]]]
+    tmp_path: Path,
+    spec: Callable[..., ModelSpec],
+    rows: list[dict[str, Any]],
+    asked: list[tuple[Identity, list[Where]]],
 ) -> None:
     path = tmp_path / "n.db"
     path.unlink(missing_ok=True)
@@ -178,19 +224,25 @@ async def test_no_query_ever_returns_a_row_of_another_tenant(
         await database.load()
         for identity, wheres in asked:
             try:
-                found = await Shop(database, "").search("notes", "note", identity=identity, wheres=wheres, limit=100)
+                found = await Shop(database, "").search(
+                    "notes", "note", identity=identity, wheres=wheres, limit=100
+                )
             except SourceError:
                 continue  # not permitted, or an operator that does not fit its field
             for item in found.items:
                 seen = stored[item.record_id - 1]
                 assert (seen[TENANT] or "") == identity.tenant_id
                 mine = (seen[CREATED_BY] or "") == identity.user_id != ""
-                shared = seen[SHARE] == "tenant" or (seen[SHARE] in ("team", True) and seen[TEAM] == identity.team_id != "")
+                shared = seen[SHARE] == "tenant" or (
+                    seen[SHARE] in ("team", True) and seen[TEAM] == identity.team_id != ""
+                )
                 common = not seen[CREATED_BY] and (seen[TEAM] or "") in ("", identity.team_id)
                 assert mine or shared or common
 
 
-async def test_columns_that_a_model_names_say_whose_a_row_is_on_every_engine(fresh_database: Fresh) -> None:
+async def test_columns_that_a_model_names_say_whose_a_row_is_on_every_engine(
+    fresh_database: Fresh,
+) -> None:
     """As a table of another program has them: the user a number, the tenant a text."""
     model = ModelSpec.model_validate(
         {
@@ -221,18 +273,29 @@ async def test_columns_that_a_model_names_say_whose_a_row_is_on_every_engine(fre
         async def found(limits: Constraints | None = None, **who: str) -> set[str]:
             identity = Identity(**who, constraints=limits or Constraints())
             answer = await Shop(database, "").search(
-                "bills", "bill", identity=identity, wheres=[{"or": [{"field": "id", "op": ">", "value": 0}]}]
+                "bills",
+                "bill",
+                identity=identity,
+                wheres=[{"or": [{"field": "id", "op": ">", "value": 0}]}],
             )
             return {item.title for item in answer.items}
 
         assert await found(user_id="7", tenant_id="acme") == {"seven's", "seven's of red"}
-        assert await found(user_id="7", team_id="red", tenant_id="acme") == {"seven's", "of red", "seven's of red"}
+        assert await found(user_id="7", team_id="red", tenant_id="acme") == {
+            "seven's",
+            "of red",
+            "seven's of red",
+        }
         assert await found(user_id="seven", tenant_id="acme") == set()
-        assert await found(Constraints(owner_only=True), user_id="7", team_id="red", tenant_id="acme") == {
+        assert await found(
+            Constraints(owner_only=True), user_id="7", team_id="red", tenant_id="acme"
+        ) == {
             "seven's",
             "seven's of red",
         }
-        assert await found(Constraints(team_only=True), user_id="7", team_id="red", tenant_id="acme") == {
+        assert await found(
+            Constraints(team_only=True), user_id="7", team_id="red", tenant_id="acme"
+        ) == {
             "of red",
             "seven's of red",
         }

@@ -28,7 +28,9 @@ def test_the_published_schema_is_the_current_one(path: Path) -> None:
     assert (ROOT / path).read_text(encoding="utf-8") == schemas()[path], "run `make docs`"
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("assistants/*/models/*.mod.yao")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("assistants/*/models/*.mod.yao")), ids=lambda path: path.name
+)
 def test_the_models_of_the_samples_are_valid(path: Path) -> None:
     validator(MODEL).validate(read_document(path, path.name).data)
 
@@ -46,7 +48,10 @@ def test_the_models_of_the_samples_are_valid(path: Path) -> None:
             },
             "many",
         ),
-        ({"table": {"name": "t"}, "columns": [{"name": "id", "type": "ID", "lable": "x"}]}, "lable"),
+        (
+            {"table": {"name": "t"}, "columns": [{"name": "id", "type": "ID", "lable": "x"}]},
+            "lable",
+        ),
     ],
 )
 def test_a_model_that_is_none_is_refused(wrong: dict[str, Any], where: str) -> None:
@@ -66,7 +71,11 @@ GOOD: list[dict[str, Any]] = [
         "select": ["number", "item.brand"],
         "wheres": [{"or": [{"field": "a", "value": 1}, {"and": [{"field": "b"}]}]}],
     },
-    {"model": "order", "groups": ["city"], "aggregates": [{"function": "sum", "field": "total", "as": "revenue"}]},
+    {
+        "model": "order",
+        "groups": ["city"],
+        "aggregates": [{"function": "sum", "field": "total", "as": "revenue"}],
+    },
 ]
 BAD: list[dict[str, Any]] = [
     {},

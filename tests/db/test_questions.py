@@ -1,4 +1,5 @@
-"""Questions over the shop's schema and the queries they become; and questions that must not become any."""
+"""Questions over the shop's schema and the queries they become; and questions that must not become
+any."""
 
 from __future__ import annotations
 
@@ -28,14 +29,21 @@ LEXICONS = Lexicons()
 def offers_of(models: Mapping[str, ModelSpec]) -> dict[str, Offer]:
     """The models with the values of their rows, and with what they are related to."""
     schemas = Schemas(models)
-    plain = {name: Offer(schemas[name], sampled(schemas[name], spec)) for name, spec in models.items()}
-    related = {name: {one.name: plain[one.model] for one in schemas[name].relations.values()} for name in models}
+    plain = {
+        name: Offer(schemas[name], sampled(schemas[name], spec)) for name, spec in models.items()
+    }
+    related = {
+        name: {one.name: plain[one.model] for one in schemas[name].relations.values()}
+        for name in models
+    }
     return {name: replace(offer, related=related[name]) for name, offer in plain.items()}
 
 
 def sampled(schema: Schema, spec: ModelSpec) -> Samples:
     texts = [field.name for field in schema.texts if not field.long and not field.options]
-    return {name: tuple(sorted({row[name] for row in spec.values if row.get(name)})) for name in texts}
+    return {
+        name: tuple(sorted({row[name] for row in spec.values if row.get(name)})) for name in texts
+    }
 
 
 SHOP = shop_models()
@@ -50,7 +58,10 @@ def readings(question: str, *models: str, language: str = AUTO) -> list[Reading]
 def said(question: str, *models: str) -> tuple[str, list[str], list[str]]:
     """(model, conditions as text, words left over) of a question with one reading."""
     (reading,) = readings(question, *models)
-    wheres = [f"{where.field} {where.op} {where.value}".removesuffix(" None") for where in reading.dsl.wheres]
+    wheres = [
+        f"{where.field} {where.op} {where.value}".removesuffix(" None")
+        for where in reading.dsl.wheres
+    ]
     return reading.dsl.model, sorted(wheres), list(reading.unplaced)
 
 
@@ -69,10 +80,16 @@ PLACED: dict[str, tuple[str, list[str]]] = {
     "products priced at $99.99": ("product", ["price = 99.99"]),
     "products not more than $30": ("product", ["price <= 30"]),
     "products between $50 and $100": ("product", ["price between [50, 100]"]),
-    "laptops from 500 to 900 dollars": ("product", ["category = Laptops", "price between [500, 900]"]),
+    "laptops from 500 to 900 dollars": (
+        "product",
+        ["category = Laptops", "price between [500, 900]"],
+    ),
     "audio $50-$100": ("product", ["category = Audio", "price between [50, 100]"]),
     "rating of at least 4.7 and price under 50": ("product", ["price < 50", "rating >= 4.7"]),
-    "laptops with rating above 4.5 and under $1000": ("product", ["category = Laptops", "price < 1000", "rating > 4.5"]),
+    "laptops with rating above 4.5 and under $1000": (
+        "product",
+        ["category = Laptops", "price < 1000", "rating > 4.5"],
+    ),
     "products with at least 4.5 stars": ("product", ["rating >= 4.5"]),
     "books with 4.8+ stars": ("product", ["category = Books", "rating >= 4.8"]),
     "books 4.8 stars and above": ("product", ["category = Books", "rating >= 4.8"]),
@@ -81,7 +98,10 @@ PLACED: dict[str, tuple[str, list[str]]] = {
     "laptop or phone under $700": ("product", ["category in ['Laptops', 'Phones']", "price < 700"]),
     "products not from Apple": ("product", ["brand != Apple"]),
     "non-Apple phones": ("product", ["brand != Apple", "category = Phones"]),
-    "active products except Apple and Sony": ("product", ["brand not in ['Apple', 'Sony']", "status = active"]),
+    "active products except Apple and Sony": (
+        "product",
+        ["brand not in ['Apple', 'Sony']", "status = active"],
+    ),
     "featured products": ("product", ["featured = True"]),
     "products that are not featured": ("product", ["featured = False"]),
     "products in stock": ("product", ["stock > 0"]),
@@ -95,34 +115,73 @@ PLACED: dict[str, tuple[str, list[str]]] = {
     "What is the price of the iPad mini?": ("product", ["name = iPad mini"]),
     "products newer than 2025": ("product", ["released_at >= 2026-01-01"]),
     "products released before 2020": ("product", ["released_at < 2020-01-01"]),
-    "products released in the last 90 days": ("product", ["released_at < 2026-11-13", "released_at >= 2026-08-14"]),
+    "products released in the last 90 days": (
+        "product",
+        ["released_at < 2026-11-13", "released_at >= 2026-08-14"],
+    ),
     "electroncs under $50": ("product", ["category = Electronics", "price < 50"]),
     "orders last month": ("order", OCTOBER),
     "cancelled orders in October": ("order", [*OCTOBER, "status = cancelled"]),
     "orders since March": ("order", ["ordered_at >= 2026-03-01 00:00:00"]),
     "orders before 2026": ("order", ["ordered_at < 2026-01-01 00:00:00"]),
-    "orders this week": ("order", ["ordered_at < 2026-11-16 00:00:00", "ordered_at >= 2026-11-09 00:00:00"]),
-    "orders from yesterday": ("order", ["ordered_at < 2026-11-12 00:00:00", "ordered_at >= 2026-11-11 00:00:00"]),
-    "orders today": ("order", ["ordered_at < 2026-11-13 00:00:00", "ordered_at >= 2026-11-12 00:00:00"]),
-    "orders from 2 days ago": ("order", ["ordered_at < 2026-11-11 00:00:00", "ordered_at >= 2026-11-10 00:00:00"]),
-    "orders on March 5th, 2026": ("order", ["ordered_at < 2026-03-06 00:00:00", "ordered_at >= 2026-03-05 00:00:00"]),
-    "orders between March and May 2026": ("order", ["ordered_at < 2026-06-01 00:00:00", "ordered_at >= 2026-03-01 00:00:00"]),
-    "orders in Q1 2026": ("order", ["ordered_at < 2026-04-01 00:00:00", "ordered_at >= 2026-01-01 00:00:00"]),
+    "orders this week": (
+        "order",
+        ["ordered_at < 2026-11-16 00:00:00", "ordered_at >= 2026-11-09 00:00:00"],
+    ),
+    "orders from yesterday": (
+        "order",
+        ["ordered_at < 2026-11-12 00:00:00", "ordered_at >= 2026-11-11 00:00:00"],
+    ),
+    "orders today": (
+        "order",
+        ["ordered_at < 2026-11-13 00:00:00", "ordered_at >= 2026-11-12 00:00:00"],
+    ),
+    "orders from 2 days ago": (
+        "order",
+        ["ordered_at < 2026-11-11 00:00:00", "ordered_at >= 2026-11-10 00:00:00"],
+    ),
+    "orders on March 5th, 2026": (
+        "order",
+        ["ordered_at < 2026-03-06 00:00:00", "ordered_at >= 2026-03-05 00:00:00"],
+    ),
+    "orders between March and May 2026": (
+        "order",
+        ["ordered_at < 2026-06-01 00:00:00", "ordered_at >= 2026-03-01 00:00:00"],
+    ),
+    "orders in Q1 2026": (
+        "order",
+        ["ordered_at < 2026-04-01 00:00:00", "ordered_at >= 2026-01-01 00:00:00"],
+    ),
     "orders older than 6 months": ("order", ["ordered_at < 2026-05-12 00:00:00"]),
     "orders less than a week old": ("order", ["ordered_at >= 2026-11-05 00:00:00"]),
     "orders shipped last week": ("order", ["shipped_at < 2026-11-09", "shipped_at >= 2026-11-02"]),
     "pending or paid orders over $500": ("order", ["status in ['pending', 'paid']", "total > 500"]),
-    "refunded orders with total between 100 and 200": ("order", ["status = refunded", "total between [100, 200]"]),
+    "refunded orders with total between 100 and 200": (
+        "order",
+        ["status = refunded", "total between [100, 200]"],
+    ),
     "customer orders over $500": ("order", ["total > 500"]),
     "orders over 2000": ("order", ["total > 2000"]),
     "order 42": ("order", ["id = 42"]),
     "status of order SO-10744": ("order", ["number = SO-10744"]),
-    "Show me Alice Martin's orders for AirPods Pro": ("order", ["customer = Alice Martin", "product = AirPods Pro"]),
+    "Show me Alice Martin's orders for AirPods Pro": (
+        "order",
+        ["customer = Alice Martin", "product = AirPods Pro"],
+    ),
     "orders that are not gifts": ("order", ["gift = False"]),
     "customers from Germany": ("customer", ["country = Germany"]),
-    "gold customers who joined before 2025": ("customer", ["joined_at < 2025-01-01", "tier = gold"]),
-    "customers who joined in the last year": ("customer", ["joined_at < 2026-11-13", "joined_at >= 2025-11-12"]),
-    "customers in Berlin not subscribed to the newsletter": ("customer", ["city = Berlin", "newsletter = False"]),
+    "gold customers who joined before 2025": (
+        "customer",
+        ["joined_at < 2025-01-01", "tier = gold"],
+    ),
+    "customers who joined in the last year": (
+        "customer",
+        ["joined_at < 2026-11-13", "joined_at >= 2025-11-12"],
+    ),
+    "customers in Berlin not subscribed to the newsletter": (
+        "customer",
+        ["city = Berlin", "newsletter = False"],
+    ),
     "customers in Lisbon or London": ("customer", ["city in ['Lisbon', 'London']"]),
 }
 
@@ -135,14 +194,26 @@ NOT_OCTOBER = [
 BUILT: dict[str, dict[str, Any]] = {
     "orders to Berlin or over $2000": {
         "model": "order",
-        "wheres": [{"or": [{"field": "city", "op": "=", "value": "Berlin"}, {"field": "total", "op": ">", "value": 2000}]}],
+        "wheres": [
+            {
+                "or": [
+                    {"field": "city", "op": "=", "value": "Berlin"},
+                    {"field": "total", "op": ">", "value": 2000},
+                ]
+            }
+        ],
     },
     "featured phones under $500 or rated above 4.6": {
         "model": "product",
         "wheres": [
             {"field": "featured", "op": "=", "value": True},
             {"field": "category", "op": "=", "value": "Phones"},
-            {"or": [{"field": "price", "op": "<", "value": 500}, {"field": "rating", "op": ">", "value": 4.6}]},
+            {
+                "or": [
+                    {"field": "price", "op": "<", "value": 500},
+                    {"field": "rating", "op": ">", "value": 4.6},
+                ]
+            },
         ],
     },
     "books under $15 or products rated above 4.8": {
@@ -165,7 +236,12 @@ BUILT: dict[str, dict[str, Any]] = {
         "model": "product",
         "wheres": [
             {"field": "category", "op": "=", "value": "Laptops"},
-            {"or": [{"field": "price", "op": "<", "value": 500}, {"field": "price", "op": ">", "value": 2000}]},
+            {
+                "or": [
+                    {"field": "price", "op": "<", "value": 500},
+                    {"field": "price", "op": ">", "value": 2000},
+                ]
+            },
         ],
     },
     "how many orders were cancelled?": {
@@ -178,8 +254,15 @@ BUILT: dict[str, dict[str, Any]] = {
         "wheres": [{"field": "category", "op": "=", "value": "Phones"}],
         "aggregates": [{"function": "avg", "field": "price"}],
     },
-    "number of products per brand": {"model": "product", "groups": ["brand"], "aggregates": [{"function": "count"}]},
-    "what is the highest rating?": {"model": "product", "aggregates": [{"function": "max", "field": "rating"}]},
+    "number of products per brand": {
+        "model": "product",
+        "groups": ["brand"],
+        "aggregates": [{"function": "count"}],
+    },
+    "what is the highest rating?": {
+        "model": "product",
+        "aggregates": [{"function": "max", "field": "rating"}],
+    },
     "how many different brands are there": {
         "model": "product",
         "aggregates": [{"function": "count", "field": "brand", "distinct": True}],
@@ -188,17 +271,36 @@ BUILT: dict[str, dict[str, Any]] = {
         "model": "order",
         "wheres": [{"field": "buyer.country", "op": "=", "value": "Germany"}],
     },
-    "orders of products by Apple": {"model": "order", "wheres": [{"field": "item.brand", "op": "=", "value": "Apple"}]},
-    "customers without orders": {"model": "customer", "wheres": [{"field": "orders", "op": "null", "value": None}]},
-    "orders worth less than $20 or more": {"model": "order", "wheres": [{"field": "total", "op": ">=", "value": 20}]},
+    "orders of products by Apple": {
+        "model": "order",
+        "wheres": [{"field": "item.brand", "op": "=", "value": "Apple"}],
+    },
+    "customers without orders": {
+        "model": "customer",
+        "wheres": [{"field": "orders", "op": "null", "value": None}],
+    },
+    "orders worth less than $20 or more": {
+        "model": "order",
+        "wheres": [{"field": "total", "op": ">=", "value": 20}],
+    },
     "products with price not between 50 and 100": {
         "model": "product",
-        "wheres": [{"or": [{"field": "price", "op": "<", "value": 50}, {"field": "price", "op": ">", "value": 100}]}],
+        "wheres": [
+            {
+                "or": [
+                    {"field": "price", "op": "<", "value": 50},
+                    {"field": "price", "op": ">", "value": 100},
+                ]
+            }
+        ],
     },
     "orders not in October": {"model": "order", "wheres": [{"or": NOT_OCTOBER}]},
     "anything but Apple phones": {
         "model": "product",
-        "wheres": [{"field": "brand", "op": "!=", "value": "Apple"}, {"field": "category", "op": "=", "value": "Phones"}],
+        "wheres": [
+            {"field": "brand", "op": "!=", "value": "Apple"},
+            {"field": "category", "op": "=", "value": "Phones"},
+        ],
     },
     "products that are neither Apple nor Samsung": {
         "model": "product",
@@ -211,8 +313,14 @@ BUILT: dict[str, dict[str, Any]] = {
             {"field": "price", "op": "between", "value": [900, 1100]},
         ],
     },
-    "products rated 4 to 4.5": {"model": "product", "wheres": [{"field": "rating", "op": "between", "value": [4, 4.5]}]},
-    "products rated 2 stars or lower": {"model": "product", "wheres": [{"field": "rating", "op": "<=", "value": 2}]},
+    "products rated 4 to 4.5": {
+        "model": "product",
+        "wheres": [{"field": "rating", "op": "between", "value": [4, 4.5]}],
+    },
+    "products rated 2 stars or lower": {
+        "model": "product",
+        "wheres": [{"field": "rating", "op": "<=", "value": 2}],
+    },
     "average order value per customer": {
         "model": "order",
         "groups": ["customer"],
@@ -224,14 +332,26 @@ BUILT: dict[str, dict[str, Any]] = {
         "aggregates": [{"function": "count"}],
         "limit": 1,
     },
-    "orders of customer Alice": {"model": "order", "wheres": [{"field": "buyer.name", "op": "like", "value": "Alice"}]},
-    "orders over 1.000": {"model": "order", "wheres": [{"field": "total", "op": ">", "value": 1000}]},
+    "orders of customer Alice": {
+        "model": "order",
+        "wheres": [{"field": "buyer.name", "op": "like", "value": "Alice"}],
+    },
+    "orders over 1.000": {
+        "model": "order",
+        "wheres": [{"field": "total", "op": ">", "value": 1000}],
+    },
     "products with a rating of at least 4.7": {
         "model": "product",
         "wheres": [{"field": "rating", "op": ">=", "value": 4.7}],
     },
-    "products with a rating": {"model": "product", "wheres": [{"field": "rating", "op": "not null", "value": None}]},
-    "products with stock": {"model": "product", "wheres": [{"field": "stock", "op": ">", "value": 0}]},
+    "products with a rating": {
+        "model": "product",
+        "wheres": [{"field": "rating", "op": "not null", "value": None}],
+    },
+    "products with stock": {
+        "model": "product",
+        "wheres": [{"field": "stock", "op": ">", "value": 0}],
+    },
     "my next order": {
         "model": "order",
         "wheres": [{"field": "ordered_at", "op": ">=", "value": "2026-11-12 10:00:00"}],
@@ -308,7 +428,10 @@ def test_every_word_of_the_question_becomes_its_condition(question: str) -> None
 @pytest.mark.parametrize("question", ORDERED)
 def test_sort_orders_and_limits_are_read(question: str) -> None:
     (reading,) = readings(question)
-    assert ([f"{order.field} {order.order}" for order in reading.dsl.orders], reading.dsl.limit) == ORDERED[question]
+    assert (
+        [f"{order.field} {order.order}" for order in reading.dsl.orders],
+        reading.dsl.limit,
+    ) == ORDERED[question]
     assert reading.unplaced == ()
 
 
@@ -323,7 +446,9 @@ def test_what_belongs_together_is_asked_together(question: str) -> None:
 def test_a_model_whose_figures_explain_every_word_is_asked_before_one_that_is_only_named() -> None:
     (reading,) = readings("how much did customers from France spend in total?")
     assert (reading.dsl.model, reading.unplaced) == ("order", ())
-    assert [where.wire() for where in reading.dsl.wheres] == [{"field": "buyer.country", "op": "=", "value": "France"}]
+    assert [where.wire() for where in reading.dsl.wheres] == [
+        {"field": "buyer.country", "op": "=", "value": "France"}
+    ]
     assert [one.called for one in reading.dsl.aggregates] == ["sum_total"]
 
 
@@ -331,7 +456,9 @@ def test_a_model_whose_figures_explain_every_word_is_asked_before_one_that_is_on
 def test_words_that_only_look_like_conditions_yield_no_filter(question: str) -> None:
     for name in OFFERS:
         for reading in readings(question, name):
-            assert [where for where in reading.dsl.wheres if where.field != EVERY_TEXT] == [], TRAPS[question]
+            assert [where for where in reading.dsl.wheres if where.field != EVERY_TEXT] == [], (
+                TRAPS[question]
+            )
             assert reading.dsl.limit is None
 
 
@@ -362,17 +489,26 @@ def test_the_best_of_what_is_no_record_is_no_limit_of_records() -> None:
     assert (reading.dsl.limit, reading.unplaced) == (None, ("top", "3"))
 
 
-def test_values_of_records_that_are_only_related_are_not_guessed_from_other_forms_of_a_word() -> None:
+def test_values_of_records_that_are_only_related_are_not_guessed_from_other_forms_of_a_word() -> (
+    None
+):
     (reading,) = readings("noise cancelling headphones", "product")
     assert reading.unplaced == ("noise", "cancelling", "headphones")
 
 
 def test_a_negated_unknown_word_is_kept_out_of_what_is_found() -> None:
-    assert said("headphones not waterproof", "product")[1] == ["* match ['headphone']", "* match none ['waterproof']"]
+    assert said("headphones not waterproof", "product")[1] == [
+        "* match ['headphone']",
+        "* match none ['waterproof']",
+    ]
 
 
 def test_a_quoted_text_is_searched_for_as_it_is_and_counts_as_placed() -> None:
-    assert said('products with "noise cancelling"') == ("product", ["* match ['noise cancelling']"], [])
+    assert said('products with "noise cancelling"') == (
+        "product",
+        ["* match ['noise cancelling']"],
+        [],
+    )
 
 
 def test_a_misspelt_value_is_corrected_and_said() -> None:
@@ -408,14 +544,19 @@ FLIGHT = ModelSpec.model_validate(
             {"name": "minutes", "type": "integer", "label": "Duration"},
             {"name": "departs_at", "type": "datetime", "label": "Departure"},
         ],
-        "values": [{"origin": "Oslo", "destination": "Rome"}, {"origin": "Rome", "destination": "Oslo"}],
+        "values": [
+            {"origin": "Oslo", "destination": "Rome"},
+            {"origin": "Rome", "destination": "Oslo"},
+        ],
     }
 )
 
 
 def flights(question: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """The conditions of a question about flights, and what was read otherwise."""
-    (reading,) = read_question(question, [offers_of({"flight": FLIGHT})["flight"]], vocabulary("en"), NOW, LEXICONS)
+    (reading,) = read_question(
+        question, [offers_of({"flight": FLIGHT})["flight"]], vocabulary("en"), NOW, LEXICONS
+    )
     return [where.wire() for where in reading.dsl.wheres], reading.notes
 
 
@@ -428,15 +569,22 @@ def test_the_word_before_a_value_says_which_of_two_fields_has_it() -> None:
     assert notes == ()
 
 
-def test_a_value_of_two_fields_of_which_none_is_said_is_looked_for_in_both_and_that_is_said() -> None:
+def test_a_value_of_two_fields_of_which_none_is_said_is_looked_for_in_both_and_that_is_said() -> (
+    None
+):
     wheres, notes = flights("flights Oslo")
-    either = [{"field": "destination", "op": "=", "value": "Oslo"}, {"field": "origin", "op": "=", "value": "Oslo"}]
+    either = [
+        {"field": "destination", "op": "=", "value": "Oslo"},
+        {"field": "origin", "op": "=", "value": "Oslo"},
+    ]
     assert wheres == [{"or": either}]
     assert notes == ("'Oslo' was looked for in destination and origin",)
 
 
 def test_a_length_in_another_unit_than_the_field_is_converted() -> None:
-    assert flights("flights longer than 2 hours")[0] == [{"field": "minutes", "op": ">", "value": 120}]
+    assert flights("flights longer than 2 hours")[0] == [
+        {"field": "minutes", "op": ">", "value": 120}
+    ]
 
 
 HIRE: dict[str, dict[str, Any]] = {
@@ -458,8 +606,13 @@ HIRE: dict[str, dict[str, Any]] = {
     "driver": {
         "name": "Driver",
         "table": {"name": "driver"},
-        "relations": {"hires": {"type": "hasMany", "model": "hire", "key": "driver_id", "foreign": "id"}},
-        "columns": [{"name": "id", "type": "ID"}, {"name": "email", "type": "string", "label": "Email", "nullable": True}],
+        "relations": {
+            "hires": {"type": "hasMany", "model": "hire", "key": "driver_id", "foreign": "id"}
+        },
+        "columns": [
+            {"name": "id", "type": "ID"},
+            {"name": "email", "type": "string", "label": "Email", "nullable": True},
+        ],
         "values": [],
     },
     "hire": {
@@ -474,7 +627,9 @@ HIRE: dict[str, dict[str, Any]] = {
         "values": [],
     },
 }
-HIRED = offers_of({name: ModelSpec.model_validate({**said, "id": name}) for name, said in HIRE.items()})
+HIRED = offers_of(
+    {name: ModelSpec.model_validate({**said, "id": name}) for name, said in HIRE.items()}
+)
 
 
 @pytest.mark.parametrize(
@@ -485,7 +640,10 @@ HIRED = offers_of({name: ModelSpec.model_validate({**said, "id": name}) for name
         ("cars between 20 and 40 euros per day", ["daily_rate between [20, 40]"]),
         ("cars from 2024 or newer", ["year >= 2024"]),
         ("cars from 2019 or older", ["year < 2020"]),
-        ("cars whose next inspection is due within the next 14 days", ["next_check < 2026-11-27", "next_check >= 2026-11-12"]),
+        (
+            "cars whose next inspection is due within the next 14 days",
+            ["next_check < 2026-11-27", "next_check >= 2026-11-12"],
+        ),
         ("cars with inspection before March 2027", ["next_check < 2027-03-01"]),
         ("cars without insurance", ["insurance = none"]),
         ("cars with insurance", ["insurance != none"]),
@@ -496,7 +654,10 @@ HIRED = offers_of({name: ModelSpec.model_validate({**said, "id": name}) for name
 )
 def test_names_are_understood_as_people_say_them(question: str, wheres: list[str]) -> None:
     (reading,) = read_question(question, list(HIRED.values()), vocabulary("en"), NOW, LEXICONS)
-    said = [f"{where.field} {where.op} {where.value}".removesuffix(" None") for where in reading.dsl.wheres]
+    said = [
+        f"{where.field} {where.op} {where.value}".removesuffix(" None")
+        for where in reading.dsl.wheres
+    ]
     assert (sorted(said), reading.unplaced) == (wheres, ())
 
 
@@ -512,23 +673,44 @@ def test_names_are_understood_as_people_say_them(question: str, wheres: list[str
         ("top 2 makes by average daily rate", ["avg_daily_rate"], ("make",)),
     ],
 )
-def test_figures_are_understood_as_people_say_them(question: str, figures: list[str], groups: tuple[str, ...]) -> None:
-    (reading,) = read_question(question, list(HIRED.values()), words_for(AUTO, question), NOW, LEXICONS)
-    assert ([one.called for one in reading.dsl.aggregates], reading.dsl.groups, reading.unplaced) == (figures, groups, ())
+def test_figures_are_understood_as_people_say_them(
+    question: str, figures: list[str], groups: tuple[str, ...]
+) -> None:
+    (reading,) = read_question(
+        question, list(HIRED.values()), words_for(AUTO, question), NOW, LEXICONS
+    )
+    assert (
+        [one.called for one in reading.dsl.aggregates],
+        reading.dsl.groups,
+        reading.unplaced,
+    ) == (figures, groups, ())
 
 
 def test_a_rate_that_no_price_is_about_is_reported() -> None:
-    (reading,) = read_question("cars under €40 a week", list(HIRED.values()), vocabulary("en"), NOW, LEXICONS)
+    (reading,) = read_question(
+        "cars under €40 a week", list(HIRED.values()), vocabulary("en"), NOW, LEXICONS
+    )
     assert reading.unplaced == ("week",)
 
 
 def test_a_month_without_a_year_is_the_nearest_where_dates_lie_ahead() -> None:
-    assert flights("flights in December")[0][0] == {"field": "departs_at", "op": ">=", "value": "2026-12-01 00:00:00"}
+    assert flights("flights in December")[0][0] == {
+        "field": "departs_at",
+        "op": ">=",
+        "value": "2026-12-01 00:00:00",
+    }
     (orders,) = readings("orders in December")
     assert orders.dsl.wheres[0].value == "2025-12-01 00:00:00"
 
 
-WORDS = sorted({word for questions in (PLACED, ORDERED, BUILT, TRAPS) for question in questions for word in question.split()})
+WORDS = sorted(
+    {
+        word
+        for questions in (PLACED, ORDERED, BUILT, TRAPS)
+        for question in questions
+        for word in question.split()
+    }
+)
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=12))
@@ -546,12 +728,21 @@ def test_any_text_can_be_read_in_any_language(text: str, language: str) -> None:
         assert lint(reading.dsl, SHOP) == []
 
 
-@given(st.one_of(st.text(max_size=40), st.lists(st.sampled_from([*WORDS, "zebra", "x-9", "!"]), max_size=10).map(" ".join)))
+@given(
+    st.one_of(
+        st.text(max_size=40),
+        st.lists(st.sampled_from([*WORDS, "zebra", "x-9", "!"]), max_size=10).map(" ".join),
+    )
+)
 def test_every_word_of_a_question_is_either_placed_or_reported(question: str) -> None:
     for reading in readings(question, language="en"):
         told = [*reading.placed, *reading.unplaced]
-        pieces = [letter for token in tokens_of(question) for letter in token.text if letter.isalnum()]
-        assert sorted(letter for word in told for letter in word if letter.isalnum()) == sorted(pieces)
+        pieces = [
+            letter for token in tokens_of(question) for letter in token.text if letter.isalnum()
+        ]
+        assert sorted(letter for word in told for letter in word if letter.isalnum()) == sorted(
+            pieces
+        )
 
 
 LANGUAGES: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -560,18 +751,29 @@ LANGUAGES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "product",
         {"wheres": [{"field": "price", "op": "<", "value": 1000.5}]},
     ),
-    "die drei teuersten Produkte": ("de", "product", {"orders": [{"field": "price", "order": "desc"}], "limit": 3}),
+    "die drei teuersten Produkte": (
+        "de",
+        "product",
+        {"orders": [{"field": "price", "order": "desc"}], "limit": 3},
+    ),
     "Wie viele Produkte sind nicht auf Lager?": (
         "de",
         "product",
-        {"wheres": [{"field": "stock", "op": "=", "value": 0}], "aggregates": [{"function": "count"}]},
+        {
+            "wheres": [{"field": "stock", "op": "=", "value": 0}],
+            "aggregates": [{"function": "count"}],
+        },
     ),
     "Produkte von Apple oder Sony": (
         "de",
         "product",
         {"wheres": [{"field": "brand", "op": "in", "value": ["Apple", "Sony"]}]},
     ),
-    "Produkte ohne Bewertung": ("de", "product", {"wheres": [{"field": "rating", "op": "null", "value": None}]}),
+    "Produkte ohne Bewertung": (
+        "de",
+        "product",
+        {"wheres": [{"field": "rating", "op": "null", "value": None}]},
+    ),
     "Produkte, die seit dem 5. März 2026 erschienen sind": (
         "de",
         "product",
@@ -582,7 +784,11 @@ LANGUAGES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "product",
         {"wheres": [{"field": "rating", "op": "between", "value": [4, 4.5]}]},
     ),
-    "weder Apple noch Sony": ("de", "product", {"wheres": [{"field": "brand", "op": "not in", "value": ["Apple", "Sony"]}]}),
+    "weder Apple noch Sony": (
+        "de",
+        "product",
+        {"wheres": [{"field": "brand", "op": "not in", "value": ["Apple", "Sony"]}]},
+    ),
     "Welche Marke hat die meisten Produkte?": (
         "de",
         "product",
@@ -596,7 +802,12 @@ LANGUAGES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "מוצרים עם דירוג מעל 4 ופחות מ-50 שקל": (
         "he",
         "product",
-        {"wheres": [{"field": "rating", "op": ">", "value": 4}, {"field": "price", "op": "<", "value": 50}]},
+        {
+            "wheres": [
+                {"field": "rating", "op": ">", "value": 4},
+                {"field": "price", "op": "<", "value": 50},
+            ]
+        },
     ),
     "מוצרים שיצאו בחודש שעבר": (
         "he",
@@ -608,11 +819,27 @@ LANGUAGES: dict[str, tuple[str, str, dict[str, Any]]] = {
             ]
         },
     ),
-    "מוצרים מתחת ל-100 שקל": ("he", "product", {"wheres": [{"field": "price", "op": "<", "value": 100}]}),
+    "מוצרים מתחת ל-100 שקל": (
+        "he",
+        "product",
+        {"wheres": [{"field": "price", "op": "<", "value": 100}]},
+    ),
     "כמה מוצרים יש?": ("he", "product", {"aggregates": [{"function": "count"}]}),
-    "מוצרים לא של Apple": ("he", "product", {"wheres": [{"field": "brand", "op": "!=", "value": "Apple"}]}),
-    "שלושת המוצרים הכי יקרים": ("he", "product", {"orders": [{"field": "price", "order": "desc"}], "limit": 3}),
-    "מוצרים בין 50 ל-100 ₪": ("he", "product", {"wheres": [{"field": "price", "op": "between", "value": [50, 100]}]}),
+    "מוצרים לא של Apple": (
+        "he",
+        "product",
+        {"wheres": [{"field": "brand", "op": "!=", "value": "Apple"}]},
+    ),
+    "שלושת המוצרים הכי יקרים": (
+        "he",
+        "product",
+        {"orders": [{"field": "price", "order": "desc"}], "limit": 3},
+    ),
+    "מוצרים בין 50 ל-100 ₪": (
+        "he",
+        "product",
+        {"wheres": [{"field": "price", "op": "between", "value": [50, 100]}]},
+    ),
     "מחיר ממוצע לפי מותג": (
         "he",
         "product",
@@ -622,7 +849,8 @@ LANGUAGES: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def translated() -> Offer:
-    """The shop's products with names in German and Hebrew, as an author would add them: in the comments."""
+    """The shop's products with names in German and Hebrew, as an author would add them: in the
+    comments."""
     raw = SHOP["product"].model_dump(mode="json", by_alias=True)
     names = {
         "brand": "Marke, מותג",
@@ -631,7 +859,10 @@ def translated() -> Offer:
         "stock": "Lager, מלאי",
         "released_at": "erschienen, יצא",
     }
-    raw["columns"] = [{**column, "comment": names.get(column["name"], column["comment"])} for column in raw["columns"]]
+    raw["columns"] = [
+        {**column, "comment": names.get(column["name"], column["comment"])}
+        for column in raw["columns"]
+    ]
     raw["table"]["comment"] = "Produkt, מוצר"
     return offers_of({"product": ModelSpec.model_validate({**raw, "relations": {}})})["product"]
 
@@ -643,7 +874,10 @@ def test_questions_in_german_and_hebrew_are_recognised_and_read(question: str) -
     (reading,) = read_question(question, [translated()], words_for(AUTO, question), NOW, LEXICONS)
     said = reading.dsl.wire()
     implied = {"orders"} - set(expected)
-    assert {key: value for key, value in said.items() if key not in implied} == {"model": model, **expected}
+    assert {key: value for key, value in said.items() if key not in implied} == {
+        "model": model,
+        **expected,
+    }
     assert reading.unplaced == ()
 
 
@@ -667,6 +901,11 @@ def test_another_language_is_a_file_and_an_unknown_one_names_those_there_are() -
 
 
 def test_a_wrong_key_in_the_file_of_a_language_is_named() -> None:
-    raw: dict[str, Any] = {**vocabulary("en").file.model_dump(), "and": ["and"], "or": ["or"], "fillerz": ["the"]}
+    raw: dict[str, Any] = {
+        **vocabulary("en").file.model_dump(),
+        "and": ["and"],
+        "or": ["or"],
+        "fillerz": ["the"],
+    }
     with pytest.raises(ConfigError, match="fillerz"):
         made("en", raw)

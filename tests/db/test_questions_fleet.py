@@ -1,5 +1,5 @@
-"""Questions over vehicles, drivers and trips: what is left out, months of a year that was said, days of a month, values that are
-also words of the language, options that are numbers."""
+"""Questions over vehicles, drivers and trips: what is left out, months of a year that was said,
+days of a month, values that are also words of the language, options that are numbers."""
 
 from __future__ import annotations
 
@@ -33,12 +33,18 @@ VEHICLE = {
         {"name": "serviced_on", "type": "date", "label": "Serviced"},
     ],
 }
-SAMPLES = {"make": ("Toyota", "Volvo"), "depot": ("Paris", "Rome", "Nice"), "name": ("Old Faithful",)}
+SAMPLES = {
+    "make": ("Toyota", "Volvo"),
+    "depot": ("Paris", "Rome", "Nice"),
+    "name": ("Old Faithful",),
+}
 
 
 def read(question: str) -> Reading:
     schemas = Schemas({"vehicle": ModelSpec.model_validate(VEHICLE)})
-    (reading,) = read_question(question, [Offer(schemas["vehicle"], SAMPLES)], words_for("en", question), NOW)
+    (reading,) = read_question(
+        question, [Offer(schemas["vehicle"], SAMPLES)], words_for("en", question), NOW
+    )
     return reading
 
 
@@ -72,10 +78,19 @@ YEAR = span("2025-01-01", "2026-01-01")
         ("cars of 2025 bought in March", f"{YEAR} and {span('2025-03-01', '2025-04-01')}"),
         (
             "cars bought in 2024 but not in March",
-            f"{span('2024-01-01', '2025-01-01')} and (bought_on < 2024-03-01 or bought_on >= 2024-04-01)",
+            (
+                f"{span('2024-01-01', '2025-01-01')} and (bought_on < 2024-03-01 or bought_on >="
+                " 2024-04-01)"
+            ),
         ),
-        ("cars bought in 2025, serviced in March", f"{YEAR} and {span('2026-03-01', '2026-04-01', 'serviced_on')}"),
-        ("cars bought in January and February", f"({span('2026-01-01', '2026-02-01')} or {span('2026-02-01', '2026-03-01')})"),
+        (
+            "cars bought in 2025, serviced in March",
+            f"{YEAR} and {span('2026-03-01', '2026-04-01', 'serviced_on')}",
+        ),
+        (
+            "cars bought in January and February",
+            f"({span('2026-01-01', '2026-02-01')} or {span('2026-02-01', '2026-03-01')})",
+        ),
         (
             "cars bought in January but bought in February",
             f"{span('2026-01-01', '2026-02-01')} and {span('2026-02-01', '2026-03-01')}",
@@ -87,7 +102,10 @@ YEAR = span("2025-01-01", "2026-01-01")
         ("cars serviced over a year ago", "serviced_on < 2025-03-15"),
         ("cars serviced a year ago", span("2025-03-15", "2025-03-16", "serviced_on")),
         # a comparison behind "or" and "and"
-        ("cars with a daily rate less than 50 or more than 100", "(daily_rate < 50 or daily_rate > 100)"),
+        (
+            "cars with a daily rate less than 50 or more than 100",
+            "(daily_rate < 50 or daily_rate > 100)",
+        ),
         ("cars with more than 4 seats and more than 9000 mileage", "seats > 4 and mileage > 9000"),
         ("cars with 4 seats or more", "seats >= 4"),
         # values that are words, names that are known, options that are numbers
@@ -115,9 +133,15 @@ def test_the_top_ones_by_a_number_are_those_with_the_highest(question: str) -> N
 
 @pytest.mark.parametrize(
     ("question", "groups"),
-    [("revenue per depot", ("depot",)), ("revenue by depot in 2025", ("depot",)), ("what was the revenue in 2025", ())],
+    [
+        ("revenue per depot", ("depot",)),
+        ("revenue by depot in 2025", ("depot",)),
+        ("what was the revenue in 2025", ()),
+    ],
 )
-def test_revenue_is_summed_where_a_field_is_called_so(question: str, groups: tuple[str, ...]) -> None:
+def test_revenue_is_summed_where_a_field_is_called_so(
+    question: str, groups: tuple[str, ...]
+) -> None:
     dsl = read(question).dsl
     assert [(one.function, one.field) for one in dsl.aggregates] == [("sum", "turnover")]
     assert dsl.groups == groups

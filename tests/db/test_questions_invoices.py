@@ -1,5 +1,5 @@
-"""Questions over customers, invoices, products and payments, whose columns are called as people call many things: no filter that
-was not asked for, whatever way it is said."""
+"""Questions over customers, invoices, products and payments, whose columns are called as people
+call many things: no filter that was not asked for, whatever way it is said."""
 
 from __future__ import annotations
 
@@ -37,21 +37,40 @@ MODELS: dict[str, dict[str, Any]] = {
             column("newsletter", "boolean", label="Subscriber"),
             column("score", "float", label="Standing", nullable=True),
         ],
-        "relations": {"invoices": {"type": "hasMany", "model": "invoice", "key": "customer_id", "foreign": "id"}},
+        "relations": {
+            "invoices": {
+                "type": "hasMany",
+                "model": "invoice",
+                "key": "customer_id",
+                "foreign": "id",
+            }
+        },
     },
     "invoice": {
         "columns": [
             column("id", "ID"),
             column("number", "string", label="Number"),
             column("customer_id", "bigInteger"),
-            column("status", "enum", option=["draft", "sent", "paid", "overdue", "cancelled"], label="Status"),
+            column(
+                "status",
+                "enum",
+                option=["draft", "sent", "paid", "overdue", "cancelled"],
+                label="Status",
+            ),
             column("total", "decimal", precision=12, scale=2, label="Total"),
             column("order", "string", label="Purchase order", nullable=True),
             column("issued_on", "date", label="Issued"),
             column("paid_on", "date", label="Paid on", nullable=True),
             column("desc", "text", label="Description", nullable=True),
         ],
-        "relations": {"customer": {"type": "hasOne", "model": "customer", "key": "id", "foreign": "customer_id"}},
+        "relations": {
+            "customer": {
+                "type": "hasOne",
+                "model": "customer",
+                "key": "id",
+                "foreign": "customer_id",
+            }
+        },
     },
     "product": {
         "columns": [
@@ -72,15 +91,22 @@ MODELS: dict[str, dict[str, Any]] = {
             column("received_at", "datetime", label="Received"),
             column("invoice_id", "bigInteger"),
         ],
-        "relations": {"invoice": {"type": "hasOne", "model": "invoice", "key": "id", "foreign": "invoice_id"}},
+        "relations": {
+            "invoice": {"type": "hasOne", "model": "invoice", "key": "id", "foreign": "invoice_id"}
+        },
     },
 }
 SAMPLES = {
-    "customer": {"city": ("Berlin", "Paris", "York", "New York"), "name": ("Anna Müller", "Bob Tables")},
+    "customer": {
+        "city": ("Berlin", "Paris", "York", "New York"),
+        "name": ("Anna Müller", "Bob Tables"),
+    },
     "product": {"category": ("Chairs", "Lamps", "Tables"), "name": ("Bar Stool", "Desk Lamp")},
 }
 SPECS = {
-    name: ModelSpec.model_validate({"id": name, "name": name.title(), "table": {"name": name}, **raw})
+    name: ModelSpec.model_validate(
+        {"id": name, "name": name.title(), "table": {"name": name}, **raw}
+    )
     for name, raw in MODELS.items()
 }
 
@@ -89,7 +115,11 @@ def readings(question: str, language: str = AUTO) -> list[Reading]:
     schemas = Schemas(SPECS)
     plain = {name: Offer(schemas[name], SAMPLES.get(name, {})) for name in SPECS}
     offers = [
-        Offer(offer.schema, offer.samples, {one.name: plain[one.model] for one in offer.schema.relations.values()})
+        Offer(
+            offer.schema,
+            offer.samples,
+            {one.name: plain[one.model] for one in offer.schema.relations.values()},
+        )
         for offer in plain.values()
     ]
     return read_question(question, offers, words_for(language, question), NOW, LEXICONS)
@@ -135,26 +165,35 @@ UNDERSTOOD = {
     # one related record
     "invoices of customer 42 over 100": "customer_id = 42 and total > 100",
     # values that are said with something of their own
-    "lamps under 50 or chairs over 500": "(category = Lamps and price < 50 or category = Chairs and price > 500)",
-    "lamps under 50 and chairs under 100": "(category = Lamps and price < 50 or category = Chairs and price < 100)",
+    "lamps under 50 or chairs over 500": (
+        "(category = Lamps and price < 50 or category = Chairs and price > 500)"
+    ),
+    "lamps under 50 and chairs under 100": (
+        "(category = Lamps and price < 50 or category = Chairs and price < 100)"
+    ),
     "featured lamps under 50 or chairs over 500": (
         "select = True and (category = Lamps and price < 50 or category = Chairs and price > 500)"
     ),
     "lamps and chairs under 50": "category in ['Lamps', 'Chairs'] and price < 50",
     # several times
     "payments in March and April": (
-        f"({month('received_at', '2026-03-01', '2026-04-01')} or {month('received_at', '2026-04-01', '2026-05-01')})"
+        f"({month('received_at', '2026-03-01', '2026-04-01')} or"
+        f" {month('received_at', '2026-04-01', '2026-05-01')})"
     ),
     "payments in March or April 2025": (
-        f"({month('received_at', '2025-03-01', '2025-04-01')} or {month('received_at', '2025-04-01', '2025-05-01')})"
+        f"({month('received_at', '2025-03-01', '2025-04-01')} or"
+        f" {month('received_at', '2025-04-01', '2025-05-01')})"
     ),
     "payments from March to June 2025": month("received_at", "2025-03-01", "2025-07-01"),
     "payments from November to February": month("received_at", "2025-11-01", "2026-03-01"),
-    "payments from 1 November to 28 February 2026": month("received_at", "2025-11-01", "2026-03-01"),
+    "payments from 1 November to 28 February 2026": month(
+        "received_at", "2025-11-01", "2026-03-01"
+    ),
     "payments between Friday and Monday": month("received_at", "2026-11-13", "2026-11-17"),
     "payments between 2026-05-01 and 2026-03-01": month("received_at", "2026-03-01", "2026-05-02"),
     "invoices issued in March and paid in April": (
-        f"{month('issued_on', '2026-03-01', '2026-04-01')} and {month('paid_on', '2026-04-01', '2026-05-01')}"
+        f"{month('issued_on', '2026-03-01', '2026-04-01')} and"
+        f" {month('paid_on', '2026-04-01', '2026-05-01')}"
     ),
     "customers since 2020": "since >= 2020-01-01",
     # days
@@ -212,7 +251,8 @@ def test_figures_of_records_that_are_sums_of_money_are_of_that_money(question: s
 
 
 @pytest.mark.parametrize(
-    "question", ["revenue per customer", "top 5 customers by revenue", "which customer has the most invoices"]
+    "question",
+    ["revenue per customer", "top 5 customers by revenue", "which customer has the most invoices"],
 )
 def test_related_records_of_the_same_name_are_not_counted_as_one(question: str) -> None:
     _, reading = read(question)
@@ -224,11 +264,21 @@ def test_several_figures_groups_and_orders_are_all_of_them() -> None:
     assert [one.called for one in figures.dsl.aggregates] == ["avg_price", "min_price", "max_price"]
     _, groups = read("number of invoices per status and city")
     assert (groups.dsl.groups, groups.unplaced) == (("status", "customer.city"), ())
-    for question in ("customers sorted by city then name", "customers sorted by city, name", "customers by city and name"):
+    for question in (
+        "customers sorted by city then name",
+        "customers sorted by city, name",
+        "customers by city and name",
+    ):
         _, orders = read(question)
-        assert [(one.field, one.order) for one in orders.dsl.orders] == [("city", "asc"), ("name", "asc")]
+        assert [(one.field, one.order) for one in orders.dsl.orders] == [
+            ("city", "asc"),
+            ("name", "asc"),
+        ]
     _, mixed = read("products sorted by category and price descending")
-    assert [(one.field, one.order) for one in mixed.dsl.orders] == [("category", "asc"), ("price", "desc")]
+    assert [(one.field, one.order) for one in mixed.dsl.orders] == [
+        ("category", "asc"),
+        ("price", "desc"),
+    ]
 
 
 SUPERLATIVES = {
@@ -245,12 +295,18 @@ SUPERLATIVES = {
 def test_the_highest_of_records_that_are_sums_of_money_is_the_one_of_most(question: str) -> None:
     _, reading = read(question)
     (order,) = reading.dsl.orders
-    assert (order.field, order.order, reading.dsl.limit, reading.unplaced) == (*SUPERLATIVES[question], ())
+    assert (order.field, order.order, reading.dsl.limit, reading.unplaced) == (
+        *SUPERLATIVES[question],
+        (),
+    )
 
 
 NOT_UNDERSTOOD = {
     # What is compared in a way that is not known becomes no condition on what it is compared with.
-    "products more expensive than the Desk Lamp": ("", ["more", "expensive", "than", "Desk", "Lamp"]),
+    "products more expensive than the Desk Lamp": (
+        "",
+        ["more", "expensive", "than", "Desk", "Lamp"],
+    ),
     "products rounder than 10 kg": ("* match ['rounder']", ["rounder", "10"]),
     "the biggest product": ("", ["biggest"]),
     "newest and oldest customer": ("", ["oldest"]),

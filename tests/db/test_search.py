@@ -19,29 +19,46 @@ from groundhook.host.core.types.specs import ModelSpec
 from tests.db.conftest import Shop, shop_models
 
 
-async def test_a_question_finds_its_records_in_order_with_all_that_an_item_needs(shop: Shop) -> None:
+async def test_a_question_finds_its_records_in_order_with_all_that_an_item_needs(
+    shop: Shop,
+) -> None:
     found = await shop.search("Products cheaper than $100 from Apple")
     assert found.dsl == {
         "model": "product",
-        "wheres": [{"field": "price", "op": "<", "value": 100}, {"field": "brand", "op": "=", "value": "Apple"}],
+        "wheres": [
+            {"field": "price", "op": "<", "value": 100},
+            {"field": "brand", "op": "=", "value": "Apple"},
+        ],
         "orders": [{"field": "price", "order": "asc"}],
         "limit": 10,
     }
-    rows = [row for row in shop_models()["product"].values if row["brand"] == "Apple" and row["price"] < 100]
+    rows = [
+        row
+        for row in shop_models()["product"].values
+        if row["brand"] == "Apple" and row["price"] < 100
+    ]
     assert sorted(item.record_id for item in found.items) == sorted(row["id"] for row in rows)
     assert found.total == len(rows)
     first = found.items[0]
-    assert (first.title, first.model, first.key) == ("EarPods USB-C", "product", f"db:product/{first.record_id}")
+    assert (first.title, first.model, first.key) == (
+        "EarPods USB-C",
+        "product",
+        f"db:product/{first.record_id}",
+    )
     assert first.data is not None
     assert (first.data["price"], first.data["released_at"]) == (18.99, "2023-09-22")
     assert "Brand: Apple\nCategory: Audio\nPrice: 18.99" in first.content
-    assert [item.score for item in found.items] == sorted((item.score for item in found.items), reverse=True)
+    assert [item.score for item in found.items] == sorted(
+        (item.score for item in found.items), reverse=True
+    )
     assert 0.85 <= found.items[-1].score <= first.score == 0.9
     assert shop.warnings == []
 
 
 async def test_the_same_question_gives_the_same_answer_again(shop: Shop) -> None:
-    assert await shop.search("active products in stock") == await shop.search("active products in stock")
+    assert await shop.search("active products in stock") == await shop.search(
+        "active products in stock"
+    )
 
 
 async def test_total_counts_all_that_match_and_not_only_those_returned(shop: Shop) -> None:
@@ -59,9 +76,14 @@ async def test_a_count_that_takes_too_long_leaves_the_rows_and_says_that_there_m
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("DROP TRIGGER note__text_insert")  # no index: each text is looked at
             connection.execute(
-                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
-                " INSERT INTO note (id, title, kind, done) SELECT i, CASE WHEN i <= ? THEN 'öl' ELSE ? END, 'memo', 0 FROM n",
-                (slow, quick, "ä" * 10_000),  # each takes half a millisecond or more to be held against the pattern
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT"
+                " INTO note (id, title, kind, done) SELECT i, CASE WHEN i <= ? THEN 'öl' ELSE ?"
+                " END, 'memo', 0 FROM n",
+                (
+                    slow,
+                    quick,
+                    "ä" * 10_000,
+                ),  # each takes half a millisecond or more to be held against the pattern
             )
             connection.commit()
         shop = Shop(database, "")
@@ -74,7 +96,10 @@ async def test_a_count_that_takes_too_long_leaves_the_rows_and_says_that_there_m
 
 
 async def test_the_callers_conditions_are_required_beside_those_of_the_question(shop: Shop) -> None:
-    wheres = [{"column": "status", "value": "discontinued"}, {"field": "price", "op": ">", "value": 20}]
+    wheres = [
+        {"column": "status", "value": "discontinued"},
+        {"field": "price", "op": ">", "value": 20},
+    ]
     found = await shop.search("products from Apple", "product", wheres=wheres)
     assert found.items
     for item in found.items:
@@ -84,11 +109,16 @@ async def test_the_callers_conditions_are_required_beside_those_of_the_question(
 
 async def test_the_callers_orders_come_first_and_its_fields_alone_are_returned(shop: Shop) -> None:
     found = await shop.search(
-        "cheapest phones", "product", orders=[{"field": "rating"}, {"field": "name", "order": "asc"}], select=["name", "price"]
+        "cheapest phones",
+        "product",
+        orders=[{"field": "rating"}, {"field": "name", "order": "asc"}],
+        select=["name", "price"],
     )
     assert found.dsl is not None
     assert [order["field"] for order in found.dsl["orders"]] == ["rating", "name", "price"]
-    assert all(item.data is not None and set(item.data) == {"id", "name", "price"} for item in found.items)
+    assert all(
+        item.data is not None and set(item.data) == {"id", "name", "price"} for item in found.items
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,27 +136,41 @@ async def test_the_callers_orders_come_first_and_its_fields_alone_are_returned(s
 async def test_text_is_compared_without_case_and_like_means_contains(
     shop: Shop, op: str, value: object, expected: set[str] | None
 ) -> None:
-    found = await shop.search("products", "product", wheres=[{"field": "brand", "op": op, "value": value}], limit=200)
+    found = await shop.search(
+        "products", "product", wheres=[{"field": "brand", "op": op, "value": value}], limit=200
+    )
     brands = {item.data["brand"] for item in found.items if item.data}
-    assert brands == (expected if expected is not None else {row["brand"] for row in shop_models()["product"].values})
+    assert brands == (
+        expected
+        if expected is not None
+        else {row["brand"] for row in shop_models()["product"].values}
+    )
 
 
 @pytest.mark.parametrize(
-    ("op", "value"), [("=", "KRAKÓW"), ("=", "zürich"), ("like", "RICH"), ("like", "ÜRICH"), ("in", ["ZÜRICH"])]
+    ("op", "value"),
+    [("=", "KRAKÓW"), ("=", "zürich"), ("like", "RICH"), ("like", "ÜRICH"), ("in", ["ZÜRICH"])],
 )
 async def test_letters_beyond_ascii_have_no_case_either(shop: Shop, op: str, value: object) -> None:
-    found = await shop.search("customers", "customer", wheres=[{"field": "city", "op": op, "value": value}])
+    found = await shop.search(
+        "customers", "customer", wheres=[{"field": "city", "op": op, "value": value}]
+    )
     assert [item.data["city"] for item in found.items if item.data] in (["Kraków"], ["Zürich"])
 
 
-async def test_words_without_a_place_are_searched_as_text_with_a_lower_score_and_said(shop: Shop) -> None:
+async def test_words_without_a_place_are_searched_as_text_with_a_lower_score_and_said(
+    shop: Shop,
+) -> None:
     found = await shop.search("noise cancelling headphones under $200", "product")
     assert [item.title for item in found.items] == ["Soundcore Q30"]
     assert found.items[0].score == 0.7
     assert shop.warnings == [
         (
             "db_query_words",
-            "words that were not understood, and searched for as text where they may occur: 'noise', 'cancelling', 'headphones'",
+            (
+                "words that were not understood, and searched for as text where they may occur:"
+                " 'noise', 'cancelling', 'headphones'"
+            ),
         )
     ]
 
@@ -135,7 +179,11 @@ async def test_where_no_record_has_all_words_those_with_most_come_first(shop: Sh
     found = await shop.search("wireless purple headphones", "product")
     assert found.dsl is not None
     assert found.dsl["wheres"][0]["op"] == "match any"
-    best = [item for item in found.items if "wireless" in item.content.lower() and "headphone" in item.content.lower()]
+    best = [
+        item
+        for item in found.items
+        if "wireless" in item.content.lower() and "headphone" in item.content.lower()
+    ]
     assert best
     assert list(found.items[: len(best)]) == best
     assert all(item.score <= 0.55 for item in found.items)
@@ -160,7 +208,9 @@ async def test_strict_refuses_words_without_a_place_and_names_them(shop: Shop) -
     assert (await shop.search("products under $100", strict=True)).items
 
 
-async def test_a_greeting_searches_nothing_and_conditions_of_the_caller_still_do(shop: Shop) -> None:
+async def test_a_greeting_searches_nothing_and_conditions_of_the_caller_still_do(
+    shop: Shop,
+) -> None:
     assert (await shop.search("thank you")).items == ()
     assert shop.warnings
     found = await shop.search("thank you", "product", wheres=[{"field": "brand", "value": "Brio"}])
@@ -175,14 +225,23 @@ async def test_several_models_are_asked_at_once_where_both_fit(shop: Shop) -> No
 
 
 async def test_a_model_without_the_callers_field_is_left_out_and_said(shop: Shop) -> None:
-    found = await shop.search("under $15", "product", "order", wheres=[{"field": "brand", "value": "mattel"}])
+    found = await shop.search(
+        "under $15", "product", "order", wheres=[{"field": "brand", "value": "mattel"}]
+    )
     assert {item.model for item in found.items} == {"product"}
-    assert shop.warnings[0] == ("db_model_skipped", "'order' was not searched: it has no field 'brand'")
+    assert shop.warnings[0] == (
+        "db_model_skipped",
+        "'order' was not searched: it has no field 'brand'",
+    )
 
 
 @pytest.mark.parametrize("part", ["wheres", "orders", "select"])
 async def test_an_unknown_field_of_the_caller_names_the_known_ones(shop: Shop, part: str) -> None:
-    asked: dict[str, Any] = {"wheres": [{"field": "prise", "value": 1}], "orders": [{"field": "prise"}], "select": ["prise"]}
+    asked: dict[str, Any] = {
+        "wheres": [{"field": "prise", "value": 1}],
+        "orders": [{"field": "prise"}],
+        "select": ["prise"],
+    }
     with pytest.raises(SourceError, match=r"no field 'prise'.*did you mean 'price'"):
         await shop.search("products", "product", **{part: asked[part]})
 
@@ -191,7 +250,9 @@ async def test_an_unknown_model_names_the_nearest(shop: Shop) -> None:
     with pytest.raises(SourceNotConfigured, match="did you mean 'product'"):
         await shop.search("anything", "prodct")
     with pytest.raises(SourceNotConfigured, match=r"db\.models"):
-        await shop.database.search(SearchRequest(type="db", query="x", models=(), limit=5), shop.scope())
+        await shop.database.search(
+            SearchRequest(type="db", query="x", models=(), limit=5), shop.scope()
+        )
 
 
 async def test_before_loading_the_error_says_how_to_load(tmp_path: Path) -> None:
@@ -207,7 +268,10 @@ async def test_before_loading_the_error_says_how_to_load(tmp_path: Path) -> None
     ("change", "says"),
     [
         ("DROP TABLE shop_customer", "run `groundhook db load` to create it"),
-        ("ALTER TABLE shop_customer RENAME COLUMN city TO town", "`groundhook db check` shows what differs"),
+        (
+            "ALTER TABLE shop_customer RENAME COLUMN city TO town",
+            "`groundhook db check` shows what differs",
+        ),
     ],
 )
 async def test_a_model_whose_table_differs_is_left_out_as_long_as_another_can_be_asked(
@@ -248,7 +312,8 @@ async def test_the_trace_shows_the_query_its_sql_and_its_values(shop: Shop) -> N
 
 async def test_deleted_rows_are_never_found(tmp_path: Path, spec: Callable[..., ModelSpec]) -> None:
     model = spec(
-        values=[{"title": "here"}, {"title": "gone", "deleted_at": "2026-01-01T00:00:00Z"}], option={"soft_deletes": True}
+        values=[{"title": "here"}, {"title": "gone", "deleted_at": "2026-01-01T00:00:00Z"}],
+        option={"soft_deletes": True},
     )
     async with open_database(f"sqlite:///{tmp_path}/n.db", 5000, {"note": model}) as database:
         await database.load()
@@ -256,8 +321,16 @@ async def test_deleted_rows_are_never_found(tmp_path: Path, spec: Callable[..., 
     assert [item.title for item in found.items] == ["here"]
 
 
-async def test_every_type_comes_back_as_json_has_it(tmp_path: Path, spec: Callable[..., ModelSpec]) -> None:
-    row = {"title": "x", "pages": 3, "price": "12.3400", "due": "2026-02-03", "seen": "2026-02-03T10:00:00+02:00"}
+async def test_every_type_comes_back_as_json_has_it(
+    tmp_path: Path, spec: Callable[..., ModelSpec]
+) -> None:
+    row = {
+        "title": "x",
+        "pages": 3,
+        "price": "12.3400",
+        "due": "2026-02-03",
+        "seen": "2026-02-03T10:00:00+02:00",
+    }
     model = spec(values=[{**row, "extra": {"a": [1]}, "done": True}])
     async with open_database(f"sqlite:///{tmp_path}/n.db", 5000, {"note": model}) as database:
         await database.load()
@@ -276,9 +349,13 @@ async def test_every_type_comes_back_as_json_has_it(tmp_path: Path, spec: Callab
     }
 
 
-async def test_rows_without_a_value_are_not_lost_to_a_negation(tmp_path: Path, spec: Callable[..., ModelSpec]) -> None:
+async def test_rows_without_a_value_are_not_lost_to_a_negation(
+    tmp_path: Path, spec: Callable[..., ModelSpec]
+) -> None:
     model = spec(values=[{"title": "a", "pages": 1}, {"title": "b"}])
     async with open_database(f"sqlite:///{tmp_path}/n.db", 5000, {"note": model}) as database:
         await database.load()
-        found = await Shop(database, "").search("notes", "note", wheres=[{"field": "pages", "op": "!=", "value": 1}])
+        found = await Shop(database, "").search(
+            "notes", "note", wheres=[{"field": "pages", "op": "!=", "value": 1}]
+        )
     assert [item.title for item in found.items] == ["b"]

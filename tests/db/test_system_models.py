@@ -1,4 +1,5 @@
-"""System models: the host's users and teams, as they are built in and as an app maps them to tables of its own."""
+"""System models: the host's users and teams, as they are built in and as an app maps them to tables
+of its own."""
 
 from __future__ import annotations
 
@@ -22,17 +23,34 @@ USER = {
         {"name": "email", "type": "string"},
         {"name": "team_id", "type": "string", "nullable": True},
     ],
-    "relations": {"team": {"type": "hasOne", "model": "__yao.team", "key": "id", "foreign": "team_id"}},
+    "relations": {
+        "team": {"type": "hasOne", "model": "__yao.team", "key": "id", "foreign": "team_id"}
+    },
     "option": {"permission": True},
     "values": [
-        {"id": 1, "name": "Ann", "email": "ann@a.example", "team_id": "red", "__yao_tenant_id": "a"},
-        {"id": 2, "name": "Bob", "email": "bob@b.example", "team_id": "blue", "__yao_tenant_id": "b"},
+        {
+            "id": 1,
+            "name": "Ann",
+            "email": "ann@a.example",
+            "team_id": "red",
+            "__yao_tenant_id": "a",
+        },
+        {
+            "id": 2,
+            "name": "Bob",
+            "email": "bob@b.example",
+            "team_id": "blue",
+            "__yao_tenant_id": "b",
+        },
     ],
 }
 TEAM = {
     "name": "Team",
     "table": {"name": "groups_of_people"},
-    "columns": [{"name": "id", "type": "string", "primary": True}, {"name": "name", "type": "string"}],
+    "columns": [
+        {"name": "id", "type": "string", "primary": True},
+        {"name": "name", "type": "string"},
+    ],
     "values": [{"id": "red", "name": "The Reds"}, {"id": "blue", "name": "The Blues"}],
 }
 
@@ -41,7 +59,9 @@ TEAM = {
 async def app(make_app: MakeApp) -> Path:
     made = make_app(
         {
-            "assistants/a/package.yao": '{"name": "A", "db": {"models": ["__yao.user"]}, "search": {"db": true}}',
+            "assistants/a/package.yao": (
+                '{"name": "A", "db": {"models": ["__yao.user"]}, "search": {"db": true}}'
+            ),
             "models/__yao/user.mod.yao": json.dumps(USER),
             "models/__yao/team.mod.yao": json.dumps(TEAM),
         }
@@ -51,11 +71,17 @@ async def app(make_app: MakeApp) -> Path:
     return made
 
 
-async def test_users_are_searched_under_their_own_name_and_only_those_of_the_tenant(app: Path) -> None:
+async def test_users_are_searched_under_their_own_name_and_only_those_of_the_tenant(
+    app: Path,
+) -> None:
     async with open_host(app, environment={}) as host:
-        assert [problem.message for problem in await host.check() if problem.severity == "error"] == []
+        assert [
+            problem.message for problem in await host.check() if problem.severity == "error"
+        ] == []
         asked = {"type": "db", "query": "list all users", "select": ["name", "team.name"]}
-        found = await host.search(asked, assistant="a", identity=Identity(user_id="x", tenant_id="a"))
+        found = await host.search(
+            asked, assistant="a", identity=Identity(user_id="x", tenant_id="a")
+        )
         nobody = await host.search(asked, assistant="a")
     assert [(item.model, item.data) for item in found.items] == [
         ("__yao.user", {"id": 1, "name": "Ann", "team.name": "The Reds"})
@@ -63,7 +89,7 @@ async def test_users_are_searched_under_their_own_name_and_only_those_of_the_ten
     assert "not permitted" in (nobody.error or "")
 
 
-# ---------------------------------------------------------------------------------------------------- built in
+# ----------------------------------------------------------------------------------------- built in
 
 TABLES = """
     CREATE TABLE __yao_user (id INTEGER PRIMARY KEY, user_id TEXT, name TEXT, email TEXT, team_id TEXT, password TEXT);
@@ -76,7 +102,13 @@ TABLES = """
 
 @pytest.fixture
 def plain_app(make_app: MakeApp) -> Path:
-    return make_app({"assistants/a/package.yao": '{"name": "A", "db": {"models": ["__yao.user"]}, "search": {"db": true}}'})
+    return make_app(
+        {
+            "assistants/a/package.yao": (
+                '{"name": "A", "db": {"models": ["__yao.user"]}, "search": {"db": true}}'
+            )
+        }
+    )
 
 
 @pytest.fixture
@@ -97,38 +129,61 @@ def users_app(plain_app: Path) -> Path:
         (Identity(user_id="U4"), []),
     ],
 )
-async def test_whoever_asks_for_users_sees_himself_and_his_team(users_app: Path, who: Identity, seen: list[str]) -> None:
+async def test_whoever_asks_for_users_sees_himself_and_his_team(
+    users_app: Path, who: Identity, seen: list[str]
+) -> None:
     async with open_host(users_app, environment={}) as host:
-        assert [problem.message for problem in await host.check() if problem.severity == "error"] == []
+        assert [
+            problem.message for problem in await host.check() if problem.severity == "error"
+        ] == []
         found = await host.search({"type": "db", "query": "all users"}, assistant="a", identity=who)
-        counted = await host.search({"type": "db", "query": "how many users are there"}, assistant="a", identity=who)
+        counted = await host.search(
+            {"type": "db", "query": "how many users are there"}, assistant="a", identity=who
+        )
     assert sorted(item.title for item in found.items) == seen
     assert [item.data for item in counted.items] == [{"count": len(seen)}]
     assert all("password" not in (item.data or {}) for item in found.items)
 
 
 async def test_users_of_another_team_are_not_reached_over_relations_either(users_app: Path) -> None:
-    asked = {"type": "db", "models": ["__yao.team"], "query": "teams", "wheres": [{"field": "members.name", "value": "Cem"}]}
+    asked = {
+        "type": "db",
+        "models": ["__yao.team"],
+        "query": "teams",
+        "wheres": [{"field": "members.name", "value": "Cem"}],
+    }
     async with open_host(users_app, environment={}) as host:
         found = await host.search(asked, identity=Identity(user_id="u3", team_id="blue"))
         other = await host.search(asked, identity=Identity(user_id="u1", team_id="red"))
-    assert ([item.title for item in found.items], other.items, other.error) == (["The Blues"], (), None)
+    assert ([item.title for item in found.items], other.items, other.error) == (
+        ["The Blues"],
+        (),
+        None,
+    )
 
 
 @pytest.mark.parametrize("identity", [Identity(), Identity(tenant_id="acme")])
-async def test_without_a_user_or_a_team_nobody_is_shown(users_app: Path, identity: Identity) -> None:
+async def test_without_a_user_or_a_team_nobody_is_shown(
+    users_app: Path, identity: Identity
+) -> None:
     async with open_host(users_app, environment={}) as host:
-        found = await host.search({"type": "db", "query": "all users"}, assistant="a", identity=identity)
+        found = await host.search(
+            {"type": "db", "query": "all users"}, assistant="a", identity=identity
+        )
     assert "not permitted" in (found.error or "")
 
 
-async def test_loading_never_makes_the_hosts_tables_and_a_search_says_that_they_are_missing(plain_app: Path) -> None:
+async def test_loading_never_makes_the_hosts_tables_and_a_search_says_that_they_are_missing(
+    plain_app: Path,
+) -> None:
     async with open_host(plain_app, environment={}) as host:
         assert await host.database.load() == []
         with closing(sqlite3.connect(plain_app / ".groundhook/data.sqlite")) as connection:
             assert connection.execute("SELECT name FROM sqlite_master").fetchall() == []
         assert (await host.database.check())[1] == []
-        found = await host.search({"type": "db", "query": "all users"}, assistant="a", identity=Identity(user_id="u1"))
+        found = await host.search(
+            {"type": "db", "query": "all users"}, assistant="a", identity=Identity(user_id="u1")
+        )
     assert "no table of the host's users or teams" in (found.error or "")
     assert "models/__yao/user.mod.yao" in (found.error or "")
 
@@ -136,12 +191,21 @@ async def test_loading_never_makes_the_hosts_tables_and_a_search_says_that_they_
 async def test_a_table_of_users_is_data_of_a_message_like_any_other(users_app: Path) -> None:
     part = {
         "type": "data",
-        "data": {"sources": [{"type": "table", "name": "__yao_user"}, {"type": "model", "name": "__yao.team"}]},
+        "data": {
+            "sources": [
+                {"type": "table", "name": "__yao_user"},
+                {"type": "model", "name": "__yao.team"},
+            ]
+        },
     }
     message = {"role": "user", "content": [{"type": "text", "text": "list them"}, part]}
     async with (
         open_host(users_app, environment={}) as host,
         host.stream("a", [message], identity=Identity(user_id="u1", team_id="red")) as events,
     ):
-        found = {event.item.title for event in [event async for event in events] if event.type == "search_result"}
+        found = {
+            event.item.title
+            for event in [event async for event in events]
+            if event.type == "search_result"
+        }
     assert found == {"Ann", "Bob", "The Reds"}

@@ -1,5 +1,6 @@
-"""No query sees a row that its identity may not see: whatever is asked, the answer is the one of a database in which the rows of
-everybody else do not exist. Random queries, with groups of alternatives, relations and figures, on every engine."""
+"""No query sees a row that its identity may not see: whatever is asked, the answer is the one of a
+database in which the rows of everybody else do not exist. Random queries, with groups of
+alternatives, relations and figures, on every engine."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ def rows() -> dict[str, list[Row]]:
             "pages": number % 9 or None,
             "kind": ["memo", "letter"][number % 2],
         }
-        made["note"].append({**note, "folder_id": number * 7 % 48 + 1, **(moved if number % 4 == 0 else whose)})
+        made["note"].append(
+            {**note, "folder_id": number * 7 % 48 + 1, **(moved if number % 4 == 0 else whose)}
+        )
     return made
 
 
@@ -65,7 +68,14 @@ def models(values: Mapping[str, list[Row]]) -> dict[str, ModelSpec]:
     shared = {"option": {"permission": True}}
     return {
         name: ModelSpec.model_validate(
-            {"id": name, "name": name, "table": {"name": name}, "values": values[name], **shared, **model}
+            {
+                "id": name,
+                "name": name,
+                "table": {"name": name},
+                "values": values[name],
+                **shared,
+                **model,
+            }
         )
         for name, model in raw.items()
     }
@@ -84,14 +94,19 @@ def seen(row: Row, who: Identity) -> bool:
     if (row[TENANT] or "") != who.tenant_id:
         return False
     mine = bool(who.user_id) and row[CREATED_BY] == who.user_id
-    shared = row[SHARE] == "tenant" or (row[SHARE] == "team" and bool(who.team_id) and row[TEAM] == who.team_id)
+    shared = row[SHARE] == "tenant" or (
+        row[SHARE] == "team" and bool(who.team_id) and row[TEAM] == who.team_id
+    )
     common = not row[CREATED_BY] and (row[TEAM] or "") in ("", who.team_id)
-    return (mine or shared or common) and (not who.constraints.team_only or row[TEAM] == who.team_id)
+    return (mine or shared or common) and (
+        not who.constraints.team_only or row[TEAM] == who.team_id
+    )
 
 
 @pytest.fixture(scope="session")
 async def worlds(fresh_database: Fresh) -> dict[str, tuple[str, str]]:
-    """For each identity the URL of everybody's database, and of one that has nothing but what the identity may see."""
+    """For each identity the URL of everybody's database, and of one that has nothing but what the
+    identity may see."""
     whole = await fresh_database()
     async with open_database(whole, 20_000, models(ROWS)) as database:
         await database.load()
@@ -106,7 +121,16 @@ async def worlds(fresh_database: Fresh) -> dict[str, tuple[str, str]]:
     return made
 
 
-TEXTS = ["title", "kind", "folder.title", "folder.notes.title", "folder.notes.kind", TENANT, f"folder.{TENANT}", CREATED_BY]
+TEXTS = [
+    "title",
+    "kind",
+    "folder.title",
+    "folder.notes.title",
+    "folder.notes.kind",
+    TENANT,
+    f"folder.{TENANT}",
+    CREATED_BY,
+]
 NUMBERS = ["id", "pages", "folder_id", "folder.id", "folder.notes.pages"]
 CONDITIONS = st.one_of(
     st.builds(
@@ -120,7 +144,11 @@ CONDITIONS = st.one_of(
         st.sampled_from(NUMBERS),
         st.sampled_from(["=", "!=", "<", ">=", "in", "not in", "between"]),
         st.lists(st.integers(0, 48), min_size=2, max_size=2),
-    ).map(lambda one: one if one["op"] in ("in", "not in", "between") else {**one, "value": one["value"][0]}),
+    ).map(
+        lambda one: (
+            one if one["op"] in ("in", "not in", "between") else {**one, "value": one["value"][0]}
+        )
+    ),
     st.builds(
         lambda field, op: {"field": field, "op": op},
         st.sampled_from([*TEXTS, *NUMBERS, "folder", "folder.notes"]),
@@ -134,14 +162,18 @@ CONDITIONS = st.one_of(
 )
 WHERES = st.recursive(
     CONDITIONS,
-    lambda inner: st.builds(lambda key, parts: {key: parts}, st.sampled_from(["or", "and"]), st.lists(inner, max_size=3)),
+    lambda inner: st.builds(
+        lambda key, parts: {key: parts}, st.sampled_from(["or", "and"]), st.lists(inner, max_size=3)
+    ),
 )
 SINGLE = ["title", "kind", "pages", "folder.title", f"folder.{TENANT}", TENANT]
 RECORDS = st.fixed_dictionaries(
     {"wheres": st.lists(WHERES, max_size=3)},
     optional={
         "select": st.lists(st.sampled_from(SINGLE), max_size=3),
-        "orders": st.lists(st.builds(lambda field: {"field": field}, st.sampled_from(SINGLE)), max_size=2),
+        "orders": st.lists(
+            st.builds(lambda field: {"field": field}, st.sampled_from(SINGLE)), max_size=2
+        ),
     },
 )
 FIGURES = st.fixed_dictionaries(
@@ -168,25 +200,37 @@ FIGURES = st.fixed_dictionaries(
 
 async def answer(database: Database, who: Identity, asked: Mapping[str, Any]) -> Any:
     try:
-        found = await Shop(database, "").search("list all notes", "note", identity=who, limit=100, **asked)
+        found = await Shop(database, "").search(
+            "list all notes", "note", identity=who, limit=100, **asked
+        )
     except SourceError as exc:
         return type(exc), exc.message
     return [(item.title, item.record_id, item.data) for item in found.items], found.total
 
 
 @pytest.mark.parametrize("name", WHO)
-@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=6,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(queries=st.lists(RECORDS | FIGURES, min_size=4, max_size=4))
 async def test_every_answer_is_the_one_of_a_world_without_the_others(
     worlds: dict[str, tuple[str, str]], name: str, queries: list[dict[str, Any]]
 ) -> None:
     whole, own = worlds[name]
-    async with open_database(whole, 20_000, models(ROWS)) as everybodys, open_database(own, 20_000, models(ROWS)) as mine:
+    async with (
+        open_database(whole, 20_000, models(ROWS)) as everybodys,
+        open_database(own, 20_000, models(ROWS)) as mine,
+    ):
         for asked in queries:
-            assert await answer(everybodys, WHO[name], asked) == await answer(mine, WHO[name], asked)
+            assert await answer(everybodys, WHO[name], asked) == await answer(
+                mine, WHO[name], asked
+            )
 
 
-async def test_without_an_identity_relations_and_figures_are_not_permitted_either(worlds: dict[str, tuple[str, str]]) -> None:
+async def test_without_an_identity_relations_and_figures_are_not_permitted_either(
+    worlds: dict[str, tuple[str, str]],
+) -> None:
     closed = models(ROWS)
     open_notes = {**closed, "note": closed["note"].model_copy(update={"option": ModelOptions()})}
     async with open_database(worlds["a user"][0], 20_000, open_notes) as database:
@@ -203,6 +247,8 @@ async def test_without_an_identity_relations_and_figures_are_not_permitted_eithe
             assert (await answer(database, Identity(), asked))[0] is NotPermitted, asked
         # Whoever may see other folders only is told nothing of these.
         stranger = Identity(user_id="eve", tenant_id="elsewhere")
-        assert (await answer(database, stranger, {"aggregates": [{"function": "count", "field": "folder.id"}]}))[0][0][2] == {
-            "count_folder_id": 0
-        }
+        assert (
+            await answer(
+                database, stranger, {"aggregates": [{"function": "count", "field": "folder.id"}]}
+            )
+        )[0][0][2] == {"count_folder_id": 0}

@@ -19,10 +19,19 @@ from tests.turn.test_stream import end, of, scripted
 PEN = {
     "name": "Pen",
     "table": {"name": "stock_pens"},
-    "columns": [{"name": "id", "type": "ID"}, {"name": "name", "type": "string"}, {"name": "price", "type": "float"}],
-    "values": [{"id": 1, "name": "Red pen", "price": 2}, {"id": 2, "name": "Blue pen", "price": 30}],
+    "columns": [
+        {"name": "id", "type": "ID"},
+        {"name": "name", "type": "string"},
+        {"name": "price", "type": "float"},
+    ],
+    "values": [
+        {"id": 1, "name": "Red pen", "price": 2},
+        {"id": 2, "name": "Blue pen", "price": 30},
+    ],
 }
-PACKAGE = '{"name": "Shop", "connector": "script", "db": {"models": ["pen"]}, "search": {"db": true}}'
+PACKAGE = (
+    '{"name": "Shop", "connector": "script", "db": {"models": ["pen"]}, "search": {"db": true}}'
+)
 OTHERS = {**PEN, "table": {"name": "secret_pens"}}
 
 
@@ -45,21 +54,36 @@ async def turn(app: Path, content: Any, connector: ScriptedConnector, **said: An
     with anyio.fail_after(30):
         async with (
             open_host(app, environment={}, connectors={"script": connector}) as host,
-            host.stream("shop", [{"role": "user", "content": content}], identity=Identity(user_id="u"), **said) as events,
+            host.stream(
+                "shop",
+                [{"role": "user", "content": content}],
+                identity=Identity(user_id="u"),
+                **said,
+            ) as events,
         ):
             return [event async for event in events]
 
 
 def about(text: str, name: str) -> list[dict[str, Any]]:
-    return [{"type": "text", "text": text}, {"type": "data", "data": {"sources": [{"type": "table", "name": name}]}}]
+    return [
+        {"type": "text", "text": text},
+        {"type": "data", "data": {"sources": [{"type": "table", "name": name}]}},
+    ]
 
 
 async def test_a_table_is_searched_through_the_model_that_declares_it(app: Path) -> None:
-    events = await turn(app, about("pens cheaper than 10", "stock_pens"), scripted("See {ref:0}."), search=False)
+    events = await turn(
+        app, about("pens cheaper than 10", "stock_pens"), scripted("See {ref:0}."), search=False
+    )
     (start,) = of(events, "search_start")
     assert (start.source, start.search_type) == ("user", "db")
     (cited,) = end(events).citations
-    assert (cited.verdict, cited.model, cited.record_id, cited.query) == ("ok", "agents.shop.pen", 1, None)
+    assert (cited.verdict, cited.model, cited.record_id, cited.query) == (
+        "ok",
+        "agents.shop.pen",
+        1,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +94,9 @@ async def test_a_table_is_searched_through_the_model_that_declares_it(app: Path)
         ("sqlite_master", "no table 'sqlite_master'"),
     ],
 )
-async def test_a_table_that_the_assistant_may_not_reach_is_said_and_not_searched(app: Path, table: str, says: str) -> None:
+async def test_a_table_that_the_assistant_may_not_reach_is_said_and_not_searched(
+    app: Path, table: str, says: str
+) -> None:
     events = await turn(app, about("pens cheaper than 10", table), scripted("Fine."), search=False)
     (done,) = of(events, "search_complete")
     assert says in done.error

@@ -32,7 +32,8 @@ QUESTION = "cheap red pens"
 
 @dataclass
 class AskingSource:
-    """A source that has its keywords made by somebody else, and finds nothing. Remembers what it was answered."""
+    """A source that has its keywords made by somebody else, and finds nothing. Remembers what it
+    was answered."""
 
     timeout_ms: int = 20_000
     tries: int = 2
@@ -44,7 +45,9 @@ class AskingSource:
         asked = KeywordAsk(query=request.query, max_keywords=2)
         how: dict[str, Any] = {"timeout_ms": self.timeout_ms, "hint": "search.keyword.timeout_ms"}
         try:
-            answer = await scope.delegates.ask(KEYWORD, scope.uses.keyword, asked, **how, wrong=self.wrong, tries=self.tries)
+            answer = await scope.delegates.ask(
+                KEYWORD, scope.uses.keyword, asked, **how, wrong=self.wrong, tries=self.tries
+            )
         except DelegateError as exc:
             self.errors.append(str(exc))
             await scope.warn(exc.code, str(exc))
@@ -102,7 +105,8 @@ def asked(model: ScriptedConnector, call: int = 0) -> dict[str, Any]:
 
 @pytest.fixture
 def turn(make_app: MakeApp, steps: HttpServer) -> Turn:
-    """A turn of the assistant `a`, whose source asks `doer` for keywords. `kw` is another assistant, with the model `kw`."""
+    """A turn of the assistant `a`, whose source asks `doer` for keywords. `kw` is another
+    assistant, with the model `kw`."""
 
     async def take(
         doer: str,
@@ -125,7 +129,9 @@ def turn(make_app: MakeApp, steps: HttpServer) -> Turn:
         written = {
             "agent/agent.yml": "hooks:\n  workers: 0\n",
             "assistants/a/package.yao": json.dumps(own),
-            "assistants/kw/package.yao": '{"name": "Keywords", "connector": "kw", "search": {"kb": true}}',
+            "assistants/kw/package.yao": (
+                '{"name": "Keywords", "connector": "kw", "search": {"kb": true}}'
+            ),
             "mcps/steps.mcp.yao": json.dumps(steps.spec),
             **({"assistants/kw/index.ts": hook} if hook else {}),
             **(files or {}),
@@ -135,7 +141,9 @@ def turn(make_app: MakeApp, steps: HttpServer) -> Turn:
         environment = {"PATH": process_environment()["PATH"]}
         with anyio.fail_after(40):
             async with (
-                open_host(make_app(written), environment=environment, sources=sources, connectors=models) as host,
+                open_host(
+                    make_app(written), environment=environment, sources=sources, connectors=models
+                ) as host,
                 host.stream("a", QUESTION, **asking) as events,
             ):
                 return Turned([event async for event in events], made, models)

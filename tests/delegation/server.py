@@ -1,5 +1,5 @@
-"""An MCP server for tests of delegated steps, over stdio or HTTP (`--http PORT`): tools that answer well, badly, late, and
-differently when told why."""
+"""An MCP server for tests of delegated steps, over stdio or HTTP (`--http PORT`): tools that answer
+well, badly, late, and differently when told why."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ server = MCPServer("steps", log_level="ERROR")
 @server.tool()
 def keyword(query: str, max_keywords: int) -> dict[str, Any]:
     """Keywords, as structured content."""
-    return {"keywords": [{"k": word, "w": 1 / (1 + place)} for place, word in enumerate(query.split()[:max_keywords])]}
+    return {
+        "keywords": [
+            {"k": word, "w": 1 / (1 + place)}
+            for place, word in enumerate(query.split()[:max_keywords])
+        ]
+    }
 
 
 @server.tool(structured_output=False)
@@ -63,6 +68,8 @@ def wants(topic: str) -> str:
 
 
 if "--http" in sys.argv:
-    server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[sys.argv.index("--http") + 1]))
+    server.run(
+        "streamable-http", host="127.0.0.1", port=int(sys.argv[sys.argv.index("--http") + 1])
+    )
 else:
     server.run()

@@ -1,4 +1,5 @@
-"""Steps that assistants and MCP tools do in the place of the built-in: how they are asked, and which answers count."""
+"""Steps that assistants and MCP tools do in the place of the built-in: how they are asked, and
+which answers count."""
 
 from __future__ import annotations
 
@@ -8,7 +9,14 @@ from typing import Any
 import pytest
 
 from groundhook.host.app.host import open_host
-from groundhook.host.core.types.delegation import KEYWORD, KeywordAnswer, KeywordAsk, QueryAnswer, RerankAnswer, WebAnswer
+from groundhook.host.core.types.delegation import (
+    KEYWORD,
+    KeywordAnswer,
+    KeywordAsk,
+    QueryAnswer,
+    RerankAnswer,
+    WebAnswer,
+)
 from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.turn import Identity
 from tests.conftest import MakeApp
@@ -19,7 +27,7 @@ GOOD = {"keywords": [{"k": "red pens", "w": 0.9}, {"k": "cheap", "w": 0.4}]}
 PAIRS = [("red pens", 0.9), ("cheap", 0.4)]
 
 
-# ---------------------------------------------------------------------------------------------------- an assistant
+# ------------------------------------------------------------------------------------- an assistant
 
 
 @pytest.mark.parametrize(
@@ -30,11 +38,15 @@ PAIRS = [("red pens", 0.9), ("cheap", 0.4)]
         f"Keywords: {json.dumps(GOOD)}.",
         json.dumps(GOOD["keywords"]),
         json.dumps({**GOOD, "thoughts": "hard to say"}),
-        json.dumps({"keywords": [{"keyword": "red pens", "weight": 0.9}, {"text": "cheap", "score": 0.4}]}),
+        json.dumps(
+            {"keywords": [{"keyword": "red pens", "weight": 0.9}, {"text": "cheap", "score": 0.4}]}
+        ),
     ],
     ids=["json", "fence", "sentence", "list", "more-keys", "other-names"],
 )
-async def test_an_assistants_text_is_its_answer_however_the_json_stands_in_it(turn: Turn, text: str) -> None:
+async def test_an_assistants_text_is_its_answer_however_the_json_stands_in_it(
+    turn: Turn, text: str
+) -> None:
     turned = await turn("kw", model=[text])
     assert turned.source.keywords == PAIRS
     assert turned.warnings == []
@@ -50,7 +62,9 @@ async def test_data_of_the_next_hook_is_the_answer_before_the_text(turn: Turn) -
     assert turned.source.keywords == [("cheap", 0), ("red", 1), ("pens", 2)]
 
 
-async def test_it_is_asked_with_one_message_of_json_and_nothing_of_the_conversation(turn: Turn) -> None:
+async def test_it_is_asked_with_one_message_of_json_and_nothing_of_the_conversation(
+    turn: Turn,
+) -> None:
     turned = await turn("kw", model=[json.dumps(GOOD)], identity=Identity(user_id="u1"))
     wanted = asked(turned.models["kw"])
     assert {key: wanted[key] for key in ("task", "query", "max_keywords", "language")} == {
@@ -86,10 +100,16 @@ async def test_a_wrong_answer_is_tried_once_more_with_what_was_wrong(turn: Turn)
 
 
 async def test_what_the_caller_finds_wrong_with_an_answer_is_told_as_well(turn: Turn) -> None:
-    source = AskingSource(tries=3, wrong=lambda answer: "" if answer.keywords[0].k == "c" else f"not {answer.keywords[0].k!r}")
+    source = AskingSource(
+        tries=3,
+        wrong=lambda answer: "" if answer.keywords[0].k == "c" else f"not {answer.keywords[0].k!r}",
+    )
     turned = await turn("kw", model=['["a"]', '["b"]', '["c"]'], source=source)
     assert turned.source.keywords == [("c", 1.0)]
-    assert [asked(turned.models["kw"], call)["retry"]["problem"] for call in (1, 2)] == ["not 'a'", "not 'b'"]
+    assert [asked(turned.models["kw"], call)["retry"]["problem"] for call in (1, 2)] == [
+        "not 'a'",
+        "not 'b'",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +126,9 @@ async def test_what_the_caller_finds_wrong_with_an_answer_is_told_as_well(turn: 
     ],
     ids=["prose", "missing", "none", "nan", "many", "long", "deep", "silent"],
 )
-async def test_an_answer_that_stays_wrong_is_an_error_that_shows_it(turn: Turn, model: list[str], problem: str) -> None:
+async def test_an_answer_that_stays_wrong_is_an_error_that_shows_it(
+    turn: Turn, model: list[str], problem: str
+) -> None:
     turned = await turn("kw", model=[{"text": model[0], "times": 0}])
     (error,) = turned.source.errors
     assert error.startswith("keyword by 'kw' failed: no usable answer: ")
@@ -139,22 +161,35 @@ async def test_a_doer_that_fails_is_an_error_and_is_not_asked_again(
 
 
 async def test_a_chain_of_delegated_steps_ends(turn: Turn) -> None:
-    """`kw` searches in its hook, which asks for keywords of `kw2`, whose hook searches, and so on."""
+    """`kw` searches in its hook, which asks for keywords of `kw2`, whose hook searches, and so
+    on."""
     search = "function Create(ctx) { ctx.search.Web('again'); }"
     files = {"assistants/kw/index.ts": search}
     for number in range(2, 8):
         said = {"name": "K", "connector": "kw", "uses": {"keyword": f"kw{number + 1}"}}
         files[f"assistants/kw{number}/package.yao"] = json.dumps(said)
         files[f"assistants/kw{number}/index.ts"] = search
-    files["assistants/kw/package.yao"] = '{"name": "K", "connector": "kw", "uses": {"keyword": "kw2"}}'
+    files["assistants/kw/package.yao"] = (
+        '{"name": "K", "connector": "kw", "uses": {"keyword": "kw2"}}'
+    )
     turned = await turn("kw", model=[{"text": json.dumps(GOOD), "times": 0}], files=files)
     assert len(turned.source.answers) == 4
-    assert [error for error in turned.source.errors if "more than 5 deep: a → kw → kw2 → kw3 → kw4 → kw5" in error]
+    assert [
+        error
+        for error in turned.source.errors
+        if "more than 5 deep: a → kw → kw2 → kw3 → kw4 → kw5" in error
+    ]
 
 
-async def test_an_answer_that_does_not_come_in_time_is_an_error_that_names_the_setting(turn: Turn) -> None:
-    turned = await turn("kw", model=[{"text": "{}", "delay_ms": 30_000}], source=AskingSource(timeout_ms=500))
-    assert turned.source.errors == ["keyword by 'kw' failed: no answer within 500 ms (search.keyword.timeout_ms)"]
+async def test_an_answer_that_does_not_come_in_time_is_an_error_that_names_the_setting(
+    turn: Turn,
+) -> None:
+    turned = await turn(
+        "kw", model=[{"text": "{}", "delay_ms": 30_000}], source=AskingSource(timeout_ms=500)
+    )
+    assert turned.source.errors == [
+        "keyword by 'kw' failed: no answer within 500 ms (search.keyword.timeout_ms)"
+    ]
     assert turned.node("agent").data["error"] == "stopped"
 
 
@@ -179,9 +214,15 @@ async def test_steps_outside_of_turns_warn_whoever_asked(make_app: MakeApp) -> N
     function Create(ctx) { return { search: false, mesages: [] }; }
     function Next(ctx, payload) { return { data: ["pens"] }; }
     """
-    files = {"agent/agent.yml": "hooks:\n  workers: 0\n", "assistants/kw/package.yao": "{}", "assistants/kw/index.ts": hook}
+    files = {
+        "agent/agent.yml": "hooks:\n  workers: 0\n",
+        "assistants/kw/package.yao": "{}",
+        "assistants/kw/index.ts": hook,
+    }
     warned: list[Warned] = []
-    async with open_host(make_app(files), environment={}, connectors={"extractive": scripted("")}) as host:
+    async with open_host(
+        make_app(files), environment={}, connectors={"extractive": scripted("")}
+    ) as host:
         delegates = host.delegates(warned=warned.append)
         answer = await delegates.ask(KEYWORD, "kw", KeywordAsk(query="red pens"), timeout_ms=20_000)
     assert [keyword.k for keyword in answer.keywords] == ["pens"]
@@ -189,7 +230,10 @@ async def test_steps_outside_of_turns_warn_whoever_asked(make_app: MakeApp) -> N
 
 
 async def test_a_search_outside_of_a_turn_has_its_steps_done_as_well(make_app: MakeApp) -> None:
-    hook = "function Next(ctx, payload) { return { data: [JSON.parse(payload.messages[0].content).query] }; }"
+    hook = (
+        "function Next(ctx, payload) { return { data:"
+        " [JSON.parse(payload.messages[0].content).query] }; }"
+    )
     app = make_app(
         {
             "agent/agent.yml": "uses:\n  keyword: kw\nhooks:\n  workers: 0\n",
@@ -204,7 +248,7 @@ async def test_a_search_outside_of_a_turn_has_its_steps_done_as_well(make_app: M
     assert [each.keywords[0].k for each in source.answers] == ["pens", "inks"]
 
 
-# ---------------------------------------------------------------------------------------------------- an MCP tool
+# -------------------------------------------------------------------------------------- an MCP tool
 
 
 @pytest.mark.parametrize(
@@ -228,7 +272,11 @@ async def test_a_tools_answer_is_structured_content_or_json_in_its_text(
 async def test_a_tool_of_a_program_is_a_node_of_the_callers_trace(turn: Turn) -> None:
     turned = await turn("mcp:steps", files={"mcps/steps.mcp.yao": json.dumps(PROGRAM)})
     node = turned.node("mcp")
-    assert (node.label, node.parent, node.status) == ("steps.keyword", turned.node("delegate").id, "completed")
+    assert (node.label, node.parent, node.status) == (
+        "steps.keyword",
+        turned.node("delegate").id,
+        "completed",
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,7 +285,10 @@ async def test_a_tool_of_a_program_is_a_node_of_the_callers_trace(turn: Turn) ->
         ("mcp:steps.fails", "tool 'fails' of MCP server 'steps' failed: "),
         (
             "mcp:steps.wants",
-            "tool 'steps.wants' wants 'topic', which is not sent for keyword (sent are: query, max_keywords, language)",
+            (
+                "tool 'steps.wants' wants 'topic', which is not sent for keyword (sent are: query,"
+                " max_keywords, language)"
+            ),
         ),
         ("mcp:steps.keywrd", "no MCP tool 'steps.keywrd' (did you mean 'steps.keyword'?)"),
         ("mcp:stps", "no MCP server 'stps' (did you mean 'steps'?)"),
@@ -245,15 +296,21 @@ async def test_a_tool_of_a_program_is_a_node_of_the_callers_trace(turn: Turn) ->
         ("mcp:gone.x", "'gone'"),
     ],
 )
-async def test_a_tool_that_cannot_be_used_is_an_error_that_says_why(turn: Turn, doer: str, problem: str) -> None:
-    turned = await turn(doer, files={"mcps/gone.mcp.yao": '{"command": "there-is-no-such-program"}'})
+async def test_a_tool_that_cannot_be_used_is_an_error_that_says_why(
+    turn: Turn, doer: str, problem: str
+) -> None:
+    turned = await turn(
+        doer, files={"mcps/gone.mcp.yao": '{"command": "there-is-no-such-program"}'}
+    )
     (error,) = turned.source.errors
     assert problem in error
 
 
 async def test_a_tool_that_does_not_answer_in_time_is_left(turn: Turn) -> None:
     turned = await turn("mcp:steps.late", source=AskingSource(timeout_ms=3000))
-    assert turned.source.errors == ["keyword by 'mcp:steps.late' failed: no answer within 3000 ms (search.keyword.timeout_ms)"]
+    assert turned.source.errors == [
+        "keyword by 'mcp:steps.late' failed: no answer within 3000 ms (search.keyword.timeout_ms)"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -269,23 +326,40 @@ async def test_a_hook_gives_steps_only_to_servers_that_the_assistant_was_given(
     turn: Turn, listed: list[Any], doer: str, allowed: bool
 ) -> None:
     hook = f"function Create() {{ return {{ uses: {{ keyword: '{doer}' }} }}; }}"
-    turned = await turn("builtin", files={"assistants/a/index.ts": hook}, package={"mcp": {"servers": listed}})
+    turned = await turn(
+        "builtin", files={"assistants/a/index.ts": hook}, package={"mcp": {"servers": listed}}
+    )
     assert bool(turned.source.answers) == allowed
     assert allowed or "is not among what the assistant 'a' may use" in turned.source.errors[0]
 
 
-# ---------------------------------------------------------------------------------------------------- the dialects
+# ------------------------------------------------------------------------------------- the dialects
 
 
 def test_rankings_are_understood_in_every_dialect() -> None:
     def read(raw: Any) -> list[tuple[str, int | None, float | None]]:
-        return [(each.citation_id, each.index, each.score) for each in RerankAnswer.model_validate(raw).items]
+        return [
+            (each.citation_id, each.index, each.score)
+            for each in RerankAnswer.model_validate(raw).items
+        ]
 
     plain = [("b", None, None), ("a", None, None)]
-    assert read({"order": ["b", "a"]}) == read({"items": [{"citation_id": "b"}, {"id": "a"}]}) == read(["b", "a"]) == plain
+    assert (
+        read({"order": ["b", "a"]})
+        == read({"items": [{"citation_id": "b"}, {"id": "a"}]})
+        == read(["b", "a"])
+        == plain
+    )
     assert read({"results": [{"index": 1, "relevance_score": 0.5}]}) == [("", 1, 0.5)]
     assert read([1, 0]) == [("", 1, None), ("", 0, None)]
-    wrongs: list[Any] = [{"order": []}, {"order": [{}]}, {"order": [True]}, [{"id": "a", "score": float("nan")}], "a", None]
+    wrongs: list[Any] = [
+        {"order": []},
+        {"order": [{}]},
+        {"order": [True]},
+        [{"id": "a", "score": float("nan")}],
+        "a",
+        None,
+    ]
     for wrong in wrongs:
         with pytest.raises(ValueError):
             read(wrong)
@@ -293,7 +367,12 @@ def test_rankings_are_understood_in_every_dialect() -> None:
 
 def test_queries_are_understood_in_every_dialect() -> None:
     dsl = {"model": "pen", "wheres": [{"field": "price", "op": "<", "value": 5}]}
-    for raw in ({"dsl": dsl, "explain": "cheap", "warnings": ["red"]}, {"queries": [dsl]}, [dsl], dsl):
+    for raw in (
+        {"dsl": dsl, "explain": "cheap", "warnings": ["red"]},
+        {"queries": [dsl]},
+        [dsl],
+        dsl,
+    ):
         assert QueryAnswer.model_validate(raw).queries == [dsl]
     wrongs: list[Any] = [{"dsl": None}, {}, {"dsl": "select 1"}, "x"]
     for wrong in wrongs:
@@ -307,4 +386,7 @@ def test_pages_and_keywords_are_understood_in_every_dialect() -> None:
         (found,) = WebAnswer.model_validate(raw).results
         assert (found.url, found.content, found.score) == ("https://example.org", "S", None)
     assert WebAnswer.model_validate([]).results == ()
-    assert [each.k for each in KeywordAnswer.model_validate(["a", {"word": "b"}]).keywords] == ["a", "b"]
+    assert [each.k for each in KeywordAnswer.model_validate(["a", {"word": "b"}]).keywords] == [
+        "a",
+        "b",
+    ]

@@ -1,4 +1,5 @@
-"""docs/delegation.md: its schemas are those of the program, and its example runs as it is written."""
+"""docs/delegation.md: its schemas are those of the program, and its example runs as it is
+written."""
 
 from __future__ import annotations
 
@@ -18,10 +19,14 @@ def test_the_committed_schemas_are_those_of_the_models() -> None:
 
 
 async def test_the_example_makes_keywords(make_app: MakeApp) -> None:
-    written = dict(re.findall(r"^`(assistants/\S+)`:\n\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+    written = dict(
+        re.findall(r"^`(assistants/\S+)`:\n\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    )
     assert len(written) == 3
     source = AskingSource()
     async with open_host(make_app(written), environment={}, sources={"web": source}) as host:
         assert [str(problem) for problem in await host.check() if problem.severity == "error"] == []
-        await host.search({"type": "web", "query": "What are the best headphones?"}, assistant="guide")
+        await host.search(
+            {"type": "web", "query": "What are the best headphones?"}, assistant="guide"
+        )
     assert [each.k for each in source.answers[0].keywords] == ["what", "best"]

@@ -1,4 +1,5 @@
-"""Queries to a database that an assistant writes: linted, ANDed with what the caller said, and bounded by the identity."""
+"""Queries to a database that an assistant writes: linted, ANDed with what the caller said, and
+bounded by the identity."""
 
 from __future__ import annotations
 
@@ -31,7 +32,13 @@ ROWS = [
     {"id": 3, "title": "Black", "price": 4, "kind": "ink", "__yao_created_by": "u1"},
     {"id": 4, "title": "Hidden", "price": 4, "kind": "pen", "__yao_created_by": "u2"},
 ]
-MODEL = {"name": "Article", "table": {"name": "article"}, "columns": COLUMNS, "option": {"permission": True}, "values": ROWS}
+MODEL = {
+    "name": "Article",
+    "table": {"name": "article"},
+    "columns": COLUMNS,
+    "option": {"permission": True},
+    "values": ROWS,
+}
 PENS = {"model": "article", "wheres": [{"field": "kind", "op": "=", "value": "pen"}]}
 
 
@@ -50,21 +57,32 @@ class Searched:
         return wanted
 
 
-async def search(make_app: MakeApp, *answers: Any, query: Mapping[str, Any] | None = None, **request: Any) -> Searched:
-    """Search the articles as u1, with queries written by the assistant `writer`, whose model gives these answers."""
+async def search(
+    make_app: MakeApp, *answers: Any, query: Mapping[str, Any] | None = None, **request: Any
+) -> Searched:
+    """Search the articles as u1, with queries written by the assistant `writer`, whose model gives
+    these answers."""
     texts = [
-        answer if isinstance(answer, (str, dict)) and "delay_ms" in answer else {"text": _text(answer)} for answer in answers
+        answer
+        if isinstance(answer, (str, dict)) and "delay_ms" in answer
+        else {"text": _text(answer)}
+        for answer in answers
     ]
     files = {
         "agent/agent.yml": "uses:\n  query: writer\n",
-        "agent/search.yao": json.dumps({"query": {"timeout_ms": 20_000, **(query or {})}, "db": {"timeout_ms": 30_000}}),
+        "agent/search.yao": json.dumps(
+            {"query": {"timeout_ms": 20_000, **(query or {})}, "db": {"timeout_ms": 30_000}}
+        ),
         "assistants/writer/package.yao": '{"name": "Writer", "connector": "w"}',
         "models/article.mod.yao": json.dumps(MODEL),
     }
     model, warned = scripted(*texts), list[Warned]()
     with anyio.fail_after(40):
         async with open_host(
-            make_app(files), environment={}, connectors={"w": model}, now=datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
+            make_app(files),
+            environment={},
+            connectors={"w": model},
+            now=datetime(2026, 11, 22, 10, 0, tzinfo=UTC),
         ) as host:
             await host.database.load()
             asked = {"type": "db", "query": "pens, please", "models": ["article"], **request}
@@ -98,21 +116,33 @@ async def test_the_query_that_it_writes_is_asked(make_app: MakeApp, answer: Any)
 
 async def test_it_is_told_the_schema_the_clock_and_what_holds_already(make_app: MakeApp) -> None:
     wheres = [{"field": "price", "op": "<", "value": 5}]
-    searched = await search(make_app, {"dsl": PENS}, wheres=wheres, orders=[{"field": "price"}], limit=7)
+    searched = await search(
+        make_app, {"dsl": PENS}, wheres=wheres, orders=[{"field": "price"}], limit=7
+    )
     wanted = searched.asked()
     (model,) = wanted["models"]
     assert (model["model"], model["name"], model["key"]) == ("article", "Article", "id")
     assert {"name": "kind", "kind": "text", "values": ["pen", "ink"]} in model["fields"]
     assert [field["name"] for field in model["fields"]] == ["id", "title", "price", "kind"]
     assert (wanted["now"], wanted["limit"]) == ("2026-11-22T10:00:00+00:00", 7)
-    assert [(where["field"], where["op"], where["value"]) for where in wanted["wheres"]] == [("price", "<", 5)]
+    assert [(where["field"], where["op"], where["value"]) for where in wanted["wheres"]] == [
+        ("price", "<", 5)
+    ]
     assert wanted["orders"] == [{"field": "price", "order": "desc"}]
     assert "Hidden" not in json.dumps(wanted)
 
 
 async def test_what_the_caller_said_is_anded_whatever_it_writes(make_app: MakeApp) -> None:
-    everything = {"dsl": {"model": "article", "wheres": [{"or": [{"field": "price", "op": ">", "value": 0}]}], "limit": 500}}
-    searched = await search(make_app, everything, wheres=[{"field": "price", "op": "<", "value": 4}])
+    everything = {
+        "dsl": {
+            "model": "article",
+            "wheres": [{"or": [{"field": "price", "op": ">", "value": 0}]}],
+            "limit": 500,
+        }
+    }
+    searched = await search(
+        make_app, everything, wheres=[{"field": "price", "op": "<", "value": 4}]
+    )
     assert searched.titles == ["Red"]
 
 
@@ -121,10 +151,19 @@ async def test_what_the_caller_said_is_anded_whatever_it_writes(make_app: MakeAp
     [
         [],
         [{"field": "__yao_created_by", "op": "=", "value": "u2"}],
-        [{"or": [{"field": "__yao_created_by", "op": "!=", "value": "u1"}, {"field": "price", "op": ">", "value": 0}]}],
+        [
+            {
+                "or": [
+                    {"field": "__yao_created_by", "op": "!=", "value": "u1"},
+                    {"field": "price", "op": ">", "value": 0},
+                ]
+            }
+        ],
     ],
 )
-async def test_the_identity_bounds_whatever_it_writes(make_app: MakeApp, wheres: Sequence[Any]) -> None:
+async def test_the_identity_bounds_whatever_it_writes(
+    make_app: MakeApp, wheres: Sequence[Any]
+) -> None:
     searched = await search(make_app, {"dsl": {"model": "article", "wheres": list(wheres)}})
     assert "Hidden" not in searched.titles
 
@@ -150,10 +189,14 @@ async def test_a_wrong_query_goes_back_twice_with_the_linters_words(make_app: Ma
     ],
     ids=["model", "none", "key", "sql"],
 )
-async def test_one_that_stays_wrong_leaves_the_question_to_the_builtin(make_app: MakeApp, answer: Any, problem: str) -> None:
+async def test_one_that_stays_wrong_leaves_the_question_to_the_builtin(
+    make_app: MakeApp, answer: Any, problem: str
+) -> None:
     searched = await search(make_app, answer, answer, answer)
     assert len(searched.model.asked) == 3
-    (warning,) = [text for text in searched.warnings if "the built-in reading of questions was used" in text]
+    (warning,) = [
+        text for text in searched.warnings if "the built-in reading of questions was used" in text
+    ]
     assert problem in warning
     assert searched.result.error is None
     assert searched.titles == ["Blue", "Red"]
@@ -162,7 +205,9 @@ async def test_one_that_stays_wrong_leaves_the_question_to_the_builtin(make_app:
 async def test_one_that_does_not_come_leaves_the_question_to_the_builtin(make_app: MakeApp) -> None:
     searched = await search(make_app, {"text": "{}", "delay_ms": 30_000}, query={"timeout_ms": 100})
     assert searched.titles == ["Blue", "Red"]
-    assert any("no answer within 100 ms (search.query.timeout_ms)" in text for text in searched.warnings)
+    assert any(
+        "no answer within 100 ms (search.query.timeout_ms)" in text for text in searched.warnings
+    )
 
 
 async def test_what_it_could_not_place_is_said(make_app: MakeApp) -> None:

@@ -25,7 +25,9 @@ from tests.rerankers.test_turns import order, turn, warnings
 async def test_a_tool_puts_a_turns_results_in_order(
     make_app: MakeApp, steps: HttpServer, uses: str, rerank: dict[str, Any]
 ) -> None:
-    events = await turn(make_app, uses=uses, rerank={**rerank, "timeout_ms": 30_000}, files=server(steps))
+    events = await turn(
+        make_app, uses=uses, rerank={**rerank, "timeout_ms": 30_000}, files=server(steps)
+    )
     assert warnings(events) == []
     assert order(events) == "dcba"
 
@@ -39,7 +41,9 @@ async def test_a_request_cannot_name_a_server_that_the_assistant_was_not_given(
     assert order(events) == "abcd"
 
 
-async def test_a_tool_that_fails_leaves_the_merged_order(make_app: MakeApp, steps: HttpServer) -> None:
+async def test_a_tool_that_fails_leaves_the_merged_order(
+    make_app: MakeApp, steps: HttpServer
+) -> None:
     events = await turn(make_app, uses="mcp:steps.fails", files=server(steps))
     assert order(events) == "abcd"
     assert any("the merged order stays" in text and "'fails'" in text for text in warnings(events))

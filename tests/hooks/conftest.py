@@ -1,4 +1,5 @@
-"""Engines, packages written into a temporary folder, and the services of a turn that remember what they were asked."""
+"""Engines, packages written into a temporary folder, and the services of a turn that remember what
+they were asked."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ Answer = Callable[[SearchRequest], Awaitable[SearchResult]]
 
 
 async def one_item(request: SearchRequest) -> SearchResult:
-    item = Item(type=request.type, title=f"about {request.query}", content="text", key=request.query)
+    item = Item(
+        type=request.type, title=f"about {request.query}", content="text", key=request.query
+    )
     return SearchResult(type=request.type, query=request.query, items=(item,), total=1)
 
 
@@ -49,7 +52,9 @@ class Services:
         self.asked.append(request)
         return await self.answer(request)
 
-    async def search_many(self, requests: Sequence[SearchRequest], mode: Literal["all", "any", "race"], /) -> list[SearchResult]:
+    async def search_many(
+        self, requests: Sequence[SearchRequest], mode: Literal["all", "any", "race"], /
+    ) -> list[SearchResult]:
         self.modes.append(mode)
         results = [await self.search(request) for request in requests]
         return results if mode == "all" else results[:1]
@@ -79,10 +84,15 @@ class Hooks:
             path.write_text(dedent(text), encoding="utf-8")
         return HookScript(entry=root / "index.ts", root=root, shown="assistants/x")
 
-    def turn(self, files: str | Mapping[str, str], services: Services | None = None, **limits: int) -> HookTurn:
+    def turn(
+        self, files: str | Mapping[str, str], services: Services | None = None, **limits: int
+    ) -> HookTurn:
         context = {"chat_id": "c1", "assistant_id": "x", "locale": "en"}
         return HookTurn(
-            script=self.script(files), context=context, services=services or Services(), limits=HookLimits.model_validate(limits)
+            script=self.script(files),
+            context=context,
+            services=services or Services(),
+            limits=HookLimits.model_validate(limits),
         )
 
     async def create(
@@ -97,7 +107,10 @@ class Hooks:
 
     async def value(self, expression: str, services: Services | None = None, **limits: int) -> Any:
         """What a JavaScript expression is worth inside Create, where `ctx` is known."""
-        source = f"function Create(ctx, messages, options) {{ return {{ metadata: {{ value: {expression} }} }}; }}"
+        source = (
+            f"function Create(ctx, messages, options) {{ return {{ metadata: {{ value: {expression}"
+            " } }; }"
+        )
         returned = await self.create(source, services, None, **limits)
         assert returned is not None
         assert returned.metadata is not None

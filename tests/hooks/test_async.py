@@ -1,4 +1,5 @@
-"""Asynchronous hooks: promises, timers between them, and what happens when nothing will ever settle a promise."""
+"""Asynchronous hooks: promises, timers between them, and what happens when nothing will ever settle
+a promise."""
 
 from __future__ import annotations
 
@@ -14,14 +15,22 @@ from tests.hooks.conftest import Hooks, Services
 
 async def created(hooks: Hooks, body: str, services: Services | None = None, **limits: int) -> Any:
     """The metadata that an async Create with this body returns under `value`."""
-    returned = await hooks.create(f"async function Create(ctx: any) {{{body}}}", services, None, **limits)
+    returned = await hooks.create(
+        f"async function Create(ctx: any) {{{body}}}", services, None, **limits
+    )
     assert returned is not None
     assert returned.metadata is not None
     return returned.metadata["value"]
 
 
 async def test_an_awaited_search_is_the_search_itself(hooks: Hooks) -> None:
-    assert await created(hooks, "const found = await ctx.search.Web('q'); return { metadata: { value: found.query } };") == "q"
+    assert (
+        await created(
+            hooks,
+            "const found = await ctx.search.Web('q'); return { metadata: { value: found.query } };",
+        )
+        == "q"
+    )
 
 
 async def test_searches_in_promise_all_come_in_order(hooks: Hooks) -> None:
@@ -32,7 +41,9 @@ async def test_searches_in_promise_all_come_in_order(hooks: Hooks) -> None:
     assert await created(hooks, body) == ["a", "b"]
 
 
-async def test_timers_fire_in_the_order_in_which_they_are_due_and_with_their_arguments(hooks: Hooks) -> None:
+async def test_timers_fire_in_the_order_in_which_they_are_due_and_with_their_arguments(
+    hooks: Hooks,
+) -> None:
     body = """
         const order: string[] = [];
         setTimeout(() => order.push("third"), 12);
@@ -47,7 +58,9 @@ async def test_timers_fire_in_the_order_in_which_they_are_due_and_with_their_arg
     assert await created(hooks, body) == ["first", "second", "third", "fourth"]
 
 
-async def test_timers_of_the_same_moment_fire_in_the_order_in_which_they_were_set(hooks: Hooks) -> None:
+async def test_timers_of_the_same_moment_fire_in_the_order_in_which_they_were_set(
+    hooks: Hooks,
+) -> None:
     body = """
         const order: number[] = [];
         for (let n = 0; n < 5; n++) setTimeout(() => order.push(n));
@@ -103,7 +116,10 @@ async def test_microtasks_run_before_timers(hooks: Hooks) -> None:
 
 async def test_waiting_for_a_timer_takes_as_long_as_it_says_and_no_cpu(hooks: Hooks) -> None:
     began = time.monotonic()
-    body = "await new Promise((resolve) => setTimeout(resolve, 120)); return { metadata: { value: 1 } };"
+    body = (
+        "await new Promise((resolve) => setTimeout(resolve, 120)); return { metadata: { value: 1"
+        " } };"
+    )
     await created(hooks, body, cpu_ms=100)
     assert time.monotonic() - began >= 0.12
 
@@ -130,27 +146,38 @@ async def test_what_is_no_error_may_be_rejected_with_as_well(hooks: Hooks) -> No
 
 async def test_a_promise_that_nothing_can_settle_is_an_error_at_once(hooks: Hooks) -> None:
     began = time.monotonic()
-    with pytest.raises(HookThrew, match="Create returned a promise that can never be settled") as caught:
-        await hooks.create("async function Create() { setTimeout(() => 1, 5); await new Promise(() => {}); }")
+    with pytest.raises(
+        HookThrew, match="Create returned a promise that can never be settled"
+    ) as caught:
+        await hooks.create(
+            "async function Create() { setTimeout(() => 1, 5); await new Promise(() => {}); }"
+        )
     assert time.monotonic() - began < 10
     assert "no timer is left" in caught.value.hint
 
 
 async def test_a_promise_that_is_late_meets_the_wall_limit(hooks: Hooks) -> None:
     with pytest.raises(HookLimit) as caught:
-        await hooks.create("async function Create() { await new Promise((r) => setTimeout(r, 60000)); }", wall_ms=100)
+        await hooks.create(
+            "async function Create() { await new Promise((r) => setTimeout(r, 60000)); }",
+            wall_ms=100,
+        )
     assert caught.value.limit == "wall_ms"
 
 
 async def test_an_endless_loop_in_a_timer_meets_the_cpu_limit(hooks: Hooks) -> None:
     with pytest.raises(HookLimit) as caught:
         await hooks.create(
-            "async function Create() { setTimeout(() => { for (;;); }, 1); await new Promise(() => {}); }", cpu_ms=100
+            "async function Create() { setTimeout(() => { for (;;); }, 1); await new Promise(() =>"
+            " {}); }",
+            cpu_ms=100,
         )
     assert caught.value.limit == "cpu_ms"
 
 
-async def test_an_error_in_a_timer_or_a_microtask_is_reported_and_the_hook_goes_on(hooks: Hooks) -> None:
+async def test_an_error_in_a_timer_or_a_microtask_is_reported_and_the_hook_goes_on(
+    hooks: Hooks,
+) -> None:
     services = Services()
     body = """
         setTimeout(() => {
@@ -186,15 +213,21 @@ UNAWAITED = {
 
 @pytest.mark.parametrize("kind", ["function", "async function"])
 @pytest.mark.parametrize("way", UNAWAITED)
-async def test_an_error_that_nobody_awaits_is_told_with_its_line_and_the_hook_goes_on(hooks: Hooks, way: str, kind: str) -> None:
+async def test_an_error_that_nobody_awaits_is_told_with_its_line_and_the_hook_goes_on(
+    hooks: Hooks, way: str, kind: str
+) -> None:
     call, place = UNAWAITED[way]
     services = Services()
-    source = f"{SAVE}{kind} Create(ctx: any, messages: any) {{\n{call}\nreturn {{ search: false }};\n}}"
+    source = (
+        f"{SAVE}{kind} Create(ctx: any, messages: any) {{\n{call}\nreturn {{ search: false }};\n}}"
+    )
     returned = await hooks.create(source, services)
     assert returned is not None
     assert returned.search is False
     assert [code for code, _ in services.warnings] == ["hook_uncaught"]
-    assert services.warnings[0][1].startswith("an async function that Create does not await threw RangeError: too far")
+    assert services.warnings[0][1].startswith(
+        "an async function that Create does not await threw RangeError: too far"
+    )
     assert services.places == [f"assistants/x/index.ts:{place}"]
 
 
@@ -221,10 +254,14 @@ async def test_what_somebody_awaits_in_time_is_no_error_that_nobody_heard(hooks:
     assert services.warnings == []
 
 
-async def test_async_functions_that_are_passed_on_take_as_many_arguments_as_they_say(hooks: Hooks) -> None:
+async def test_async_functions_that_are_passed_on_take_as_many_arguments_as_they_say(
+    hooks: Hooks,
+) -> None:
     assert (
         await created(
-            hooks, "const arity = (f: any) => f.length; return { metadata: { value: arity(async (a: any, b: any) => a) } };"
+            hooks,
+            "const arity = (f: any) => f.length; return { metadata: { value: arity(async (a: any,"
+            " b: any) => a) } };",
         )
         == 2
     )
@@ -248,7 +285,11 @@ async def test_promises_of_a_class_of_the_hooks_own_keep_their_class(hooks: Hook
     """
     returned = await hooks.create(source, services)
     assert returned is not None
-    assert returned.metadata == {"value": 12, "made": 6, "lost": True}  # as without a host: one for each `then`, and for `await`
+    assert returned.metadata == {
+        "value": 12,
+        "made": 6,
+        "lost": True,
+    }  # as without a host: one for each `then`, and for `await`
     assert [message.rpartition("threw ")[2] for _, message in services.warnings] == ["lost"]
 
 
@@ -262,7 +303,9 @@ async def test_the_error_of_an_async_timer_is_told(hooks: Hooks) -> None:
         }
     """
     await hooks.create(source, services)
-    assert services.warnings == [("hook_uncaught", "an async function that Create does not await threw late")]
+    assert services.warnings == [
+        ("hook_uncaught", "an async function that Create does not await threw late")
+    ]
     assert services.places == ["assistants/x/index.ts:1:31"]
 
 
@@ -284,14 +327,24 @@ async def test_work_that_nobody_awaits_is_done_before_the_hook_has_ended(hooks: 
 async def test_a_hook_that_throws_as_well_tells_both(hooks: Hooks) -> None:
     services = Services()
     with pytest.raises(HookThrew, match="Create threw own"):
-        await hooks.create("async function save() { throw 1; }\nfunction Create() { save(); throw new Error('own'); }", services)
-    assert [message for _, message in services.warnings] == ["an async function that Create does not await threw 1"]
+        await hooks.create(
+            "async function save() { throw 1; }\nfunction Create() { save(); throw new"
+            " Error('own'); }",
+            services,
+        )
+    assert [message for _, message in services.warnings] == [
+        "an async function that Create does not await threw 1"
+    ]
 
 
-async def test_of_many_errors_that_nobody_awaits_ten_are_told_and_the_rest_counted(hooks: Hooks) -> None:
+async def test_of_many_errors_that_nobody_awaits_ten_are_told_and_the_rest_counted(
+    hooks: Hooks,
+) -> None:
     services = Services()
     await hooks.create(
-        "async function save() { throw 'x'; }\nfunction Create() { for (let n = 0; n < 99; n++) save(); }", services
+        "async function save() { throw 'x'; }\nfunction Create() { for (let n = 0; n < 99; n++)"
+        " save(); }",
+        services,
     )
     told = ["x"] * 10 + ["89 more errors"]
     assert [message.rpartition("threw ")[2] for _, message in services.warnings] == told
@@ -299,11 +352,15 @@ async def test_of_many_errors_that_nobody_awaits_ten_are_told_and_the_rest_count
 
 async def test_microtasks_without_end_that_nobody_awaits_end_their_hook(hooks: Hooks) -> None:
     with pytest.raises(HookLimit) as caught:
-        await hooks.create("function Create() { (async () => { for (;;) await null; })(); }", cpu_ms=100)
+        await hooks.create(
+            "function Create() { (async () => { for (;;) await null; })(); }", cpu_ms=100
+        )
     assert caught.value.limit == "cpu_ms"
 
 
-async def test_timers_that_are_left_when_a_hook_ends_do_not_fire_in_the_next_one(hooks: Hooks) -> None:
+async def test_timers_that_are_left_when_a_hook_ends_do_not_fire_in_the_next_one(
+    hooks: Hooks,
+) -> None:
     source = """
         let fired = 0;
         function Create() { setTimeout(() => fired++, 1); setInterval(() => fired++, 1); }
@@ -325,7 +382,10 @@ async def test_what_v8_compiles_beside_is_waited_for(hooks: Hooks) -> None:
 
 
 async def test_a_thenable_of_the_hooks_own_is_awaited(hooks: Hooks) -> None:
-    source = "function Create() { return { then(resolve: any) { setTimeout(() => resolve({ metadata: { value: 7 } }), 1); } }; }"
+    source = (
+        "function Create() { return { then(resolve: any) { setTimeout(() => resolve({ metadata: {"
+        " value: 7 } }), 1); } }; }"
+    )
     returned = await hooks.create(source)
     assert returned is not None
     assert returned.metadata == {"value": 7}

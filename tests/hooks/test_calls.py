@@ -32,14 +32,28 @@ async def test_a_search_returns_its_result_as_a_plain_value(hooks: Hooks) -> Non
         ),
         ("Web('q', { time_range: 'day' })", SearchRequest(type="web", query="q", time_range="day")),
         (
-            "KB('q', { collections: ['docs'], threshold: 0, graph: false, rerank: { type: 'score', topK: 2 } })",
+            (
+                "KB('q', { collections: ['docs'], threshold: 0, graph: false, rerank: { type:"
+                " 'score', topK: 2 } })"
+            ),
             SearchRequest(
-                type="kb", query="q", collections=("docs",), threshold=0, graph=False, rerank=RerankOptions(type="score", top_k=2)
+                type="kb",
+                query="q",
+                collections=("docs",),
+                threshold=0,
+                graph=False,
+                rerank=RerankOptions(type="score", top_k=2),
             ),
         ),
-        ("KB('q', { rerank: { top_n: 4 } })", SearchRequest(type="kb", query="q", rerank=RerankOptions(top_k=4))),
         (
-            "DB('q', { models: ['m'], wheres: [{ column: 'a', value: 1 }], orders: [{ field: 'b' }], select: ['a'] })",
+            "KB('q', { rerank: { top_n: 4 } })",
+            SearchRequest(type="kb", query="q", rerank=RerankOptions(top_k=4)),
+        ),
+        (
+            (
+                "DB('q', { models: ['m'], wheres: [{ column: 'a', value: 1 }], orders: [{ field:"
+                " 'b' }], select: ['a'] })"
+            ),
             SearchRequest.model_validate(
                 {
                     "type": "db",
@@ -54,7 +68,9 @@ async def test_a_search_returns_its_result_as_a_plain_value(hooks: Hooks) -> Non
         ("DB('q', null)", SearchRequest(type="db", query="q")),
     ],
 )
-async def test_options_arrive_in_either_spelling(hooks: Hooks, call: str, request_: SearchRequest) -> None:
+async def test_options_arrive_in_either_spelling(
+    hooks: Hooks, call: str, request_: SearchRequest
+) -> None:
     services = Services()
     await hooks.value(f"ctx.search.{call}", services)
     assert services.asked == [request_]
@@ -66,21 +82,32 @@ async def test_an_unknown_option_is_reported_and_left_out(hooks: Hooks) -> None:
     await hooks.value("ctx.search.KB('q', { colections: ['a'], rerank: { topk: 1 } })", services)
     assert services.asked == [SearchRequest(type="kb", query="q", rerank=RerankOptions())]
     assert [code for code, _ in services.warnings] == ["unknown_option", "unknown_option"]
-    assert services.warnings[0][1] == "ctx.search.KB: unknown key 'colections' (did you mean 'collections'?)"
+    assert (
+        services.warnings[0][1]
+        == "ctx.search.KB: unknown key 'colections' (did you mean 'collections'?)"
+    )
     assert "'rerank.topk'" in services.warnings[1][1]
 
 
 @pytest.mark.parametrize(
-    ("name", "mode", "count"), [("Parallel", "all", 2), ("All", "all", 2), ("Any", "any", 1), ("Race", "race", 1)]
+    ("name", "mode", "count"),
+    [("Parallel", "all", 2), ("All", "all", 2), ("Any", "any", 1), ("Race", "race", 1)],
 )
-async def test_several_searches_go_to_the_host_at_once(hooks: Hooks, name: str, mode: str, count: int) -> None:
+async def test_several_searches_go_to_the_host_at_once(
+    hooks: Hooks, name: str, mode: str, count: int
+) -> None:
     services = Services()
     results = await hooks.value(
-        f"ctx.search.{name}([{{ type: 'web', query: 'a', limit: 1 }}, {{ type: 'kb', query: 'b' }}])", services
+        f"ctx.search.{name}([{{ type: 'web', query: 'a', limit: 1 }}, {{ type: 'kb', query: 'b'"
+        " }])",
+        services,
     )
     assert [result["query"] for result in results] == ["a", "b"][:count]
     assert services.modes == [mode]
-    assert services.asked == [SearchRequest(type="web", query="a", limit=1), SearchRequest(type="kb", query="b")]
+    assert services.asked == [
+        SearchRequest(type="web", query="a", limit=1),
+        SearchRequest(type="kb", query="b"),
+    ]
 
 
 async def test_no_searches_at_once_are_no_results(hooks: Hooks) -> None:
@@ -98,18 +125,26 @@ async def test_no_searches_at_once_are_no_results(hooks: Hooks) -> None:
         ("KB('q', { threshold: 2 })", "ctx.search.KB: option threshold: "),
         ("KB('q', { rerank: { top_k: 'x' } })", "option rerank.top_k: "),
         ("Web('q', { time_range: 'hour' })", "option time_range: "),
-        ("Parallel({ type: 'web' })", "ctx.search.Parallel: requests must be a list of {type, query, …}, not an object"),
+        (
+            "Parallel({ type: 'web' })",
+            "ctx.search.Parallel: requests must be a list of {type, query, …}, not an object",
+        ),
         ("Any(['web'])", "requests[0] must be an object with type and query, not text"),
         (
             "All([{ type: 'web', query: 'a' }, { type: 'wbe', query: 'a' }])",
             "requests[1].type must be a search type, not 'wbe' (did you mean 'web'?)",
         ),
-        ("Race([{ query: 'a' }])", "requests[0].type must be a search type, not nothing (known: web, kb, db)"),
+        (
+            "Race([{ query: 'a' }])",
+            "requests[0].type must be a search type, not nothing (known: web, kb, db)",
+        ),
         ("All([{ type: 'db' }])", "requests[0]: query must be text"),
         ("All([{ type: 'db', query: 'a', limit: 0 }])", "requests[0]: option limit: "),
     ],
 )
-async def test_wrong_arguments_throw_a_type_error_that_names_them(hooks: Hooks, call: str, said: str) -> None:
+async def test_wrong_arguments_throw_a_type_error_that_names_them(
+    hooks: Hooks, call: str, said: str
+) -> None:
     services = Services()
     with pytest.raises(HookThrew) as caught:
         await hooks.value(f"ctx.search.{call}", services)
@@ -121,7 +156,10 @@ async def test_wrong_arguments_throw_a_type_error_that_names_them(hooks: Hooks, 
 
 
 async def test_a_hook_can_catch_what_a_call_throws(hooks: Hooks) -> None:
-    caught = await hooks.value("(() => { try { ctx.search.Web(1); } catch (e) { return [e instanceof TypeError, e.code]; } })()")
+    caught = await hooks.value(
+        "(() => { try { ctx.search.Web(1); } catch (e) { return [e instanceof TypeError, e.code]; }"
+        " })()"
+    )
     assert caught == [True, "usage"]
 
 
@@ -129,7 +167,9 @@ async def test_a_failed_search_is_a_result(hooks: Hooks) -> None:
     async def failing(request: SearchRequest) -> SearchResult:
         return SearchResult(type=request.type, query=request.query, error="the provider is down")
 
-    assert (await hooks.value("ctx.search.Web('q')", Services(answer=failing)))["error"] == "the provider is down"
+    assert (await hooks.value("ctx.search.Web('q')", Services(answer=failing)))[
+        "error"
+    ] == "the provider is down"
 
 
 async def test_printing_is_formatted_on_the_host(hooks: Hooks) -> None:
@@ -164,19 +204,33 @@ async def test_a_huge_log_line_is_cut_and_the_hook_goes_on(hooks: Hooks) -> None
 
 async def test_sleep_waits_and_refuses_nonsense(hooks: Hooks) -> None:
     assert await hooks.value("(time.Sleep(1), 'slept')") == "slept"
-    for said, quoted in (("'long'", "'long'"), ("600000", "600000"), ("-0.5", "-0.5"), ("true", "a boolean"), ("", "nothing")):
-        with pytest.raises(HookThrew, match=rf"time.Sleep: milliseconds must be a number of 0-60000, not {quoted} "):
+    for said, quoted in (
+        ("'long'", "'long'"),
+        ("600000", "600000"),
+        ("-0.5", "-0.5"),
+        ("true", "a boolean"),
+        ("", "nothing"),
+    ):
+        with pytest.raises(
+            HookThrew, match=rf"time.Sleep: milliseconds must be a number of 0-60000, not {quoted} "
+        ):
             await hooks.value(f"time.Sleep({said})")
 
 
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        ("ctx.agent.Cal('a', [])", "ctx.agent.Cal is not offered by this host: there are Call, All, Any, Race"),
+        (
+            "ctx.agent.Cal('a', [])",
+            "ctx.agent.Cal is not offered by this host: there are Call, All, Any, Race",
+        ),
         ("ctx.sedn", "ctx.sedn is not offered by this host: there are "),
         ("ctx.serch.KB('q')", "memory (did you mean 'search'?)"),
         ("ctx.search.web('q')", "Document (did you mean 'Web'?)"),
-        ("ctx.search.Wbe('q')", "ctx.search.Wbe is not offered by this host: there are Web, KB, DB"),
+        (
+            "ctx.search.Wbe('q')",
+            "ctx.search.Wbe is not offered by this host: there are Web, KB, DB",
+        ),
         ("fetch('https://example.org')", "fetch is not offered by this host: use http.Get"),
         ("process.env", "process.env is not offered"),
         ("log.Fatal('x')", "log.Fatal is not offered by this host: there are Trace"),
@@ -193,10 +247,19 @@ async def test_what_is_not_offered_says_so(hooks: Hooks, expression: str, said: 
 
 async def test_text_encodings_agree_with_pythons(hooks: Hooks) -> None:
     text = "aé€😀\u0000z"
-    assert await hooks.value(f"Array.from(new TextEncoder().encode({json.dumps(text)}))") == list(text.encode())
-    assert await hooks.value(f"new TextDecoder().decode(new Uint8Array({list(text.encode())}))") == text
+    assert await hooks.value(f"Array.from(new TextEncoder().encode({json.dumps(text)}))") == list(
+        text.encode()
+    )
+    assert (
+        await hooks.value(f"new TextDecoder().decode(new Uint8Array({list(text.encode())}))")
+        == text
+    )
     assert await hooks.value("btoa('hi\\u00ff!')") == "aGn/IQ=="
-    assert await hooks.value("[atob('aGn/IQ=='), atob('aGk'), atob(' aG k= ')]") == ["hi\u00ff!", "hi", "hi"]
+    assert await hooks.value("[atob('aGn/IQ=='), atob('aGk'), atob(' aG k= ')]") == [
+        "hi\u00ff!",
+        "hi",
+        "hi",
+    ]
     with pytest.raises(HookThrew, match="not base64"):
         await hooks.value("atob('a')")
 
@@ -212,7 +275,10 @@ async def test_broken_utf8_decodes_as_python_decodes_it(hooks: Hooks) -> None:
         b"\xf4\x90\x80\x80",
         b"\xe2\x28\xa1",
     ]
-    decoded = await hooks.value(f"{[list(sample) for sample in samples]}.map((b) => new TextDecoder().decode(new Uint8Array(b)))")
+    decoded = await hooks.value(
+        f"{[list(sample) for sample in samples]}.map((b) => new TextDecoder().decode(new"
+        " Uint8Array(b)))"
+    )
     assert decoded == [sample.decode("utf-8", "replace") for sample in samples]
 
 
@@ -226,7 +292,9 @@ JSON_VALUES = st.recursive(
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=JSON_VALUES)
 async def test_any_json_survives_the_way_in_and_out(hooks: Hooks, value: Any) -> None:
-    returned = await hooks.create("function Create(c, m, o) { return { metadata: o }; }", options={"v": value})
+    returned = await hooks.create(
+        "function Create(c, m, o) { return { metadata: o }; }", options={"v": value}
+    )
     assert returned is not None
     assert returned.metadata == {"v": value}
 
@@ -236,7 +304,9 @@ async def test_any_json_survives_the_way_in_and_out(hooks: Hooks, value: Any) ->
 async def test_any_text_survives_a_host_call_and_its_answer(hooks: Hooks, text: str) -> None:
     services = Services()
     returned = await hooks.create(
-        "function Create(c, m, o) { return { metadata: { v: c.search.Web(o.v).query } }; }", services, options={"v": text}
+        "function Create(c, m, o) { return { metadata: { v: c.search.Web(o.v).query } }; }",
+        services,
+        options={"v": text},
     )
     assert services.asked[0].query == text
     assert returned is not None
@@ -245,7 +315,9 @@ async def test_any_text_survives_a_host_call_and_its_answer(hooks: Hooks, text: 
 
 async def test_half_a_surrogate_pair_becomes_the_replacement_character(hooks: Hooks) -> None:
     services = Services()
-    assert await hooks.value("[ctx.search.Web('a\\ud800b').query, '\\udc00', '\\ud83d\\ude00']", services) == [
+    assert await hooks.value(
+        "[ctx.search.Web('a\\ud800b').query, '\\udc00', '\\ud83d\\ude00']", services
+    ) == [
         "a\ufffdb",
         "\ufffd",
         "😀",
@@ -259,8 +331,13 @@ async def test_arguments_and_answers_longer_than_the_buffer_cross_in_pieces(hook
         return SearchResult(type="kb", query="", items=(Item(type="kb", content=content, key="k"),))
 
     text = "".join(chr(0x20 + n % 0x500) for n in range(200_000)) + "😀" * 50_000
-    source = "function Create(c, m, o) { return { metadata: { v: c.search.KB(o.v).items[0].content } }; }"
-    returned = await hooks.create(source, Services(answer=long), options={"v": text}, argument_kb=4096)
+    source = (
+        "function Create(c, m, o) { return { metadata: { v: c.search.KB(o.v).items[0].content }"
+        " }; }"
+    )
+    returned = await hooks.create(
+        source, Services(answer=long), options={"v": text}, argument_kb=4096
+    )
     assert returned is not None
     assert returned.metadata == {"v": text[::-1]}
 

@@ -22,20 +22,26 @@ from groundhook.host.core.types.search import SearchRequest, SearchResult
 from groundhook.host.core.types.turn import NextPayload
 from tests.hooks.conftest import Hooks, Services
 
-ABORTING = "function Create() { return { metadata: { v: 'ab'.repeat(2 ** 27).split('').length } }; }"
+ABORTING = (
+    "function Create() { return { metadata: { v: 'ab'.repeat(2 ** 27).split('').length } }; }"
+)
 
 
 async def test_a_script_that_makes_v8_abort_costs_its_own_turn(in_workers: Hooks) -> None:
     for _ in range(2):
         with anyio.fail_after(30), pytest.raises(HookCrashed) as caught:
-            await in_workers.create(ABORTING, None, None, heap_mb=2048, memory_mb=4096, cpu_ms=20000)
+            await in_workers.create(
+                ABORTING, None, None, heap_mb=2048, memory_mb=4096, cpu_ms=20000
+            )
         assert "Create ended the process it ran in (signal " in str(caught.value)
         assert caught.value.place is not None
         assert caught.value.place.file == "assistants/x/index.ts"
     assert await in_workers.value("'unharmed'") == "unharmed"
 
 
-FILLING = "function Create() { const a = []; while (true) a.push(new Uint8Array(1 << 24).fill(1)); }"
+FILLING = (
+    "function Create() { const a = []; while (true) a.push(new Uint8Array(1 << 24).fill(1)); }"
+)
 
 
 class Held:
@@ -60,7 +66,9 @@ async def crash(hooks: Hooks) -> None:
         await hooks.create(ABORTING, None, None, heap_mb=2048, memory_mb=4096, cpu_ms=20000)
 
 
-async def test_a_run_that_was_waiting_starts_again_with_the_answers_it_had(cache: Path, tmp_path: Path) -> None:
+async def test_a_run_that_was_waiting_starts_again_with_the_answers_it_had(
+    cache: Path, tmp_path: Path
+) -> None:
     held, services, values = Held(), Services(), list[object]()
     services.answer = held
 
@@ -68,7 +76,12 @@ async def test_a_run_that_was_waiting_starts_again_with_the_answers_it_had(cache
         hooks = Hooks(engine, tmp_path)
 
         async def bystander() -> None:
-            values.append(await hooks.value("[ctx.search.Web('q').query, log.Info('once'), ctx.search.KB('p').query]", services))
+            values.append(
+                await hooks.value(
+                    "[ctx.search.Web('q').query, log.Info('once'), ctx.search.KB('p').query]",
+                    services,
+                )
+            )
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(bystander)
@@ -80,7 +93,9 @@ async def test_a_run_that_was_waiting_starts_again_with_the_answers_it_had(cache
     assert services.lines == [("info", "once")]
 
 
-async def test_a_session_between_create_and_next_is_brought_back(cache: Path, tmp_path: Path) -> None:
+async def test_a_session_between_create_and_next_is_brought_back(
+    cache: Path, tmp_path: Path
+) -> None:
     source = """
         let kept = "";
         function Create(ctx) { kept = ctx.search.Web("q").query; }
@@ -125,7 +140,9 @@ async def test_of_two_suspects_only_the_guilty_one_fails(cache: Path, tmp_path: 
     assert held.count == 1
 
 
-async def test_a_run_that_fills_memory_beside_others_is_found_out(cache: Path, tmp_path: Path) -> None:
+async def test_a_run_that_fills_memory_beside_others_is_found_out(
+    cache: Path, tmp_path: Path
+) -> None:
     held, values = Held(), list[object]()
     async with open_engine(workers=1, cache=cache) as engine:
         hooks = Hooks(engine, tmp_path)
@@ -146,7 +163,8 @@ async def test_a_run_that_fills_memory_beside_others_is_found_out(cache: Path, t
 async def beside_one_that_fills_memory(
     hooks: Hooks, innocent: Callable[[], Coroutine[Any, Any, None]], held: Held
 ) -> AsyncIterator[None]:
-    """So many innocent runs as are `held` have lost their worker to another run, and start again."""
+    """So many innocent runs as are `held` have lost their worker to another run, and start
+    again."""
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             for _ in range(held.expected):
@@ -158,7 +176,9 @@ async def beside_one_that_fills_memory(
             yield
 
 
-async def test_of_the_runs_that_start_again_alone_only_so_many_have_a_process_at_a_time(cache: Path, tmp_path: Path) -> None:
+async def test_of_the_runs_that_start_again_alone_only_so_many_have_a_process_at_a_time(
+    cache: Path, tmp_path: Path
+) -> None:
     runs, values, processes = MOST_ALONE + 6, list[object](), list[int]()
     before, after, others = Held(runs), Held(MOST_ALONE), set(children())
 
@@ -171,7 +191,11 @@ async def test_of_the_runs_that_start_again_alone_only_so_many_have_a_process_at
         hooks = Hooks(engine, tmp_path)
 
         async def innocent() -> None:
-            values.append(await hooks.value("[ctx.search.Web('q').query, ctx.search.KB('p').query]", Services(answer=answer)))
+            values.append(
+                await hooks.value(
+                    "[ctx.search.Web('q').query, ctx.search.KB('p').query]", Services(answer=answer)
+                )
+            )
 
         async with beside_one_that_fills_memory(hooks, innocent, before):
             await after.began.wait()
@@ -180,14 +204,19 @@ async def test_of_the_runs_that_start_again_alone_only_so_many_have_a_process_at
     assert max(processes) <= MOST_ALONE + 2  # the worker of all others, and the compiler
 
 
-async def test_runs_that_start_again_alone_do_not_wait_for_each_others_models(cache: Path, tmp_path: Path) -> None:
+async def test_runs_that_start_again_alone_do_not_wait_for_each_others_models(
+    cache: Path, tmp_path: Path
+) -> None:
     runs, created, all_created = MOST_ALONE + 6, list[object](), anyio.Event()
     before = Held(runs)
     async with open_engine(workers=1, cache=cache) as engine:
         hooks = Hooks(engine, tmp_path)
 
         async def innocent() -> None:
-            hook = "function Create(ctx) { return { metadata: { asked: ctx.search.Web('q').query } }; }"
+            hook = (
+                "function Create(ctx) { return { metadata: { asked: ctx.search.Web('q').query }"
+                " }; }"
+            )
             async with engine.open(hooks.turn(hook, Services(answer=before))) as session:
                 created.append(await session.create([], {}))
                 if len(created) == runs:
@@ -199,7 +228,9 @@ async def test_runs_that_start_again_alone_do_not_wait_for_each_others_models(ca
     assert len(created) == runs
 
 
-async def test_a_worker_that_is_killed_from_outside_is_replaced(cache: Path, tmp_path: Path) -> None:
+async def test_a_worker_that_is_killed_from_outside_is_replaced(
+    cache: Path, tmp_path: Path
+) -> None:
     others = set(children())  # of the engine that tests of this module share
     async with open_engine(workers=1, cache=cache) as engine:
         hooks = Hooks(engine, tmp_path)
@@ -209,7 +240,9 @@ async def test_a_worker_that_is_killed_from_outside_is_replaced(cache: Path, tmp
         assert await hooks.value("2") == 2
 
 
-async def test_runs_without_a_pause_get_a_second_worker_while_the_first_frees_isolates(cache: Path, tmp_path: Path) -> None:
+async def test_runs_without_a_pause_get_a_second_worker_while_the_first_frees_isolates(
+    cache: Path, tmp_path: Path
+) -> None:
     async with open_engine(workers=1, cache=cache) as engine:
         await Hooks(engine, tmp_path).value("1")  # compiled: no process for that is needed below
     async with open_engine(workers=2, cache=cache) as engine:
@@ -224,14 +257,18 @@ def children() -> Sequence[psutil.Process]:
 
 
 @pytest.mark.parametrize("workers", [1, 0])
-async def test_nothing_is_left_when_the_engine_is_left(cache: Path, tmp_path: Path, workers: int) -> None:
+async def test_nothing_is_left_when_the_engine_is_left(
+    cache: Path, tmp_path: Path, workers: int
+) -> None:
     files, processes, isolates = psutil.Process().num_fds(), set(children()), isolate_count()
     async with open_engine(workers=workers, cache=cache) as engine:
         hooks = Hooks(engine, tmp_path)
         await hooks.value("1")
         async with anyio.create_task_group() as tasks:
             for _ in range(8):
-                tasks.start_soon(attempt, hooks, "function Create(ctx) { ctx.search.Web('q'); while (true) {} }")
+                tasks.start_soon(
+                    attempt, hooks, "function Create(ctx) { ctx.search.Web('q'); while (true) {} }"
+                )
             await anyio.sleep(0.1)
             tasks.cancel_scope.cancel()
     assert psutil.Process().num_fds() <= files
@@ -239,7 +276,9 @@ async def test_nothing_is_left_when_the_engine_is_left(cache: Path, tmp_path: Pa
     assert isolate_count() == isolates
 
 
-async def test_an_engine_that_ran_out_of_files_goes_on_when_there_are_some_again(cache: Path, tmp_path: Path) -> None:
+async def test_an_engine_that_ran_out_of_files_goes_on_when_there_are_some_again(
+    cache: Path, tmp_path: Path
+) -> None:
     others = set(children())  # as many files as theirs were enough for a new process
     async with open_engine(workers=1, cache=cache) as engine:
         hooks = Hooks(engine, tmp_path)
@@ -249,7 +288,10 @@ async def test_an_engine_that_ran_out_of_files_goes_on_when_there_are_some_again
         try:
             for child in set(children()) - others:
                 child.kill()
-            with anyio.fail_after(20), pytest.raises(HookCrashed, match="no process for hooks can be started"):
+            with (
+                anyio.fail_after(20),
+                pytest.raises(HookCrashed, match="no process for hooks can be started"),
+            ):
                 await run_again_and_again(hooks)  # until the workers are buried
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -285,7 +327,9 @@ async def main():
             os.kill(os.getpid(), 9)
 anyio.run(main)
 """
-    ended = await anyio.run_process([sys.executable, "-c", script], check=False, cwd=Path(__file__).parents[2])
+    ended = await anyio.run_process(
+        [sys.executable, "-c", script], check=False, cwd=Path(__file__).parents[2]
+    )
     assert ended.returncode == -9, ended.stderr
     pids = [int(pid) for pid in ended.stdout.split()]
     assert pids
@@ -295,7 +339,9 @@ anyio.run(main)
 
 
 @pytest.mark.parametrize(("workers", "runs"), [(1, 300), (0, 1000)])
-async def test_many_runs_leave_no_isolate_and_no_memory(cache: Path, tmp_path: Path, workers: int, runs: int) -> None:
+async def test_many_runs_leave_no_isolate_and_no_memory(
+    cache: Path, tmp_path: Path, workers: int, runs: int
+) -> None:
     before = isolate_count()
     async with open_engine(workers=workers, cache=cache) as engine:
         turn = Hooks(engine, tmp_path).turn(

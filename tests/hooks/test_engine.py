@@ -55,7 +55,8 @@ KINDS = """
 
 
 def test_the_private_names_are_those_of_the_pinned_version() -> None:
-    """When this fails after an upgrade: read the new version's source, adapt hooks/engine.py, then change the pin."""
+    """When this fails after an upgrade: read the new version's source, adapt hooks/engine.py, then
+    change the pin."""
     assert version("mini-racer") == "0.14.1"
     assert "mini-racer==0.14.1" in (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
     for module, names in NAMES.items():
@@ -110,7 +111,10 @@ def test_outcomes(code: str, kind: str, text: str) -> None:
 def test_a_full_heap_is_an_outcome() -> None:
     isolate = Isolate(ECHO, lambda _: None, heap_bytes=16 * 1024 * 1024)
     try:
-        assert evaluate(isolate, "const a = []; while (true) a.push(new Array(1000).fill(1))").kind == "heap"
+        assert (
+            evaluate(isolate, "const a = []; while (true) a.push(new Array(1000).fill(1))").kind
+            == "heap"
+        )
         assert isolate.heap_is_full()
     finally:
         isolate.close()
@@ -133,7 +137,10 @@ def test_stopping_ends_a_loop_and_a_call_in_flight() -> None:
 def test_closing_ends_a_call_in_flight_and_microtasks_without_end() -> None:
     asked: queue.SimpleQueue[str] = queue.SimpleQueue()
     before = isolate_count()
-    for code in ("ask('never answered')", "const again = () => Promise.resolve().then(again); again(); ask('x')"):
+    for code in (
+        "ask('never answered')",
+        "const again = () => Promise.resolve().then(again); again(); ask('x')",
+    ):
         isolate = Isolate(ECHO, asked.put)
         isolate.evaluate(code, lambda _: None)
         asked.get(timeout=10)
@@ -155,7 +162,9 @@ def test_the_cpu_clock_stands_still_in_a_call() -> None:
         isolate.reply("")
         done.get(timeout=10)
         while isolate.cpu_seconds() - first < 0.02:  # on a busy machine that takes longer
-            isolate.evaluate("(() => { const end = Date.now() + 50; while (Date.now() < end); })()", done.put)
+            isolate.evaluate(
+                "(() => { const end = Date.now() + 50; while (Date.now() < end); })()", done.put
+            )
             done.get(timeout=10)
     finally:
         isolate.close()
@@ -197,7 +206,10 @@ ENDINGS = {
     "in the end": ("ask('x')", ""),
     "in a call": ("ask('x'); ask('never answered')", "never answered"),
     "in a loop": ("ask('x'); ask('now'); for (;;);", "now"),
-    "in microtasks without end": ("const again = () => Promise.resolve().then(again); again(); ask('x'); ask('now')", "now"),
+    "in microtasks without end": (
+        "const again = () => Promise.resolve().then(again); again(); ask('x'); ask('now')",
+        "now",
+    ),
     "in a call of a microtask": (
         "Promise.resolve().then(() => { ask('x'); ask('never answered'); }); ask('x')",
         "never answered",
@@ -208,9 +220,16 @@ ENDINGS = {
 def thread_states() -> int:
     """How many threads this interpreter keeps a state for."""
     python = ctypes.pythonapi
-    for function in (python.PyInterpreterState_Main, python.PyInterpreterState_ThreadHead, python.PyThreadState_Next):
+    for function in (
+        python.PyInterpreterState_Main,
+        python.PyInterpreterState_ThreadHead,
+        python.PyThreadState_Next,
+    ):
         function.restype = ctypes.c_void_p
-    state, count = python.PyInterpreterState_ThreadHead(ctypes.c_void_p(python.PyInterpreterState_Main())), 0
+    state, count = (
+        python.PyInterpreterState_ThreadHead(ctypes.c_void_p(python.PyInterpreterState_Main())),
+        0,
+    )
     while state:
         state, count = python.PyThreadState_Next(ctypes.c_void_p(state)), count + 1
     return count
@@ -250,7 +269,14 @@ def test_a_bridge_that_makes_no_buffer_is_refused_and_leaves_nothing() -> None:
 def test_every_isolate_is_closed_at_exit_and_the_interpreter_ends() -> None:
     code = "from groundhook.hooks.engine import Isolate as I; a = I.bare(); b = I.bare(); "
     code += "b.evaluate('for(;;);', print); print('end')"
-    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=20, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
     assert (ended.returncode, ended.stdout.splitlines()[0]) == (0, "end")
 
 

@@ -1,4 +1,5 @@
-"""The short way of answers: the right text to the right run, whatever the run before it left behind."""
+"""The short way of answers: the right text to the right run, whatever the run before it left
+behind."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ async def test_runs_beyond_the_lanes_of_a_worker_are_answered_as_well(hooks: Hoo
     answers = dict[int, str]()
 
     async def run(number: int) -> None:
-        answers[number] = await hooks.value(f"ctx.search.Web('run {number}').items[0].title", Services(answer=together))
+        answers[number] = await hooks.value(
+            f"ctx.search.Web('run {number}').items[0].title", Services(answer=together)
+        )
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
@@ -51,8 +54,11 @@ async def test_an_answer_too_late_for_its_run_reaches_no_other(hooks: Hooks) -> 
     for _ in range(3 * LANES):
         with anyio.CancelScope() as scope:
 
-            async def answered_while_left(request: SearchRequest, scope: anyio.CancelScope = scope) -> SearchResult:
-                scope.cancel()  # takes effect at the next wait, which comes after the answer has been sent
+            async def answered_while_left(
+                request: SearchRequest, scope: anyio.CancelScope = scope
+            ) -> SearchResult:
+                # takes effect at the next wait, which comes after the answer has been sent
+                scope.cancel()
                 return SearchResult(type=request.type, query="of the run before")
 
             await hooks.value("ctx.search.Web('left').query", Services(answer=answered_while_left))
@@ -62,13 +68,24 @@ async def test_an_answer_too_late_for_its_run_reaches_no_other(hooks: Hooks) -> 
 @pytest.mark.parametrize("characters", [10_000, 100_000, 1_000_000])
 async def test_long_answers_arrive_whole_between_short_ones(hooks: Hooks, characters: int) -> None:
     async def long(request: SearchRequest) -> SearchResult:
-        return SearchResult(type=request.type, query="\U0001f98a" * characters if request.query == "long" else request.query)
+        return SearchResult(
+            type=request.type,
+            query="\U0001f98a" * characters if request.query == "long" else request.query,
+        )
 
-    expression = "[ctx.search.Web('a').query, [...ctx.search.Web('long').query].length, ctx.search.Web('b').query].join()"
-    assert await hooks.value(expression, Services(answer=long), result_kb=16_384) == f"a,{characters},b"
+    expression = (
+        "[ctx.search.Web('a').query, [...ctx.search.Web('long').query].length,"
+        " ctx.search.Web('b').query].join()"
+    )
+    assert (
+        await hooks.value(expression, Services(answer=long), result_kb=16_384)
+        == f"a,{characters},b"
+    )
 
 
-@given(st.lists(st.one_of(st.none(), st.text(st.characters(codec=None), max_size=60_000)), max_size=6))
+@given(
+    st.lists(st.one_of(st.none(), st.text(st.characters(codec=None), max_size=60_000)), max_size=6)
+)
 def test_what_is_sent_on_a_lane_is_what_is_heard(texts: list[str | None]) -> None:
     lane = Lane.made()
     try:

@@ -17,15 +17,36 @@ CROSSINGS: list[tuple[str, int, str]] = [
     ("cpu_ms", 100, ENDLESS),
     ("cpu_ms", 100, "async function Create() { await null; while (true) {} }"),
     ("cpu_ms", 100, "function Create() { /(a+)+$/.test('a'.repeat(40) + 'b'); }"),
-    ("cpu_ms", 100, "function Create() { const a = new Array(1e5).fill(0); while (true) a.sort(() => Math.random() - 0.5); }"),
+    (
+        "cpu_ms",
+        100,
+        (
+            "function Create() { const a = new Array(1e5).fill(0); while (true) a.sort(() =>"
+            " Math.random() - 0.5); }"
+        ),
+    ),
     ("cpu_ms", 100, "function Create() { try { while (true) {} } finally { while (true) {} } }"),
     ("wall_ms", 150, "function Create() { time.Sleep(20000); }"),
-    ("wall_ms", 150, "async function Create() { await new Promise(() => setInterval(() => {}, 20)); }"),
+    (
+        "wall_ms",
+        150,
+        "async function Create() { await new Promise(() => setInterval(() => {}, 20)); }",
+    ),
     ("call_ms", 60, "function Create() { time.Sleep(20000); }"),
-    ("heap_mb", 24, "function Create() { const a = []; while (true) a.push(new Array(1000).fill(a.length)); }"),
+    (
+        "heap_mb",
+        24,
+        "function Create() { const a = []; while (true) a.push(new Array(1000).fill(a.length)); }",
+    ),
     ("heap_mb", 24, "function Create() { let s = {}; while (true) s = { s, t: [1, 2, 3] }; }"),
     ("calls", 5, "function Create() { while (true) log.Info('again'); }"),
-    ("calls", 5, "function Create() { while (true) try { ctx.search.Web(''); } catch {} }".replace("Create()", "Create(ctx)")),
+    (
+        "calls",
+        5,
+        "function Create() { while (true) try { ctx.search.Web(''); } catch {} }".replace(
+            "Create()", "Create(ctx)"
+        ),
+    ),
     ("argument_kb", 1, "function Create(ctx) { ctx.search.Web('x'.repeat(2000)); }"),
     ("result_kb", 1, "function Create() { return { metadata: { x: 'x'.repeat(2000) } }; }"),
     ("result_kb", 1, "async function Create() { return { metadata: { x: 'x'.repeat(2000) } }; }"),
@@ -33,7 +54,9 @@ CROSSINGS: list[tuple[str, int, str]] = [
 
 
 @pytest.mark.parametrize(("limit", "value", "source"), CROSSINGS)
-async def test_crossing_a_limit_names_it_and_how_to_raise_it(hooks: Hooks, limit: str, value: int, source: str) -> None:
+async def test_crossing_a_limit_names_it_and_how_to_raise_it(
+    hooks: Hooks, limit: str, value: int, source: str
+) -> None:
     with anyio.fail_after(20), pytest.raises(HookLimit) as caught:
         await hooks.create(source, None, None, **{limit: value})
     assert caught.value.limit == limit
@@ -82,8 +105,15 @@ async def test_a_search_without_an_answer_in_time_is_a_result_with_an_error(hook
     result = await hooks.value("ctx.search.Web('q')", services, call_ms=50)
     assert result["error"].startswith("no answer in 50 ms (raise hooks.limits.call_ms")
     assert result["items"] == []
-    both = await hooks.value("ctx.search.Parallel([{type: 'kb', query: 'a'}, {type: 'db', query: 'b'}])", services, call_ms=50)
-    assert [(entry["type"], entry["query"], bool(entry["error"])) for entry in both] == [("kb", "a", True), ("db", "b", True)]
+    both = await hooks.value(
+        "ctx.search.Parallel([{type: 'kb', query: 'a'}, {type: 'db', query: 'b'}])",
+        services,
+        call_ms=50,
+    )
+    assert [(entry["type"], entry["query"], bool(entry["error"])) for entry in both] == [
+        ("kb", "a", True),
+        ("db", "b", True),
+    ]
 
 
 async def test_an_answer_that_is_too_large_crosses_a_limit(hooks: Hooks) -> None:
@@ -96,7 +126,9 @@ async def test_an_answer_that_is_too_large_crosses_a_limit(hooks: Hooks) -> None
 
 
 async def test_endless_recursion_is_an_error_of_the_hook(hooks: Hooks) -> None:
-    value = await hooks.value("(() => { const f = () => f(); try { f(); } catch (e) { return e.name; } })()")
+    value = await hooks.value(
+        "(() => { const f = () => f(); try { f(); } catch (e) { return e.name; } })()"
+    )
     assert value == "RangeError"
 
 
@@ -149,7 +181,9 @@ async def test_leaving_in_the_middle_of_a_host_call_cancels_the_call(hooks: Hook
         raise AssertionError
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(hooks.create, "function Create(ctx) { ctx.search.Web('q'); }", Services(answer=never))
+        tasks.start_soon(
+            hooks.create, "function Create(ctx) { ctx.search.Web('q'); }", Services(answer=never)
+        )
         with anyio.fail_after(10):
             await began.wait()
         tasks.cancel_scope.cancel()
@@ -158,13 +192,17 @@ async def test_leaving_in_the_middle_of_a_host_call_cancels_the_call(hooks: Hook
 
 
 MEMORY = {
-    "typed arrays": "function Create() { const a = []; while (true) a.push(new Uint8Array(1 << 24).fill(1)); }",
-    "WebAssembly memory": """
+    "typed arrays": (
+        "function Create() { const a = []; while (true) a.push(new Uint8Array(1 << 24).fill(1)); }"
+    ),
+    "WebAssembly memory": (
+        """
         function Create() {
           const all = [];
           while (true) { const m = new WebAssembly.Memory({ initial: 256 }); new Uint8Array(m.buffer).fill(1); all.push(m); }
         }
-        """,
+        """
+    ),
 }
 
 

@@ -1,4 +1,5 @@
-"""What hooks know from the web platform: URL, URLSearchParams, structuredClone. The table follows the WHATWG URL standard."""
+"""What hooks know from the web platform: URL, URLSearchParams, structuredClone. The table follows
+the WHATWG URL standard."""
 
 from __future__ import annotations
 
@@ -146,7 +147,9 @@ CHANGES = [
 
 async def test_urls_are_read_and_written_as_the_standard_says(hooks: Hooks) -> None:
     cases = json.dumps([[text, base] for text, base, _ in URLS])
-    found = await hooks.value(f"{cases}.map(([text, base]) => URL.parse(text, base ?? undefined)?.href ?? null)")
+    found = await hooks.value(
+        f"{cases}.map(([text, base]) => URL.parse(text, base ?? undefined)?.href ?? null)"
+    )
     assert [(text, base, href) for (text, base, _), href in zip(URLS, found, strict=True)] == URLS
 
 
@@ -156,8 +159,22 @@ async def test_a_url_that_was_written_is_read_as_itself(hooks: Hooks) -> None:
 
 
 async def test_parts_of_a_url_can_be_read(hooks: Hooks) -> None:
-    parts = ["href", "origin", "protocol", "username", "password", "host", "hostname", "port", "pathname", "search", "hash"]
-    found = await hooks.value(f"((u) => {parts}.map((part) => u[part]))(new URL('https://u:p@h.org:81/a/b?q=1#f'))")
+    parts = [
+        "href",
+        "origin",
+        "protocol",
+        "username",
+        "password",
+        "host",
+        "hostname",
+        "port",
+        "pathname",
+        "search",
+        "hash",
+    ]
+    found = await hooks.value(
+        f"((u) => {parts}.map((part) => u[part]))(new URL('https://u:p@h.org:81/a/b?q=1#f'))"
+    )
     assert found == [
         "https://u:p@h.org:81/a/b?q=1#f",
         "https://h.org:81",
@@ -171,7 +188,9 @@ async def test_parts_of_a_url_can_be_read(hooks: Hooks) -> None:
         "?q=1",
         "#f",
     ]
-    assert await hooks.value("[new URL('file:///a').origin, new URL('foo://h/').origin, String(new URL('foo:a'))]") == [
+    assert await hooks.value(
+        "[new URL('file:///a').origin, new URL('foo://h/').origin, String(new URL('foo:a'))]"
+    ) == [
         "null",
         "null",
         "foo:a",
@@ -182,18 +201,25 @@ async def test_parts_of_a_url_can_be_read(hooks: Hooks) -> None:
 async def test_parts_of_a_url_can_be_changed(hooks: Hooks) -> None:
     cases = json.dumps(CHANGES)
     found = await hooks.value(
-        f"{cases}.map(([before, part, value]) => {{ const u = new URL(before); u[part] = value; return u.href; }})"
+        f"{cases}.map(([before, part, value]) => {{ const u = new URL(before); u[part] = value;"
+        " return u.href; })"
     )
     assert [(*case[:3], href) for case, href in zip(CHANGES, found, strict=True)] == CHANGES
 
 
 async def test_what_is_no_url_throws_and_says_why(hooks: Hooks) -> None:
-    with pytest.raises(HookThrew, match=r"TypeError: Invalid URL: '/a' has no scheme and there is no base") as caught:
+    with pytest.raises(
+        HookThrew, match=r"TypeError: Invalid URL: '/a' has no scheme and there is no base"
+    ) as caught:
         await hooks.value("new URL('/a')")
     assert caught.value.place is not None
-    with pytest.raises(HookThrew, match=r"Invalid URL: 'http://h:99999' has no port between 0 and 65535"):
+    with pytest.raises(
+        HookThrew, match=r"Invalid URL: 'http://h:99999' has no port between 0 and 65535"
+    ):
         await hooks.value("new URL('http://h:99999')")
-    assert await hooks.value("[URL.canParse('http://h'), URL.canParse('h'), URL.canParse('h', 'http://g')]") == [
+    assert await hooks.value(
+        "[URL.canParse('http://h'), URL.canParse('h'), URL.canParse('h', 'http://g')]"
+    ) == [
         True,
         False,
         True,
@@ -213,7 +239,11 @@ async def test_search_parameters_and_their_url_are_one(hooks: Hooks) -> None:
         same.delete("z");
         return [first, second, url.href];
     })()"""
-    assert await hooks.value(source) == ["http://h/?b=9&a=3&c+d=%C3%A9%26%3D%2B#f", [["z", "  "]], "http://h/#f"]
+    assert await hooks.value(source) == [
+        "http://h/?b=9&a=3&c+d=%C3%A9%26%3D%2B#f",
+        [["z", "  "]],
+        "http://h/#f",
+    ]
 
 
 async def test_search_parameters_are_made_of_what_there_is(hooks: Hooks) -> None:
@@ -225,7 +255,8 @@ async def test_search_parameters_are_made_of_what_there_is(hooks: Hooks) -> None
     )
     assert made == ["a=1&b=", "a=1&b=2%2C3", "a=x&a=y", "k=v", "", "a=b"]
     asked = (
-        "((p) => [p.get('a'), p.get('x'), p.getAll('a'), p.has('b'), p.has('b', '1'), p.size, [...p.keys()], [...p.values()]])"
+        "((p) => [p.get('a'), p.get('x'), p.getAll('a'), p.has('b'), p.has('b', '1'), p.size,"
+        " [...p.keys()], [...p.values()]])"
     )
     assert await hooks.value(f"{asked}(new URLSearchParams('a=1&b=2&a=3'))") == [
         "1",
@@ -237,7 +268,10 @@ async def test_search_parameters_are_made_of_what_there_is(hooks: Hooks) -> None
         ["a", "b", "a"],
         ["1", "2", "3"],
     ]
-    sorted_ = "((p) => { p.sort(); const seen = []; p.forEach((value, name) => seen.push(name + value)); return seen; })"
+    sorted_ = (
+        "((p) => { p.sort(); const seen = []; p.forEach((value, name) => seen.push(name + value));"
+        " return seen; })"
+    )
     assert await hooks.value(f"{sorted_}(new URLSearchParams('b=1&a=2&b=0'))") == ["a2", "b1", "b0"]
 
 
@@ -246,7 +280,10 @@ SAFE = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x2FF), max_size=
 
 async def of(hooks: Hooks, expression: str, given: Any) -> Any:
     """What an expression of `given` is worth; the hook is the same for every `given`."""
-    source = f"function Create(ctx: any, messages: any, {{ given }}: any) {{ return {{ metadata: {{ value: {expression} }} }}; }}"
+    source = (
+        "function Create(ctx: any, messages: any, { given }: any) { return { metadata: {"
+        f" value: {expression} }} }}; }}"
+    )
     returned = await hooks.create(source, options={"given": given})
     assert returned is not None
     assert returned.metadata is not None
@@ -255,9 +292,15 @@ async def of(hooks: Hooks, expression: str, given: Any) -> Any:
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs=st.lists(st.tuples(SAFE, SAFE), max_size=5))
-async def test_search_parameters_agree_with_pythons(hooks: Hooks, pairs: list[tuple[str, str]]) -> None:
+async def test_search_parameters_agree_with_pythons(
+    hooks: Hooks, pairs: list[tuple[str, str]]
+) -> None:
     given = {"pairs": pairs, "text": urlencode(pairs)}
-    written, read = await of(hooks, "[String(new URLSearchParams(given.pairs)), [...new URLSearchParams(given.text)]]", given)
+    written, read = await of(
+        hooks,
+        "[String(new URLSearchParams(given.pairs)), [...new URLSearchParams(given.text)]]",
+        given,
+    )
     assert parse_qsl(written, keep_blank_values=True) == pairs
     assert read == [list(pair) for pair in pairs]
 
@@ -268,7 +311,9 @@ STEPS = st.lists(st.sampled_from(["a", "..", ".", "b"]), max_size=4)
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(base=NAMES, steps=STEPS)
-async def test_relative_paths_lead_where_pythons_lead(hooks: Hooks, base: list[str], steps: list[str]) -> None:
+async def test_relative_paths_lead_where_pythons_lead(
+    hooks: Hooks, base: list[str], steps: list[str]
+) -> None:
     start, to = "http://h/" + "/".join(base), "/".join([*steps, "z"])
     found = await of(hooks, "new URL(given[0], given[1]).pathname", [to, start])
     assert found == quote(urlsplit(urljoin(start, to)).path, safe="/%;")
@@ -300,13 +345,17 @@ async def test_structured_clones_are_deep_and_keep_their_kinds(hooks: Hooks) -> 
     ]
 
 
-@pytest.mark.parametrize("value", ["() => 1", "{ f() {} }", "Symbol('s')", "[Promise.resolve()]", "new WeakMap()"])
+@pytest.mark.parametrize(
+    "value", ["() => 1", "{ f() {} }", "Symbol('s')", "[Promise.resolve()]", "new WeakMap()"]
+)
 async def test_what_cannot_be_cloned_says_so(hooks: Hooks, value: str) -> None:
     with pytest.raises(HookThrew, match=r"DataCloneError: .* could not be cloned"):
         await hooks.value(f"structuredClone({value})")
 
 
-async def test_globals_of_the_platform_are_themselves_every_time_and_can_be_replaced(hooks: Hooks) -> None:
+async def test_globals_of_the_platform_are_themselves_every_time_and_can_be_replaced(
+    hooks: Hooks,
+) -> None:
     assert await hooks.value("[URL === URL, typeof URLSearchParams, structuredClone.name]") == [
         True,
         "function",
@@ -317,7 +366,9 @@ async def test_globals_of_the_platform_are_themselves_every_time_and_can_be_repl
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 

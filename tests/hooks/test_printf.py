@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from groundhook.hooks.printf import printf
 
-PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+PLAIN = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
 
 
 @pytest.mark.parametrize(

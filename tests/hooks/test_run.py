@@ -1,4 +1,5 @@
-"""What a hook receives, what it may return, and what becomes of both; in worker processes and in this process."""
+"""What a hook receives, what it may return, and what becomes of both; in worker processes and in
+this process."""
 
 from __future__ import annotations
 
@@ -18,14 +19,22 @@ async def test_create_and_next_share_one_isolate(hooks: Hooks) -> None:
         function Next(ctx: any, payload: any) { return { data: { seen, text: payload.completion.content } }; }
     """
     async with hooks.engine.open(hooks.turn(source)) as session:
-        assert await session.create([Message(role="user", content="a"), Message(role="user", content="b")], {}) is None
+        assert (
+            await session.create(
+                [Message(role="user", content="a"), Message(role="user", content="b")], {}
+            )
+            is None
+        )
         returned = await session.next(NextPayload(completion=Completion(content="done")), {})
     assert returned is not None
     assert returned.data == {"seen": 2, "text": "done"}
 
 
 async def test_nothing_is_left_for_the_next_turn(hooks: Hooks) -> None:
-    source = "function Create() { globalThis.kept = (globalThis.kept || 0) + 1; return { metadata: { kept: globalThis.kept } }; }"
+    source = (
+        "function Create() { globalThis.kept = (globalThis.kept || 0) + 1; return { metadata: {"
+        " kept: globalThis.kept } }; }"
+    )
     turn = hooks.turn(source)
     for _ in range(3):
         async with hooks.engine.open(turn) as session:
@@ -68,7 +77,8 @@ async def test_ctx_has_every_field_even_when_the_turn_said_nothing(hooks: Hooks)
 
 async def test_options_reach_the_hook(hooks: Hooks) -> None:
     returned = await hooks.create(
-        "function Create(c, m, o) { return { metadata: o }; }", options={"search": False, "deep": [1, {"a": None}]}
+        "function Create(c, m, o) { return { metadata: o }; }",
+        options={"search": False, "deep": [1, {"a": None}]},
     )
     assert returned is not None
     assert returned.metadata == {"search": False, "deep": [1, {"a": None}]}
@@ -76,7 +86,8 @@ async def test_options_reach_the_hook(hooks: Hooks) -> None:
 
 async def test_numbers_that_json_lacks_arrive_as_null(hooks: Hooks) -> None:
     returned = await hooks.create(
-        "function Create(c, m, o) { return { metadata: o }; }", options={"a": [float("nan"), float("inf"), 1.5]}
+        "function Create(c, m, o) { return { metadata: o }; }",
+        options={"a": [float("nan"), float("inf"), 1.5]},
     )
     assert returned is not None
     assert returned.metadata == {"a": [None, None, 1.5]}
@@ -85,7 +96,10 @@ async def test_numbers_that_json_lacks_arrive_as_null(hooks: Hooks) -> None:
 @pytest.mark.parametrize(
     ("returned", "path"),
     [
-        ("{ messages: [{ role: 'user', content: 'a' }, { role: 'user' }, { role: 'boss' }] }", "messages[2].role"),
+        (
+            "{ messages: [{ role: 'user', content: 'a' }, { role: 'user' }, { role: 'boss' }] }",
+            "messages[2].role",
+        ),
         ("{ messages: 'hello' }", "messages"),
         ("{ temperature: 'hot' }", "temperature"),
         ("{ search: { search_types: ['web', 'cd'] } }", "search.search_types[1]"),
@@ -93,7 +107,9 @@ async def test_numbers_that_json_lacks_arrive_as_null(hooks: Hooks) -> None:
         ("{ delegate: { messages: [] } }", "delegate.agent_id"),
     ],
 )
-async def test_a_wrong_type_is_named_with_its_path_and_file(hooks: Hooks, returned: str, path: str) -> None:
+async def test_a_wrong_type_is_named_with_its_path_and_file(
+    hooks: Hooks, returned: str, path: str
+) -> None:
     with pytest.raises(HookReturnInvalid) as caught:
         await hooks.create(f"function Create() {{ return {returned}; }}")
     assert f"at {path}: " in caught.value.message
@@ -106,7 +122,10 @@ async def test_a_wrong_type_is_named_with_its_path_and_file(hooks: Hooks, return
         ("5", "must return an object or nothing, not 5"),
         ("[1]", "must return an object or nothing, not [1]"),
         ("() => 1", "a function has no JSON form"),
-        ("(() => { const a: any = {}; a.a = a; return a; })()", "cannot be made JSON: Converting circular structure"),
+        (
+            "(() => { const a: any = {}; a.a = a; return a; })()",
+            "cannot be made JSON: Converting circular structure",
+        ),
         ("{ metadata: { big: 10n } }", "cannot be made JSON"),
         ("JSON.parse('['.repeat(3000) + ']'.repeat(3000))", "nested too deeply"),
     ],
@@ -117,9 +136,13 @@ async def test_what_is_no_object_is_refused(hooks: Hooks, returned: str, said: s
     assert said in caught.value.message
 
 
-async def test_an_unknown_key_of_the_return_is_a_warning_with_the_nearest_name(hooks: Hooks) -> None:
+async def test_an_unknown_key_of_the_return_is_a_warning_with_the_nearest_name(
+    hooks: Hooks,
+) -> None:
     services = Services()
-    returned = await hooks.create("function Create() { return { temprature: 1, locale: 'fr' }; }", services)
+    returned = await hooks.create(
+        "function Create() { return { temprature: 1, locale: 'fr' }; }", services
+    )
     assert returned is not None
     assert returned.locale == "fr"
     assert services.warnings == [
@@ -132,7 +155,8 @@ async def test_an_unknown_key_of_the_return_is_a_warning_with_the_nearest_name(h
 
 async def test_a_throw_names_the_line_of_the_second_file_and_who_called_it(hooks: Hooks) -> None:
     files = {
-        "index.ts": """\
+        "index.ts": (
+            """\
             import { check } from "./lib/check";
 
             interface Wide { a: number; b: string }
@@ -140,8 +164,10 @@ async def test_a_throw_names_the_line_of_the_second_file_and_who_called_it(hooks
             function Create(ctx: any) {
               check({ a: 1 } as any);
             }
-            """,
-        "lib/check.ts": """\
+            """
+        ),
+        "lib/check.ts": (
+            """\
             type Strict = { a: number };
             enum Level { Low, High }
 
@@ -150,12 +176,15 @@ async def test_a_throw_names_the_line_of_the_second_file_and_who_called_it(hooks
                 throw new RangeError("too high");
               }
             }
-            """,
+            """
+        ),
     }
     with pytest.raises(HookThrew) as caught:
         await hooks.create(files)
-    assert str(caught.value) == (
-        "assistants/x/lib/check.ts:6:11: Create threw RangeError: too high (called from assistants/x/index.ts:6:8 in Create)"
+    assert (
+        str(caught.value)
+        == "assistants/x/lib/check.ts:6:11: Create threw RangeError: too high (called from"
+        " assistants/x/index.ts:6:8 in Create)"
     )
 
 
@@ -165,15 +194,23 @@ async def test_who_called_is_named_once_however_often_it_called_itself(hooks: Ho
     assert caught.value.hint == "called from assistants/x/index.ts:1:19 in down"
 
 
-async def test_a_function_that_another_file_does_not_have_is_called_by_its_name(hooks: Hooks) -> None:
-    files = {"index.ts": 'import { tea } from "./b";\nfunction Create() { tea(); }', "b.ts": "export const x = 1;"}
+async def test_a_function_that_another_file_does_not_have_is_called_by_its_name(
+    hooks: Hooks,
+) -> None:
+    files = {
+        "index.ts": 'import { tea } from "./b";\nfunction Create() { tea(); }',
+        "b.ts": "export const x = 1;",
+    }
     with pytest.raises(HookThrew, match="Create threw TypeError: tea is not a function"):
         await hooks.create(files)
 
 
 async def test_a_rejected_promise_names_its_line(hooks: Hooks) -> None:
     with pytest.raises(HookThrew) as caught:
-        await hooks.create("\n\nasync function Create(): Promise<void> {\n  await null;\n  throw new Exception('no', 404);\n}")
+        await hooks.create(
+            "\n\nasync function Create(): Promise<void> {\n  await null;\n  throw new"
+            " Exception('no', 404);\n}"
+        )
     assert str(caught.value) == "assistants/x/index.ts:5:9: Create threw no (code 404)"
 
 
@@ -188,29 +225,48 @@ async def test_a_throw_of_anything_says_what_was_thrown(hooks: Hooks, thrown: st
 async def test_a_throw_of_nothing_says_so(hooks: Hooks, kind: str, thrown: str) -> None:
     with pytest.raises(HookThrew) as caught:
         await hooks.create(f"{kind} Create() {{ throw {thrown}; }}")
-    assert caught.value.message == f'Create threw {thrown}, which is no error (throw new Error("…") says what and where)'
+    assert (
+        caught.value.message
+        == f'Create threw {thrown}, which is no error (throw new Error("…") says what and where)'
+    )
 
 
 @pytest.mark.parametrize(
     ("source", "said"),
     [
         ("export const Create = 5;", "1:14: Create is a number, not a function"),
-        ("\n let x = 1;\n const Create = { messages: [] };", "3:7: Create is an object, not a function"),
+        (
+            "\n let x = 1;\n const Create = { messages: [] };",
+            "3:7: Create is an object, not a function",
+        ),
         ("export function* Create() { yield 1; }", "1:18: Create is a generator, not a function"),
-        ("export const Create = async function* () {};", "1:14: Create is a generator, not a function"),
+        (
+            "export const Create = async function* () {};",
+            "1:14: Create is a generator, not a function",
+        ),
         ("export const Create = [() => 1];", "1:14: Create is a list, not a function"),
-        ("function hook() { return 'x'; }\nexport const Create = hook();", ": Create is a string, not a function"),
+        (
+            "function hook() { return 'x'; }\nexport const Create = hook();",
+            ": Create is a string, not a function",
+        ),
         ("export default { Create: 5 };", ": Create is a number, not a function"),
     ],
 )
-async def test_a_hooks_name_that_is_no_function_is_an_error(hooks: Hooks, source: str, said: str) -> None:
+async def test_a_hooks_name_that_is_no_function_is_an_error(
+    hooks: Hooks, source: str, said: str
+) -> None:
     with pytest.raises(HookError, match="not a function") as caught:
         await hooks.create(source)
     assert f"assistants/x/index.ts:{said}".replace("ts::", "ts:") in str(caught.value)
 
 
 async def test_values_of_that_name_in_another_file_are_nobodys_hooks(hooks: Hooks) -> None:
-    files = {"index.ts": "import { Next } from './b';\nexport function Create() { return { metadata: { next: Next } }; }"}
+    files = {
+        "index.ts": (
+            "import { Next } from './b';\nexport function Create() { return { metadata: { next:"
+            " Next } }; }"
+        )
+    }
     returned = await hooks.create({**files, "b.ts": "export const Next = 5;"})
     assert returned is not None
     assert returned.metadata == {"next": 5}
@@ -219,13 +275,27 @@ async def test_values_of_that_name_in_another_file_are_nobodys_hooks(hooks: Hook
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
-        ("{ metadata: { score: 0 / 0 } }", "what Create returned has NaN at metadata.score, which arrives as null"),
-        ("{ messages: [], metadata: { a: [1, { b: -1 / 0 }] } }", "has -Infinity at metadata.a[1].b, which arrives as null"),
-        ("{ temperature: NaN, max_tokens: Infinity }", "has NaN at temperature, which arrives as null (and 1 more like it)"),
-        ("{ metadata: { 'a b': { at: new Date('x') } } }", "an object whose JSON is null (an invalid date?) at metadata.a b.at"),
+        (
+            "{ metadata: { score: 0 / 0 } }",
+            "what Create returned has NaN at metadata.score, which arrives as null",
+        ),
+        (
+            "{ messages: [], metadata: { a: [1, { b: -1 / 0 }] } }",
+            "has -Infinity at metadata.a[1].b, which arrives as null",
+        ),
+        (
+            "{ temperature: NaN, max_tokens: Infinity }",
+            "has NaN at temperature, which arrives as null (and 1 more like it)",
+        ),
+        (
+            "{ metadata: { 'a b': { at: new Date('x') } } }",
+            "an object whose JSON is null (an invalid date?) at metadata.a b.at",
+        ),
     ],
 )
-async def test_a_number_that_json_lacks_is_told_with_its_path_in_a_return(hooks: Hooks, returned: str, said: str) -> None:
+async def test_a_number_that_json_lacks_is_told_with_its_path_in_a_return(
+    hooks: Hooks, returned: str, said: str
+) -> None:
     services = Services()
     await hooks.create(f"function Create() {{ return {returned}; }}", services)
     ((code, message),) = services.warnings
@@ -233,7 +303,9 @@ async def test_a_number_that_json_lacks_is_told_with_its_path_in_a_return(hooks:
     assert said in message
 
 
-async def test_a_number_that_json_lacks_is_told_with_line_and_argument_in_a_call(hooks: Hooks) -> None:
+async def test_a_number_that_json_lacks_is_told_with_line_and_argument_in_a_call(
+    hooks: Hooks,
+) -> None:
     services = Services()
     source = """\
         function Create(ctx: any) {
@@ -244,8 +316,14 @@ async def test_a_number_that_json_lacks_is_told_with_line_and_argument_in_a_call
     with suppress(HookError):  # `limit: null` is refused or not by who is called
         await hooks.create(source, services)
     assert services.warnings[:2] == [
-        ("hook_not_finite", "ctx.search.KB was given NaN at argument 2.threshold, which arrives as null"),
-        ("hook_not_finite", "ctx.search.All was given Infinity at argument 1[0].limit, which arrives as null"),
+        (
+            "hook_not_finite",
+            "ctx.search.KB was given NaN at argument 2.threshold, which arrives as null",
+        ),
+        (
+            "hook_not_finite",
+            "ctx.search.All was given Infinity at argument 1[0].limit, which arrives as null",
+        ),
     ]
     assert services.places == ["assistants/x/index.ts:2:14", "assistants/x/index.ts:3:14"]
 
@@ -253,7 +331,9 @@ async def test_a_number_that_json_lacks_is_told_with_line_and_argument_in_a_call
 async def test_null_that_a_hook_says_itself_is_no_number_that_json_lacks(hooks: Hooks) -> None:
     services = Services()
     await hooks.create(
-        "function Create(ctx) { ctx.search.KB('null', null); return { metadata: { a: null, b: 'null' } }; }", services
+        "function Create(ctx) { ctx.search.KB('null', null); return { metadata: { a: null, b:"
+        " 'null' } }; }",
+        services,
     )
     assert services.warnings == []
 
@@ -264,7 +344,10 @@ async def test_a_throw_while_the_module_loads_names_its_line(hooks: Hooks) -> No
 
 
 async def test_a_hook_can_be_called_again_after_it_threw(hooks: Hooks) -> None:
-    source = "function Create() { throw new Error('first'); }\nfunction Next() { return { data: 'well' }; }"
+    source = (
+        "function Create() { throw new Error('first'); }\nfunction Next() { return { data: 'well'"
+        " }; }"
+    )
     async with hooks.engine.open(hooks.turn(source)) as session:
         with pytest.raises(HookThrew):
             await session.create([], {})
@@ -275,7 +358,9 @@ async def test_a_hook_can_be_called_again_after_it_threw(hooks: Hooks) -> None:
 
 async def test_places_in_a_logged_stack_are_those_of_the_source(hooks: Hooks) -> None:
     services = Services()
-    await hooks.create("interface A {}\nfunction Create() {\n  console.log(new Error('here'));\n}", services)
+    await hooks.create(
+        "interface A {}\nfunction Create() {\n  console.log(new Error('here'));\n}", services
+    )
     ((level, line),) = services.lines
     assert level == "info"
     assert "at Create (assistants/x/index.ts:3:15)" in line

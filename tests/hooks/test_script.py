@@ -25,7 +25,8 @@ from tests.hooks.conftest import Hooks
 
 async def test_files_are_linked_by_every_spelling_of_a_path(in_workers: Hooks) -> None:
     files = {
-        "index.ts": """
+        "index.ts": (
+            """
             import one from "./one";
             import { two } from "./two.js";
             import { three } from "./three.ts";
@@ -39,7 +40,8 @@ async def test_files_are_linked_by_every_spelling_of_a_path(in_workers: Hooks) -
             function Create(ctx: OnlyAType): Nothing {
               return { metadata: { v: [one(), two, three, four, five, data.six, (all as any).six, require("./data.json").six] } };
             }
-            """,
+            """
+        ),
         "one.ts": "export default () => 1;",
         "two.ts": "export const two: number = 2;",
         "three.ts": "export const three = 3;",
@@ -55,9 +57,18 @@ async def test_files_are_linked_by_every_spelling_of_a_path(in_workers: Hooks) -
 
 async def test_files_that_import_each_other_are_linked(in_workers: Hooks) -> None:
     files = {
-        "index.ts": "import { even } from './even'; function Create() { return { metadata: { v: [even(4), even(7)] } }; }",
-        "even.ts": "import { odd } from './odd'; export const even = (n: number): boolean => n === 0 || odd(n - 1);",
-        "odd.ts": "import { even } from './even'; export const odd = (n: number): boolean => n !== 0 && even(n - 1);",
+        "index.ts": (
+            "import { even } from './even'; function Create() { return { metadata: { v: [even(4),"
+            " even(7)] } }; }"
+        ),
+        "even.ts": (
+            "import { odd } from './odd'; export const even = (n: number): boolean => n === 0 ||"
+            " odd(n - 1);"
+        ),
+        "odd.ts": (
+            "import { even } from './even'; export const odd = (n: number): boolean => n !== 0 &&"
+            " even(n - 1);"
+        ),
     }
     returned = await in_workers.create(files)
     assert returned is not None
@@ -93,7 +104,10 @@ async def test_the_language_is_all_there(in_workers: Hooks) -> None:
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"index.ts": "function Create() {\n  const a = ;\n}"}, "assistants/x/index.ts:2:13: Expression expected."),
+        (
+            {"index.ts": "function Create() {\n  const a = ;\n}"},
+            "assistants/x/index.ts:2:13: Expression expected.",
+        ),
         (
             {"index.ts": "import './lib';", "lib.ts": "let x: number = 1;\nlet y = (;"},
             "assistants/x/lib.ts:2:10: Expression expected.",
@@ -112,25 +126,36 @@ async def test_the_language_is_all_there(in_workers: Hooks) -> None:
         ),
         (
             {"index.ts": "import { a } from '@lib/runtime';\na();"},
-            "assistants/x/index.ts:1:1: cannot import '@lib/runtime' (only files of the package can be imported",
+            (
+                "assistants/x/index.ts:1:1: cannot import '@lib/runtime' (only files of the package"
+                " can be imported"
+            ),
         ),
         (
             {"index.ts": "import fs from 'node:fs';\nfs;"},
             "assistants/x/index.ts:1:1: cannot import 'node:fs' (only files of the package",
         ),
         ({"index.ts": "import a from '/etc/passwd';\na;"}, "cannot import '/etc/passwd'"),
-        ({"index.ts": "import a from './notes.txt';\na;", "notes.txt": "hi"}, "the import './notes.txt' is no script"),
+        (
+            {"index.ts": "import a from './notes.txt';\na;", "notes.txt": "hi"},
+            "the import './notes.txt' is no script",
+        ),
         (
             {"index.ts": "import { a } from '../outside';\na;"},
             "the import '../outside' leads outside assistants/x (imports must stay inside",
         ),
         (
-            {"index.ts": "import { a } from '../beside';\na;", "../beside.ts": "export const a = 1;"},
+            {
+                "index.ts": "import { a } from '../beside';\na;",
+                "../beside.ts": "export const a = 1;",
+            },
             "the import '../beside' leads outside",
         ),
     ],
 )
-async def test_a_mistake_says_where_it_is(in_workers: Hooks, files: dict[str, str], said: str) -> None:
+async def test_a_mistake_says_where_it_is(
+    in_workers: Hooks, files: dict[str, str], said: str
+) -> None:
     script = in_workers.script(files)
     with pytest.raises(HookSyntaxError) as caught:
         await in_workers.engine.check(script)
@@ -141,7 +166,9 @@ async def test_a_mistake_says_where_it_is(in_workers: Hooks, files: dict[str, st
 
 
 async def test_a_symbolic_link_out_of_the_package_is_refused(in_workers: Hooks) -> None:
-    script = in_workers.script({"index.ts": "import { a } from './linked';\na;", "../secret.ts": "export const a = 1;"})
+    script = in_workers.script(
+        {"index.ts": "import { a } from './linked';\na;", "../secret.ts": "export const a = 1;"}
+    )
     (script.root / "linked.ts").symlink_to(script.root.parent / "secret.ts")
     with pytest.raises(HookSyntaxError, match=r"the import './linked' leads outside assistants/x"):
         await in_workers.engine.check(script)
@@ -153,12 +180,16 @@ async def test_a_file_that_is_no_text_and_a_file_that_is_gone_are_named(in_worke
     with pytest.raises(HookSyntaxError, match=r"assistants/x/index.ts: is not UTF-8 text"):
         await in_workers.engine.check(script)
     script.entry.unlink()
-    with pytest.raises(HookSyntaxError, match=r"assistants/x/index.ts: the hook is not a file of its package"):
+    with pytest.raises(
+        HookSyntaxError, match=r"assistants/x/index.ts: the hook is not a file of its package"
+    ):
         await in_workers.engine.check(script)
 
 
 async def test_an_import_that_is_computed_is_refused_when_it_runs(in_workers: Hooks) -> None:
-    value = await in_workers.value("(() => { try { return require(['./a', 1].join('')); } catch (e) { return e.message; } })()")
+    value = await in_workers.value(
+        "(() => { try { return require(['./a', 1].join('')); } catch (e) { return e.message; } })()"
+    )
     assert value.startswith("cannot import ./a1: only files of the package")
 
 
@@ -168,7 +199,10 @@ async def test_checking_runs_nothing(in_workers: Hooks) -> None:
 
 async def test_a_changed_file_is_compiled_again(in_workers: Hooks) -> None:
     turn = in_workers.turn(
-        {"index.ts": "import { v } from './lib'; function Create() { return { locale: v }; }", "lib.ts": "export const v = 'a';"}
+        {
+            "index.ts": "import { v } from './lib'; function Create() { return { locale: v }; }",
+            "lib.ts": "export const v = 'a';",
+        }
     )
     seen = []
     for text in ("'a'", "'longer'"):
@@ -182,17 +216,25 @@ async def test_a_changed_file_is_compiled_again(in_workers: Hooks) -> None:
 
 async def test_a_warm_cache_needs_no_compiler(in_workers: Hooks, tmp_path: Path) -> None:
     script = in_workers.script(
-        {"index.ts": "import { v } from './lib'; export const Create = () => v;", "lib.ts": "export const v = 1;"}
+        {
+            "index.ts": "import { v } from './lib'; export const Create = () => v;",
+            "lib.ts": "export const v = 1;",
+        }
     )
     cache = tmp_path / "state" / "hooks"
     async with open_engine(workers=1, cache=cache) as engine:
         await engine.check(script)
     assert len(list(cache.iterdir())) == 2
     program = await Linker(cache, _no_compiler).link(script)
-    assert [module.file for module in program.modules] == ["assistants/x/index.ts", "assistants/x/lib.ts"]
+    assert [module.file for module in program.modules] == [
+        "assistants/x/index.ts",
+        "assistants/x/lib.ts",
+    ]
 
 
-async def test_a_broken_cache_entry_and_a_cache_that_cannot_be_written_cost_only_time(in_workers: Hooks, tmp_path: Path) -> None:
+async def test_a_broken_cache_entry_and_a_cache_that_cannot_be_written_cost_only_time(
+    in_workers: Hooks, tmp_path: Path
+) -> None:
     script = in_workers.script("export const Create = () => null;")
     cache = tmp_path / "cache"
     async with open_engine(workers=1, cache=cache) as engine:
@@ -217,7 +259,9 @@ async def test_turns_that_come_at_once_compile_once(in_workers: Hooks, tmp_path:
         async def transpile(file: str, _source: str) -> str:
             compiled.append(file)
             await anyio.lowlevel.checkpoint()
-            return json.dumps({"code": "", "mappings": "", "errors": [], "requires": [], "values": []})
+            return json.dumps(
+                {"code": "", "mappings": "", "errors": [], "requires": [], "values": []}
+            )
 
         yield transpile
 
@@ -234,7 +278,11 @@ def test_files_given_to_one_compiler_at_once_get_their_own_answers() -> None:
     compiler = Compiler()
     try:
         for n in range(5):
-            compiler.transpile("a.ts", f"const a: number = {n};", lambda outcome, n=n: answers.put((n, outcome)))  # type: ignore[misc]
+            compiler.transpile(
+                "a.ts",
+                f"const a: number = {n};",
+                lambda outcome, n=n: answers.put((n, outcome)),  # type: ignore[misc]
+            )
         for _ in range(5):
             n, outcome = answers.get(timeout=20)
             assert json.loads(outcome.text)["code"].strip() == f"const a = {n};"
@@ -250,7 +298,11 @@ async def test_too_many_files_are_refused(tmp_path: Path) -> None:
     files = {f"m{n}.json": "1" for n in range(300)}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    (tmp_path / "index.ts").write_text("".join(f"import a{n} from './m{n}.json'; a{n};\n" for n in range(300)))
+    (tmp_path / "index.ts").write_text(
+        "".join(f"import a{n} from './m{n}.json'; a{n};\n" for n in range(300))
+    )
     async with open_engine(workers=1, cache=tmp_path / "cache") as engine:
         with pytest.raises(HookSyntaxError, match="more than 256 files"):
-            await engine.check(HookScript(entry=tmp_path / "index.ts", root=tmp_path, shown="assistants/x"))
+            await engine.check(
+                HookScript(entry=tmp_path / "index.ts", root=tmp_path, shown="assistants/x")
+            )

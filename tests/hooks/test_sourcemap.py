@@ -42,7 +42,8 @@ def test_any_digits_decode_or_are_refused_as_cut_short(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "numbers"), [("", []), ("A", [0]), ("C", [1]), ("D", [-1]), ("gB", [16]), ("2HwcqxB", [123, 456, 789])]
+    ("text", "numbers"),
+    [("", []), ("A", [0]), ("C", [1]), ("D", [-1]), ("gB", [16]), ("2HwcqxB", [123, 456, 789])],
 )
 def test_known_segments(text: str, numbers: list[int]) -> None:
     assert decode_vlq(text) == numbers
@@ -54,18 +55,26 @@ def test_a_strange_character_is_refused() -> None:
 
 
 SEGMENTS = st.lists(
-    st.lists(st.tuples(st.integers(0, 500), st.integers(0, 500), st.integers(0, 500)), max_size=6), min_size=1, max_size=6
+    st.lists(st.tuples(st.integers(0, 500), st.integers(0, 500), st.integers(0, 500)), max_size=6),
+    min_size=1,
+    max_size=6,
 )
 
 
 @given(SEGMENTS)
-def test_mappings_decode_to_the_segments_they_were_made_of(lines: list[list[tuple[int, int, int]]]) -> None:
+def test_mappings_decode_to_the_segments_they_were_made_of(
+    lines: list[list[tuple[int, int, int]]],
+) -> None:
     lines = [sorted(line) for line in lines]
     text, source_line, source_column = [], 0, 0
     for line in lines:
         parts, column = [], 0
         for to_column, to_line, to_source_column in line:
-            parts.append(encode_vlq([to_column - column, 0, to_line - source_line, to_source_column - source_column]))
+            parts.append(
+                encode_vlq(
+                    [to_column - column, 0, to_line - source_line, to_source_column - source_column]
+                )
+            )
             column, source_line, source_column = to_column, to_line, to_source_column
         text.append(",".join(parts))
     assert decode_mappings(";".join(text)) == lines

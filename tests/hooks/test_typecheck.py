@@ -19,7 +19,9 @@ def package(root: Path, files: str | Mapping[str, str], name: str = "x") -> Hook
     for path, text in texts.items():
         (root / name / path).parent.mkdir(parents=True, exist_ok=True)
         (root / name / path).write_text(dedent(text), encoding="utf-8")
-    return HookScript(entry=root / name / next(iter(texts)), root=root / name, shown=f"assistants/{name}")
+    return HookScript(
+        entry=root / name / next(iter(texts)), root=root / name, shown=f"assistants/{name}"
+    )
 
 
 async def found(root: Path, files: str | Mapping[str, str]) -> list[str]:
@@ -47,11 +49,23 @@ async def test_a_finding_names_file_line_column_and_code(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "source",
     [
-        "function Create(ctx, messages, options) { return ctx.nonsense(messages.x, options[0].y); }",
+        (
+            "function Create(ctx, messages, options) { return ctx.nonsense(messages.x,"
+            " options[0].y); }"
+        ),
         "// @ts-nocheck\nfunction Create(ctx) { const n: number = 'text'; return ctx.x; }",
-        "export async function Create(ctx, messages) { const all = []; all.push(await ctx.a.b()); return { messages: all }; }",
-        "const cache = {}; function Next(ctx, payload) { cache[payload.x] = 1; return { data: cache }; }",
-        "let last; function Create(ctx, messages) { last = messages[messages.length - 1].content.trim(); return null; }",
+        (
+            "export async function Create(ctx, messages) { const all = []; all.push(await"
+            " ctx.a.b()); return { messages: all }; }"
+        ),
+        (
+            "const cache = {}; function Next(ctx, payload) { cache[payload.x] = 1; return { data:"
+            " cache }; }"
+        ),
+        (
+            "let last; function Create(ctx, messages) { last = messages[messages.length -"
+            " 1].content.trim(); return null; }"
+        ),
     ],
 )
 async def test_hooks_without_annotations_pass_in_silence(tmp_path: Path, source: str) -> None:
@@ -67,11 +81,13 @@ async def test_javascript_is_checked_only_when_it_asks_for_it(tmp_path: Path) ->
 
 async def test_files_that_a_hook_imports_are_checked_where_they_are(tmp_path: Path) -> None:
     files = {
-        "src/index.ts": """\
+        "src/index.ts": (
+            """\
             import { f } from "../lib/f";
             import data from "../data.json";
             function Create() { f(data.n, data.s); }
-        """,
+        """
+        ),
         "lib/f.ts": "export const f = (n: number, m: number): string => n;",
         "data.json": '{"n": 1, "s": "x"}',
         "unused.ts": "const n: number = 'not imported';",
@@ -96,20 +112,33 @@ async def test_a_name_that_the_app_does_not_have_comes_with_the_nearest_one(tmp_
     declarations = typings(Names(collections=["docs", "agents.faq.answers"]))
     (error,) = await type_errors([package(tmp_path, source)], declarations)
     assert (error.code, error.hint) == ("TS2322", "did you mean 'docs'?")
-    other = source.replace('ctx.search.KB("q", { collections: ["dcos"] })', 'ctx.agent.Call("hlper", "Hi")')
-    (error,) = await type_errors([package(tmp_path, other)], typings(Names(assistants=["helper", "guide"])))
+    other = source.replace(
+        'ctx.search.KB("q", { collections: ["dcos"] })', 'ctx.agent.Call("hlper", "Hi")'
+    )
+    (error,) = await type_errors(
+        [package(tmp_path, other)], typings(Names(assistants=["helper", "guide"]))
+    )
     assert (error.code, error.hint) == ("TS2345", "did you mean 'helper'?")
 
 
 async def test_hooks_that_export_nothing_do_not_get_into_each_others_way(tmp_path: Path) -> None:
-    scripts = [package(tmp_path, "const MINE = 1; function Create() { return null; }", name) for name in ("a", "b", "b/c")]
+    scripts = [
+        package(tmp_path, "const MINE = 1; function Create() { return null; }", name)
+        for name in ("a", "b", "b/c")
+    ]
     assert await type_errors(scripts, typings()) == []
 
 
 async def test_a_package_inside_another_is_named_by_its_own_folder(tmp_path: Path) -> None:
-    scripts = [package(tmp_path, "function Create(): number { return 'x'; }", name) for name in ("b", "b/c")]
+    scripts = [
+        package(tmp_path, "function Create(): number { return 'x'; }", name)
+        for name in ("b", "b/c")
+    ]
     errors = await type_errors(scripts, typings())
-    assert [str(error.place) for error in errors] == ["assistants/b/c/index.ts:1:29", "assistants/b/index.ts:1:29"]
+    assert [str(error.place) for error in errors] == [
+        "assistants/b/c/index.ts:1:29",
+        "assistants/b/index.ts:1:29",
+    ]
 
 
 async def test_nothing_is_left_beside_the_hooks(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""The declarations for authors: every call is in them, they hold together, and they say what an isolate really has."""
+"""The declarations for authors: every call is in them, they hold together, and they say what an
+isolate really has."""
 
 from __future__ import annotations
 
@@ -57,7 +58,9 @@ def test_they_compile_without_a_complaint(tmp_path: Path) -> None:
 
 
 def test_every_row_of_the_table_can_be_called(tmp_path: Path) -> None:
-    offered = [call for call in CALLS if call.group or call.ts]  # others are for the JavaScript side alone
+    offered = [
+        call for call in CALLS if call.group or call.ts
+    ]  # others are for the JavaScript side alone
     declarations = typings()
     assert len(offered) > 15
     assert mistakes(tmp_path, declarations, uses(call.js for call in offered)) == []
@@ -86,14 +89,20 @@ async def test_everything_that_an_isolate_has_is_declared(hooks: Hooks, tmp_path
 
 
 async def test_every_global_that_is_declared_is_there(hooks: Hooks) -> None:
-    names = re.findall(r"^declare (?:var|function|class) (\w+)", typings().partition(TESTS)[0], re.MULTILINE)
+    names = re.findall(
+        r"^declare (?:var|function|class) (\w+)", typings().partition(TESTS)[0], re.MULTILINE
+    )
     assert {"console", "Exception", "atob"} <= set(names)
-    there = await hooks.value(f"{json.dumps(names)}.filter((name) => globalThis[name] !== undefined)")
+    there = await hooks.value(
+        f"{json.dumps(names)}.filter((name) => globalThis[name] !== undefined)"
+    )
     assert there == names
 
 
 def test_an_apps_names_are_unions_and_a_kind_without_names_is_any_text(tmp_path: Path) -> None:
-    declarations = typings(Names(collections=["docs", "agents.a.faq"], assistants=["a"], tools=["add"]))
+    declarations = typings(
+        Names(collections=["docs", "agents.a.faq"], assistants=["a"], tools=["add"])
+    )
     source = """\
 ctx.search.KB("q", { collections: ["docs", "agents.a.faq"] });
 ctx.search.KB("q", { collections: ["dcos"] });
@@ -109,7 +118,11 @@ const tool: groundhook.ToolName = "another";
 
 def test_a_name_with_a_quote_stays_a_name(tmp_path: Path) -> None:
     assert (
-        mistakes(tmp_path, typings(Names(collections=['a"b', "a\\b", "ä*/"])), 'ctx.search.KB("q", { collections: ["ä*/"] });')
+        mistakes(
+            tmp_path,
+            typings(Names(collections=['a"b', "a\\b", "ä*/"])),
+            'ctx.search.KB("q", { collections: ["ä*/"] });',
+        )
         == []
     )
 
@@ -122,7 +135,10 @@ ctx.search.All([{ type: "kb", query: "q", threshold: 0.5 }, { type: "db", query:
 ctx.search.Web("q", { timerange: "day" });
 ctx.search.All([{ type: "db", query: "q", sites: [] }]);
 """
-    assert [line.split()[:2] for line in mistakes(tmp_path, typings(), source)] == [["4:", "TS2561"], ["5:", "TS2353"]]
+    assert [line.split()[:2] for line in mistakes(tmp_path, typings(), source)] == [
+        ["4:", "TS2561"],
+        ["5:", "TS2353"],
+    ]
 
 
 def test_what_a_hook_receives_has_all_its_fields(tmp_path: Path) -> None:
@@ -137,7 +153,10 @@ result.items[0].key;
 ctx.authorized.user_id = "other";
 ctx.chat_id = "other";
 """
-    assert [line.split()[:2] for line in mistakes(tmp_path, typings(), source)] == [["7:", "TS2339"], ["9:", "TS2540"]]
+    assert [line.split()[:2] for line in mistakes(tmp_path, typings(), source)] == [
+        ["7:", "TS2339"],
+        ["9:", "TS2540"],
+    ]
 
 
 def test_rows_may_say_their_signature_in_typescript(tmp_path: Path) -> None:
@@ -145,14 +164,21 @@ def test_rows_may_say_their_signature_in_typescript(tmp_path: Path) -> None:
         *CALLS,
         row("ctx.Send", ts="(message: Message | string, block_id?: string): string", effect=True),
         row("ctx.store.user.Get", ts="(key: string): any"),
-        row("ctx.store.user.Set", ts="(key: string, value: any): void\n(key: string, value: any, ttl_ms: number): void"),
+        row(
+            "ctx.store.user.Set",
+            ts="(key: string, value: any): void\n(key: string, value: any, ttl_ms: number): void",
+        ),
         row("ctx.store.Count", result=int),
         row("ctx.nodes.Add", ts="(label: string): Node", types="interface Node { End(): Node }"),
         row("ctx.nodes.First", ts="(): Node", types="interface Node { End(): Node }"),
         row("ctx.graph.Of", ts="(id: string): GraphNode[]"),
         row("ctx._hidden"),
         row("inner"),
-        row("web.Ask", ts="(of: Node | string): SearchResult", types="interface Node { End(): Node }"),
+        row(
+            "web.Ask",
+            ts="(of: Node | string): SearchResult",
+            types="interface Node { End(): Node }",
+        ),
         row("Process", ts="(name: string, ...args: any[]): any"),
     )
     declarations = typings(calls=calls)
@@ -179,14 +205,24 @@ inner;
 @pytest.mark.parametrize(
     "source",
     [
-        'import { agent, log, time, Exception } from "@yao/runtime";\n'
-        'function Create(ctx: agent.Context) { log.Info("%s", 1); time.Sleep(1); throw new Exception("no", 404); }\n',
-        'import { agent } from "@yao/runtime";\n'
-        "export function Create(ctx: agent.Context, messages: agent.Message[]): agent.Create { return { messages }; }\n"
-        "export function Next(ctx: agent.Context, payload: agent.Payload): agent.Next { return null; }\n",
-        'import type { Context, Message, Response } from "@yao/agent";\n'
-        "function Create(ctx: Context, messages: Message[]): Response | void { return { messages }; }\n",
-        "function Next(ctx: agent.Context, payload: agent.NextHookPayload): agent.NextHookResponse { return { data: 1 }; }\n",
+        (
+            'import { agent, log, time, Exception } from "@yao/runtime";\nfunction Create(ctx:'
+            ' agent.Context) { log.Info("%s", 1); time.Sleep(1); throw new Exception("no",'
+            " 404); }\n"
+        ),
+        (
+            'import { agent } from "@yao/runtime";\nexport function Create(ctx: agent.Context,'
+            " messages: agent.Message[]): agent.Create { return { messages }; }\nexport function"
+            " Next(ctx: agent.Context, payload: agent.Payload): agent.Next { return null; }\n"
+        ),
+        (
+            'import type { Context, Message, Response } from "@yao/agent";\nfunction Create(ctx:'
+            " Context, messages: Message[]): Response | void { return { messages }; }\n"
+        ),
+        (
+            "function Next(ctx: agent.Context, payload: agent.NextHookPayload):"
+            " agent.NextHookResponse { return { data: 1 }; }\n"
+        ),
     ],
 )
 def test_packages_in_the_other_dialect_find_their_names(tmp_path: Path, source: str) -> None:

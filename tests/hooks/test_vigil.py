@@ -23,7 +23,9 @@ from tests.hooks.conftest import Hooks, Services
 
 
 @pytest.fixture(params=[1, 0], ids=["worker", "in-process"])
-async def hooks(request: pytest.FixtureRequest, cache: Path, tmp_path: Path) -> AsyncIterator[Hooks]:
+async def hooks(
+    request: pytest.FixtureRequest, cache: Path, tmp_path: Path
+) -> AsyncIterator[Hooks]:
     async with open_engine(workers=request.param, cache=cache) as engine:
         yield Hooks(engine, tmp_path)
 
@@ -78,7 +80,9 @@ async def test_answers_that_come_at_once_or_late_reach_the_call_they_are_for(hoo
     async def answer(request: SearchRequest) -> SearchResult:
         for _ in range(chance.choice([0, 0, 0, 1, 10, 20, 30, 40, 50, 200])):
             await asyncio.sleep(0)
-        return SearchResult(type=request.type, query=request.query * chance.choice([1, 1, 10, 10_000]))
+        return SearchResult(
+            type=request.type, query=request.query * chance.choice([1, 1, 10, 10_000])
+        )
 
     script = """(() => {
       const wrong = [];
@@ -92,8 +96,11 @@ async def test_answers_that_come_at_once_or_late_reach_the_call_they_are_for(hoo
         assert await hooks.value(script, Services(answer=answer), result_kb=16_384) == []
 
 
-async def test_a_tracer_that_stops_the_host_in_the_middle_of_an_answer_mixes_up_nothing(cache: Path, tmp_path: Path) -> None:
-    """Between writing the answer and saying so: JavaScript goes to fetch it, and comes back with its next call."""
+async def test_a_tracer_that_stops_the_host_in_the_middle_of_an_answer_mixes_up_nothing(
+    cache: Path, tmp_path: Path
+) -> None:
+    """Between writing the answer and saying so: JavaScript goes to fetch it, and comes back with
+    its next call."""
     stopped = 0
 
     def between(frame: FrameType, _event: str, _: object) -> Any:
@@ -101,13 +108,20 @@ async def test_a_tracer_that_stops_the_host_in_the_middle_of_an_answer_mixes_up_
         isolate, number = frame.f_locals["self"], frame.f_locals.get("number")
         if number is not None and not isolate._gate.locked():
             until = time.monotonic() + 0.2
-            while not (isolate._asleep and isolate._bridge.taken > number) and time.monotonic() < until:
+            while (
+                not (isolate._asleep and isolate._bridge.taken > number)
+                and time.monotonic() < until
+            ):
                 time.sleep(0)
             stopped += isolate._bridge.taken > number
         return between
 
     async with open_engine(workers=0, cache=cache) as engine:
-        sys.settrace(lambda frame, event, _: between(frame, event, _) if frame.f_code is Isolate.reply.__code__ else None)
+        sys.settrace(
+            lambda frame, event, _: (
+                between(frame, event, _) if frame.f_code is Isolate.reply.__code__ else None
+            )
+        )
         try:
             asked = "Array.from({length: 12}, (_, n) => ctx.search.Web(`q${n}`).query)"
             assert await Hooks(engine, tmp_path).value(asked) == [f"q{n}" for n in range(12)]
@@ -127,24 +141,36 @@ async def test_the_loop_goes_on_while_a_hook_asks_again_and_again(hooks: Hooks) 
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(others)
-        assert await hooks.value("Array.from({length: 200}, (_, n) => ctx.search.Web(String(n)).query).length") == 200
+        assert (
+            await hooks.value(
+                "Array.from({length: 200}, (_, n) => ctx.search.Web(String(n)).query).length"
+            )
+            == 200
+        )
         tasks.cancel_scope.cancel()
     assert turns > 200
 
 
 @pytest.mark.parametrize("asked", range(1, 6))
-async def test_a_run_that_is_left_while_both_sides_are_awake_ends_at_once(hooks: Hooks, asked: int) -> None:
+async def test_a_run_that_is_left_while_both_sides_are_awake_ends_at_once(
+    hooks: Hooks, asked: int
+) -> None:
     with anyio.fail_after(30):
         for _ in range(20):
             left = asked
             with anyio.CancelScope() as scope:
 
-                async def answer(request: SearchRequest, scope: anyio.CancelScope = scope) -> SearchResult:
+                async def answer(
+                    request: SearchRequest, scope: anyio.CancelScope = scope
+                ) -> SearchResult:
                     nonlocal left
                     left -= 1
                     if left == 0:
-                        scope.cancel()  # takes effect at the next wait, which comes after the answer has been sent
+                        # takes effect at the next wait, which comes after the answer has been sent
+                        scope.cancel()
                     return SearchResult(type=request.type, query=request.query)
 
-                await hooks.value("(() => { for (;;) ctx.search.Web('a'); })()", Services(answer=answer))
+                await hooks.value(
+                    "(() => { for (;;) ctx.search.Web('a'); })()", Services(answer=answer)
+                )
             assert scope.cancelled_caught

@@ -25,7 +25,9 @@ HASH = EmbeddingSpec(provider="hash", dimensions=64)
 
 def spec(id: str, **said: Any) -> CollectionSpec:
     """A collection embedded by words, so that no test waits for a model that it does not need."""
-    return CollectionSpec(id=id, **{"embedding": HASH, "chunk": ChunkSpec(size=64, overlap=8), **said})
+    return CollectionSpec(
+        id=id, **{"embedding": HASH, "chunk": ChunkSpec(size=64, overlap=8), **said}
+    )
 
 
 class Counting(HashEmbedder):
@@ -58,9 +60,20 @@ def scope(tenant: str = "", warn: Warnings | None = None) -> Scope:
 
 
 async def search(
-    kb: KnowledgeBase, query: str, *collections: str, tenant: str = "", threshold: float = 0.0, limit: int = 10
+    kb: KnowledgeBase,
+    query: str,
+    *collections: str,
+    tenant: str = "",
+    threshold: float = 0.0,
+    limit: int = 10,
 ) -> Found:
-    request = SearchRequest(type="kb", query=query, collections=collections or ("docs",), threshold=threshold, limit=limit)
+    request = SearchRequest(
+        type="kb",
+        query=query,
+        collections=collections or ("docs",),
+        threshold=threshold,
+        limit=limit,
+    )
     return await kb.search(request, scope(tenant))
 
 
@@ -77,8 +90,8 @@ Opens = Callable[..., AbstractAsyncContextManager[KnowledgeBase]]
 
 @pytest.fixture(scope="module")
 async def one_loop() -> AsyncIterator[None]:
-    """One event loop for the tests of a module: gRPC's library may have something left to tell that of a test before, and raises
-    in the next one's where that is closed."""
+    """One event loop for the tests of a module: gRPC's library may have something left to tell that
+    of a test before, and raises in the next one's where that is closed."""
     yield  # noqa: PT022 - the loop is open until then
 
 

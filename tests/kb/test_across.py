@@ -1,4 +1,5 @@
-"""Questions in another script than the documents: what they have in common with others of their language does not count."""
+"""Questions in another script than the documents: what they have in common with others of their
+language does not count."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from tests.kb.conftest import Opens, Writes, search, spec
 
 
 class Accented(HashEmbedder):
-    """Two subjects and two languages, each a dimension; what a text is in weighs more than what it is about."""
+    """Two subjects and two languages, each a dimension; what a text is in weighs more than what it
+    is about."""
 
     provider = "accented"
 
@@ -48,7 +50,9 @@ async def test_its_similarity_is_that_of_the_whole_question(opens: Opens, write:
         assert 0.24 < enough.items[0].score < 0.25
 
 
-async def test_a_language_is_listened_to_once_and_only_when_it_is_needed(opens: Opens, write: Writes) -> None:
+async def test_a_language_is_listened_to_once_and_only_when_it_is_needed(
+    opens: Opens, write: Writes
+) -> None:
     made: list[Accented] = []
 
     def factory(said: EmbeddingSpec) -> Accented:

@@ -22,9 +22,13 @@ lists = st.lists(st.tuples(st.sampled_from(["e5", "hash", "voyage"]), some), max
 
 @given(lists)
 def test_nothing_is_lost_and_scores_fall(given_lists: list[tuple[str, list[float]]]) -> None:
-    found = [(model, items(f"{number}-", scores)) for number, (model, scores) in enumerate(given_lists)]
+    found = [
+        (model, items(f"{number}-", scores)) for number, (model, scores) in enumerate(given_lists)
+    ]
     joined = merged(found)
-    assert sorted(item.key for item in joined) == sorted(item.key for _, one in found for item in one)
+    assert sorted(item.key for item in joined) == sorted(
+        item.key for _, one in found for item in one
+    )
     assert [item.score for item in joined] == sorted((item.score for item in joined), reverse=True)
     assert all(0 <= item.score <= 1 for item in joined)
     place = {item.key: at for at, item in enumerate(joined)}
@@ -33,7 +37,9 @@ def test_nothing_is_lost_and_scores_fall(given_lists: list[tuple[str, list[float
 
 
 @given(st.lists(some, max_size=4))
-def test_collections_embedded_alike_are_ordered_by_similarity_as_it_is(given_lists: list[list[float]]) -> None:
+def test_collections_embedded_alike_are_ordered_by_similarity_as_it_is(
+    given_lists: list[list[float]],
+) -> None:
     found = [("e5", items(f"{number}-", scores)) for number, scores in enumerate(given_lists)]
     every = [item.score for _, one in found for item in one]
     assert [item.score for item in merged(found)] == sorted(every, reverse=True)
@@ -41,17 +47,35 @@ def test_collections_embedded_alike_are_ordered_by_similarity_as_it_is(given_lis
 
 @given(lists)
 def test_the_best_of_every_model_stand_first(given_lists: list[tuple[str, list[float]]]) -> None:
-    found = [(model, items(f"{number}-", scores)) for number, (model, scores) in enumerate(given_lists)]
-    best = {model: max((one[0].score for other, one in found if other == model and one), default=None) for model, _ in found}
+    found = [
+        (model, items(f"{number}-", scores)) for number, (model, scores) in enumerate(given_lists)
+    ]
+    best = {
+        model: max((one[0].score for other, one in found if other == model and one), default=None)
+        for model, _ in found
+    }
     models = [model for model, score in best.items() if score is not None]
     of = {item.key: model for model, one in found for item in one}
     assert {of[item.key] for item in merged(found)[: len(models)]} == set(models)
 
 
-async def test_two_real_models_answer_one_search_and_neither_drowns_the_other(opens: Opens, write: Writes) -> None:
-    tea = {"tea.md": "# Green tea\n\nGreen tea is brewed with water of eighty degrees.", "oil.md": "# Oil\n\nA chain is oiled."}
-    pot = {"pot.md": "# Pots\n\nA pot for green tea is warmed with water first.", "pan.md": "# Pans\n\nA pan is dried."}
-    folder = write({**{f"a/{name}": text for name, text in tea.items()}, **{f"b/{name}": text for name, text in pot.items()}})
+async def test_two_real_models_answer_one_search_and_neither_drowns_the_other(
+    opens: Opens, write: Writes
+) -> None:
+    tea = {
+        "tea.md": "# Green tea\n\nGreen tea is brewed with water of eighty degrees.",
+        "oil.md": "# Oil\n\nA chain is oiled.",
+    }
+    pot = {
+        "pot.md": "# Pots\n\nA pot for green tea is warmed with water first.",
+        "pan.md": "# Pans\n\nA pan is dried.",
+    }
+    folder = write(
+        {
+            **{f"a/{name}": text for name, text in tea.items()},
+            **{f"b/{name}": text for name, text in pot.items()},
+        }
+    )
     meaning = spec("meaning", embedding=EmbeddingSpec(), chunk=ChunkSpec())
     async with opens(meaning, spec("words")) as kb:
         await kb.add("meaning", [folder / "a"])
@@ -59,4 +83,6 @@ async def test_two_real_models_answer_one_search_and_neither_drowns_the_other(op
         found = await search(kb, "How hot should the water for green tea be?", "meaning", "words")
         alone = await search(kb, "How hot should the water for green tea be?", "words")
     assert {item.document_id for item in found.items[:2]} == {"tea.md", "pot.md"}
-    assert [item.document_id for item in found.items if item.collection == "words"] == [item.document_id for item in alone.items]
+    assert [item.document_id for item in found.items if item.collection == "words"] == [
+        item.document_id for item in alone.items
+    ]

@@ -1,4 +1,5 @@
-"""The analyser: tokens that fit the script, codes kept whole, and the same vectors for the same text."""
+"""The analyser: tokens that fit the script, codes kept whole, and the same vectors for the same
+text."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ def test_every_language_that_may_be_declared_has_an_analyser(language: str) -> N
         ("korean", "자전거", "자전거를 탄다"),
     ],
 )
-def test_a_word_is_found_in_another_form_or_without_spaces(language: str, question: str, passage: str) -> None:
+def test_a_word_is_found_in_another_form_or_without_spaces(
+    language: str, question: str, passage: str
+) -> None:
     assert matches(language, question, passage)
 
 
@@ -80,7 +83,9 @@ def test_mixed_text_is_cut_span_by_span() -> None:
 def test_a_pair_of_characters_says_more_than_either_of_them() -> None:
     analyser = Analyser("chinese", 10.0)
     question = analyser.question("链条")
-    assert score(question, analyser.document("链条要上油")) > 2 * score(question, analyser.document("链子和油条"))
+    assert score(question, analyser.document("链条要上油")) > 2 * score(
+        question, analyser.document("链子和油条")
+    )
 
 
 def test_a_hebrew_acronym_is_one_word_with_or_without_its_quote() -> None:
@@ -88,7 +93,9 @@ def test_a_hebrew_acronym_is_one_word_with_or_without_its_quote() -> None:
     assert Analyser("hebrew").tokens('צה"ל')[0] == Analyser("hebrew").tokens("צהל")[0]
 
 
-@pytest.mark.parametrize(("one", "other"), [("café", "cafe"), ("ＡＢＣ", "abc"), ("كِتَاب", "كتاب"), ("אָלֶף", "אלף")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("café", "cafe"), ("ＡＢＣ", "abc"), ("كِتَاب", "كتاب"), ("אָלֶף", "אלף")]
+)
 def test_accents_points_and_wide_letters_do_not_keep_words_apart(one: str, other: str) -> None:
     language = "hebrew" if "ל" in one else "arabic" if "ت" in one else "english"
     assert Analyser(language).tokens(one) == Analyser(language).tokens(other)

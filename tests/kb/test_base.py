@@ -11,14 +11,30 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.embed import EmbedderFactory
-from groundhook.host.core.errors import ConfigError, NotPermitted, SourceNotConfigured, StorageError, UnknownName, UsageError
+from groundhook.host.core.errors import (
+    ConfigError,
+    NotPermitted,
+    SourceNotConfigured,
+    StorageError,
+    UnknownName,
+    UsageError,
+)
 from groundhook.host.core.settings import KBStorageSettings
 from groundhook.host.core.types.search import Extent, Item, SearchRequest
-from groundhook.host.core.types.specs import AnalyserSpec, ChunkSpec, CollectionSpec, EmbeddingSpec, FieldSpec
+from groundhook.host.core.types.specs import (
+    AnalyserSpec,
+    ChunkSpec,
+    CollectionSpec,
+    EmbeddingSpec,
+    FieldSpec,
+)
 from tests.kb.conftest import Counting, Opens, Warnings, Writes, scope, search, spec
 from tests.kb.test_read import pdf
 
-GUIDE = "# Guide\n\nAll about it.\n\n## Install\n\nRun the installer with pip.\n\n## Remove\n\nDelete the folder.\n"
+GUIDE = (
+    "# Guide\n\nAll about it.\n\n## Install\n\nRun the installer with pip.\n\n## Remove\n\nDelete"
+    " the folder.\n"
+)
 
 
 async def test_a_passage_says_where_it_comes_from(opens: Opens, write: Writes) -> None:
@@ -26,7 +42,9 @@ async def test_a_passage_says_where_it_comes_from(opens: Opens, write: Writes) -
     async with opens() as kb:
         report = await kb.add("docs", [folder])
         [item] = (await search(kb, "installer pip", limit=1)).items
-    assert [(file.document, file.outcome, file.chunks) for file in report.files] == [("guide.md", "added", 3)]
+    assert [(file.document, file.outcome, file.chunks) for file in report.files] == [
+        ("guide.md", "added", 3)
+    ]
     assert item.title == "Guide › Install"
     assert item.content == "## Install\n\nRun the installer with pip."
     assert (item.collection, item.document_id) == ("docs", "guide.md")
@@ -34,10 +52,22 @@ async def test_a_passage_says_where_it_comes_from(opens: Opens, write: Writes) -
     assert item.key.startswith("kb:docs/guide.md#")
 
 
-async def test_what_is_found_is_what_validating_it_would_have_made(opens: Opens, write: Writes) -> None:
+async def test_what_is_found_is_what_validating_it_would_have_made(
+    opens: Opens, write: Writes
+) -> None:
     long = "Pears are picked in September, before they are ripe. " * 40
-    folder = write({"guide.md": f"---\nyear: 2024\n---\n{GUIDE}", "pears.md": long, "paper.pdf": pdf("about the plum " * 5)})
-    async with opens(spec("docs", chunk=ChunkSpec(size=400, overlap=0), fields={"year": FieldSpec(type="integer")})) as kb:
+    folder = write(
+        {
+            "guide.md": f"---\nyear: 2024\n---\n{GUIDE}",
+            "pears.md": long,
+            "paper.pdf": pdf("about the plum " * 5),
+        }
+    )
+    async with opens(
+        spec(
+            "docs", chunk=ChunkSpec(size=400, overlap=0), fields={"year": FieldSpec(type="integer")}
+        )
+    ) as kb:
         await kb.add("docs", [folder])
         items = (await search(kb, "when are pears picked with an installer")).items
     assert {item.document_id for item in items} == {"guide.md", "pears.md", "paper.pdf"}
@@ -48,8 +78,12 @@ async def test_what_is_found_is_what_validating_it_would_have_made(opens: Opens,
         validated = Item.model_validate({**said, "extent": extent}, strict=True)
         assert item == validated
         assert repr(item) == repr(validated)
-        assert item.model_dump_json(exclude_unset=True) == validated.model_dump_json(exclude_unset=True)
-        assert {"key", "content", "score", "extent"} <= item.model_fields_set < set(Item.model_fields)
+        assert item.model_dump_json(exclude_unset=True) == validated.model_dump_json(
+            exclude_unset=True
+        )
+        assert (
+            {"key", "content", "score", "extent"} <= item.model_fields_set < set(Item.model_fields)
+        )
 
 
 async def test_a_passage_of_a_pdf_opens_at_its_page(opens: Opens, write: Writes) -> None:
@@ -61,7 +95,9 @@ async def test_a_passage_of_a_pdf_opens_at_its_page(opens: Opens, write: Writes)
     assert found.items[0].url == (folder / "paper.pdf").as_uri() + "#page=2"
 
 
-async def test_a_passage_keeps_its_key_when_another_one_changes(opens: Opens, write: Writes) -> None:
+async def test_a_passage_keeps_its_key_when_another_one_changes(
+    opens: Opens, write: Writes
+) -> None:
     async with opens() as kb:
         folder = write({"guide.md": GUIDE})
         await kb.add("docs", [folder])
@@ -70,10 +106,15 @@ async def test_a_passage_keeps_its_key_when_another_one_changes(opens: Opens, wr
         report = await kb.add("docs", [folder])
         after = {item.title: item.key for item in (await search(kb, "installer")).items}
     assert [file.outcome for file in report.files] == ["replaced"]
-    assert {title for title in before if before[title] == after[title]} == {"Guide", "Guide › Install"}
+    assert {title for title in before if before[title] == after[title]} == {
+        "Guide",
+        "Guide › Install",
+    }
 
 
-async def test_a_replaced_document_is_found_in_its_new_words_only(opens: Opens, write: Writes) -> None:
+async def test_a_replaced_document_is_found_in_its_new_words_only(
+    opens: Opens, write: Writes
+) -> None:
     async with opens() as kb:
         await kb.add("docs", [write({"a.txt": "the old pear", "b.txt": "a plum"})])
         await kb.add("docs", [write({"a.txt": "the new apple"})])
@@ -81,7 +122,9 @@ async def test_a_replaced_document_is_found_in_its_new_words_only(opens: Opens, 
     assert sorted(item.content for item in found.items) == ["a plum", "the new apple"]
 
 
-async def test_a_file_that_did_not_change_is_not_embedded_again(opens: Opens, write: Writes) -> None:
+async def test_a_file_that_did_not_change_is_not_embedded_again(
+    opens: Opens, write: Writes
+) -> None:
     counting = Counting(EmbeddingSpec(provider="counting"))
     factory: EmbedderFactory = lambda _: counting  # noqa: E731
     declared = spec("docs", embedding=EmbeddingSpec(provider="counting"))
@@ -105,7 +148,9 @@ async def test_a_change_of_chunking_makes_documents_anew(opens: Opens, write: Wr
     assert len(found.items) == report.files[0].chunks
 
 
-async def test_files_that_moved_keep_their_vectors_and_get_their_new_address(opens: Opens, write: Writes) -> None:
+async def test_files_that_moved_keep_their_vectors_and_get_their_new_address(
+    opens: Opens, write: Writes
+) -> None:
     folder = write({"a.md": "The pear is ripe."})
     async with opens() as kb:
         await kb.add("docs", [folder])
@@ -116,7 +161,9 @@ async def test_files_that_moved_keep_their_vectors_and_get_their_new_address(ope
     assert item.url == (moved / "a.md").as_uri()
 
 
-async def test_folders_are_walked_in_order_without_what_is_hidden(opens: Opens, write: Writes) -> None:
+async def test_folders_are_walked_in_order_without_what_is_hidden(
+    opens: Opens, write: Writes
+) -> None:
     folder = write(
         {
             "b.md": "two",
@@ -141,17 +188,23 @@ async def test_folders_are_walked_in_order_without_what_is_hidden(opens: Opens, 
     assert "empty.md" in report.files[2].error
 
 
-async def test_a_file_that_cannot_be_added_does_not_stop_the_others(opens: Opens, write: Writes) -> None:
+async def test_a_file_that_cannot_be_added_does_not_stop_the_others(
+    opens: Opens, write: Writes
+) -> None:
     folder = write({"good.md": "fine", "bad.md": b"\xff\xfe\xfd", "prog.exe": b"MZ\0"})
     async with opens() as kb:
-        report = await kb.add("docs", [folder / "gone.md", folder / "bad.md", folder / "prog.exe", folder / "good.md"])
+        report = await kb.add(
+            "docs", [folder / "gone.md", folder / "bad.md", folder / "prog.exe", folder / "good.md"]
+        )
     assert [file.outcome for file in report.files] == ["failed", "failed", "failed", "added"]
     for file, word in zip(report.files, ("No such file", "UTF", "cannot be read", ""), strict=True):
         assert word in file.error
         assert not file.error or Path(file.path).name in file.error
 
 
-async def test_two_files_of_one_id_do_not_replace_each_other_unseen(opens: Opens, write: Writes) -> None:
+async def test_two_files_of_one_id_do_not_replace_each_other_unseen(
+    opens: Opens, write: Writes
+) -> None:
     folder = write({"one/index.md": "pear", "two/index.md": "plum"})
     async with opens() as kb:
         report = await kb.add("docs", [folder / "one", folder / "two", folder / "one/index.md"])
@@ -164,13 +217,19 @@ async def test_progress_reaches_the_size_of_the_files(opens: Opens, write: Write
     folder = write({"a.md": "word " * 400, "b.md": "x" * 100, "c.md": ""})
     seen: list[tuple[int, int, str]] = []
     async with opens() as kb:
-        await kb.add("docs", [folder], progress=lambda done, total, current: seen.append((done, total, current)))
+        await kb.add(
+            "docs",
+            [folder],
+            progress=lambda done, total, current: seen.append((done, total, current)),
+        )
     assert seen[-1][:2] == (2100, 2100)
     assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
     assert {current for _, _, current in seen} == {"a.md", "b.md", "c.md"}
 
 
-async def test_an_add_that_is_cancelled_leaves_whole_documents_only(opens: Opens, write: Writes) -> None:
+async def test_an_add_that_is_cancelled_leaves_whole_documents_only(
+    opens: Opens, write: Writes
+) -> None:
     folder = write({"a.md": "pear " * 50, "b.md": "pear " * 2000, "c.md": "pear"})
 
     def watch(_done: int, _total: int, current: str) -> None:
@@ -184,7 +243,11 @@ async def test_an_add_that_is_cancelled_leaves_whole_documents_only(opens: Opens
         again = await kb.add("docs", [folder])
     there = {document.document: document.chunks for document in listing.documents}
     assert there in ({}, {"a.md": 2})
-    assert [file.outcome for file in again.files] == ["unchanged" if "a.md" in there else "added", "added", "added"]
+    assert [file.outcome for file in again.files] == [
+        "unchanged" if "a.md" in there else "added",
+        "added",
+        "added",
+    ]
 
 
 async def test_a_full_disk_keeps_the_old_version(opens: Opens, write: Writes) -> None:
@@ -199,7 +262,10 @@ async def test_a_full_disk_keeps_the_old_version(opens: Opens, write: Writes) ->
 
 async def test_the_threshold_is_a_similarity(opens: Opens, write: Writes) -> None:
     async with opens() as kb:
-        await kb.add("docs", [write({"a.txt": "pear plum", "b.txt": "pear apple cherry quince", "c.txt": "stone"})])
+        await kb.add(
+            "docs",
+            [write({"a.txt": "pear plum", "b.txt": "pear apple cherry quince", "c.txt": "stone"})],
+        )
         every = await search(kb, "pear plum")
         some = await search(kb, "pear plum", threshold=every.items[0].score - 0.01)
     assert every.items[0].document_id == "a.txt"
@@ -207,10 +273,18 @@ async def test_the_threshold_is_a_similarity(opens: Opens, write: Writes) -> Non
     assert [item.document_id for item in some.items] == ["a.txt"]
 
 
-async def test_an_off_topic_question_finds_nothing_and_a_related_one_its_passage(opens: Opens, write: Writes) -> None:
+async def test_an_off_topic_question_finds_nothing_and_a_related_one_its_passage(
+    opens: Opens, write: Writes
+) -> None:
     pages = {
-        "tea.md": "# Tea\n\nGreen tea is brewed with water of about eighty degrees, for two minutes at most.",
-        "bicycle.md": "# Bicycle\n\nThe chain is oiled after every ride in the rain, and cleaned once a month.",
+        "tea.md": (
+            "# Tea\n\nGreen tea is brewed with water of about eighty degrees, for two minutes at"
+            " most."
+        ),
+        "bicycle.md": (
+            "# Bicycle\n\nThe chain is oiled after every ride in the rain, and cleaned once a"
+            " month."
+        ),
     }
     async with opens(CollectionSpec(id="docs")) as kb:
         await kb.add("docs", [write(pages)])
@@ -223,26 +297,41 @@ async def test_an_off_topic_question_finds_nothing_and_a_related_one_its_passage
     assert off_topic.items == ()
 
 
-async def test_the_same_question_has_the_same_answer_however_many_passages_are_equal(opens: Opens, write: Writes) -> None:
+async def test_the_same_question_has_the_same_answer_however_many_passages_are_equal(
+    opens: Opens, write: Writes
+) -> None:
     async with opens() as kb:
-        await kb.add("docs", [write({f"{n:03}.txt": f"the pear is ripe {n % 3}" for n in range(80)})])
+        await kb.add(
+            "docs", [write({f"{n:03}.txt": f"the pear is ripe {n % 3}" for n in range(80)})]
+        )
         first = await search(kb, "ripe pear", limit=20)
         for _ in range(10):
             assert await search(kb, "ripe pear", limit=20) == first
-    assert [item.score for item in first.items] == sorted((item.score for item in first.items), reverse=True)
+    assert [item.score for item in first.items] == sorted(
+        (item.score for item in first.items), reverse=True
+    )
 
 
 async def test_several_collections_are_one_ranking(opens: Opens, write: Writes) -> None:
-    async with opens(spec("docs"), spec("news", embedding=EmbeddingSpec(provider="hash", dimensions=128))) as kb:
+    async with opens(
+        spec("docs"), spec("news", embedding=EmbeddingSpec(provider="hash", dimensions=128))
+    ) as kb:
         await kb.add("docs", [write({"a.txt": "pear plum"})])
         await kb.add("news", [write({"b.txt": "pear plum apple", "a.txt": "stone"})])
         found = await search(kb, "pear plum", "news", "docs")
-    assert [(item.collection, item.document_id) for item in found.items][:2] == [("docs", "a.txt"), ("news", "b.txt")]
+    assert [(item.collection, item.document_id) for item in found.items][:2] == [
+        ("docs", "a.txt"),
+        ("news", "b.txt"),
+    ]
 
 
-async def test_a_collection_that_cannot_answer_is_a_warning_beside_one_that_can(opens: Opens, write: Writes) -> None:
+async def test_a_collection_that_cannot_answer_is_a_warning_beside_one_that_can(
+    opens: Opens, write: Writes
+) -> None:
     warnings = Warnings()
-    request = SearchRequest(type="kb", query="pear", collections=("empty", "dosc", "docs"), threshold=0, limit=5)
+    request = SearchRequest(
+        type="kb", query="pear", collections=("empty", "dosc", "docs"), threshold=0, limit=5
+    )
     async with opens(spec("docs"), spec("empty")) as kb:
         await kb.add("docs", [write({"a.txt": "pear"})])
         found = await kb.search(request, scope(warn=warnings))
@@ -258,14 +347,20 @@ async def test_an_empty_collection_says_how_to_fill_it(opens: Opens) -> None:
             await search(kb, "anything")
 
 
-async def test_a_collection_made_with_another_embedding_is_refused(opens: Opens, write: Writes) -> None:
+async def test_a_collection_made_with_another_embedding_is_refused(
+    opens: Opens, write: Writes
+) -> None:
     folder = write({"a.txt": "pear"})
     async with opens() as kb:
         await kb.add("docs", [folder])
     async with opens(spec("docs", embedding=EmbeddingSpec(provider="hash", dimensions=32))) as kb:
         for attempt in (kb.add("docs", [folder]), search(kb, "pear")):
             with pytest.raises(
-                ConfigError, match=r"'docs' was made with.*64 dimensions.*declared with.*32 dimensions.*kb rebuild docs"
+                ConfigError,
+                match=(
+                    r"'docs' was made with.*64 dimensions.*declared with.*32 dimensions.*kb rebuild"
+                    r" docs"
+                ),
             ):
                 await attempt
         assert await kb.remove("docs", None) == ("a.txt",)
@@ -307,11 +402,15 @@ async def test_removed_documents_are_not_found(opens: Opens, write: Writes) -> N
     assert (len(listing.documents), listing.chunks, listing.bytes) == (1, 1, 9)
 
 
-# ------------------------------------------------------------------------------------------------ tenants
+# ------------------------------------------------------------------------------------------ tenants
 
 
 @given(
-    added=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["x.txt", "y.txt"])), min_size=1, max_size=6),
+    added=st.lists(
+        st.tuples(st.sampled_from("abc"), st.sampled_from(["x.txt", "y.txt"])),
+        min_size=1,
+        max_size=6,
+    ),
     asking=st.sampled_from("abcd"),
 )
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -324,7 +423,12 @@ async def test_a_tenant_sees_its_own_documents_on_every_path(
             folder = write({f"{tenant}/{name}": f"a ripe pear of {tenant}"})
             await kb.add("docs", [folder / tenant / name], tenant=tenant)
         own = sorted({name for tenant, name in added if tenant == asking})
-        assert sorted(item.document_id for item in (await search(kb, "ripe pear", tenant=asking)).items) == own
+        assert (
+            sorted(
+                item.document_id for item in (await search(kb, "ripe pear", tenant=asking)).items
+            )
+            == own
+        )
         [listing] = await kb.list(tenant=asking)
         assert [document.document for document in listing.documents] == own
         for name in {name for _, name in added}:
@@ -338,13 +442,17 @@ async def test_a_tenant_sees_its_own_documents_on_every_path(
 
 async def _reads(kb: KnowledgeBase, name: str, tenant: str, own: bool) -> None:
     if own:
-        assert (await kb.fetch_document("docs", name, scope(tenant))).items[0].content == f"a ripe pear of {tenant}"
+        assert (await kb.fetch_document("docs", name, scope(tenant))).items[
+            0
+        ].content == f"a ripe pear of {tenant}"
         return
     with pytest.raises(SourceNotConfigured):
         await kb.fetch_document("docs", name, scope(tenant))
 
 
-async def test_without_a_tenant_nothing_of_a_tenanted_collection_is_shown_or_added(opens: Opens, write: Writes) -> None:
+async def test_without_a_tenant_nothing_of_a_tenanted_collection_is_shown_or_added(
+    opens: Opens, write: Writes
+) -> None:
     folder = write({"a.txt": "pear"})
     async with opens(spec("docs", tenant_field="tenant")) as kb:
         await kb.add("docs", [folder], tenant="a")

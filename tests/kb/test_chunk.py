@@ -1,4 +1,5 @@
-"""Chunking: nothing is lost, sizes hold, structure is kept, and the same document gives the same chunks."""
+"""Chunking: nothing is lost, sizes hold, structure is kept, and the same document gives the same
+chunks."""
 
 from __future__ import annotations
 
@@ -10,17 +11,35 @@ from groundhook.handlers.kb.ingest.chunk import By, Chunk, chunks
 from groundhook.handlers.kb.reading.document import Block, Document
 from groundhook.handlers.kb.reading.files import read
 
-WORDS = st.text(alphabet=st.sampled_from("abc défg.!? שלום知识\t"), min_size=1, max_size=60).filter(str.strip)
+WORDS = st.text(alphabet=st.sampled_from("abc défg.!? שלום知识\t"), min_size=1, max_size=60).filter(
+    str.strip
+)
 PARTS = st.one_of(
     WORDS,
-    st.builds(lambda level, name: f"{'#' * level} {name}", st.integers(1, 6), st.sampled_from(["One", "Two", "A b c", ""])),
-    st.lists(WORDS, min_size=1, max_size=8).map(lambda items: "\n".join("- " + " ".join(item.split()) for item in items)),
-    st.lists(WORDS, min_size=1, max_size=12).map(lambda lines: "```\n" + "\n".join(lines) + "\n```"),
-    st.integers(1, 30).map(lambda rows: "| a | b |\n|---|---|\n" + "\n".join(f"| {row} | x{row} |" for row in range(rows))),
+    st.builds(
+        lambda level, name: f"{'#' * level} {name}",
+        st.integers(1, 6),
+        st.sampled_from(["One", "Two", "A b c", ""]),
+    ),
+    st.lists(WORDS, min_size=1, max_size=8).map(
+        lambda items: "\n".join("- " + " ".join(item.split()) for item in items)
+    ),
+    st.lists(WORDS, min_size=1, max_size=12).map(
+        lambda lines: "```\n" + "\n".join(lines) + "\n```"
+    ),
+    st.integers(1, 30).map(
+        lambda rows: (
+            "| a | b |\n|---|---|\n" + "\n".join(f"| {row} | x{row} |" for row in range(rows))
+        )
+    ),
     st.integers(1, 400).map(lambda length: "x" * length),
     st.just("[ref]: https://example.com/a"),
 )
-DOCUMENTS = st.lists(PARTS, min_size=1, max_size=12).map("\n\n".join).filter(lambda text: bool(text.strip()))
+DOCUMENTS = (
+    st.lists(PARTS, min_size=1, max_size=12)
+    .map("\n\n".join)
+    .filter(lambda text: bool(text.strip()))
+)
 
 
 def words_of(text: str) -> int:
@@ -37,12 +56,18 @@ def test_every_character_of_a_document_is_in_a_chunk(text: str, size: int, overl
     covered = [False] * len(document.text)
     for chunk in chunks(document, size=size, overlap=overlap, count=estimated_tokens):
         covered[chunk.start : chunk.end] = [True] * (chunk.end - chunk.start)
-    assert [char for char, there in zip(document.text, covered, strict=True) if not there and not char.isspace()] == []
+    assert [
+        char
+        for char, there in zip(document.text, covered, strict=True)
+        if not there and not char.isspace()
+    ] == []
 
 
 @given(DOCUMENTS, st.integers(32, 80), st.integers(0, 60))
 def test_no_chunk_is_larger_than_the_size(text: str, size: int, overlap: int) -> None:
-    found = chunks(read(text.encode(), "doc.md"), size=size, overlap=overlap, count=estimated_tokens)
+    found = chunks(
+        read(text.encode(), "doc.md"), size=size, overlap=overlap, count=estimated_tokens
+    )
     assert max(estimated_tokens(chunk.content) for chunk in found) <= size
 
 
@@ -60,12 +85,16 @@ def test_chunks_follow_the_document_and_hold_its_text(text: str, overlap: int) -
 def test_a_text_of_any_characters_is_chunked(raw: bytes) -> None:
     text = raw.decode("latin-1").replace("\0", "") + "end"
     document = read(text.encode(), "doc.txt")
-    joined = "".join(chunk.content for chunk in chunks(document, size=32, overlap=0, count=estimated_tokens))
+    joined = "".join(
+        chunk.content for chunk in chunks(document, size=32, overlap=0, count=estimated_tokens)
+    )
     assert "".join(joined.split()) == "".join(document.text.split())
 
 
 def test_sections_are_not_mixed_and_know_their_headings() -> None:
-    found = made("# Guide\n\n## Install\n\nRun pip.\n\n## Use\n\n### First\n\nOpen it.\n\n# Other\n\nMore.")
+    found = made(
+        "# Guide\n\n## Install\n\nRun pip.\n\n## Use\n\n### First\n\nOpen it.\n\n# Other\n\nMore."
+    )
     assert [(chunk.headings, chunk.content.split()[-1]) for chunk in found] == [
         (("Guide", "Install"), "pip."),
         (("Guide", "Use", "First"), "it."),
@@ -86,7 +115,9 @@ def test_a_table_that_fits_stays_whole_behind_a_long_paragraph() -> None:
 
 
 def test_the_rest_of_a_long_table_begins_with_its_header() -> None:
-    found = made("| name | price |\n|---|---|\n" + "\n".join(f"| item{n} | {n} |" for n in range(30)))
+    found = made(
+        "| name | price |\n|---|---|\n" + "\n".join(f"| item{n} | {n} |" for n in range(30))
+    )
     assert len(found) > 3
     assert all(chunk.content.startswith("| name | price |\n|---|---|\n") for chunk in found)
     assert sum(chunk.content.count("item") for chunk in found) == 30
@@ -101,8 +132,13 @@ def test_text_that_flows_on_repeats_the_end_of_the_chunk_before() -> None:
 
 def test_a_pdf_page_is_known_to_its_chunks() -> None:
     text = "first page\n\nsecond page"
-    document = Document("t", text, (Block("paragraph", 0, 10, page=1), Block("paragraph", 12, 23, page=2)))
-    assert [chunk.page for chunk in chunks(document, size=32, overlap=0, count=lambda _: 20)] == [1, 2]
+    document = Document(
+        "t", text, (Block("paragraph", 0, 10, page=1), Block("paragraph", 12, 23, page=2))
+    )
+    assert [chunk.page for chunk in chunks(document, size=32, overlap=0, count=lambda _: 20)] == [
+        1,
+        2,
+    ]
 
 
 GUIDE = "# Guide\n\nOne.\n\nTwo.\n\n## Install\n\n- a\n- b\n\nThree.\n"
@@ -132,7 +168,9 @@ def test_no_chunk_goes_beyond_what_it_is_cut_by() -> None:
     assert small[1][0].endswith("Three.")
 
 
-def test_a_section_that_goes_on_is_cut_at_the_page_and_a_heading_at_its_foot_goes_with_the_next() -> None:
+def test_a_section_that_goes_on_is_cut_at_the_page_and_a_heading_at_its_foot_goes_with_the_next() -> (
+    None
+):
     text = "# Leave\n\nThirty days.\n\nIn parts.\n\n# Illness\n\nCall us."
     blocks = [
         ("heading", 0, 7, 1),
@@ -146,7 +184,14 @@ def test_a_section_that_goes_on_is_cut_at_the_page_and_a_heading_at_its_foot_goe
         "A",
         text,
         tuple(
-            Block(kind, start, end, level=int(kind == "heading"), name=names.get(start, ""), page=page)  # type: ignore[arg-type]
+            Block(
+                kind,  # type: ignore[arg-type]
+                start,
+                end,
+                level=int(kind == "heading"),
+                name=names.get(start, ""),
+                page=page,
+            )
             for kind, start, end, page in blocks
         ),
     )
@@ -161,9 +206,12 @@ def test_a_section_that_goes_on_is_cut_at_the_page_and_a_heading_at_its_foot_goe
 def test_cut_by_page_a_chunk_is_of_one_page() -> None:
     text = "One.\n\nTwo.\n\nThree.\n"
     pages = [(0, 4, 1), (6, 10, 1), (12, 18, 2)]
-    document = Document("A", text, tuple(Block("paragraph", start, end, page=page) for start, end, page in pages))
+    document = Document(
+        "A", text, tuple(Block("paragraph", start, end, page=page) for start, end, page in pages)
+    )
     assert [
-        (chunk.content, chunk.page) for chunk in chunks(document, size=100, overlap=0, count=estimated_tokens, by="page")
+        (chunk.content, chunk.page)
+        for chunk in chunks(document, size=100, overlap=0, count=estimated_tokens, by="page")
     ] == [
         ("One.\n\nTwo.", 1),
         ("Three.", 2),

@@ -1,4 +1,5 @@
-"""A collection on disk, stopped at every point of storing a document: opened again, it shows one version, whole."""
+"""A collection on disk, stopped at every point of storing a document: opened again, it shows one
+version, whole."""
 
 from __future__ import annotations
 
@@ -22,7 +23,12 @@ PASSAGES = 3 * BATCH
 
 def document(version: str, passages: int = PASSAGES) -> Incoming:
     made = [
-        Passage(passage=str(n), content=f"{version} {n}", text=f"pear {version} {n}", vector=packed([1.0, n / 100]))
+        Passage(
+            passage=str(n),
+            content=f"{version} {n}",
+            text=f"pear {version} {n}",
+            vector=packed([1.0, n / 100]),
+        )
         for n in range(passages)
     ]
     return Incoming(document="a.md", title="A", fingerprint=version, passages=tuple(made))
@@ -55,7 +61,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def stopped(folder: Path, batches: int, *documents: Incoming) -> Collection:
-    """The collection as it is opened again when putting these was stopped after so many batches; the old version is seen."""
+    """The collection as it is opened again when putting these was stopped after so many batches;
+    the old version is seen."""
     collection = opened(folder)
     writing = collection.put(*documents)
     for _ in range(batches):
@@ -68,7 +75,9 @@ def stopped(folder: Path, batches: int, *documents: Incoming) -> Collection:
 
 
 @pytest.mark.parametrize("batches", [1, 2, 3])
-def test_stopped_while_passages_are_written_the_old_version_stays(folder: Path, batches: int) -> None:
+def test_stopped_while_passages_are_written_the_old_version_stays(
+    folder: Path, batches: int
+) -> None:
     again = stopped(folder, batches, document("new"))
     list(again.put(document("new")))
     assert seen(again) == {"new": PASSAGES}
@@ -76,7 +85,9 @@ def test_stopped_while_passages_are_written_the_old_version_stays(folder: Path, 
 
 
 @pytest.mark.parametrize("batches", [1, 2])
-def test_stopped_while_documents_are_written_together_none_of_them_is_there(folder: Path, batches: int) -> None:
+def test_stopped_while_documents_are_written_together_none_of_them_is_there(
+    folder: Path, batches: int
+) -> None:
     many = [replace(document("new", 1), document=f"{n}.md") for n in range(BATCH)]
     again = stopped(folder, batches, *many, document("new", 5))
     assert [one.document for one in again.stored(None)] == ["a.md"]
@@ -85,7 +96,9 @@ def test_stopped_while_documents_are_written_together_none_of_them_is_there(fold
     again.close()
 
 
-def test_stopped_after_the_commit_the_new_version_is_there_and_the_old_one_is_removed(folder: Path) -> None:
+def test_stopped_after_the_commit_the_new_version_is_there_and_the_old_one_is_removed(
+    folder: Path,
+) -> None:
     collection = opened(folder)
     collection.sweep = lambda: None  # type: ignore[method-assign] # as if killed before it
     list(collection.put(document("new", 5)))
@@ -112,7 +125,9 @@ def test_what_was_put_is_on_the_disk_for_certain_once_nothing_more_is_put(folder
     collection.close()
 
 
-def test_a_document_whose_passages_were_lost_when_the_power_failed_counts_as_not_there(folder: Path, tmp_path: Path) -> None:
+def test_a_document_whose_passages_were_lost_when_the_power_failed_counts_as_not_there(
+    folder: Path, tmp_path: Path
+) -> None:
     collection = opened(folder)
     list(collection.put(document("new", 5)))
     collection._shard.delete_generations(sorted(collection._manifest.generations))
@@ -125,7 +140,9 @@ def test_a_document_whose_passages_were_lost_when_the_power_failed_counts_as_not
     left.close()
 
 
-def test_a_question_in_another_script_is_answered_by_meaning_alone_unless_much_of_it_matches(folder: Path) -> None:
+def test_a_question_in_another_script_is_answered_by_meaning_alone_unless_much_of_it_matches(
+    folder: Path,
+) -> None:
     collection = opened(folder)
     questions = ("pear 17", "梨 17", "这里有几个又大又甜的梨 17", "zebra")
     answers = [ask(collection, text, 5).lexical for text in questions]
@@ -142,7 +159,9 @@ def test_words_lift_a_passage_that_the_vector_alone_would_not_find_first(folder:
     assert 0 < by_words.cosine < by_meaning.cosine
 
 
-def test_a_collection_of_an_earlier_analyser_is_refused_with_the_command_that_makes_it_anew(folder: Path) -> None:
+def test_a_collection_of_an_earlier_analyser_is_refused_with_the_command_that_makes_it_anew(
+    folder: Path,
+) -> None:
     said = json.loads((folder / "made.json").read_text(encoding="utf-8"))
     del said["analyser"]
     (folder / "made.json").write_text(json.dumps(said), encoding="utf-8")
@@ -156,8 +175,15 @@ def test_a_collection_of_an_earlier_analyser_is_refused_with_the_command_that_ma
 def test_passages_of_any_length_are_not_all_kept_in_memory(folder: Path) -> None:
     collection = opened(folder)
     blanks = " " * 500_000
-    wide = [Passage(passage=str(n), content=f"plum{blanks}.", text="plum", vector=packed([1.0, 0.5])) for n in range(24)]
-    list(collection.put(Incoming(document="wide.md", title="Wide", fingerprint="1", passages=tuple(wide))))
+    wide = [
+        Passage(passage=str(n), content=f"plum{blanks}.", text="plum", vector=packed([1.0, 0.5]))
+        for n in range(24)
+    ]
+    list(
+        collection.put(
+            Incoming(document="wide.md", title="Wide", fingerprint="1", passages=tuple(wide))
+        )
+    )
     tracemalloc.start()
     lengths = [len(hit.content) for hit in ask(collection, "plum", 24).hits]
     kept, _ = tracemalloc.get_traced_memory()

@@ -1,4 +1,5 @@
-"""Passages are judged by their company: it moves the foremost among themselves, and the same way every time."""
+"""Passages are judged by their company: it moves the foremost among themselves, and the same way
+every time."""
 
 from __future__ import annotations
 
@@ -26,9 +27,16 @@ def stored(*passages: tuple[int, float, str]) -> dict[int, tuple[list[float], Sp
     return {id: (turned(angle), ANALYSER.document(text)) for id, angle, text in passages}
 
 
-def in_company(worth: dict[int, float], stored: dict[int, tuple[list[float], Sparse]], question: str, weight: float) -> list[int]:
+def in_company(
+    worth: dict[int, float],
+    stored: dict[int, tuple[list[float], Sparse]],
+    question: str,
+    weight: float,
+) -> list[int]:
     order = ordered(worth)
-    return judged(order, worth, Portraits().of(order[:POOL], stored), ANALYSER.question(question), weight)
+    return judged(
+        order, worth, Portraits().of(order[:POOL], stored), ANALYSER.question(question), weight
+    )
 
 
 def any_passages(ids: dict[int, float]) -> dict[int, tuple[list[float], Sparse]]:
@@ -36,11 +44,16 @@ def any_passages(ids: dict[int, float]) -> dict[int, tuple[list[float], Sparse]]
 
 
 @given(WORTH, st.floats(0, 1))
-def test_every_passage_is_there_once_and_only_the_foremost_move(worth: dict[int, float], weight: float) -> None:
+def test_every_passage_is_there_once_and_only_the_foremost_move(
+    worth: dict[int, float], weight: float
+) -> None:
     order = in_company(worth, any_passages(worth), "tide water", weight)
     assert sorted(order) == sorted(worth)
     assert order[POOL:] == ordered(worth)[POOL:]
-    assert in_company(dict(reversed(worth.items())), any_passages(worth), "tide water", weight) == order
+    assert (
+        in_company(dict(reversed(worth.items())), any_passages(worth), "tide water", weight)
+        == order
+    )
 
 
 @given(WORTH)
@@ -50,7 +63,9 @@ def test_words_that_count_nothing_move_nobody(worth: dict[int, float]) -> None:
 
 
 @given(WORTH)
-def test_who_is_gone_meanwhile_keeps_a_place_behind_those_that_were_looked_at(worth: dict[int, float]) -> None:
+def test_who_is_gone_meanwhile_keeps_a_place_behind_those_that_were_looked_at(
+    worth: dict[int, float],
+) -> None:
     there = {id: both for id, both in any_passages(worth).items() if id % 4}
     assert sorted(in_company(worth, there, "tide water", 1.0)) == sorted(worth)
 
@@ -59,7 +74,9 @@ def test_of_two_that_are_as_good_the_one_near_the_best_comes_first() -> None:
     worth = {1: 2.0, 2: 2.0} | dict.fromkeys(range(10, 30), 4.0) | dict.fromkeys(range(30, 70), 0.0)
     near_the_best = [(id, 0.1 + id / 1000, "wool") for id in range(10, 30)]
     far_away = [(id, 1.2 + id / 1000, "wool") for id in range(30, 70)]
-    order = in_company(worth, stored((1, 1.25, "wool"), (2, 0.12, "wool"), *near_the_best, *far_away), "tide", 1.0)
+    order = in_company(
+        worth, stored((1, 1.25, "wool"), (2, 0.12, "wool"), *near_the_best, *far_away), "tide", 1.0
+    )
     assert order.index(2) < order.index(1)
 
 
@@ -76,7 +93,11 @@ def test_judging_in_several_threads_at_once_is_as_one_after_the_other() -> None:
     alone = [in_company(worth, any_passages(worth), "tide water", 1.0) for worth in worths]
     with ThreadPoolExecutor(4) as threads:
         for _ in range(5):
-            assert [*threads.map(lambda worth: in_company(worth, any_passages(worth), "tide water", 1.0), worths)] == alone
+            assert [
+                *threads.map(
+                    lambda worth: in_company(worth, any_passages(worth), "tide water", 1.0), worths
+                )
+            ] == alone
 
 
 def test_portraits_that_were_not_looked_at_for_longest_are_forgotten() -> None:
@@ -98,4 +119,6 @@ def test_a_portrait_has_whole_words_and_no_runs_of_letters() -> None:
 def test_passages_without_words_are_judged_by_their_meaning() -> None:
     worth = {id: 1.0 - id / 9 for id in range(9)}
     for question in ("tide", ""):
-        assert in_company(worth, stored(*((id, 0.1, "...") for id in worth)), question, 1.0) == list(range(9))
+        assert in_company(
+            worth, stored(*((id, 0.1, "...") for id in worth)), question, 1.0
+        ) == list(range(9))

@@ -1,6 +1,8 @@
-"""What every store promises, held against each: the embedded engine in its worker, and a Qdrant server.
+"""What every store promises, held against each: the embedded engine in its worker, and a Qdrant
+server.
 
-The server is a loopback one; set GROUNDHOOK_TEST_QDRANT_URL (and GROUNDHOOK_TEST_QDRANT_KEY) to run the same against a real one.
+The server is a loopback one; set GROUNDHOOK_TEST_QDRANT_URL (and GROUNDHOOK_TEST_QDRANT_KEY) to run
+the same against a real one.
 """
 
 from __future__ import annotations
@@ -20,7 +22,16 @@ from hypothesis import strategies as st
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.server.link import ServerLink
 from groundhook.handlers.kb.server.store import ServerStore
-from groundhook.handlers.kb.store import Answer, Incoming, Made, Passage, Question, VectorStore, packed, unpacked
+from groundhook.handlers.kb.store import (
+    Answer,
+    Incoming,
+    Made,
+    Passage,
+    Question,
+    VectorStore,
+    packed,
+    unpacked,
+)
 from groundhook.host.core.errors import ConfigError, NotPermitted, StorageError
 from groundhook.host.core.settings import QdrantSettings
 from groundhook.host.core.types.filters import Both, Exists, Not, OneOf, Range
@@ -53,16 +64,23 @@ class Place:
 
 
 @pytest.fixture(scope="module", params=ENGINES)
-def where(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def where(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("conformance")
     by_grpc = request.param.endswith("by gRPC")
     if request.param.startswith("server"):
         with qdrant(folder, key="secret") as server, grpc_door(server) as port:
-            settings = QdrantSettings(url=server.url, api_key="secret", retries=0, prefer_grpc=by_grpc, grpc_port=port)
+            settings = QdrantSettings(
+                url=server.url, api_key="secret", retries=0, prefer_grpc=by_grpc, grpc_port=port
+            )
             yield Place(folder, settings)
     elif request.param.startswith("real"):
         prefix = f"groundhook-test-{uuid.uuid4().hex[:8]}."
-        yield Place(folder, QdrantSettings(url=_REAL_URL, api_key=_REAL_KEY, prefix=prefix, prefer_grpc=by_grpc))
+        yield Place(
+            folder,
+            QdrantSettings(url=_REAL_URL, api_key=_REAL_KEY, prefix=prefix, prefer_grpc=by_grpc),
+        )
     else:
         yield Place(folder, QdrantSettings())
 
@@ -100,7 +118,14 @@ def passage(number: int, text: str, *, near: float = 0.0) -> Passage:
 
 def document(name: str, *texts: str, version: str = "1", **more: Any) -> Incoming:
     passages = tuple(passage(n, text, near=n / 10) for n, text in enumerate(texts))
-    return Incoming(document=name, title=f"About {name}", fingerprint=version, passages=passages, url=f"file:///{name}", **more)
+    return Incoming(
+        document=name,
+        title=f"About {name}",
+        fingerprint=version,
+        passages=passages,
+        url=f"file:///{name}",
+        **more,
+    )
 
 
 def long(version: str) -> Incoming:
@@ -108,7 +133,12 @@ def long(version: str) -> Incoming:
 
 
 async def ask(store: VectorStore, text: str = "pear", made: Made = MADE, **more: Any) -> Answer:
-    question: dict[str, Any] = {"vector": packed([1.0, 0.0, 0.0, 0.0]), "text": text, "limit": 10, **more}
+    question: dict[str, Any] = {
+        "vector": packed([1.0, 0.0, 0.0, 0.0]),
+        "text": text,
+        "limit": 10,
+        **more,
+    }
     return await store.search("a", made, Question(**question))
 
 
@@ -121,18 +151,26 @@ async def versions(store: VectorStore) -> set[str]:
     seen: dict[str, set[str]] = {}
     for hit in (await ask(store, "x", limit=2 * LONG)).hits:
         seen.setdefault(hit.content.split()[0], set()).add(hit.passage)
-    assert all(len(passages) == LONG for passages in seen.values()), {version: len(found) for version, found in seen.items()}
+    assert all(len(passages) == LONG for passages in seen.values()), {
+        version: len(found) for version, found in seen.items()
+    }
     return set(seen)
 
 
-# ------------------------------------------------------------------------------------------------ documents
+# ---------------------------------------------------------------------------------------- documents
 
 
 async def test_a_document_is_found_with_all_that_was_put(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "ripe pears", "green apples"))
     best = (await ask(store, "pear")).hits[0]
     assert (best.document, best.title, best.url) == ("one.md", "About one.md", "file:///one.md")
-    assert (best.passage, best.content, best.heading, best.page, best.ordinal) == ("p0", "ripe pears", "Part", 1, 0)
+    assert (best.passage, best.content, best.heading, best.page, best.ordinal) == (
+        "p0",
+        "ripe pears",
+        "Part",
+        1,
+        0,
+    )
     assert (best.start, best.end, best.gap) == (0, 10, "\n  ")
     assert best.cosine == pytest.approx(1.0, abs=1e-5)
 
@@ -143,9 +181,13 @@ async def test_words_lift_what_the_vector_alone_would_not_find_first(store: Vect
     assert contents(await ask(store, "number 7", limit=1)) == ["number 7"]
 
 
-async def test_of_two_passages_that_are_as_near_the_one_comes_first_that_the_best_are_near(store: VectorStore) -> None:
+async def test_of_two_passages_that_are_as_near_the_one_comes_first_that_the_best_are_near(
+    store: VectorStore,
+) -> None:
     best, others = [0.3] * 20, [(-1) ** n * (3.0 + n) for n in range(40)]
-    passages = tuple(passage(n, f"pear {n}", near=near) for n, near in enumerate([-0.8, 0.8, *best, *others]))
+    passages = tuple(
+        passage(n, f"pear {n}", near=near) for n, near in enumerate([-0.8, 0.8, *best, *others])
+    )
     await store.put("a", MADE, replace(document("one.md"), passages=passages))
     for _ in range(2):  # also when their vectors are remembered
         found = contents(await ask(store, "pear", limit=40))
@@ -154,7 +196,9 @@ async def test_of_two_passages_that_are_as_near_the_one_comes_first_that_the_bes
     assert alone.index("pear 0") < alone.index("pear 1")
 
 
-async def test_company_is_asked_only_where_meaning_and_words_do_not_agree_about_the_best(store: VectorStore) -> None:
+async def test_company_is_asked_only_where_meaning_and_words_do_not_agree_about_the_best(
+    store: VectorStore,
+) -> None:
     passages = tuple(passage(n, f"pear {n}", near=n / 10) for n in range(20))
     await store.put("a", MADE, replace(document("one.md"), passages=passages))
     assert not (await ask(store, "pear 0")).judged
@@ -170,7 +214,9 @@ async def test_what_words_did_is_said(store: VectorStore) -> None:
     assert said == ["used", "other script", "no match"]
 
 
-async def test_passages_that_are_not_similar_enough_are_counted_and_left_out(store: VectorStore) -> None:
+async def test_passages_that_are_not_similar_enough_are_counted_and_left_out(
+    store: VectorStore,
+) -> None:
     await store.put("a", MADE, document("one.md", *(f"pear {n}" for n in range(10))))
     answer = await ask(store, least_cosine=0.93, limit=20)
     assert all(hit.cosine >= 0.93 for hit in answer.hits)
@@ -179,7 +225,11 @@ async def test_passages_that_are_not_similar_enough_are_counted_and_left_out(sto
 
 async def test_a_document_is_read_whole_in_order_and_in_parts(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "first", "second", "third"))
-    assert [hit.content for hit in await store.passages("a", None, "one.md")] == ["first", "second", "third"]
+    assert [hit.content for hit in await store.passages("a", None, "one.md")] == [
+        "first",
+        "second",
+        "third",
+    ]
     parts = await store.passages("a", None, "one.md", ordinals=[2, 0, 7])
     assert [(hit.content, hit.ordinal) for hit in parts] == [("third", 2), ("first", 0)]
     assert await store.passages("a", None, "two.md") == ()
@@ -188,7 +238,13 @@ async def test_a_document_is_read_whole_in_order_and_in_parts(store: VectorStore
 
 async def test_a_document_comes_back_as_it_was_put(store: VectorStore) -> None:
     made = replace(MADE, fields={"year": "integer", "draft": "boolean", "tags": "keyword"})
-    put = document("one.md", "ripe pears", "apples", bytes=17, fields={"year": 2024, "draft": False, "tags": ["a", "b"]})
+    put = document(
+        "one.md",
+        "ripe pears",
+        "apples",
+        bytes=17,
+        fields={"year": 2024, "draft": False, "tags": ["a", "b"]},
+    )
     odd = replace(put.passages[0], text="something else than the content")
     put = replace(put, passages=(odd, *put.passages[1:]))
     await store.put("a", made, put)
@@ -201,9 +257,16 @@ async def test_a_document_comes_back_as_it_was_put(store: VectorStore) -> None:
     assert await store.whole("b", [("", "one.md")]) == []
 
 
-async def test_many_documents_are_listed_and_come_back_in_the_order_asked(store: VectorStore) -> None:
+async def test_many_documents_are_listed_and_come_back_in_the_order_asked(
+    store: VectorStore,
+) -> None:
     await store.put(
-        "a", MADE, *[document(f"{n}.md", *["pear"] * (n % 3 + 1), source=f"/fruit/{n}.md" if n % 2 else "-") for n in range(30)]
+        "a",
+        MADE,
+        *[
+            document(f"{n}.md", *["pear"] * (n % 3 + 1), source=f"/fruit/{n}.md" if n % 2 else "-")
+            for n in range(30)
+        ],
     )
     listed = sorted([(one.document, one.chunks) async for one in store.come_from("a", None, "")])
     assert listed == sorted((f"{n}.md", n % 3 + 1) for n in range(30))
@@ -236,7 +299,9 @@ async def test_what_is_stored_is_listed(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "apples", "plums", version="7"))
     usage = await store.usage("a", None)
     assert usage.made == MADE
-    assert [(one.document, one.title, one.chunks, one.fingerprint, one.bytes) for one in usage.documents] == [
+    assert [
+        (one.document, one.title, one.chunks, one.fingerprint, one.bytes) for one in usage.documents
+    ] == [
         ("one.md", "About one.md", 2, "7", 0),
         ("two.md", "About two.md", 1, "1", 5),
     ]
@@ -244,22 +309,41 @@ async def test_what_is_stored_is_listed(store: VectorStore) -> None:
 
 
 async def test_documents_are_found_by_the_folder_that_they_come_from(store: VectorStore) -> None:
-    for name, source in (("1", "/a/x.md"), ("2", "/a/b/y.csv"), ("3", "/ab/x.md"), ("4", ""), ("5", "/a%/x.md")):
+    for name, source in (
+        ("1", "/a/x.md"),
+        ("2", "/a/b/y.csv"),
+        ("3", "/ab/x.md"),
+        ("4", ""),
+        ("5", "/a%/x.md"),
+    ):
         await store.put("a", MADE, document(name, "pears", source=source))
-    for source, wanted in (("/a", "12"), ("/a/x.md", "1"), ("/a/b/y.csv", "2"), ("/a%", "5"), ("/c", "")):
-        assert "".join(sorted([one.document async for one in store.come_from("a", None, source)])) == wanted
+    for source, wanted in (
+        ("/a", "12"),
+        ("/a/x.md", "1"),
+        ("/a/b/y.csv", "2"),
+        ("/a%", "5"),
+        ("/c", ""),
+    ):
+        assert (
+            "".join(sorted([one.document async for one in store.come_from("a", None, source)]))
+            == wanted
+        )
 
 
 async def test_a_document_that_moved_says_where_it_is(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "pears"))
     assert [hit.url for hit in (await ask(store)).hits] == ["file:///one.md"]
-    await store.relocate("a", "", {"one.md": ("file:///elsewhere", "/elsewhere"), "none.md": ("file:///x", "/x")})
+    await store.relocate(
+        "a", "", {"one.md": ("file:///elsewhere", "/elsewhere"), "none.md": ("file:///x", "/x")}
+    )
     assert [hit.url for hit in (await ask(store)).hits] == ["file:///elsewhere"]
     listed = (await store.usage("a", None)).documents
     assert [(one.url, one.source) for one in listed] == [("file:///elsewhere", "/elsewhere")]
 
 
-async def test_removed_documents_are_gone_and_the_last_one_takes_the_collection_with_it(store: VectorStore) -> None:
+async def test_removed_documents_are_gone_and_the_last_one_takes_the_collection_with_it(
+    store: VectorStore,
+) -> None:
     await store.put("a", MADE, document("one.md", "pears"))
     await store.put("a", MADE, document("two.md", "pears"))
     assert await store.remove("a", None, ["one.md", "none.md"]) == ["one.md"]
@@ -267,7 +351,10 @@ async def test_removed_documents_are_gone_and_the_last_one_takes_the_collection_
     assert await store.remove("a", None, ["two.md"]) == ["two.md"]
     assert not (await ask(store)).exists
     other = replace(MADE, dimensions=2)
-    small = replace(document("one.md", "pears"), passages=(replace(passage(0, "pears"), vector=packed([1.0, 0.0])),))
+    small = replace(
+        document("one.md", "pears"),
+        passages=(replace(passage(0, "pears"), vector=packed([1.0, 0.0])),),
+    )
     assert await store.put("a", other, small) == ["added"]
     assert (await store.usage("a", None)).made == other
 
@@ -278,17 +365,21 @@ async def test_an_empty_document_is_stored_and_listed(store: VectorStore) -> Non
     assert (await ask(store)).hits == ()
 
 
-# ------------------------------------------------------------------------------------------------ versions
+# ----------------------------------------------------------------------------------------- versions
 
 
 async def test_a_replaced_document_is_there_once(store: VectorStore) -> None:
     assert await store.put("a", MADE, document("one.md", "old pears", "old plums")) == ["added"]
     assert await store.put("a", MADE, document("one.md", "new pears", version="2")) == ["replaced"]
     assert contents(await ask(store, limit=20)) == ["new pears"]
-    assert [(one.chunks, one.fingerprint) for one in (await store.usage("a", None)).documents] == [(1, "2")]
+    assert [(one.chunks, one.fingerprint) for one in (await store.usage("a", None)).documents] == [
+        (1, "2")
+    ]
 
 
-async def test_searches_see_the_old_version_or_the_new_one_and_never_a_part(where: Place, store: VectorStore) -> None:
+async def test_searches_see_the_old_version_or_the_new_one_and_never_a_part(
+    where: Place, store: VectorStore
+) -> None:
     await store.put("a", MADE, long("old"))
     other = where.store()
     seen: list[set[str]] = []
@@ -296,7 +387,9 @@ async def test_searches_see_the_old_version_or_the_new_one_and_never_a_part(wher
         async with anyio.create_task_group() as tasks:
 
             async def watch() -> None:
-                while len(seen) < 6 or len(set.union(*seen)) < 2:  # however quick searches are beside a put
+                while (
+                    len(seen) < 6 or len(set.union(*seen)) < 2
+                ):  # however quick searches are beside a put
                     seen.append(await versions(other))
                 tasks.cancel_scope.cancel()
 
@@ -309,7 +402,9 @@ async def test_searches_see_the_old_version_or_the_new_one_and_never_a_part(wher
 
 
 @pytest.mark.parametrize("batches", [1, 2, 3])
-async def test_a_put_that_is_given_up_leaves_the_old_version(store: VectorStore, batches: int) -> None:
+async def test_a_put_that_is_given_up_leaves_the_old_version(
+    store: VectorStore, batches: int
+) -> None:
     await store.put("a", MADE, long("old"))
     seen = 0
 
@@ -338,18 +433,40 @@ async def test_two_that_put_the_same_document_leave_one(where: Place, store: Vec
 
 
 async def test_documents_put_together_are_each_there_as_if_put_alone(store: VectorStore) -> None:
-    await store.put("a", MADE, document("old.md", "old pears", "old plums"), document("kept.md", "pears"))
+    await store.put(
+        "a", MADE, document("old.md", "old pears", "old plums"), document("kept.md", "pears")
+    )
     many = [document(f"{n}.md", f"pears {n}") for n in range(100)]
-    together = [document("old.md", "new pears", version="2"), document("none.md"), long("1"), *many, document("7.md", "plums")]
+    together = [
+        document("old.md", "new pears", version="2"),
+        document("none.md"),
+        long("1"),
+        *many,
+        document("7.md", "plums"),
+    ]
     steps: list[tuple[int, int]] = []
-    outcomes = await store.put("a", MADE, *together, told=lambda done, total: steps.append((done, total)))
+    outcomes = await store.put(
+        "a", MADE, *together, told=lambda done, total: steps.append((done, total))
+    )
     assert outcomes == ["replaced", "added", "added", *["added"] * 100, "replaced"]
     assert steps == sorted(steps)
     assert steps[-1] == (LONG + 102, LONG + 102)
     stored = {one.document: one.chunks for one in (await store.usage("a", None)).documents}
-    assert stored == {"old.md": 1, "kept.md": 1, "none.md": 0, "long.md": LONG, **{f"{n}.md": 1 for n in range(100)}}
+    assert stored == {
+        "old.md": 1,
+        "kept.md": 1,
+        "none.md": 0,
+        "long.md": LONG,
+        **{f"{n}.md": 1 for n in range(100)},
+    }
     everything = contents(await ask(store, "x", limit=1000))
-    expected = ["new pears", "pears", *(f"1 {n}" for n in range(LONG)), *(f"pears {n}" for n in range(100) if n != 7), "plums"]
+    expected = [
+        "new pears",
+        "pears",
+        *(f"1 {n}" for n in range(LONG)),
+        *(f"pears {n}" for n in range(100) if n != 7),
+        "plums",
+    ]
     assert sorted(everything) == sorted(expected)
 
 
@@ -357,16 +474,28 @@ async def test_documents_put_at_the_same_time_make_one_collection(store: VectorS
     async with anyio.create_task_group() as tasks:
         for n in range(4):
             tasks.start_soon(store.put, "a", MADE, document(f"{n}.md", "pears"))
-    assert sorted(hit.document for hit in (await ask(store)).hits) == ["0.md", "1.md", "2.md", "3.md"]
+    assert sorted(hit.document for hit in (await ask(store)).hits) == [
+        "0.md",
+        "1.md",
+        "2.md",
+        "3.md",
+    ]
 
 
-# ------------------------------------------------------------------------------------------------ what it was made with
+# ---------------------------------------------------------------------------- what it was made with
 
 
 async def test_another_embedding_is_refused_with_the_command_that_helps(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "pears"))
-    others = (replace(MADE, model="x"), replace(MADE, dimensions=8), replace(MADE, language="german"))
-    for other, command in (*((each, "kb rebuild a") for each in others), (TENANTED, "kb remove a --all")):
+    others = (
+        replace(MADE, model="x"),
+        replace(MADE, dimensions=8),
+        replace(MADE, language="german"),
+    )
+    for other, command in (
+        *((each, "kb rebuild a") for each in others),
+        (TENANTED, "kb remove a --all"),
+    ):
         for attempt in (
             store.put("a", other, document("two.md", "pears")),
             ask(store, made=other, tenant="t"),
@@ -379,16 +508,28 @@ async def test_another_embedding_is_refused_with_the_command_that_helps(store: V
 
 async def test_the_language_is_found_out_by_the_first_document_and_kept(store: VectorStore) -> None:
     auto = replace(MADE, language="auto")
-    await store.put("a", auto, document("one.md", "the pear is on the tree and it is ripe, as you can see from here"))
+    await store.put(
+        "a",
+        auto,
+        document("one.md", "the pear is on the tree and it is ripe, as you can see from here"),
+    )
     assert (await store.usage("a", None)).language == "english"
     assert (await ask(store, made=auto)).language == "english"
-    await store.put("a", auto, document("two.md", "die Birne ist nicht auf dem Baum und wird nicht reif"))
+    await store.put(
+        "a", auto, document("two.md", "die Birne ist nicht auf dem Baum und wird nicht reif")
+    )
     assert (await store.usage("a", None)).language == "english"
 
 
 async def test_of_many_short_documents_the_language_is_that_of_most(store: VectorStore) -> None:
     auto = replace(MADE, language="auto")
-    texts = ("Gelato", "the pear is ripe", "and it is on the tree", "as you can see from here", "this is not for you")
+    texts = (
+        "Gelato",
+        "the pear is ripe",
+        "and it is on the tree",
+        "as you can see from here",
+        "this is not for you",
+    )
     await store.put("a", auto, *(document(f"{n}.md", text) for n, text in enumerate(texts)))
     assert (await store.usage("a", None)).language == "english"
 
@@ -411,19 +552,42 @@ async def test_one_collection_takes_the_place_of_another(store: VectorStore) -> 
         await store.swap("b", "a")
 
 
-# ------------------------------------------------------------------------------------------------ fields
+# ------------------------------------------------------------------------------------------- fields
 
-FIELDS = replace(MADE, fields={"year": "integer", "price": "float", "tag": "keyword", "draft": "boolean", "at": "datetime"})
+FIELDS = replace(
+    MADE,
+    fields={
+        "year": "integer",
+        "price": "float",
+        "tag": "keyword",
+        "draft": "boolean",
+        "at": "datetime",
+    },
+)
 
 
 async def catalogue(store: VectorStore, tenant: str = "", made: Made = FIELDS) -> None:
     for name, fields in {
-        "a.md": {"year": 2020, "price": 1.5, "tag": ["red", "big"], "draft": True, "at": "2020-01-01T00:00:00Z"},
-        "b.md": {"year": 2021, "price": 2.5, "tag": "red", "draft": False, "at": "2021-01-01T00:00:00Z"},
+        "a.md": {
+            "year": 2020,
+            "price": 1.5,
+            "tag": ["red", "big"],
+            "draft": True,
+            "at": "2020-01-01T00:00:00Z",
+        },
+        "b.md": {
+            "year": 2021,
+            "price": 2.5,
+            "tag": "red",
+            "draft": False,
+            "at": "2021-01-01T00:00:00Z",
+        },
         "c.md": {"year": 2022, "tag": "blue", "draft": False},
         "d.md": {},
     }.items():
-        await store.put("a", made, document(name, "pears", "more pears", tenant=tenant, fields=fields))
+        await store.put(
+            "a", made, document(name, "pears", "more pears", tenant=tenant, fields=fields)
+        )
 
 
 @pytest.mark.parametrize(
@@ -444,7 +608,9 @@ async def catalogue(store: VectorStore, tenant: str = "", made: Made = FIELDS) -
         (Both("or", (OneOf("tag", ("big",)), Range("year", gt=2021))), "ac"),
     ],
 )
-async def test_a_filter_finds_what_fulfils_it(store: VectorStore, filter: Any, expected: str) -> None:
+async def test_a_filter_finds_what_fulfils_it(
+    store: VectorStore, filter: Any, expected: str
+) -> None:
     await catalogue(store)
     answer = await ask(store, made=FIELDS, filter=filter, limit=20)
     assert "".join(sorted({hit.document[0] for hit in answer.hits})) == expected
@@ -454,9 +620,19 @@ async def test_a_filter_finds_what_fulfils_it(store: VectorStore, filter: Any, e
 async def test_hits_have_their_fields_and_facets_count_documents(store: VectorStore) -> None:
     await catalogue(store)
     [hit, _] = (await ask(store, made=FIELDS, filter=OneOf("year", (2020,)))).hits
-    assert hit.fields == {"year": 2020, "price": 1.5, "tag": ["red", "big"], "draft": True, "at": "2020-01-01T00:00:00Z"}
+    assert hit.fields == {
+        "year": 2020,
+        "price": 1.5,
+        "tag": ["red", "big"],
+        "draft": True,
+        "at": "2020-01-01T00:00:00Z",
+    }
     found = await store.facets("a", None, ["tag", "draft", "year"], Not(OneOf("year", (2022,))), 2)
-    assert found == {"tag": [("red", 2), ("big", 1)], "draft": [(False, 1), (True, 1)], "year": [(2020, 1), (2021, 1)]}
+    assert found == {
+        "tag": [("red", 2), ("big", 1)],
+        "draft": [(False, 1), (True, 1)],
+        "year": [(2020, 1), (2021, 1)],
+    }
     assert await store.facets("b", None, ["tag"], None, 5) == {}
 
 
@@ -465,23 +641,39 @@ async def test_fields_may_be_declared_later_and_differently(store: VectorStore) 
     tagged = replace(MADE, fields={"tag": "keyword"})
     await store.put("a", tagged, document("two.md", "pears", fields={"tag": "red"}))
     assert (await store.facets("a", None, ["tag"], None, 5)) == {"tag": [("red", 2)]}
-    await store.put("a", replace(MADE, fields={"year": "integer"}), document("three.md", "pears", fields={"year": 1}))
+    await store.put(
+        "a",
+        replace(MADE, fields={"year": "integer"}),
+        document("three.md", "pears", fields={"year": 1}),
+    )
     assert (await store.facets("a", None, ["tag", "year"], None, 5)) == {"year": [(1, 1)]}
 
 
-async def test_a_field_that_becomes_a_boolean_is_shown_as_one_in_what_was_found_before(store: VectorStore) -> None:
-    await store.put("a", replace(MADE, fields={"draft": "integer"}), document("one.md", "pears", fields={"draft": 1}))
+async def test_a_field_that_becomes_a_boolean_is_shown_as_one_in_what_was_found_before(
+    store: VectorStore,
+) -> None:
+    await store.put(
+        "a",
+        replace(MADE, fields={"draft": "integer"}),
+        document("one.md", "pears", fields={"draft": 1}),
+    )
     assert [hit.fields for hit in (await ask(store)).hits] == [{"draft": 1}]
-    await store.put("a", replace(MADE, fields={"draft": "boolean"}), document("two.md", "pears", fields={"draft": False}))
+    await store.put(
+        "a",
+        replace(MADE, fields={"draft": "boolean"}),
+        document("two.md", "pears", fields={"draft": False}),
+    )
     found = {hit.document: hit.fields["draft"] for hit in (await ask(store)).hits}
     assert (found["one.md"], found["two.md"]) == (True, False)
     assert all(isinstance(value, bool) for value in found.values())
 
 
-# ------------------------------------------------------------------------------------------------ tenants
+# ------------------------------------------------------------------------------------------ tenants
 
 
-async def test_without_a_tenant_a_collection_that_keeps_them_apart_answers_nothing(store: VectorStore) -> None:
+async def test_without_a_tenant_a_collection_that_keeps_them_apart_answers_nothing(
+    store: VectorStore,
+) -> None:
     await catalogue(store, "t", replace(FIELDS, tenanted=True))
     for tenant in (None, ""):
         with pytest.raises(NotPermitted):
@@ -494,26 +686,39 @@ async def test_without_a_tenant_a_collection_that_keeps_them_apart_answers_nothi
 async def test_how_rare_a_word_is_depends_on_the_tenant_alone(store: VectorStore) -> None:
     mine = ["alpha beta", "alpha gamma", "alpha delta", "beta epsilon"]
     await store.put("a", TENANTED, document("mine.md", *mine, tenant="t"))
-    alone = [(hit.content, hit.ordinal) for hit in (await ask(store, "alpha beta", TENANTED, tenant="t")).hits]
+    alone = [
+        (hit.content, hit.ordinal)
+        for hit in (await ask(store, "alpha beta", TENANTED, tenant="t")).hits
+    ]
     for n in range(20):  # elsewhere `beta` is as common as can be
         await store.put("a", TENANTED, document(f"{n}.md", "beta", "beta zeta", tenant="other"))
     answer = await ask(store, "alpha beta", TENANTED, tenant="t")
     assert [(hit.content, hit.ordinal) for hit in answer.hits] == alone
 
 
-OPERATIONS = st.tuples(st.sampled_from(["put", "put", "remove"]), st.sampled_from("st"), st.sampled_from(["x.md", "y.md"]))
+OPERATIONS = st.tuples(
+    st.sampled_from(["put", "put", "remove"]),
+    st.sampled_from("st"),
+    st.sampled_from(["x.md", "y.md"]),
+)
 
 
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=6))
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_a_tenant_sees_its_own_on_every_path(store: VectorStore, operations: list[tuple[str, str, str]]) -> None:
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+async def test_a_tenant_sees_its_own_on_every_path(
+    store: VectorStore, operations: list[tuple[str, str, str]]
+) -> None:
     made = replace(TENANTED, fields={"owner": "keyword"})
     await store.remove("a", None, None)
     expected: dict[tuple[str, str], str] = {}
     for number, (operation, tenant, name) in enumerate(operations):
         if operation == "put":
             text = f"a pear of {tenant} {number}"
-            await store.put("a", made, document(name, text, tenant=tenant, fields={"owner": tenant}))
+            await store.put(
+                "a", made, document(name, text, tenant=tenant, fields={"owner": tenant})
+            )
             expected[tenant, name] = text
         else:
             gone = await store.remove("a", tenant, [name])

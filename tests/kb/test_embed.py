@@ -1,4 +1,5 @@
-"""Embedding models: one length, one direction for the same text, and a similarity that means the same for all."""
+"""Embedding models: one length, one direction for the same text, and a similarity that means the
+same for all."""
 
 from __future__ import annotations
 
@@ -13,7 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.embed import BuiltinEmbedder, CountsTokens, HashEmbedder, builtin, estimated_tokens, least_cosine
+from groundhook.handlers.kb.embed import (
+    BuiltinEmbedder,
+    CountsTokens,
+    HashEmbedder,
+    builtin,
+    estimated_tokens,
+    least_cosine,
+)
 from groundhook.handlers.kb.language import normalised
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
@@ -40,7 +48,10 @@ def cosine(one: list[float], other: list[float]) -> float:
 @pytest.mark.parametrize("name", EMBEDDERS)
 async def test_vectors_have_the_length_that_was_said(name: str) -> None:
     model = embedder(name)
-    vectors = [await model.embed_query("pear"), *await model.embed_documents(["pear", "", "\0", "x" * 3000])]
+    vectors = [
+        await model.embed_query("pear"),
+        *await model.embed_documents(["pear", "", "\0", "x" * 3000]),
+    ]
     assert {len(vector) for vector in vectors} == {model.dimensions}
     assert all(math.isclose(cosine(vector, vector), 1.0, abs_tol=1e-3) for vector in vectors)
     assert await model.embed_documents([]) == []
@@ -71,11 +82,18 @@ def test_the_least_cosine_is_just_below_the_threshold(name: str, threshold: floa
     assert least == -1 or similarity(least) < threshold
 
 
-async def test_a_related_passage_is_more_similar_than_half_and_an_unrelated_one_less_than_a_fifth() -> None:
+async def test_a_related_passage_is_more_similar_than_half_and_an_unrelated_one_less_than_a_fifth() -> (
+    None
+):
     model = BuiltinEmbedder()
     question = await model.embed_query("How hot should the water for green tea be?")
-    texts = ["Green tea is brewed with water of eighty degrees.", "The chain of a bicycle is oiled after every ride."]
-    related, unrelated = [model.similarity(cosine(question, vector)) for vector in await model.embed_documents(texts)]
+    texts = [
+        "Green tea is brewed with water of eighty degrees.",
+        "The chain of a bicycle is oiled after every ride.",
+    ]
+    related, unrelated = [
+        model.similarity(cosine(question, vector)) for vector in await model.embed_documents(texts)
+    ]
     assert related > 0.5
     assert unrelated < 0.2
 
@@ -93,7 +111,13 @@ def test_counted_tokens_of_two_texts_are_no_more_than_those_of_each(one: str, ot
     assert estimated_tokens(one + other) <= estimated_tokens(one) + estimated_tokens(other)
 
 
-@given(st.lists(st.sampled_from(["pear", "installation", "the", "知识", "שלום", "E4012", "x.y"]), min_size=1, max_size=12))
+@given(
+    st.lists(
+        st.sampled_from(["pear", "installation", "the", "知识", "שלום", "E4012", "x.y"]),
+        min_size=1,
+        max_size=12,
+    )
+)
 def test_the_model_counts_words_side_by_side_as_it_counts_them_alone(words: list[str]) -> None:
     model = BuiltinEmbedder()
     assert isinstance(model, CountsTokens)
@@ -115,7 +139,10 @@ async def test_an_ordinary_text_is_given_to_the_model_as_it_is(text: str) -> Non
         assert await model.embed_query(text) == bare.query(normalised(text)).tolist()
 
 
-@pytest.mark.parametrize(("letter", "around"), [("x", "{}"), ("Ж", "a pear {} is ripe"), ("aB3/", "{}\n\nWhat is a pear?")])
+@pytest.mark.parametrize(
+    ("letter", "around"),
+    [("x", "{}"), ("Ж", "a pear {} is ripe"), ("aB3/", "{}\n\nWhat is a pear?")],
+)
 async def test_of_a_huge_word_the_model_reads_the_beginning(letter: str, around: str) -> None:
     model = BuiltinEmbedder()
     huge, short = around.format(letter * 10_000), around.format((letter * 128)[:128])
@@ -130,7 +157,9 @@ async def test_a_text_without_end_is_read_as_far_as_the_model_reads_at_once() ->
     assert await model.embed_query(text) == bare.query(text[:read]).tolist()
 
 
-async def test_questions_beside_some_that_take_long_are_answered_and_nobody_waits_for_those() -> None:
+async def test_questions_beside_some_that_take_long_are_answered_and_nobody_waits_for_those() -> (
+    None
+):
     model = BuiltinEmbedder()
     alone = await model.embed_query("pear")
     ended: list[str] = []
@@ -153,7 +182,9 @@ async def test_questions_beside_some_that_take_long_are_answered_and_nobody_wait
     assert ended == ["long", "long", "pear"]
 
 
-async def test_a_knowledge_base_that_is_closed_leaves_no_thread(opens: Opens, write: Writes) -> None:
+async def test_a_knowledge_base_that_is_closed_leaves_no_thread(
+    opens: Opens, write: Writes
+) -> None:
     declared = CollectionSpec(id="docs", embedding=EmbeddingSpec(provider="builtin"))
     threads = set(threading.enumerate())
     async with opens(declared) as kb:
@@ -164,4 +195,8 @@ async def test_a_knowledge_base_that_is_closed_leaves_no_thread(opens: Opens, wr
 
 
 def questions(before: set[threading.Thread]) -> list[str]:
-    return [thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("question")]
+    return [
+        thread.name
+        for thread in set(threading.enumerate()) - before
+        if thread.name.startswith("question")
+    ]

@@ -1,4 +1,5 @@
-"""Searches that want more than the nearest passages: filters, facets, few of a document, neighbours, passages that differ."""
+"""Searches that want more than the nearest passages: filters, facets, few of a document,
+neighbours, passages that differ."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ def fielded(id: str = "docs", **said: Any) -> CollectionSpec:
     return spec(id, fields=FIELDS, **said)
 
 
-async def ask(kb: KnowledgeBase, query: str = "ripe pears", asker: Scope | None = None, **said: Any) -> Found:
+async def ask(
+    kb: KnowledgeBase, query: str = "ripe pears", asker: Scope | None = None, **said: Any
+) -> Found:
     given = {"collections": ("docs",), "threshold": 0.0, "limit": 10, **said}
     return await kb.search(SearchRequest(type="kb", query=query, **given), asker or scope())
 
@@ -49,18 +52,24 @@ def ids(found: Found) -> list[str]:
 async def test_a_filter_facets_and_the_fields_of_what_is_found(opens: Opens, write: Writes) -> None:
     async with opens(fielded()) as kb:
         await kb.add("docs", [write({"t.csv": CSV})])
-        some = await ask(kb, filter={"year": 2021, "open": {"exists": True}}, facets=("tag", "open"))
+        some = await ask(
+            kb, filter={"year": 2021, "open": {"exists": True}}, facets=("tag", "open")
+        )
         every = await ask(kb, facets=("year", "tag", "open"), limit=1)
         none = await ask(kb, filter={"tag": []})
     assert ids(some) == ["2"]
     assert some.items[0].data == {"year": 2021, "tag": "b", "open": False}
     assert some.facets is not None
-    assert {name: [(each.value, each.count) for each in counts] for name, counts in some.facets.items()} == {
+    assert {
+        name: [(each.value, each.count) for each in counts] for name, counts in some.facets.items()
+    } == {
         "tag": [("b", 1)],
         "open": [(False, 1)],
     }
     assert every.facets is not None
-    assert {name: [(each.value, each.count) for each in counts] for name, counts in every.facets.items()} == {
+    assert {
+        name: [(each.value, each.count) for each in counts] for name, counts in every.facets.items()
+    } == {
         "year": [(2021, 2), (2020, 1)],
         "tag": [("a", 2), ("b", 1)],
         "open": [(False, 1), (True, 1)],
@@ -91,42 +100,60 @@ async def test_a_field_that_is_not_declared_is_an_error_of_the_search(
             await ask(kb, **said)
 
 
-async def test_a_field_that_one_collection_of_several_declares_is_a_warning_for_the_others(opens: Opens, write: Writes) -> None:
+async def test_a_field_that_one_collection_of_several_declares_is_a_warning_for_the_others(
+    opens: Opens, write: Writes
+) -> None:
     warnings = Warnings()
     async with opens(fielded(), spec("plain")) as kb:
         folder = write({"t.csv": CSV})
         await kb.add("docs", [folder])
         await kb.add("plain", [folder])
-        found = await ask(kb, asker=scope(warn=warnings), collections=("docs", "plain"), filter={"year": 2020})
+        found = await ask(
+            kb, asker=scope(warn=warnings), collections=("docs", "plain"), filter={"year": 2020}
+        )
     assert ids(found) == ["1"]
     assert [said for _, said in warnings.said if "'plain' has no filterable field 'year'" in said]
 
 
-async def test_facets_count_in_the_collections_that_have_the_field_and_narrow_no_search(opens: Opens, write: Writes) -> None:
+async def test_facets_count_in_the_collections_that_have_the_field_and_narrow_no_search(
+    opens: Opens, write: Writes
+) -> None:
     warnings = Warnings()
     other = spec("other", fields={"kind": FieldSpec(facetable=True), "tag": FieldSpec()})
     async with opens(fielded(), other, spec("plain")) as kb:
         folder = write({"t.csv": CSV})
         await kb.add("docs", [folder])
-        await kb.add("other", [write({"u.csv": "id,text,kind,tag\n7,ripe pears of all kinds,fruit,a\n"})])
+        await kb.add(
+            "other", [write({"u.csv": "id,text,kind,tag\n7,ripe pears of all kinds,fruit,a\n"})]
+        )
         await kb.add("plain", [folder])
         every = ("docs", "other", "plain")
         without = await ask(kb, collections=every)
         found = await ask(kb, asker=scope(warn=warnings), collections=every, facets=("tag", "kind"))
-        with pytest.raises(UsageError, match=r"none of the collections has a facetable field 'knd' \(did you mean 'kind'\?\)"):
+        with pytest.raises(
+            UsageError,
+            match=r"none of the collections has a facetable field 'knd' \(did you mean 'kind'\?\)",
+        ):
             await ask(kb, collections=every, facets=("knd",))
     assert ids(found) == ids(without)
     assert found.facets is not None
-    assert {name: [(each.value, each.count) for each in counts] for name, counts in found.facets.items()} == {
+    assert {
+        name: [(each.value, each.count) for each in counts] for name, counts in found.facets.items()
+    } == {
         "tag": [("a", 2), ("b", 1)],
         "kind": [("fruit", 1)],
     }
     assert warnings.said == [
-        ("facet_not_counted", "the facet 'tag' leaves out collection 'other', whose field 'tag' is not facetable")
+        (
+            "facet_not_counted",
+            "the facet 'tag' leaves out collection 'other', whose field 'tag' is not facetable",
+        )
     ]
 
 
-async def test_front_matter_becomes_fields_and_a_wrong_type_names_its_line(opens: Opens, write: Writes) -> None:
+async def test_front_matter_becomes_fields_and_a_wrong_type_names_its_line(
+    opens: Opens, write: Writes
+) -> None:
     folder = write(
         {
             "good.md": "---\ntitle: Good\nyear: 2024\ntag: [x, y]\nauthor: Ann\n---\nRipe pears.\n",
@@ -139,13 +166,24 @@ async def test_front_matter_becomes_fields_and_a_wrong_type_names_its_line(opens
         found = await ask(kb, filter={"tag": "y"})
     errors = {file.document: file.error for file in report.files}
     assert errors["good.md"] == ""
-    assert f"{folder / 'wrong.md'}:4: was not added: 'year' should be a whole number, not 'soon'" in errors["wrong.md"]
-    assert f"{folder / 'broken.md'}:2: was not added: its front matter is no YAML" in errors["broken.md"]
+    assert (
+        f"{folder / 'wrong.md'}:4: was not added: 'year' should be a whole number, not 'soon'"
+        in errors["wrong.md"]
+    )
+    assert (
+        f"{folder / 'broken.md'}:2: was not added: its front matter is no YAML"
+        in errors["broken.md"]
+    )
     assert report.undeclared == ("author",)
-    assert [(item.title, item.data) for item in found.items] == [("Good", {"year": 2024, "tag": ["x", "y"]})]
+    assert [(item.title, item.data) for item in found.items] == [
+        ("Good", {"year": 2024, "tag": ["x", "y"]})
+    ]
 
 
-LONG = "\n\n".join(f"## Part {n}\n\nThe {word} is ripe." for n, word in enumerate(["pear", "plum", "apple", "fig", "quince"]))
+LONG = "\n\n".join(
+    f"## Part {n}\n\nThe {word} is ripe."
+    for n, word in enumerate(["pear", "plum", "apple", "fig", "quince"])
+)
 
 
 async def test_groups_give_few_passages_of_each_document(opens: Opens, write: Writes) -> None:
@@ -155,11 +193,15 @@ async def test_groups_give_few_passages_of_each_document(opens: Opens, write: Wr
         once = await ask(kb, "ripe pear", groups=True, limit=12)
         twice = await ask(kb, "ripe pear", groups=2, limit=24)
     assert sorted(ids(once)) == sorted(files)
-    assert [item.score for item in once.items] == sorted((item.score for item in once.items), reverse=True)
+    assert [item.score for item in once.items] == sorted(
+        (item.score for item in once.items), reverse=True
+    )
     assert sorted(ids(twice)) == sorted([*files, *files])
 
 
-async def test_neighbours_stand_around_a_hit_and_nothing_is_told_twice(opens: Opens, write: Writes) -> None:
+async def test_neighbours_stand_around_a_hit_and_nothing_is_told_twice(
+    opens: Opens, write: Writes
+) -> None:
     async with opens(spec("docs", chunk=ChunkSpec(size=32, overlap=0))) as kb:
         await kb.add("docs", [write({"a.md": LONG})])
         [one] = (await ask(kb, "apple", limit=1, neighbours=1)).items
@@ -170,7 +212,9 @@ async def test_neighbours_stand_around_a_hit_and_nothing_is_told_twice(opens: Op
     assert "\n\n".join(item.content for item in every.items).count("The plum is ripe.") == 1
 
 
-async def test_neighbours_that_overlap_are_joined_without_repeating(opens: Opens, write: Writes) -> None:
+async def test_neighbours_that_overlap_are_joined_without_repeating(
+    opens: Opens, write: Writes
+) -> None:
     text = " ".join(f"Sentence {n} speaks of fruit number {n}." for n in range(40))
     async with opens(spec("docs", chunk=ChunkSpec(size=64, overlap=24))) as kb:
         await kb.add("docs", [write({"a.md": text})])
@@ -181,19 +225,29 @@ async def test_neighbours_that_overlap_are_joined_without_repeating(opens: Opens
 CODE = "# Code\n\n```python\n" + "\n\n".join(
     f"def fruit{n}(ripe):\n    if ripe:\n\n        return pick({n})\n    return None" for n in range(8)
 ) + "\n```\n"  # fmt: skip
-TABLE = "| fruit | price |\n|---|---|\n" + "".join(f"| fruit{n} | costs {n} coins |\n" for n in range(20))
+TABLE = "| fruit | price |\n|---|---|\n" + "".join(
+    f"| fruit{n} | costs {n} coins |\n" for n in range(20)
+)
 PROSE = "# Pears\n\n\n" + "\n\n".join(
     f"Pear {n} is ripe. It fell from tree {n}.  Nobody saw it,\nbut for fruit{n}." for n in range(9)
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [CODE, TABLE, PROSE, f"{PROSE}\n\n{TABLE}\n\n{CODE}", "梨成熟了。" * 60], ids=len)
+@pytest.mark.parametrize(
+    "text", [CODE, TABLE, PROSE, f"{PROSE}\n\n{TABLE}\n\n{CODE}", "梨成熟了。" * 60], ids=len
+)
 @pytest.mark.parametrize("reach", [1, 20])
-async def test_neighbours_are_the_documents_own_text(opens: Opens, write: Writes, text: str, reach: int) -> None:
+async def test_neighbours_are_the_documents_own_text(
+    opens: Opens, write: Writes, text: str, reach: int
+) -> None:
     async with opens(spec("docs", chunk=ChunkSpec(size=40, overlap=10))) as kb:
         await kb.add("docs", [write({"a.md": text})])
         chunks = (await ask(kb, document="a.md")).items
-        found = [item for n in range(0, 8, 3) for item in (await ask(kb, f"fruit{n} 梨", limit=1, neighbours=reach)).items]
+        found = [
+            item
+            for n in range(0, 8, 3)
+            for item in (await ask(kb, f"fruit{n} 梨", limit=1, neighbours=reach)).items
+        ]
     assert len(chunks) > 3
     assert found
     for item in found:
@@ -211,8 +265,14 @@ def test_neighbours_that_were_stored_without_the_blanks_before_them_keep_their_p
     def hit(content: str, start: int) -> Hit:
         return Hit("a.md", "", "", content, content, "", 0, 0, start, start + len(content))
 
-    assert selection.joined([hit("if ripe:", 0), hit("pick()", 13), hit("eat()", 20)]) == "if ripe:\n    pick()\neat()"
-    assert selection.joined([hit("One.", 0), hit("Two.", 6), hit("o. Three.", 8)]) == "One.\n\nTwo. Three."
+    assert (
+        selection.joined([hit("if ripe:", 0), hit("pick()", 13), hit("eat()", 20)])
+        == "if ripe:\n    pick()\neat()"
+    )
+    assert (
+        selection.joined([hit("One.", 0), hit("Two.", 6), hit("o. Three.", 8)])
+        == "One.\n\nTwo. Three."
+    )
 
 
 async def test_diversity_puts_repetition_behind(opens: Opens, write: Writes) -> None:
@@ -243,25 +303,37 @@ def hit(document: str, vector: list[float], start: int = 0, content: str = "") -
     )
 
 
-VECTORS = st.lists(st.tuples(*[st.integers(-3, 3)] * 3).filter(any).map(list), min_size=1, max_size=8)
+VECTORS = st.lists(
+    st.tuples(*[st.integers(-3, 3)] * 3).filter(any).map(list), min_size=1, max_size=8
+)
 
 
 @given(vectors=VECTORS, limit=st.integers(1, 8))
 def test_without_diversity_the_order_stays(vectors: list[list[float]], limit: int) -> None:
     hits = [hit(str(n), vector) for n, vector in enumerate(vectors)]
     scores = [1 - n / 10 for n in range(len(hits))]
-    assert selection.diverse(hits, scores, limit, 0.0, lambda cosine: max(0.0, cosine)) == hits[:limit]
+    assert (
+        selection.diverse(hits, scores, limit, 0.0, lambda cosine: max(0.0, cosine)) == hits[:limit]
+    )
 
 
 @given(vectors=VECTORS, diversity=st.floats(0, 1))
-def test_diversity_loses_nothing_and_begins_with_the_best(vectors: list[list[float]], diversity: float) -> None:
+def test_diversity_loses_nothing_and_begins_with_the_best(
+    vectors: list[list[float]], diversity: float
+) -> None:
     hits = [hit(str(n), vector) for n, vector in enumerate(vectors)]
-    chosen = selection.diverse(hits, [1 - n / 10 for n in range(len(hits))], 100, diversity, lambda cosine: max(0.0, cosine))
+    chosen = selection.diverse(
+        hits,
+        [1 - n / 10 for n in range(len(hits))],
+        100,
+        diversity,
+        lambda cosine: max(0.0, cosine),
+    )
     assert sorted(each.document for each in chosen) == sorted(each.document for each in hits)
     assert chosen[0].document == "0"
 
 
-# ------------------------------------------------------------------------------------------------ who may
+# ------------------------------------------------------------------------------------------ who may
 
 
 @pytest.mark.parametrize(
@@ -287,7 +359,11 @@ async def test_a_permission_lets_in_whom_it_names_and_nobody_else(
     asker = Scope(**{**vars(asker), "identity": Identity(**identity)})
     async with opens(spec("docs", permission=PermissionSpec.model_validate(permission))) as kb:
         await kb.add("docs", [write({"a.md": "ripe pears"})])
-        for search in (ask(kb, asker=asker), kb.fetch_document("docs", "a.md", asker), ask(kb, asker=asker, document="a.md")):
+        for search in (
+            ask(kb, asker=asker),
+            kb.fetch_document("docs", "a.md", asker),
+            ask(kb, asker=asker, document="a.md"),
+        ):
             if lets_in:
                 assert ids(await search) == ["a.md"]
             else:
@@ -295,12 +371,19 @@ async def test_a_permission_lets_in_whom_it_names_and_nobody_else(
                     await search
 
 
-async def test_no_filter_reaches_another_tenant(opens: Opens, write: Writes, tmp_path: Path) -> None:
+async def test_no_filter_reaches_another_tenant(
+    opens: Opens, write: Writes, tmp_path: Path
+) -> None:
     table = "id,text,tenant,tag\n1,ripe pears,a,x\n2,ripe pears,b,x\n3,ripe pears,b,y\n"
     declared = spec("docs", tenant_field="tenant", fields={"tag": FieldSpec(facetable=True)})
     async with opens(declared) as kb:
         report = await kb.add("docs", [write({"t.csv": table})])
-        for raw in ({"or": [{"tag": "x"}, {"tag": "y"}]}, {"not": {"tag": "z"}}, {"tag": {"not": None}}, {"tag": None}):
+        for raw in (
+            {"or": [{"tag": "x"}, {"tag": "y"}]},
+            {"not": {"tag": "z"}},
+            {"tag": {"not": None}},
+            {"tag": None},
+        ):
             found = await ask(kb, asker=scope("a"), filter=raw, facets=("tag",))
             assert set(ids(found)) <= {"1"}
             assert found.facets is not None

@@ -1,4 +1,5 @@
-"""Filters on payload fields: what the engine finds is what a plain reading of the filter's JSON says."""
+"""Filters on payload fields: what the engine finds is what a plain reading of the filter's JSON
+says."""
 
 from __future__ import annotations
 
@@ -27,9 +28,11 @@ FIELDS: dict[str, FieldType] = {
     "done": "boolean",
     "at": "datetime",
 }
-MADE = Made(provider="test", model="test", dimensions=2, language="english", tenanted=True, fields=FIELDS)
+MADE = Made(
+    provider="test", model="test", dimensions=2, language="english", tenanted=True, fields=FIELDS
+)
 
-# ------------------------------------------------------------------------------------------------ a plain reading
+# ---------------------------------------------------------------------------------- a plain reading
 
 
 def fulfils(payload: Mapping[str, Any], raw: Mapping[str, Any]) -> bool:
@@ -56,10 +59,18 @@ def _conditions(values: list[Any], value: Any) -> bool:
     if value is None:
         return not values
     if not isinstance(value, Mapping):
-        return any(own == _comparable(each) for own in values for each in (value if isinstance(value, list) else [value]))
-    bounds = {key: _comparable(bound) for key, bound in value.items() if key in ("gt", "gte", "lt", "lte")}
+        return any(
+            own == _comparable(each)
+            for own in values
+            for each in (value if isinstance(value, list) else [value])
+        )
+    bounds = {
+        key: _comparable(bound) for key, bound in value.items() if key in ("gt", "gte", "lt", "lte")
+    }
     inside = not bounds or any(_inside(own, bounds) for own in values)
-    return inside and all(_operator(values, key, operand) for key, operand in value.items() if key not in bounds)
+    return inside and all(
+        _operator(values, key, operand) for key, operand in value.items() if key not in bounds
+    )
 
 
 def _operator(values: list[Any], operator: str, operand: Any) -> bool:
@@ -88,7 +99,7 @@ def _comparable(value: Any) -> Any:
     return value
 
 
-# ------------------------------------------------------------------------------------------------ what there may be
+# -------------------------------------------------------------------------------- what there may be
 
 VALUES: dict[str, list[Any]] = {
     "tag": ["a", "b", "A", 'q"uote', "é"],
@@ -96,7 +107,12 @@ VALUES: dict[str, list[Any]] = {
     "year": [-2, -1, 0, 1, 2, 2**53],
     "price": [-1.5, 0.0, 0.1, 2.0, 1e9],
     "done": [True, False, True],
-    "at": ["2024-01-01", "2024-01-01T00:00:00.5Z", "2024-06-01T12:00:00+02:00", "2024-06-01T10:00:00Z"],
+    "at": [
+        "2024-01-01",
+        "2024-01-01T00:00:00.5Z",
+        "2024-06-01T12:00:00+02:00",
+        "2024-06-01T10:00:00Z",
+    ],
 }
 
 
@@ -114,7 +130,9 @@ def conditions(field: str) -> st.SearchStrategy[Any]:
     return value | st.lists(value, max_size=3) | st.none() | said
 
 
-LEAVES = st.sampled_from(list(FIELDS)).flatmap(lambda field: st.fixed_dictionaries({field: conditions(field)}))
+LEAVES = st.sampled_from(list(FIELDS)).flatmap(
+    lambda field: st.fixed_dictionaries({field: conditions(field)})
+)
 FILTERS = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
@@ -138,26 +156,51 @@ def drawn(chance: random.Random) -> dict[str, Any]:
     for name, values in VALUES.items():
         kind = chance.choice(("absent", "one", "several"))
         if kind != "absent":
-            payload[name] = chance.choice(values) if kind == "one" else chance.sample(values, chance.randrange(4))
+            payload[name] = (
+                chance.choice(values)
+                if kind == "one"
+                else chance.sample(values, chance.randrange(4))
+            )
     return payload
 
 
 @pytest.fixture(scope="module")
 def stocked() -> Iterator[tuple[Collection, list[dict[str, Any]]]]:
-    """Documents of two passages with random payloads, some of which are there once more for a tenant who must not be seen."""
-    chance = random.Random(random.randrange(2**32))  # the seed comes from pytest-randomly, which prints it
+    """Documents of two passages with random payloads, some of which are there once more for a
+    tenant who must not be seen."""
+    chance = random.Random(
+        random.randrange(2**32)
+    )  # the seed comes from pytest-randomly, which prints it
     payloads = [drawn(chance) for _ in range(16)]
-    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # each document is synced to the disk
+    memory = (
+        "/dev/shm" if Path("/dev/shm").is_dir() else None
+    )  # each document is synced to the disk
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         collection: Collection | None = None
-        for tenant, number in [*(("mine", n) for n in range(16)), *(("theirs", n) for n in range(8))]:
+        for tenant, number in [
+            *(("mine", n) for n in range(16)),
+            *(("theirs", n) for n in range(8)),
+        ]:
             passages = tuple(
-                Passage(passage=f"{n}", content=f"pear {n}", text="pear", vector=packed([1.0, number / 10 + n])) for n in range(2)
+                Passage(
+                    passage=f"{n}",
+                    content=f"pear {n}",
+                    text="pear",
+                    vector=packed([1.0, number / 10 + n]),
+                )
+                for n in range(2)
             )
             document = Incoming(
-                document=f"{number}", title="", fingerprint="", passages=passages, tenant=tenant, fields=held(payloads[number])
+                document=f"{number}",
+                title="",
+                fingerprint="",
+                passages=passages,
+                tenant=tenant,
+                fields=held(payloads[number]),
             )
-            collection = collection or Collection.create(Path(folder) / "docs", "docs", MADE, document)
+            collection = collection or Collection.create(
+                Path(folder) / "docs", "docs", MADE, document
+            )
             list(collection.put(document))
         assert collection is not None
         yield collection, payloads
@@ -165,7 +208,11 @@ def stocked() -> Iterator[tuple[Collection, list[dict[str, Any]]]]:
 
 
 @given(raw=FILTERS)
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 def test_the_engine_finds_what_a_plain_reading_of_the_filter_says(
     stocked: tuple[Collection, list[dict[str, Any]]], raw: dict[str, Any]
 ) -> None:
@@ -174,7 +221,9 @@ def test_the_engine_finds_what_a_plain_reading_of_the_filter_says(
     assert parsed is not None
     wanted = fit_filter(parsed, FIELDS, "docs")
     assert loaded(dumped(wanted)) == wanted
-    question = Question(vector=packed([1.0, 0.5]), text="pear", limit=100, tenant="mine", filter=wanted)
+    question = Question(
+        vector=packed([1.0, 0.5]), text="pear", limit=100, tenant="mine", filter=wanted
+    )
     found = sorted((hit.document, hit.ordinal) for hit in collection.search(question).hits)
     right = [str(number) for number, payload in enumerate(payloads) if fulfils(payload, raw)]
     assert found == sorted((document, ordinal) for document in right for ordinal in (0, 1))
@@ -190,7 +239,7 @@ def _set(value: Any) -> set[Any]:
     return set() if value is None else set(value) if isinstance(value, list) else {value}
 
 
-# ------------------------------------------------------------------------------------------------ what is no filter
+# -------------------------------------------------------------------------------- what is no filter
 
 
 @pytest.mark.parametrize(
@@ -233,9 +282,18 @@ def test_nested_operators_are_only_so_deep() -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        ({"yaer": 2024}, r"collection 'docs' has no filterable field 'yaer' \(did you mean 'year'\?\)"),
+        (
+            {"yaer": 2024},
+            r"collection 'docs' has no filterable field 'yaer' \(did you mean 'year'\?\)",
+        ),
         ({"tenant": "theirs"}, r"no filterable field 'tenant'"),
-        ({"year": "soon"}, r"^filter\.year: should be a whole number, not 'soon' \(the field is declared as 'integer'\)"),
+        (
+            {"year": "soon"},
+            (
+                r"^filter\.year: should be a whole number, not 'soon' \(the field is declared as"
+                r" 'integer'\)"
+            ),
+        ),
         ({"year": True}, r"^filter\.year: should be a whole number"),
         ({"tag": {"gt": "a"}}, r"^filter\.tag: a keyword field has no order"),
         ({"at": {"lt": "tomorrow"}}, r"^filter\.at: should be a date or a time"),
@@ -272,13 +330,22 @@ def test_a_filter_without_conditions_is_none() -> None:
         ("", "integer", None),
     ],
 )
-def test_a_value_from_a_file_becomes_one_of_the_declared_type(value: Any, type: FieldType, made: Any) -> None:
+def test_a_value_from_a_file_becomes_one_of_the_declared_type(
+    value: Any, type: FieldType, made: Any
+) -> None:
     assert field_value(value, type) == made
 
 
 @pytest.mark.parametrize(
     ("value", "type"),
-    [("x", "integer"), (2**60, "integer"), ("nan", "float"), (True, "integer"), ({}, "keyword"), (3, "datetime")],
+    [
+        ("x", "integer"),
+        (2**60, "integer"),
+        ("nan", "float"),
+        (True, "integer"),
+        ({}, "keyword"),
+        (3, "datetime"),
+    ],
 )
 def test_a_value_of_another_type_is_refused(value: Any, type: FieldType) -> None:
     with pytest.raises(ValueError, match=r"should be .*, not "):

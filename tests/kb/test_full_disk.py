@@ -1,4 +1,5 @@
-"""A disk that is really full under the worker: nothing acknowledged is lost, and what is said names the disk."""
+"""A disk that is really full under the worker: nothing acknowledged is lost, and what is said names
+the disk."""
 
 from __future__ import annotations
 
@@ -22,7 +23,11 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of its own, of 300 MB; its worker is ended and it is gone when the test is over."""
     place = tmp_path / "disk"
     place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", str(place)], capture_output=True, text=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", str(place)],
+        capture_output=True,
+        text=True,
+    )
     if mounted.returncode != 0:
         pytest.skip(f"no disk of a test's own can be mounted here: {mounted.stderr.strip()}")
     try:
@@ -44,7 +49,10 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def document(name: str, passages: int) -> Incoming:
     texts = [f"pear {name} {n} " * 20 for n in range(passages)]
     vectors = [packed([1.0, n, *[0.5] * 254]) for n in range(passages)]
-    made = [Passage(passage=str(n), content=texts[n], text=texts[n], vector=vectors[n]) for n in range(passages)]
+    made = [
+        Passage(passage=str(n), content=texts[n], text=texts[n], vector=vectors[n])
+        for n in range(passages)
+    ]
     return Incoming(document=name, title=name, fingerprint="1", passages=tuple(made))
 
 
@@ -59,10 +67,14 @@ def fill(disk: Path) -> None:
 
 
 async def ask(client: KBClient) -> Answer:
-    return await client.search("docs", MADE, Question(vector=packed([1.0] * 256), text="pear", limit=1000))
+    return await client.search(
+        "docs", MADE, Question(vector=packed([1.0] * 256), text="pear", limit=1000)
+    )
 
 
-async def test_a_disk_that_fills_while_a_document_is_written_loses_nothing_that_was_acknowledged(disk: Path) -> None:
+async def test_a_disk_that_fills_while_a_document_is_written_loses_nothing_that_was_acknowledged(
+    disk: Path,
+) -> None:
     client = KBClient(disk / "state", idle_s=30)
     acknowledged = set()
     for number in range(5):
@@ -102,7 +114,9 @@ async def test_on_a_full_disk_searches_are_answered_and_adding_is_refused(disk: 
     fill(disk)
     assert os.statvfs(disk).f_bavail == 0
     assert len((await ask(client)).hits) == 20
-    with pytest.raises(StorageError, match=r"0 MB of disk are free.*what was added before is intact"):
+    with pytest.raises(
+        StorageError, match=r"0 MB of disk are free.*what was added before is intact"
+    ):
         await client.put("docs", MADE, document("two", 20))
     assert len((await ask(client)).hits) == 20
     await client.aclose()

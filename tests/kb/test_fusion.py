@@ -9,12 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.analyse import Analyser, Sparse
-from groundhook.handlers.kb.ranking.fusion import best, clear, descending, ordered, places, weight_of_words
+from groundhook.handlers.kb.ranking.fusion import (
+    best,
+    clear,
+    descending,
+    ordered,
+    places,
+    weight_of_words,
+)
 from groundhook.handlers.kb.ranking.fusion import fuse as worth_of
 
 
 def fuse(
-    dense: dict[int, float], words: dict[int, float], cosines: dict[int, float], *, limit: int, weight: float = 1.0
+    dense: dict[int, float],
+    words: dict[int, float],
+    cosines: dict[int, float],
+    *,
+    limit: int,
+    weight: float = 1.0,
 ) -> list[int]:
     return ordered(worth_of(dense, words, limit=limit, weight=weight).worths(cosines))
 
@@ -23,16 +35,22 @@ SCORES = st.dictionaries(st.integers(0, 30), st.floats(0.1, 9.0), max_size=20)
 
 
 @given(SCORES, SCORES)
-def test_every_candidate_is_ranked_once_and_always_the_same(dense: dict[int, float], words: dict[int, float]) -> None:
+def test_every_candidate_is_ranked_once_and_always_the_same(
+    dense: dict[int, float], words: dict[int, float]
+) -> None:
     cosines = {**dict.fromkeys(words, 0.05), **dense}
     order = fuse(dense, words, cosines, limit=100)
     assert sorted(order) == sorted(dense.keys() | words.keys())
-    backwards = fuse(dict(reversed(dense.items())), dict(reversed(words.items())), cosines, limit=100)
+    backwards = fuse(
+        dict(reversed(dense.items())), dict(reversed(words.items())), cosines, limit=100
+    )
     assert backwards == order
 
 
 @given(SCORES, SCORES)
-def test_a_passage_that_is_better_both_ways_stands_above(dense: dict[int, float], words: dict[int, float]) -> None:
+def test_a_passage_that_is_better_both_ways_stands_above(
+    dense: dict[int, float], words: dict[int, float]
+) -> None:
     order = fuse(dense, words, {**dict.fromkeys(words, 0.05), **dense}, limit=100)
     place = {id: index for index, id in enumerate(order)}
     for one in dense.keys() & words.keys():
@@ -55,12 +73,16 @@ def test_the_only_match_of_a_word_wins_over_vectors_that_are_all_alike() -> None
 def test_passages_that_a_cut_left_in_by_chance_do_not_count() -> None:
     dense = {1: 0.9, 2: 0.8}
     cosines = dict.fromkeys(range(10), 0.1) | dense
-    assert fuse(dense, {3: 2.0, 4: 1.0}, cosines, limit=2) == fuse(dense, {3: 2.0, 5: 1.0}, cosines, limit=2)
+    assert fuse(dense, {3: 2.0, 4: 1.0}, cosines, limit=2) == fuse(
+        dense, {3: 2.0, 5: 1.0}, cosines, limit=2
+    )
     assert fuse(dense, {4: 1.0, 5: 1.0}, cosines, limit=2) == [1, 2]
 
 
 @given(SCORES, SCORES)
-def test_words_that_count_nothing_leave_the_order_of_cosines(dense: dict[int, float], words: dict[int, float]) -> None:
+def test_words_that_count_nothing_leave_the_order_of_cosines(
+    dense: dict[int, float], words: dict[int, float]
+) -> None:
     cosines = {**dict.fromkeys(words, 0.05), **dense}
     order = fuse(dense, words, cosines, limit=100, weight=0.0)
     assert order == sorted(cosines, key=lambda id: (-cosines[id], id))
@@ -76,13 +98,18 @@ def test_the_less_words_count_the_lower_stands_what_only_they_speak_for(
     assert fuse(dense, words, cosines, limit=100, weight=weight).index(99) >= in_full.index(99)
 
 
-RANKING = st.dictionaries(st.integers(0, 30), st.integers(1, 9).map(lambda tenths: tenths / 10), max_size=20).map(
-    lambda scores: dict(sorted(scores.items(), key=lambda scored: -scored[1]))
-)
+RANKING = st.dictionaries(
+    st.integers(0, 30), st.integers(1, 9).map(lambda tenths: tenths / 10), max_size=20
+).map(lambda scores: dict(sorted(scores.items(), key=lambda scored: -scored[1])))
 
 
 @given(
-    RANKING, RANKING, st.dictionaries(st.integers(0, 30), st.floats(0, 1)), st.floats(0, 1), st.integers(1, 6), st.floats(-1, 1)
+    RANKING,
+    RANKING,
+    st.dictionaries(st.integers(0, 30), st.floats(0, 1)),
+    st.floats(0, 1),
+    st.integers(1, 6),
+    st.floats(-1, 1),
 )
 def test_the_first_are_the_same_whether_all_cosines_are_known_or_those_that_matter(
     dense: dict[int, float],
@@ -139,7 +166,9 @@ def test_words_count_in_full_when_one_passage_has_all_and_nothing_when_none_has_
 
 def test_a_name_in_common_counts_little_beside_a_question_in_other_words() -> None:
     question = Sparse([4, 8, 12, 16, 20, 24, 28], [1.0] * 7)
-    assert weight_of_words(question, [[4, 80], [8, 88]]) == 0  # each has one, but none of them has two
+    assert (
+        weight_of_words(question, [[4, 80], [8, 88]]) == 0
+    )  # each has one, but none of them has two
     assert 0 < weight_of_words(question, [[4, 8, 80]]) < 1
     assert weight_of_words(question, [[4, 8, 12, 80]]) == 1
 
@@ -147,8 +176,12 @@ def test_a_name_in_common_counts_little_beside_a_question_in_other_words() -> No
 def test_an_exact_code_in_common_is_enough_for_words_to_count_in_full() -> None:
     analyser = Analyser("english", 50.0)
     question = analyser.question("Was bedeutet die Meldung E-4012 beim Starten der Maschine?")
-    assert weight_of_words(question, [analyser.document("E-4012: the motor is too hot").indices]) == 1
-    assert weight_of_words(question, [analyser.document("E-4013: the motor is stuck").indices]) < 0.5
+    assert (
+        weight_of_words(question, [analyser.document("E-4012: the motor is too hot").indices]) == 1
+    )
+    assert (
+        weight_of_words(question, [analyser.document("E-4013: the motor is stuck").indices]) < 0.5
+    )
 
 
 def test_the_best_of_a_ranking_is_worth_more_than_it_stands_out() -> None:
@@ -167,7 +200,10 @@ def test_what_a_passage_is_worth_adds_up_what_stands_out_and_its_places() -> Non
 def test_the_best_is_clear_where_one_passage_alone_matches_best_and_none_is_nearer(
     dense: dict[int, float], words: dict[int, float]
 ) -> None:
-    ranked = [{id: scores[id] for id in sorted(scores, key=lambda id: -scores[id])} for scores in (dense, words)]
+    ranked = [
+        {id: scores[id] for id in sorted(scores, key=lambda id: -scores[id])}
+        for scores in (dense, words)
+    ]
     bests = [id for id, score in words.items() if score == max(words.values())]
     nearest = {id for id, cosine in dense.items() if cosine == max(dense.values())}
     assert clear(*ranked) == (len(bests) == 1 and bests[0] in nearest)
@@ -188,5 +224,7 @@ def test_the_passages_looked_at_are_those_that_match_best(words: dict[int, float
 def test_scores_fall_strictly_and_never_below_the_similarity(similarities: list[float]) -> None:
     scores = descending(similarities)
     assert all(0 <= score <= 1 for score in scores)
-    assert all(score >= similarity - 1e-6 for score, similarity in zip(scores, similarities, strict=True))
+    assert all(
+        score >= similarity - 1e-6 for score, similarity in zip(scores, similarities, strict=True)
+    )
     assert all(above > below or above == 1.0 for above, below in pairwise(scores))

@@ -1,4 +1,5 @@
-"""Hooks search a real collection: filters, facets and whole documents from JavaScript, and what is wrong with them."""
+"""Hooks search a real collection: filters, facets and whole documents from JavaScript, and what is
+wrong with them."""
 
 from __future__ import annotations
 
@@ -37,12 +38,19 @@ FILES = {
     "agent/agent.yml": "kb_storage:\n  idle_s: 5\n",
     "assistants/a/package.yao": '{"name": "A", "connector": "script", "kb": ["docs"]}',
     "assistants/a/index.js": HOOK,
-    "assistants/a/kb/docs.kb.yao": """{
+    "assistants/a/kb/docs.kb.yao": (
+        """{
       "embedding": {"provider": "hash"}, "tenant_field": "firm",
       "fields": {"year": {"type": "integer", "facetable": true}, "tenant_note": "keyword"}
-    }""",
-    "connectors/script.conn.yao": '{"type": "scripted", "options": {"script": [{"text": "Fine."}]}}',
-    "goods.csv": "id,text,year,firm\n1,ripe pears,2020,acme\n2,ripe pears and plums,2021,acme\n3,ripe pears,2021,other\n",
+    }"""
+    ),
+    "connectors/script.conn.yao": (
+        '{"type": "scripted", "options": {"script": [{"text": "Fine."}]}}'
+    ),
+    "goods.csv": (
+        "id,text,year,firm\n1,ripe pears,2020,acme\n2,ripe pears and plums,2021,acme\n3,ripe"
+        " pears,2021,other\n"
+    ),
 }
 
 
@@ -50,13 +58,17 @@ async def data_of(app: Path) -> dict[str, Any]:
     async with open_host(app, environment={}) as host:
         await host.kb.add("docs", [app / "goods.csv"])
         with anyio.fail_after(40):
-            async with host.stream("a", "question", search=False, identity=Identity(tenant_id="acme")) as events:
+            async with host.stream(
+                "a", "question", search=False, identity=Identity(tenant_id="acme")
+            ) as events:
                 ended = [event async for event in events][-1]
     assert ended.type == "stream_end"
     return json.loads(json.dumps(ended.data))  # type: ignore[no-any-return]
 
 
-async def test_a_hook_filters_counts_and_reads_documents_of_its_own_tenant(make_app: MakeApp) -> None:
+async def test_a_hook_filters_counts_and_reads_documents_of_its_own_tenant(
+    make_app: MakeApp,
+) -> None:
     app = make_app(FILES)
     try:
         data = await data_of(app)
@@ -64,10 +76,16 @@ async def test_a_hook_filters_counts_and_reads_documents_of_its_own_tenant(make_
         client = KBClient(app / ".groundhook", idle_s=5)
         await client.stop_worker()
         await client.aclose()
-    assert data["some"] == {"found": [["goods.csv#2", {"year": 2021}]], "facets": {"year": [{"value": 2021, "count": 1}]}}
+    assert data["some"] == {
+        "found": [["goods.csv#2", {"year": 2021}]],
+        "facets": {"year": [{"value": 2021, "count": 1}]},
+    }
     assert "has no filterable field 'yaer' (did you mean 'year'?)" in data["wrong"]
     assert "has no filterable field 'firm'" in data["tenant"]
     assert data["once"] == 2
     assert data["whole"] == ["ripe pears and plums"]
     assert "has no document 'goods.csv#3'" in data["none"]
-    assert "ctx.search.KB: option filter: year: no operator 'gtee' (did you mean 'gte'?)" in data["thrown"]
+    assert (
+        "ctx.search.KB: option filter: year: no operator 'gtee' (did you mean 'gte'?)"
+        in data["thrown"]
+    )

@@ -1,4 +1,5 @@
-"""Adding again: what is unchanged, what is gone, rows and feeds, whose documents are whose, and a report that stays small."""
+"""Adding again: what is unchanged, what is gone, rows and feeds, whose documents are whose, and a
+report that stays small."""
 
 from __future__ import annotations
 
@@ -31,11 +32,20 @@ def counts(report: AddReport) -> dict[str, int]:
     return dict(report.counts)
 
 
-# ------------------------------------------------------------------------------------------------ what is gone
+# ------------------------------------------------------------------------------------- what is gone
 
 
-async def test_what_is_gone_from_a_folder_goes_when_the_folder_is_added_again(opens: Opens, write: Writes) -> None:
-    folder = write({"a.md": "pear", "sub/b.md": "plum", "t.csv": "id,text\n1,fig\n2,apple\n", "old.csv": "id,text\n1,x\n"})
+async def test_what_is_gone_from_a_folder_goes_when_the_folder_is_added_again(
+    opens: Opens, write: Writes
+) -> None:
+    folder = write(
+        {
+            "a.md": "pear",
+            "sub/b.md": "plum",
+            "t.csv": "id,text\n1,fig\n2,apple\n",
+            "old.csv": "id,text\n1,x\n",
+        }
+    )
     async with opens() as kb:
         await kb.add("docs", [folder])
         (folder / "sub/b.md").unlink()
@@ -44,7 +54,11 @@ async def test_what_is_gone_from_a_folder_goes_when_the_folder_is_added_again(op
         report = await kb.add("docs", [folder])
         left = await documents(kb)
     assert counts(report) == {"unchanged": 2, "removed": 3}
-    assert sorted(file.document for file in report.files if file.outcome == "removed") == ["old.csv#1", "sub/b.md", "t.csv#1"]
+    assert sorted(file.document for file in report.files if file.outcome == "removed") == [
+        "old.csv#1",
+        "sub/b.md",
+        "t.csv#1",
+    ]
     assert left == ["a.md", "t.csv#2"]
 
 
@@ -61,7 +75,9 @@ async def test_other_folders_and_single_files_are_left_alone(opens: Opens, write
         assert await documents(kb) == ["a.md", "c.md", "d.md"]
 
 
-async def test_a_file_that_cannot_be_read_now_keeps_its_document(opens: Opens, write: Writes) -> None:
+async def test_a_file_that_cannot_be_read_now_keeps_its_document(
+    opens: Opens, write: Writes
+) -> None:
     folder = write({"a.md": "pear", "b.md": "plum", "t.csv": "id,text\n1,fig\n2,apple\n"})
     async with opens() as kb:
         await kb.add("docs", [folder])
@@ -72,7 +88,9 @@ async def test_a_file_that_cannot_be_read_now_keeps_its_document(opens: Opens, w
     assert left == ["a.md", "b.md", "t.csv#1", "t.csv#2"]
 
 
-async def test_a_folder_that_lost_everything_is_told_and_kept_unless_that_is_meant(opens: Opens, write: Writes) -> None:
+async def test_a_folder_that_lost_everything_is_told_and_kept_unless_that_is_meant(
+    opens: Opens, write: Writes
+) -> None:
     folder = write({"a.md": "pear", "b.md": "plum"})
     async with opens() as kb:
         await kb.add("docs", [folder])
@@ -104,7 +122,7 @@ async def test_a_folder_that_moved_takes_its_documents_along(opens: Opens, write
     assert counts(report) == {"unchanged": 1, "removed": 1}
 
 
-# ------------------------------------------------------------------------------------------------ rows and feeds
+# ----------------------------------------------------------------------------------- rows and feeds
 
 
 def feed(*rows: Any) -> io.BytesIO:
@@ -113,19 +131,36 @@ def feed(*rows: Any) -> io.BytesIO:
 
 async def test_a_feed_adds_and_replaces_and_removes_only_when_asked(opens: Opens) -> None:
     async with opens(spec("docs", fields={"year": FieldSpec(type="integer")})) as kb:
-        first = await kb.add("docs", feed=feed({"id": "a", "content": "pear", "url": "https://e.com/a", "year": "2020"}))
-        await kb.add("docs", feed=feed({"id": "b", "title": "B", "content": "plum", "fields": {"year": 2021}}))
-        again = await kb.add("docs", feed=feed({"id": "a", "content": "pear", "url": "https://e.com/a", "year": 2021}))
+        first = await kb.add(
+            "docs",
+            feed=feed({"id": "a", "content": "pear", "url": "https://e.com/a", "year": "2020"}),
+        )
+        await kb.add(
+            "docs",
+            feed=feed({"id": "b", "title": "B", "content": "plum", "fields": {"year": 2021}}),
+        )
+        again = await kb.add(
+            "docs",
+            feed=feed({"id": "a", "content": "pear", "url": "https://e.com/a", "year": 2021}),
+        )
         found = {item.document_id: item for item in (await search(kb, "pear plum")).items}
         last = await kb.add("docs", feed=feed({"id": "c", "content": "fig"}), prune=True)
         assert await documents(kb) == ["c"]
-    assert (counts(first), counts(again), counts(last)) == ({"added": 1}, {"replaced": 1}, {"added": 1, "removed": 2})
+    assert (counts(first), counts(again), counts(last)) == (
+        {"added": 1},
+        {"replaced": 1},
+        {"added": 1, "removed": 2},
+    )
     assert (found["a"].url, found["a"].data) == ("https://e.com/a", {"year": 2021})
     assert (found["b"].title, found["b"].url, found["b"].data) == ("B", "", {"year": 2021})
 
 
-async def test_rows_that_did_not_change_are_left_alone_and_wrong_ones_name_their_lines(opens: Opens, write: Writes) -> None:
-    declared = spec("docs", fields={"price": FieldSpec(type="float")}, rows=RowSpec(id="sku", text=("about",)))
+async def test_rows_that_did_not_change_are_left_alone_and_wrong_ones_name_their_lines(
+    opens: Opens, write: Writes
+) -> None:
+    declared = spec(
+        "docs", fields={"price": FieldSpec(type="float")}, rows=RowSpec(id="sku", text=("about",))
+    )
     table = "sku,about,price\nA,a pen,1.5\nB,paper,cheap\nA,another pen,2\nC,,3\n"
     async with opens(declared) as kb:
         folder = write({"goods.csv": table})
@@ -135,38 +170,56 @@ async def test_rows_that_did_not_change_are_left_alone_and_wrong_ones_name_their
     errors = [file.error for file in first.files if file.outcome == "failed"]
     name = folder / "goods.csv"
     assert sorted(errors) == [
-        f"{name}:3: was not added: 'price' should be a number, not 'cheap' (`fields` declares it as float)",
+        (
+            f"{name}:3: was not added: 'price' should be a number, not 'cheap' (`fields` declares"
+            " it as float)"
+        ),
         f"{name}:4: another row has the id 'A'",
         f"{name}:5: the row has no text in 'about'",
     ]
-    assert (counts(first), counts(second)) == ({"added": 1, "failed": 3}, {"added": 2, "unchanged": 1, "failed": 1})
+    assert (counts(first), counts(second)) == (
+        {"added": 1, "failed": 3},
+        {"added": 2, "unchanged": 1, "failed": 1},
+    )
 
 
-async def test_of_very_many_wrong_rows_the_first_are_told_and_the_rest_counted(opens: Opens) -> None:
+async def test_of_very_many_wrong_rows_the_first_are_told_and_the_rest_counted(
+    opens: Opens,
+) -> None:
     async with opens() as kb:
         report = await kb.add("docs", feed=feed(*({"id": n} for n in range(MOST_ROWS + 50))))
     assert counts(report) == {"failed": MOST_ROWS + 50}
     assert len(report.files) == MOST_ROWS + 1
-    assert report.notes == (f"'standard input': {MOST_ROWS + 50} rows failed, of which the first {MOST_ROWS} are told",)
+    assert report.notes == (
+        f"'standard input': {MOST_ROWS + 50} rows failed, of which the first {MOST_ROWS} are told",
+    )
 
 
-async def test_documents_that_say_their_tenant_belong_to_it_and_to_no_other(opens: Opens, write: Writes) -> None:
+async def test_documents_that_say_their_tenant_belong_to_it_and_to_no_other(
+    opens: Opens, write: Writes
+) -> None:
     files = {
         "a.md": "---\nfirm: acme\n---\nripe pear\n",
         "t.csv": "id,text,firm\n1,ripe fig,acme\n2,ripe plum,other\n3,ripe apple,\n",
     }
     async with opens(spec("docs", tenant_field="firm")) as kb:
         mixed = await kb.add("docs", [write(files)])
-        seen = {t: sorted(item.document_id for item in (await search(kb, "ripe", tenant=t)).items) for t in ("acme", "other")}
+        seen = {
+            t: sorted(item.document_id for item in (await search(kb, "ripe", tenant=t)).items)
+            for t in ("acme", "other")
+        }
         named = await kb.add("docs", [write(files) / "t.csv"], tenant="acme")
     assert seen == {"acme": ["a.md", "t.csv#1"], "other": ["t.csv#2"]}
     [told] = [file.error for file in mixed.files if file.error]
     assert "'t.csv#3' was not added: it says no tenant in 'firm'" in told
     assert counts(named) == {"unchanged": 1, "failed": 1, "added": 1}
-    assert any("it belongs to the tenant 'other', and is added for 'acme'" in file.error for file in named.files)
+    assert any(
+        "it belongs to the tenant 'other', and is added for 'acme'" in file.error
+        for file in named.files
+    )
 
 
-# ------------------------------------------------------------------------------------------------ DOCX
+# --------------------------------------------------------------------------------------------- DOCX
 
 
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -176,26 +229,42 @@ _TYPES = "application/vnd.openxmlformats-officedocument.wordprocessingml.documen
 def docx(*paragraphs: tuple[str, str], title: str = "") -> bytes:
     """A Word document of (style, text) paragraphs, with a table at its end."""
     body = "".join(
-        f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>' for style, text in paragraphs
+        f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
+        for style, text in paragraphs
     )
-    cells = "".join(f"<w:tc><w:p><w:r><w:t>{cell}</w:t></w:r></w:p></w:tc>" for cell in ("size", "price"))
+    cells = "".join(
+        f"<w:tc><w:p><w:r><w:t>{cell}</w:t></w:r></w:p></w:tc>" for cell in ("size", "price")
+    )
     styles = "".join(
-        f'<w:style w:type="paragraph" w:styleId="Heading{n}"><w:name w:val="heading {n}"/></w:style>' for n in (1, 2)
+        f'<w:style w:type="paragraph" w:styleId="Heading{n}"><w:name w:val="heading'
+        f' {n}"/></w:style>'
+        for n in (1, 2)
     )
     relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     package = "http://schemas.openxmlformats.org/package/2006"
     parts = {
-        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"><Default Extension="xml" ContentType="application/xml"/>'
-        f'<Override PartName="/word/document.xml" ContentType="{_TYPES}"/></Types>',
-        "_rels/.rels": f'<Relationships xmlns="{package}/relationships">'
-        f'<Relationship Id="r1" Type="{relations}/officeDocument" Target="word/document.xml"/></Relationships>',
-        "word/_rels/document.xml.rels": f'<Relationships xmlns="{package}/relationships">'
-        f'<Relationship Id="r1" Type="{relations}/styles" Target="styles.xml"/></Relationships>',
+        "[Content_Types].xml": (
+            f'<Types xmlns="{package}/content-types"><Default Extension="xml"'
+            ' ContentType="application/xml"/><Override PartName="/word/document.xml"'
+            f' ContentType="{_TYPES}"/></Types>'
+        ),
+        "_rels/.rels": (
+            f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1"'
+            f' Type="{relations}/officeDocument" Target="word/document.xml"/></Relationships>'
+        ),
+        "word/_rels/document.xml.rels": (
+            f'<Relationships xmlns="{package}/relationships">'
+            f'<Relationship Id="r1" Type="{relations}/styles" Target="styles.xml"/></Relationships>'
+        ),
         "word/styles.xml": f'<w:styles xmlns:w="{_WORD}">{styles}</w:styles>',
-        "word/document.xml": f'<w:document xmlns:w="{_WORD}"><w:body>{body}'
-        f"<w:tbl><w:tr>{cells}</w:tr></w:tbl></w:body></w:document>",
-        "docProps/core.xml": f'<c:coreProperties xmlns:c="{package}/metadata/core-properties" '
-        f'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></c:coreProperties>',
+        "word/document.xml": (
+            f'<w:document xmlns:w="{_WORD}"><w:body>{body}'
+            f"<w:tbl><w:tr>{cells}</w:tr></w:tbl></w:body></w:document>"
+        ),
+        "docProps/core.xml": (
+            f'<c:coreProperties xmlns:c="{package}/metadata/core-properties" '
+            f'xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></c:coreProperties>'
+        ),
     }
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -205,34 +274,61 @@ def docx(*paragraphs: tuple[str, str], title: str = "") -> bytes:
 
 
 async def test_a_word_document_keeps_its_headings(opens: Opens, write: Writes) -> None:
-    file = docx(("Heading1", "Guide"), ("Heading2", "Install"), ("Normal", "Run the installer."), ("Heading2", "Remove"))
+    file = docx(
+        ("Heading1", "Guide"),
+        ("Heading2", "Install"),
+        ("Normal", "Run the installer."),
+        ("Heading2", "Remove"),
+    )
     async with opens() as kb:
-        await kb.add("docs", [write({"guide.docx": file, "plain.docx": docx(("Normal", "Just words."), title="Words")})])
-        found = {item.title: item.content for item in (await search(kb, "installer size words")).items}
+        await kb.add(
+            "docs",
+            [
+                write(
+                    {
+                        "guide.docx": file,
+                        "plain.docx": docx(("Normal", "Just words."), title="Words"),
+                    }
+                )
+            ],
+        )
+        found = {
+            item.title: item.content for item in (await search(kb, "installer size words")).items
+        }
     assert found["Guide › Install"] == "# Guide\n\n## Install\n\nRun the installer."
     assert "| size | price |" in found["Guide › Remove"]
     assert found["Words"].startswith("Just words.")
 
 
-async def test_what_was_guessed_or_left_out_of_a_document_is_told_when_it_is_added(opens: Opens, write: Writes) -> None:
+async def test_what_was_guessed_or_left_out_of_a_document_is_told_when_it_is_added(
+    opens: Opens, write: Writes
+) -> None:
     page = "<p>Die Öffnungszeiten der Bücherei: neun bis fünf</p>".encode("latin-1")
     folder = write({f"{n:02}.html": page + str(n).encode() for n in range(23)})
     async with opens() as kb:
         first, again = [await kb.add("docs", [folder]) for _ in range(2)]
-    assert first.notes[0].startswith(f"{str(folder / '00.html')!r}: it does not say its encoding and was read as ")
+    assert first.notes[0].startswith(
+        f"{str(folder / '00.html')!r}: it does not say its encoding and was read as "
+    )
     assert (len(first.notes), first.notes[-1]) == (21, "3 more such warnings are not told")
     assert (counts(first), counts(again), again.notes) == ({"added": 23}, {"unchanged": 23}, ())
 
 
-# ------------------------------------------------------------------------------------------------ names, cuts
+# -------------------------------------------------------------------------------------- names, cuts
 
 
 async def test_a_collection_may_be_called_by_the_end_of_its_id(opens: Opens, write: Writes) -> None:
     folder = write({"a.md": "pear"})
-    async with opens(spec("agents.one.notes"), spec("agents.two.notes"), spec("agents.two.docs")) as kb:
+    async with opens(
+        spec("agents.one.notes"), spec("agents.two.notes"), spec("agents.two.docs")
+    ) as kb:
         report = await kb.add("docs", [folder])
         with pytest.raises(
-            UsageError, match=r"2 collections are called 'notes' \(say which: agents.one.notes, agents.two.notes\)"
+            UsageError,
+            match=(
+                r"2 collections are called 'notes' \(say which: agents.one.notes,"
+                r" agents.two.notes\)"
+            ),
         ):
             await kb.add("notes", [folder])
         with pytest.raises(UnknownName, match="no collection 'nots'"):
@@ -244,12 +340,16 @@ async def test_a_collection_may_be_called_by_the_end_of_its_id(opens: Opens, wri
 async def test_every_wrong_id_is_named_and_nothing_is_removed(opens: Opens, write: Writes) -> None:
     async with opens() as kb:
         await kb.add("docs", [write({"a.md": "pear", "b.md": "plum"})])
-        with pytest.raises(UsageError, match=r"no document 'c\.md'.*no document 'd\.md'.*nothing was removed"):
+        with pytest.raises(
+            UsageError, match=r"no document 'c\.md'.*no document 'd\.md'.*nothing was removed"
+        ):
             await kb.remove("docs", ["a.md", "c.md", "d.md"])
         assert await documents(kb) == ["a.md", "b.md"]
 
 
-async def test_what_is_unchanged_is_taken_off_the_whole_and_is_no_speed(opens: Opens, write: Writes) -> None:
+async def test_what_is_unchanged_is_taken_off_the_whole_and_is_no_speed(
+    opens: Opens, write: Writes
+) -> None:
     folder = write({"a.md": "pear " * 100, "b.md": "plum " * 100})
     seen: list[tuple[int, int]] = []
     async with opens() as kb:
@@ -261,7 +361,9 @@ async def test_what_is_unchanged_is_taken_off_the_whole_and_is_no_speed(opens: O
 
 
 @pytest.mark.parametrize("type", ["keyword", "integer"])
-async def test_a_field_that_is_declared_otherwise_makes_documents_anew(opens: Opens, write: Writes, type: FieldType) -> None:
+async def test_a_field_that_is_declared_otherwise_makes_documents_anew(
+    opens: Opens, write: Writes, type: FieldType
+) -> None:
     folder = write({"a.md": "---\nyear: 2020\n---\npear\n"})
     async with opens(spec("docs", fields={"year": FieldSpec(type="integer")})) as kb:
         await kb.add("docs", [folder])
@@ -272,7 +374,7 @@ async def test_a_field_that_is_declared_otherwise_makes_documents_anew(opens: Op
     assert item.data == {"year": 2020 if type == "integer" else "2020"}
 
 
-# ------------------------------------------------------------------------------------------------ while it runs
+# ------------------------------------------------------------------------------------ while it runs
 
 
 class Stalling(Counting):
@@ -286,12 +388,19 @@ class Stalling(Counting):
         return await super().embed_documents(texts)
 
 
-async def test_the_first_of_many_small_documents_are_told_and_stored_long_before_the_last(opens: Opens, write: Writes) -> None:
+async def test_the_first_of_many_small_documents_are_told_and_stored_long_before_the_last(
+    opens: Opens, write: Writes
+) -> None:
     folder = write({f"{number}.md": f"pear {number}" for number in range(20 * Stalling.MOST)})
     stalling = spec("docs", embedding=EmbeddingSpec(provider="stalling", dimensions=64))
     told: list[int] = []
-    async with opens(stalling, embedders={"stalling": Stalling}) as kb, anyio.create_task_group() as tasks:
-        tasks.start_soon(partial(kb.add, "docs", [folder], progress=lambda done, total, _: told.append(done)))
+    async with (
+        opens(stalling, embedders={"stalling": Stalling}) as kb,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(
+            partial(kb.add, "docs", [folder], progress=lambda done, total, _: told.append(done))
+        )
         with anyio.fail_after(20):
             while not await documents(kb):
                 await anyio.lowlevel.checkpoint()

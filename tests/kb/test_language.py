@@ -1,4 +1,5 @@
-"""Scripts and languages: what a collection is analysed in, and when a question's words may match."""
+"""Scripts and languages: what a collection is analysed in, and when a question's words may
+match."""
 
 from __future__ import annotations
 
@@ -8,15 +9,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.language import language_of, main_script, normalised, scripts, words_can_match
+from groundhook.handlers.kb.language import (
+    language_of,
+    main_script,
+    normalised,
+    scripts,
+    words_can_match,
+)
 
 
 @pytest.mark.parametrize(
     ("text", "language"),
     [
-        ("The chain is oiled after every ride in the rain, and that is all there is to it.", "english"),
+        (
+            "The chain is oiled after every ride in the rain, and that is all there is to it.",
+            "english",
+        ),
         ("Die Kette wird nach jeder Fahrt im Regen geölt, und das ist auch schon alles.", "german"),
-        ("La chaîne est huilée après chaque sortie sous la pluie, et c'est tout ce qu'il y a.", "french"),
+        (
+            "La chaîne est huilée après chaque sortie sous la pluie, et c'est tout ce qu'il y a.",
+            "french",
+        ),
         ("Цепь смазывают после каждой поездки под дождём.", "russian"),
         ("את השרשרת משמנים אחרי כל רכיבה בגשם", "hebrew"),
         ("يتم تزييت السلسلة بعد كل رحلة في المطر", "arabic"),

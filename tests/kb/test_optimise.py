@@ -1,4 +1,5 @@
-"""A collection is optimised in the background: what is found stays the same, whatever happens meanwhile."""
+"""A collection is optimised in the background: what is found stays the same, whatever happens
+meanwhile."""
 
 from __future__ import annotations
 
@@ -21,16 +22,25 @@ from groundhook.handlers.kb.embedded.folder import Folder
 from groundhook.handlers.kb.embedded.optimise import Optimiser
 from groundhook.handlers.kb.store import Incoming, Made, Passage, Question, packed
 
-MADE = Made(provider="test", model="test", dimensions=8, language="english", fields={"tag": "keyword"})
+MADE = Made(
+    provider="test", model="test", dimensions=8, language="english", fields={"tag": "keyword"}
+)
 
 
 def document(name: str, passages: int = 50, word: str = "pear") -> Incoming:
     chance = random.Random(name)
     made = [
-        Passage(passage=str(n), content=f"{word} {name} {n}", text=f"{word} {name} {n}", vector=packed(vector(chance)))
+        Passage(
+            passage=str(n),
+            content=f"{word} {name} {n}",
+            text=f"{word} {name} {n}",
+            vector=packed(vector(chance)),
+        )
         for n in range(passages)
     ]
-    return Incoming(document=name, title=name, fingerprint="1", passages=tuple(made), fields={"tag": word})
+    return Incoming(
+        document=name, title=name, fingerprint="1", passages=tuple(made), fields={"tag": word}
+    )
 
 
 def vector(chance: random.Random) -> list[float]:
@@ -71,7 +81,8 @@ def open_(tmp_path: Path) -> Iterator[Open]:
 
 
 async def optimised(opened: Open, meanwhile: object = None) -> None:
-    """Run the optimiser until it has done its work once; `meanwhile` happens between the copy and its return."""
+    """Run the optimiser until it has done its work once; `meanwhile` happens between the copy and
+    its return."""
     locks = {"docs": anyio.Lock()}
     optimiser = Optimiser({"docs": opened.collection}, locks)
     before = shard_name(opened)
@@ -116,8 +127,12 @@ async def test_what_is_written_and_removed_meanwhile_is_there_afterwards(open_: 
 
     def meanwhile() -> None:
         open_.collection.declare({"tag": "keyword", "year": "integer"})
-        open_.put(document("b", 7), document("c", 130), replace(document("d", 1), fields={"year": 7}))
-        open_.collection.remove([one for one in open_.collection.stored(None) if one.document == "gone"])
+        open_.put(
+            document("b", 7), document("c", 130), replace(document("d", 1), fields={"year": 7})
+        )
+        open_.collection.remove(
+            [one for one in open_.collection.stored(None) if one.document == "gone"]
+        )
 
     await optimised(open_, meanwhile)
     assert open_.found() == {"a": 50, "b": 7, "c": 130, "d": 1}
@@ -141,7 +156,9 @@ async def test_a_copy_that_a_killed_process_left_is_removed(open_: Open) -> None
     assert not _there(copy.path)
 
 
-async def test_without_the_disk_for_a_copy_nothing_happens(open_: Open, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_without_the_disk_for_a_copy_nothing_happens(
+    open_: Open, capfd: pytest.CaptureFixture[str]
+) -> None:
     open_.put(document("a"))
     before = shard_name(open_)
     usage = shutil.disk_usage(open_.path)
@@ -173,14 +190,27 @@ async def test_searches_go_on_while_a_worker_optimises(state: Path) -> None:
     with anyio.fail_after(50):
         while "shard-2" not in await anyio.to_thread.run_sync(_names, state / "kb" / "c-docs"):
             began = time.perf_counter()
-            answer = await client.search("docs", plain, Question(vector=packed([1.0] * 8), text="pear", limit=5))
+            answer = await client.search(
+                "docs", plain, Question(vector=packed([1.0] * 8), text="pear", limit=5)
+            )
             times.append(time.perf_counter() - began)
             assert len(answer.hits) == 5
             await anyio.sleep(0.01)
         while _optimising(state):
-            await client.search("docs", plain, Question(vector=packed([1.0] * 8), text="pear", limit=5))
+            await client.search(
+                "docs", plain, Question(vector=packed([1.0] * 8), text="pear", limit=5)
+            )
             await anyio.sleep(0.01)
-    assert len((await client.search("docs", plain, Question(vector=packed([1.0] * 8), text="x", limit=6000))).hits) == 6000
+    assert (
+        len(
+            (
+                await client.search(
+                    "docs", plain, Question(vector=packed([1.0] * 8), text="x", limit=6000)
+                )
+            ).hits
+        )
+        == 6000
+    )
     assert max(times) < 1.0
     await client.aclose()
 
@@ -192,4 +222,7 @@ def _names(folder: Path) -> list[str]:
 def _optimising(state: Path) -> bool:
     """Whether the process beside this state folder's worker is at work."""
     commands = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
-    return any("groundhook.handlers.kb.embedded.optimise" in command and str(state) in " ".join(command) for command in commands)
+    return any(
+        "groundhook.handlers.kb.embedded.optimise" in command and str(state) in " ".join(command)
+        for command in commands
+    )

@@ -17,7 +17,8 @@ from tests.kb.conftest import Opens, Writes, search, spec
 from tests.kb.test_features import ask
 
 TABLE = "| fruit | price |\n|---|---|\n" + "\n".join(f"| fruit{n} | {n} coins |" for n in range(30))
-# What text is made of: words of several scripts, ends of sentences, and the marks that blocks begin with.
+# What text is made of: words of several scripts, ends of sentences, and the marks that blocks begin
+# with.
 PIECES = [
     "pears", "ripe", "the", "apples", "梨", "成熟。", "אגסים", "בשלים.", "كمثرى", "ลูกแพร์", "e.g.", "3.5", "x" * 70,
     ". ", "。", " ", " ", "\n", "\n\n", "\n- ", "\n1. ", "\n| a | b |", "\n|---|---|", "\n```\n", "\n## ", "\n    ", ":", "`",
@@ -25,7 +26,12 @@ PIECES = [
 texts = st.lists(st.sampled_from(PIECES), max_size=120).map("".join)
 
 
-@given(st.lists(texts, max_size=3), texts, st.sampled_from(["english", "plain", "chinese", "hebrew"]), st.integers(1, 200))
+@given(
+    st.lists(texts, max_size=3),
+    texts,
+    st.sampled_from(["english", "plain", "chinese", "hebrew"]),
+    st.integers(1, 200),
+)
 def test_a_part_is_of_its_chunk_by_whole_units_and_the_same_every_time(
     contents: list[str], question: str, language: str, most: int
 ) -> None:
@@ -42,7 +48,9 @@ def test_a_part_is_of_its_chunk_by_whole_units_and_the_same_every_time(
         assert part.header in content
         assert 1 <= part.first <= part.last <= part.of == len(every)
         assert (part.start, part.end) == (every[part.first - 1].start, every[part.last - 1].end)
-        named = every[part.first - 1].kind == "row" and part.last == part.first + 1  # names of columns and the first row
+        named = (
+            every[part.first - 1].kind == "row" and part.last == part.first + 1
+        )  # names of columns and the first row
         if part.first < part.last and not part.header and not named:
             assert estimated_tokens(content[part.start : part.end]) <= most
 
@@ -66,8 +74,18 @@ def test_short_chunks_are_told_whole(contents: list[str], question: str) -> None
 @pytest.mark.parametrize(
     ("language", "filler", "answer", "question"),
     [
-        ("english", "Nothing is said about it here. ", "Ripe pears are yellow, e.g. in autumn.", "Which colour have ripe pears?"),
-        ("german", "Hier steht nichts davon. ", "Reife Birnen sind gelb, z.B. im Herbst.", "Welche Farbe haben reife Birnen?"),
+        (
+            "english",
+            "Nothing is said about it here. ",
+            "Ripe pears are yellow, e.g. in autumn.",
+            "Which colour have ripe pears?",
+        ),
+        (
+            "german",
+            "Hier steht nichts davon. ",
+            "Reife Birnen sind gelb, z.B. im Herbst.",
+            "Welche Farbe haben reife Birnen?",
+        ),
         ("chinese", "这里什么也没有说。", "成熟的梨是黄色的。", "成熟的梨是什么颜色？"),
         ("hebrew", "כאן לא נאמר על כך דבר. ", "אגסים בשלים הם צהובים.", "מה הצבע של אגסים בשלים?"),
         ("arabic", "لا شيء يقال هنا عن ذلك. ", "الكمثرى الناضجة صفراء.", "ما لون الكمثرى الناضجة؟"),
@@ -115,7 +133,10 @@ def test_code_stays_whole_where_it_fits_and_a_heading_goes_with_what_follows() -
     assert f"## Growing\n\n{code}" in part.text(content)
 
 
-LONG = "\n\n".join(f"Paragraph {n} speaks of cellar{n}. It goes on for a while, so that it fills some room." for n in range(12))
+LONG = "\n\n".join(
+    f"Paragraph {n} speaks of cellar{n}. It goes on for a while, so that it fills some room."
+    for n in range(12)
+)
 
 
 def place(item: Item) -> Extent:
@@ -123,7 +144,9 @@ def place(item: Item) -> Extent:
     return item.extent
 
 
-async def test_an_item_says_where_in_its_document_its_content_stands(opens: Opens, write: Writes) -> None:
+async def test_an_item_says_where_in_its_document_its_content_stands(
+    opens: Opens, write: Writes
+) -> None:
     text = f"Before all of it.\n\n# Cellars\n\n{LONG}\n"
     async with opens(spec("docs", chunk={"size": 300, "overlap": 0})) as kb:
         await kb.add("docs", [write({"a.md": text})])
@@ -142,10 +165,15 @@ async def test_an_item_says_where_in_its_document_its_content_stands(opens: Open
     assert sentences.of == 24
     assert (part.title, part.key, part.score) == (whole.title, whole.key, whole.score)
     assert place(around) == Extent(start=0, end=len(text) - 1)
-    assert [item.content for item in document.items] == ["Before all of it.", f"# Cellars\n\n{LONG}"]
+    assert [item.content for item in document.items] == [
+        "Before all of it.",
+        f"# Cellars\n\n{LONG}",
+    ]
 
 
-async def test_the_rest_of_a_table_that_was_cut_is_placed_where_its_rows_stand(opens: Opens, write: Writes) -> None:
+async def test_the_rest_of_a_table_that_was_cut_is_placed_where_its_rows_stand(
+    opens: Opens, write: Writes
+) -> None:
     async with opens(spec("docs", chunk={"size": 150, "overlap": 0})) as kb:
         await kb.add("docs", [write({"a.md": TABLE})])
         found = [(await ask(kb, f"fruit{n}", passage_tokens=50)).items for n in range(30)]
@@ -157,7 +185,9 @@ async def test_the_rest_of_a_table_that_was_cut_is_placed_where_its_rows_stand(o
     assert [item for items in found for item in items if place(item).sentences]
 
 
-async def test_parts_are_what_is_told_unless_the_settings_say_otherwise(opens: Opens, write: Writes) -> None:
+async def test_parts_are_what_is_told_unless_the_settings_say_otherwise(
+    opens: Opens, write: Writes
+) -> None:
     async with opens(spec("docs", chunk={"size": 400, "overlap": 0})) as kb:
         await kb.add("docs", [write({"a.txt": LONG})])
         [item] = (await search(kb, "cellar11", "docs", limit=1)).items
@@ -177,13 +207,19 @@ function Create(ctx) {
 """
 
 
-async def test_settings_and_hooks_say_how_much_is_told_and_citations_say_where_it_stands(make_app: MakeApp) -> None:
+async def test_settings_and_hooks_say_how_much_is_told_and_citations_say_where_it_stands(
+    make_app: MakeApp,
+) -> None:
     app = make_app(
         {
             "agent/agent.yml": "kb_storage:\n  idle_s: 5\n",
-            "assistants/a/package.yao": '{"kb": ["docs"], "search": {"kb": {"passage_tokens": 60}}}',
+            "assistants/a/package.yao": (
+                '{"kb": ["docs"], "search": {"kb": {"passage_tokens": 60}}}'
+            ),
             "assistants/a/index.js": HOOK,
-            "assistants/a/kb/docs.kb.yao": '{"embedding": {"provider": "hash"}, "chunk": {"size": 400}}',
+            "assistants/a/kb/docs.kb.yao": (
+                '{"embedding": {"provider": "hash"}, "chunk": {"size": 400}}'
+            ),
             "cellars.txt": LONG,
         }
     )

@@ -13,7 +13,15 @@ from pypdf.generic import DecodedStreamObject, NameObject
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
-from reportlab.platypus import BaseDocTemplate, Flowable, Frame, PageBreak, PageTemplate, Paragraph, Table
+from reportlab.platypus import (
+    BaseDocTemplate,
+    Flowable,
+    Frame,
+    PageBreak,
+    PageTemplate,
+    Paragraph,
+    Table,
+)
 
 from groundhook.handlers.kb.reading.document import Document
 from groundhook.handlers.kb.reading.files import read
@@ -57,27 +65,44 @@ def drawn(*pages: Sequence[tuple[int, int, int, str]], bold: bool = False) -> Do
 
 
 def said(document: Document, kind: str) -> list[str]:
-    return [document.text[block.start : block.end] for block in document.blocks if block.kind == kind]
+    return [
+        document.text[block.start : block.end] for block in document.blocks if block.kind == kind
+    ]
 
 
 def headings(document: Document) -> list[tuple[int, str, int]]:
-    return [(block.level, block.name, block.page) for block in document.blocks if block.kind == "heading"]
+    return [
+        (block.level, block.name, block.page)
+        for block in document.blocks
+        if block.kind == "heading"
+    ]
 
 
 def test_a_heading_is_no_part_of_the_sentence_behind_it() -> None:
-    document = pdf(text("Annual leave", "Heading1"), text(LINES), text("Parents", "Heading2"), text("Twelve months are paid."))
+    document = pdf(
+        text("Annual leave", "Heading1"),
+        text(LINES),
+        text("Parents", "Heading2"),
+        text("Twelve months are paid."),
+    )
     assert headings(document) == [(1, "Annual leave", 1), (2, "Parents", 1)]
     assert "Twelve months are paid." in said(document, "paragraph")
 
 
-def test_headings_of_one_size_that_follow_one_another_stay_apart_and_a_long_one_stays_whole() -> None:
+def test_headings_of_one_size_that_follow_one_another_stay_apart_and_a_long_one_stays_whole() -> (
+    None
+):
     long = "What is to be done on the first day of an illness that began on a journey"
     document = pdf(text("Leave", "Heading1"), text(long, "Heading1"), text(LINES))
     assert [name for _, name, _ in headings(document)] == ["Leave", long]
 
 
 def test_text_in_bold_type_is_a_heading_only_where_it_is_a_line_of_its_own() -> None:
-    document = pdf(text("<b>Illness</b>"), text(f"<b>Whoever</b> falls ill calls the office. {LINES}"), text("<b>Note:</b>"))
+    document = pdf(
+        text("<b>Illness</b>"),
+        text(f"<b>Whoever</b> falls ill calls the office. {LINES}"),
+        text("<b>Note:</b>"),
+    )
     assert [name for _, name, _ in headings(document)] == ["Illness"]
 
 
@@ -100,8 +125,10 @@ def test_words_that_a_line_s_end_parts_are_whole() -> None:
         text("What is well-known needs no proof."),
     )
     (first,) = [part for part in said(document, "paragraph") if part.startswith("An")]
-    assert " ".join(first.split()) == (
-        "An identifier is a well-known name, in two- and threefold form, OPTIONAL or of Sub- Section 3."
+    assert (
+        " ".join(first.split())
+        == "An identifier is a well-known name, in two- and threefold form, OPTIONAL or of Sub-"
+        " Section 3."
     )
 
 
@@ -112,51 +139,85 @@ def test_columns_are_read_one_after_the_other() -> None:
 
 
 def test_a_table_keeps_its_rows() -> None:
-    rows = [["Model", "Memory", "For whom"], ["T14", "16 GB", "everybody"], ["P16", "64 GB", "data | science"]]
+    rows = [
+        ["Model", "Memory", "For whom"],
+        ["T14", "16 GB", "everybody"],
+        ["P16", "64 GB", "data | science"],
+    ]
     document = pdf(text("These can be ordered:"), Table(rows), text("The others cannot."))
     assert said(document, "table") == [
-        "| Model | Memory | For whom |\n| --- | --- | --- |\n| T14 | 16 GB | everybody |\n| P16 | 64 GB | data \\| science |"
+        "| Model | Memory | For whom |\n| --- | --- | --- |\n| T14 | 16 GB | everybody |\n| P16 |"
+        " 64 GB | data \\| science |"
     ]
 
 
 def test_text_that_is_wrapped_in_a_cell_stays_in_it() -> None:
     long = "Only near the office, since taxis are dear there and come late whenever it rains"
-    cells = [["Town", "Most", "Why"], ["Paris", "180", long], ["Oslo", long, "60"], ["Rome", "140", "Cheap"]]
+    cells = [
+        ["Town", "Most", "Why"],
+        ["Paris", "180", long],
+        ["Oslo", long, "60"],
+        ["Rome", "140", "Cheap"],
+    ]
     table = Table(
-        [[text(words) for words in row] for row in cells], colWidths=[60, 150, 150], style=[("VALIGN", (0, 0), (-1, -1), "TOP")]
+        [[text(words) for words in row] for row in cells],
+        colWidths=[60, 150, 150],
+        style=[("VALIGN", (0, 0), (-1, -1), "TOP")],
     )
     document = pdf(text("These are paid:"), table, text(f"Elsewhere, ask. {LINES}"))
     assert said(document, "table") == [
-        f"| Town | Most | Why |\n| --- | --- | --- |\n| Paris | 180 | {long} |\n| Oslo | {long} | 60 |\n| Rome | 140 | Cheap |"
+        f"| Town | Most | Why |\n| --- | --- | --- |\n| Paris | 180 | {long} |\n| Oslo | {long} |"
+        " 60 |\n| Rome | 140 | Cheap |"
     ]
     assert said(document, "paragraph")[-1].startswith("Elsewhere, ask. ")
 
 
 def test_what_stands_on_every_page_is_read_once_and_page_numbers_never() -> None:
-    document = pdf(*[part for number in range(4) for part in (text(f"Rule {number}. {LINES}"), PageBreak())])
+    document = pdf(
+        *[part for number in range(4) for part in (text(f"Rule {number}. {LINES}"), PageBreak())]
+    )
     assert document.text.count("Handbook of Acme") == 1
     assert "Page" not in pdf(text(LINES)).text
     assert "Page" not in document.text
-    assert [block.page for block in document.blocks if "Rule" in document.text[block.start : block.end]] == [1, 2, 3, 4]
+    assert [
+        block.page for block in document.blocks if "Rule" in document.text[block.start : block.end]
+    ] == [1, 2, 3, 4]
 
 
 def test_lines_of_one_form_that_differ_in_a_number_are_all_kept() -> None:
     bills = [
-        [(60, 780, 18, f"Invoice {4711 + n}"), (60, 740, 11, LINES[:100]), (60, 120, 12, "Total"), (450, 120, 12, f"{n}7.15 EUR")]
+        [
+            (60, 780, 18, f"Invoice {4711 + n}"),
+            (60, 740, 11, LINES[:100]),
+            (60, 120, 12, "Total"),
+            (450, 120, 12, f"{n}7.15 EUR"),
+        ]
         for n in range(3)
     ]
-    lessons = [[(60, 780, 20, f"Lesson {n}"), *[(60, 740 - 15 * row, 11, LINES[:100]) for row in range(6)]] for n in range(1, 7)]
+    lessons = [
+        [(60, 780, 20, f"Lesson {n}"), *[(60, 740 - 15 * row, 11, LINES[:100]) for row in range(6)]]
+        for n in range(1, 7)
+    ]
     clauses = [[(60, 780, 11, f"§ {n}"), (60, 760, 11, LINES[:100])] for n in range(1, 7)]
     for pages in (bills, lessons, clauses):
         document = drawn(*pages, bold=True)
         assert [words for page in pages for *_, words in page if words not in document.text] == []
-    assert [name for _, name, _ in headings(drawn(*lessons, bold=True))] == [f"Lesson {n}" for n in range(1, 7)]
+    assert [name for _, name, _ in headings(drawn(*lessons, bold=True))] == [
+        f"Lesson {n}" for n in range(1, 7)
+    ]
 
 
 def test_titles_of_slides_are_kept_whatever_numbers_they_are() -> None:
     for first in (1, 2021):
-        document = drawn(*[[(60, 520, 40, str(first + n)), (60, 300, 24, "We moved to another town")] for n in range(3)])
-        assert [line for line in document.text.split() if line.isdigit()] == [str(first + n) for n in range(3)]
+        document = drawn(
+            *[
+                [(60, 520, 40, str(first + n)), (60, 300, 24, "We moved to another town")]
+                for n in range(3)
+            ]
+        )
+        assert [line for line in document.text.split() if line.isdigit()] == [
+            str(first + n) for n in range(3)
+        ]
 
 
 def test_a_page_that_has_nothing_but_a_line_keeps_it() -> None:
@@ -182,14 +243,26 @@ def test_the_first_and_last_rows_of_a_table_are_kept_however_far_apart_they_are(
         for page in range(6)
     ]
     document = drawn(*pages)
-    assert document.text.count("| Article | Stock | Price |") == document.text.count("| Sum | - | - |") == 6
-    assert [n for page in range(6) for n in range(39) if f"| A-{40 * page + n} | {n} |" not in document.text] == []
+    assert (
+        document.text.count("| Article | Stock | Price |")
+        == document.text.count("| Sum | - | - |")
+        == 6
+    )
+    assert [
+        n
+        for page in range(6)
+        for n in range(39)
+        if f"| A-{40 * page + n} | {n} |" not in document.text
+    ] == []
 
 
 def test_a_head_is_one_from_three_pages_on_and_only_where_most_have_it() -> None:
     def times(words: str, *, on: int, of: int, size: int = 10) -> int:
         head = (60, 800, size, words)
-        pages = [[*([head] if page < on else []), (60, 700, 10, f"Rule {page}. {LINES[:80]}")] for page in range(of)]
+        pages = [
+            [*([head] if page < on else []), (60, 700, 10, f"Rule {page}. {LINES[:80]}")]
+            for page in range(of)
+        ]
         return drawn(*pages).text.count(words)
 
     assert times("Handbook", on=3, of=3) == times("Handbook", on=3, of=5) == 1
@@ -200,7 +273,10 @@ def test_a_head_is_one_from_three_pages_on_and_only_where_most_have_it() -> None
 
 def test_page_numbers_are_left_out_where_they_rise_with_the_pages() -> None:
     def kept(*feet: str) -> int:
-        pages = [[(60, 700, 10, f"Rule {at}. {LINES[:80]}"), (300, 30, 10, foot)] for at, foot in enumerate(feet)]
+        pages = [
+            [(60, 700, 10, f"Rule {at}. {LINES[:80]}"), (300, 30, 10, foot)]
+            for at, foot in enumerate(feet)
+        ]
         return sum(block.strip() in feet for block in drawn(*pages).text.split("\n"))
 
     for pattern in ("{}", "- {} -", "Page {} of 12", "Seite {}", "{} / 12"):
@@ -213,7 +289,14 @@ def test_page_numbers_are_left_out_where_they_rise_with_the_pages() -> None:
 
 def test_a_head_of_two_rows_is_read_once() -> None:
     document = drawn(
-        *[[(60, 810, 8, "Acme"), (60, 800, 8, "Internal"), (60, 700, 10, f"Rule {n}. {LINES[:80]}")] for n in range(4)]
+        *[
+            [
+                (60, 810, 8, "Acme"),
+                (60, 800, 8, "Internal"),
+                (60, 700, 10, f"Rule {n}. {LINES[:80]}"),
+            ]
+            for n in range(4)
+        ]
     )
     assert document.text.count("Acme") == document.text.count("Internal") == 1
     assert document.text.count("Rule") == 4
@@ -224,7 +307,10 @@ def test_a_line_of_a_million_letters_is_read() -> None:
 
 
 def test_a_table_that_fills_its_pages_keeps_the_numbers_of_its_last_rows() -> None:
-    rows = [[f"Hose {chr(65 + number // 26)}{chr(65 + number % 26)}", str(number)] for number in range(200)]
+    rows = [
+        [f"Hose {chr(65 + number // 26)}{chr(65 + number % 26)}", str(number)]
+        for number in range(200)
+    ]
     document = pdf(Table(rows))
     assert len({block.page for block in document.blocks}) > 3
     assert [row for row in rows if f"| {row[0]} | {row[1]} |" not in document.text] == []
@@ -244,19 +330,24 @@ def test_a_file_is_called_what_it_calls_itself_else_what_stands_largest_on_its_f
 # Hebrew letters but for the last, and Arabic digits, as codes of a font.
 LETTERS = {chr(0x5D0 + number): chr(ord("a") + number) for number in range(26)}
 DIGITS = {chr(0x660 + number): chr(ord("A") + number) for number in range(10)}
-CMAP = "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <ff> endcodespacerange\n"
+CMAP = (
+    "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <ff>"
+    " endcodespacerange\n"
+)
 CMAP += "2 beginbfrange\n<61> <7a> <05d0>\n<41> <4a> <0660>\nendbfrange endcmap end"
 
 
 def from_right_to_left(*pieces: tuple[int, int, *tuple[str, ...]]) -> str:
-    """The text of a page with pieces at (left, height), in the order in which they are read. Each is drawn in one go as the eye
-    sees it: where it runs in both directions, in its parts."""
+    """The text of a page with pieces at (left, height), in the order in which they are read. Each
+    is drawn in one go as the eye sees it: where it runs in both directions, in its parts."""
     buffer, made = io.BytesIO(), io.BytesIO()
     canvas = Canvas(buffer, invariant=1)
     for left, height, *words in pieces:
         turned = [part if re.search(r"[A-Z0-9٠-٩]", part) else part[::-1] for part in words]
         seen = (
-            "".join(reversed(turned)) if any(letter in LETTERS for letter in turned[0]) or len(turned) == 1 else "".join(turned)
+            "".join(reversed(turned))
+            if any(letter in LETTERS for letter in turned[0]) or len(turned) == 1
+            else "".join(turned)
         )
         piece = canvas.beginText(left, height)
         piece.textOut("".join({**LETTERS, **DIGITS}.get(letter, letter) for letter in seen))
@@ -290,40 +381,69 @@ def test_a_line_from_right_to_left_that_is_drawn_in_one_go_is_read_from_its_righ
 
 
 def test_digits_of_arabic_writing_keep_their_order() -> None:
-    said = from_right_to_left((420, 700, "לפי סעיף "), (395, 700, "١٤"), (330, 700, " של "), (290, 700, "٣/١٢/٢٠٢٤"))
+    said = from_right_to_left(
+        (420, 700, "לפי סעיף "), (395, 700, "١٤"), (330, 700, " של "), (290, 700, "٣/١٢/٢٠٢٤")
+    )
     assert said == "לפי סעיף ١٤ של ٣/١٢/٢٠٢٤"
 
 
 def test_cells_of_a_row_from_right_to_left_do_not_run_into_each_other() -> None:
-    said = from_right_to_left((420, 700, "עיר"), (370, 700, "סכום"), (420, 680, "אוסלו"), (370, 680, "180"))
+    said = from_right_to_left(
+        (420, 700, "עיר"), (370, 700, "סכום"), (420, 680, "אוסלו"), (370, 680, "180")
+    )
     assert said == "עיר סכום\nאוסלו 180"
 
 
 def test_a_sign_behind_a_name_from_right_to_left_stays_behind_it() -> None:
-    assert from_right_to_left((60, 700, "TOP "), (90, 700, "משה כהן"), (126, 700, ", WORN.")) == "TOP משה כהן, WORN."
+    assert (
+        from_right_to_left((60, 700, "TOP "), (90, 700, "משה כהן"), (126, 700, ", WORN."))
+        == "TOP משה כהן, WORN."
+    )
 
 
 def test_a_line_that_is_drawn_letter_by_letter_is_one_and_cells_of_one_letter_are_cells() -> None:
     words = "Each Willow of mine is drawn by itself."
     places = [60 + round(stringWidth(words[:at], "Helvetica", 12)) for at in range(len(words))]
     spelled = [(left, 600, 12, letter) for left, letter in zip(places, words, strict=True)]
-    cells = [(60 + 30 * column, 500 - 15 * row, 12, "abc"[column]) for row in range(2) for column in range(3)]
+    cells = [
+        (60 + 30 * column, 500 - 15 * row, 12, "abc"[column])
+        for row in range(2)
+        for column in range(3)
+    ]
     document = drawn([*spelled, *cells])
     assert said(document, "paragraph") == [words]
     assert said(document, "table") == ["| a | b | c |\n| --- | --- | --- |\n| a | b | c |"]
 
 
 def test_the_first_of_several_chapters_is_not_the_title_of_all() -> None:
-    chapters = [part for n in range(1, 4) for part in (text(f"Chapter {n}", "Heading1"), text(LINES), PageBreak())]
+    chapters = [
+        part
+        for n in range(1, 4)
+        for part in (text(f"Chapter {n}", "Heading1"), text(LINES), PageBreak())
+    ]
     for title in ("", "(anonymous)", "(untitled)"):
         document = pdf(*chapters, title=title)
         assert document.title == "rules"
         assert headings(document) == [(1, f"Chapter {n}", n) for n in range(1, 4)]
-    assert pdf(text("Handbook", "Title"), text("Chapter 1", "Heading2"), text(LINES), title="(anonymous)").title == "Handbook"
+    assert (
+        pdf(
+            text("Handbook", "Title"),
+            text("Chapter 1", "Heading2"),
+            text(LINES),
+            title="(anonymous)",
+        ).title
+        == "Handbook"
+    )
 
 
 def test_headings_of_one_size_are_of_one_level_in_whatever_type() -> None:
-    document = drawn(*[[(60, 700, 12 + page % 2, f"Part {page}"), (60, 650, 9, LINES[:80])] for page in range(3)], bold=True)
+    document = drawn(
+        *[
+            [(60, 700, 12 + page % 2, f"Part {page}"), (60, 650, 9, LINES[:80])]
+            for page in range(3)
+        ],
+        bold=True,
+    )
     assert [level for level, *_ in headings(document)] == [2, 1, 2]
     buffer = io.BytesIO()
     canvas = Canvas(buffer)
@@ -338,10 +458,16 @@ def test_headings_of_one_size_are_of_one_level_in_whatever_type() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["Heading1", "Heading2", "BodyText", "Code"]), st.text("abc .:#|-1", max_size=30)), max_size=12
+        st.tuples(
+            st.sampled_from(["Heading1", "Heading2", "BodyText", "Code"]),
+            st.text("abc .:#|-1", max_size=30),
+        ),
+        max_size=12,
     )
 )
-def test_every_block_stands_in_the_text_in_order_whatever_is_set(parts: Sequence[tuple[str, str]]) -> None:
+def test_every_block_stands_in_the_text_in_order_whatever_is_set(
+    parts: Sequence[tuple[str, str]],
+) -> None:
     document = pdf(*[text(words, style) for style, words in parts], text("end"))
     ends = [0]
     for block in document.blocks:

@@ -1,4 +1,5 @@
-"""What was read of points is remembered: each is read once while it is, and never more is kept than was said."""
+"""What was read of points is remembered: each is read once while it is, and never more is kept than
+was said."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ ASKED = st.lists(st.lists(st.integers(0, 12), max_size=6, unique=True), max_size
 
 
 @given(ASKED, st.integers(1, 8))
-def test_points_come_in_the_order_asked_for_whatever_was_forgotten(asked: list[list[int]], most: int) -> None:
+def test_points_come_in_the_order_asked_for_whatever_was_forgotten(
+    asked: list[list[int]], most: int
+) -> None:
     remembered = Remembered(most, lambda ids: {id: str(id) for id in reversed(ids)})
     for ids in asked:
         assert remembered.of(ids) == [str(id) for id in ids]

@@ -1,4 +1,5 @@
-"""Rows as documents: what their columns mean, what becomes of wrong ones, and that a file is never in memory as a whole."""
+"""Rows as documents: what their columns mean, what becomes of wrong ones, and that a file is never
+in memory as a whole."""
 
 from __future__ import annotations
 
@@ -41,7 +42,10 @@ def feed(text: str) -> list[Any]:
     ],
 )
 def test_a_table_is_read_whatever_parts_its_cells(tmp_path: Path, text: str) -> None:
-    assert [dict(row.values) for row in rows(tmp_path, "t.csv", text)] == [{"a": "1", "b": "x, y"}, {"a": "2", "b": "z"}]
+    assert [dict(row.values) for row in rows(tmp_path, "t.csv", text)] == [
+        {"a": "1", "b": "x, y"},
+        {"a": "2", "b": "z"},
+    ]
 
 
 def test_a_row_says_its_line_and_how_much_was_read(tmp_path: Path) -> None:
@@ -72,26 +76,42 @@ def test_a_row_that_is_wrong_does_not_stop_the_others(tmp_path: Path) -> None:
         ("t.csv", "", "it is empty"),
         ("t.csv", "a,b,a\n1,2,3\n", r"t\.csv:1: was not added: the column 'a' is there twice"),
         ("t.csv", 'a,b\n1,"2\n', r"t\.csv:2: was not added from here on.*is a quote left open\?"),
-        ("t.csv", 'a,b\n1,2\n3,"4\n5,6\n7,8\n', r"t\.csv:3: was not added from here on: the row that begins here"),
-        ("t.csv", 'a,b\n1,2\n3,"4"x\n5,6\n', r"t\.csv:3: was not added from here on: the row that begins here"),
+        (
+            "t.csv",
+            'a,b\n1,2\n3,"4\n5,6\n7,8\n',
+            r"t\.csv:3: was not added from here on: the row that begins here",
+        ),
+        (
+            "t.csv",
+            'a,b\n1,2\n3,"4"x\n5,6\n',
+            r"t\.csv:3: was not added from here on: the row that begins here",
+        ),
         ("t.csv", b"a,b\n1,caf\xe9\n", "t.csv' was not added: it is not UTF-8"),
         (
             "t.csv",
             b"a,b\n" + b"1,2\n" * 9000 + b"1,caf\xe9\n",
             r"t\.csv:8\d\d\d: the rows after this one were not",
         ),
-        ("t.jsonl", '\n{\n  "a": 1\n}\n', r"t\.jsonl:2: was not added: an object begins here.*on one line"),
+        (
+            "t.jsonl",
+            '\n{\n  "a": 1\n}\n',
+            r"t\.jsonl:2: was not added: an object begins here.*on one line",
+        ),
         ("t.jsonl", " \n", "it is empty"),
         ("t.jsonl", '[{"a": 1}, {"a": ', r"t\.jsonl:1: was not added from here on: it is no JSON"),
     ],
 )
-def test_a_file_that_cannot_be_read_to_its_end_says_where(tmp_path: Path, name: str, text: str | bytes, says: str) -> None:
+def test_a_file_that_cannot_be_read_to_its_end_says_where(
+    tmp_path: Path, name: str, text: str | bytes, says: str
+) -> None:
     with pytest.raises(IngestError, match=says):
         rows(tmp_path, name, text)
 
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8), lambda inner: st.lists(inner, max_size=3), max_leaves=5
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=5,
 )
 OBJECTS = st.lists(st.dictionaries(st.text(max_size=5), VALUES, max_size=3), max_size=6)
 
@@ -138,22 +158,35 @@ def test_a_feed_is_read_as_it_comes(begins: bytes, row: bytes) -> None:
     assert stream.handed < 20_000 * len(row) + (1 << 20) < LARGEST_ROW
 
 
-# ------------------------------------------------------------------------------------------------ columns
+# ------------------------------------------------------------------------------------------ columns
 
 
-def document(values: dict[str, Any], spec: RowSpec | None = None, **more: Any) -> tuple[str, str, str, str]:
+def document(
+    values: dict[str, Any], spec: RowSpec | None = None, **more: Any
+) -> tuple[str, str, str, str]:
     made = Columns(spec or RowSpec(), **more).document(Row(7, 0, values), "t.csv")
     return made.id, made.document.title, made.document.text, made.document.url
 
 
 def test_columns_mean_what_they_are_called() -> None:
-    said = {"ID": "7", "Name": "Pen", "Description": "With ink.", "link": "https://e.com/7", "price": "3"}
+    said = {
+        "ID": "7",
+        "Name": "Pen",
+        "Description": "With ink.",
+        "link": "https://e.com/7",
+        "price": "3",
+    }
     assert document(said) == ("7", "Pen", "With ink.", "https://e.com/7")
 
 
 def test_declared_columns_outrank_what_they_are_called() -> None:
     said = {"id": "7", "no": "8", "title": "T", "content": "C", "more": "M", "url": "u"}
-    assert document(said, RowSpec(id="no", text=("more", "content"))) == ("8", "T", "more: M\ncontent: C", "u")
+    assert document(said, RowSpec(id="no", text=("more", "content"))) == (
+        "8",
+        "T",
+        "more: M\ncontent: C",
+        "u",
+    )
 
 
 def test_without_a_column_of_text_all_columns_are_it() -> None:
@@ -167,18 +200,35 @@ def test_a_row_without_an_id_keeps_its_own_as_long_as_its_text_stays() -> None:
 
 
 def test_fields_of_a_feed_may_stand_in_an_object_of_their_own() -> None:
-    made = Columns(RowSpec()).document(Row(1, 0, {"id": "a", "content": "x", "year": 1, "fields": {"year": 2, "tag": "t"}}), "f")
-    assert {name: said.value for name, said in made.document.said.items()} == {"id": "a", "content": "x", "year": 1, "tag": "t"}
+    made = Columns(RowSpec()).document(
+        Row(1, 0, {"id": "a", "content": "x", "year": 1, "fields": {"year": 2, "tag": "t"}}), "f"
+    )
+    assert {name: said.value for name, said in made.document.said.items()} == {
+        "id": "a",
+        "content": "x",
+        "year": 1,
+        "tag": "t",
+    }
 
 
 @pytest.mark.parametrize(
     ("values", "spec", "says"),
     [
         ({"id": "1", "content": " "}, RowSpec(), r"t\.csv:7: the row has no text in 'content'"),
-        ({"id": "", "content": "x"}, RowSpec(), r"t\.csv:7: the row has nothing in its column 'id'"),
-        ({"id": "1", "text": "x"}, RowSpec(text=("txt",)), r"no column 'txt', which `rows` declares \(did you mean 'text'\?\)"),
+        (
+            {"id": "", "content": "x"},
+            RowSpec(),
+            r"t\.csv:7: the row has nothing in its column 'id'",
+        ),
+        (
+            {"id": "1", "text": "x"},
+            RowSpec(text=("txt",)),
+            r"no column 'txt', which `rows` declares \(did you mean 'text'\?\)",
+        ),
     ],
 )
-def test_a_row_that_is_no_document_says_why(values: dict[str, Any], spec: RowSpec, says: str) -> None:
+def test_a_row_that_is_no_document_says_why(
+    values: dict[str, Any], spec: RowSpec, says: str
+) -> None:
     with pytest.raises(IngestError, match=says):
         document(values, spec)

@@ -1,4 +1,5 @@
-"""A Qdrant server that refuses, fails, hangs, restarts or is not there: what people are told, and what is tried again."""
+"""A Qdrant server that refuses, fails, hangs, restarts or is not there: what people are told, and
+what is tried again."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ pytestmark = pytest.mark.usefixtures("one_loop")
 MADE = Made(provider="test", model="test", dimensions=2, language="english")
 BUSY = Json({"status": {"error": "too many requests"}, "time": 0.0}, 429)
 STARTING = Json({"status": {"error": "starting"}}, 503)
-LATER = Json({"status": {"error": "too many requests"}}, 429, Retry_After="Wed, 25 Nov 2026 10:00:00 GMT")
+LATER = Json(
+    {"status": {"error": "too many requests"}}, 429, Retry_After="Wed, 25 Nov 2026 10:00:00 GMT"
+)
 BROKEN = Json({"status": {"error": "Service internal error: disk is full"}, "time": 0.0}, 500)
 SEARCH = "/points/query/batch"
 
@@ -48,7 +51,9 @@ def speaks(request: pytest.FixtureRequest) -> str:
 
 
 @contextmanager
-def serving(folder: Path, speaks: str, *, key: str = "", port: int = 0, grpc_port: int = 0) -> Iterator[Qdrant]:
+def serving(
+    folder: Path, speaks: str, *, key: str = "", port: int = 0, grpc_port: int = 0
+) -> Iterator[Qdrant]:
     with qdrant(folder, key=key, port=port) as server, ExitStack() as doors:
         if speaks == "grpc":
             doors.enter_context(grpc_door(server, port=grpc_port))
@@ -78,19 +83,26 @@ async def at(server: Qdrant | str, **more: object) -> AsyncIterator[ServerStore]
 
 
 async def ask(store: ServerStore) -> Answer:
-    return await store.search("docs", MADE, Question(vector=packed([1.0, 0.0]), text="pear", limit=5))
+    return await store.search(
+        "docs", MADE, Question(vector=packed([1.0, 0.0]), text="pear", limit=5)
+    )
 
 
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
         (BROKEN, r"answered 500: Service internal error: disk is full"),
-        (Json({"status": {"error": "Forbidden"}}, 403), r"refused the key \(403\).*qdrant\.api_key"),
+        (
+            Json({"status": {"error": "Forbidden"}}, 403),
+            r"refused the key \(403\).*qdrant\.api_key",
+        ),
         (Hang(), r"did not answer within 0\.3 s.*qdrant\.timeout_s"),
         (Cut(b"{"), r"cannot be reached.*see qdrant\.url"),
     ],
 )
-async def test_a_search_that_fails_says_where_and_why(server: Qdrant, answer: Answered, said: str) -> None:
+async def test_a_search_that_fails_says_where_and_why(
+    server: Qdrant, answer: Answered, said: str
+) -> None:
     await fails_with(server, answer, said)
 
 
@@ -99,7 +111,10 @@ async def test_a_search_that_fails_says_where_and_why(server: Qdrant, answer: An
     ("answer", "said"),
     [
         (Html(), r"answered something else than Qdrant does.*qdrant\.url"),
-        (Json({"result": [{"points": "?"}], "status": "ok", "time": 0}), r"answered something else"),
+        (
+            Json({"result": [{"points": "?"}], "status": "ok", "time": 0}),
+            r"answered something else",
+        ),
         (Trickle(b" " * 100, pause=0.1), r"did not answer within 0\.3 s"),
     ],
 )
@@ -131,12 +146,15 @@ async def test_a_wrong_key_is_refused_in_these_words(tmp_path: Path, speaks: str
 @pytest.mark.parametrize("grpc", [False, True])
 async def test_a_server_that_is_not_there_is_said_so(grpc: bool) -> None:
     async with at("http://127.0.0.1:1", retries=1, prefer_grpc=grpc, grpc_port=2) as store:
-        with pytest.raises(StorageError, match=r"'http://127\.0\.0\.1:1' cannot be reached.*qdrant\.url"):
+        with pytest.raises(
+            StorageError, match=r"'http://127\.0\.0\.1:1' cannot be reached.*qdrant\.url"
+        ):
             await ask(store)
 
 
 @pytest.mark.parametrize(
-    "answers", [[BUSY], [LATER], [BUSY, BUSY], [Cut()], [Json({"status": {"error": "starting"}}, 503), Cut()]]
+    "answers",
+    [[BUSY], [LATER], [BUSY, BUSY], [Cut()], [Json({"status": {"error": "starting"}}, 503), Cut()]],
 )
 async def test_reads_are_tried_again(server: Qdrant, answers: list[Answered]) -> None:
     async with at(server, retries=2) as store:
@@ -145,7 +163,9 @@ async def test_reads_are_tried_again(server: Qdrant, answers: list[Answered]) ->
         assert [hit.content for hit in (await ask(store)).hits] == ["ripe pears"]
 
 
-async def test_a_server_that_wants_to_be_left_alone_is_asked_again_after_that(server: Qdrant) -> None:
+async def test_a_server_that_wants_to_be_left_alone_is_asked_again_after_that(
+    server: Qdrant,
+) -> None:
     async with at(server, retries=1) as store:
         await store.put("docs", MADE, document())
         server.fails(SEARCH, left_alone("1"))
@@ -154,7 +174,9 @@ async def test_a_server_that_wants_to_be_left_alone_is_asked_again_after_that(se
         assert anyio.current_time() - began >= 1
 
 
-async def test_a_server_that_wants_to_be_left_alone_for_long_is_not_waited_for(server: Qdrant) -> None:
+async def test_a_server_that_wants_to_be_left_alone_for_long_is_not_waited_for(
+    server: Qdrant,
+) -> None:
     async with at(server, retries=1) as store:
         await store.put("docs", MADE, document())
         server.fails(SEARCH, left_alone("60"))
@@ -179,7 +201,9 @@ async def test_writes_are_not_tried_again(server: Qdrant, answer: Answered, said
         assert [hit.document for hit in (await ask(store)).hits] == ["one.md"]
 
 
-async def test_a_put_that_fails_at_any_request_leaves_the_old_version_or_the_new_one(server: Qdrant) -> None:
+async def test_a_put_that_fails_at_any_request_leaves_the_old_version_or_the_new_one(
+    server: Qdrant,
+) -> None:
     async with at(server, retries=0) as store:
         await store.put("docs", MADE, document())
         before = len(server.asked)
@@ -195,14 +219,18 @@ async def test_a_put_that_fails_at_any_request_leaves_the_old_version_or_the_new
             assert hit.content in ("ripe pears", "new pears")
 
 
-async def test_a_put_whose_answers_are_lost_leaves_the_old_version_or_the_new_one(server: Qdrant) -> None:
+async def test_a_put_whose_answers_are_lost_leaves_the_old_version_or_the_new_one(
+    server: Qdrant,
+) -> None:
     async with at(server, retries=0) as store:
         for written in range(2):  # the passages' answer, or the records'
             await store.put("docs", MADE, document())
             server.loses("PUT", "/points", written, BROKEN)
             with pytest.raises(StorageError, match="disk is full"):
                 await store.put("docs", MADE, document(text="new pears"))
-            assert [hit.content for hit in (await ask(store)).hits] == ["new pears" if written else "ripe pears"]
+            assert [hit.content for hit in (await ask(store)).hits] == [
+                "new pears" if written else "ripe pears"
+            ]
 
 
 async def test_many_documents_take_few_requests(server: Qdrant) -> None:
@@ -215,7 +243,9 @@ async def test_many_documents_take_few_requests(server: Qdrant) -> None:
             assert len(server.asked) - before < 15
         assert outcomes == ["replaced"] * 80
         before = len(server.asked)
-        await store.relocate("docs", "", {one.document: (f"file:///new/{one.document}", "/new") for one in many})
+        await store.relocate(
+            "docs", "", {one.document: (f"file:///new/{one.document}", "/new") for one in many}
+        )
         assert len(server.asked) - before < 5
         assert len([one async for one in store.come_from("docs", None, "/new")]) == 80
         before = len(server.asked)
@@ -226,7 +256,10 @@ async def test_many_documents_take_few_requests(server: Qdrant) -> None:
 
 async def test_the_last_of_two_versions_in_one_put_counts(server: Qdrant) -> None:
     async with at(server) as store:
-        assert await store.put("docs", MADE, document(), document(text="new pears")) == ["added", "replaced"]
+        assert await store.put("docs", MADE, document(), document(text="new pears")) == [
+            "added",
+            "replaced",
+        ]
         assert [hit.content for hit in (await ask(store)).hits] == ["new pears"]
 
 
@@ -252,7 +285,9 @@ async def test_a_collection_removed_by_another_host_is_noticed(server: Qdrant) -
         await one.remove("docs", None, None)
         assert not (await ask(other)).exists
         small = replace(MADE, dimensions=3)
-        three = replace(document(), passages=(replace(document().passages[0], vector=packed([1.0, 0.0, 0.0])),))
+        three = replace(
+            document(), passages=(replace(document().passages[0], vector=packed([1.0, 0.0, 0.0])),)
+        )
         await other.put("docs", small, three)
         with pytest.raises(ConfigError, match="3 dimensions"):
             await ask(one)
@@ -276,7 +311,9 @@ async def test_how_a_collection_lies_on_the_cluster_is_asked_for(server: Qdrant)
     assert (body["shard_number"], body["replication_factor"]) == (6, 2)
     assert body["vectors"]["dense"] == {"size": 2, "distance": "Cosine", "on_disk": True}
     assert body["quantization_config"] == {"scalar": {"type": "int8", "always_ram": True}}
-    assert body["sparse_vectors"] == {"bm25": {"modifier": "idf", "index": {"full_scan_threshold": 20_000}}}
+    assert body["sparse_vectors"] == {
+        "bm25": {"modifier": "idf", "index": {"full_scan_threshold": 20_000}}
+    }
     asked = [request.json for request in server.asked if "/index?" in request.path]
     indexes = {body["field_name"]: body["field_schema"] for body in asked}
     assert indexes["tenant"] == {"type": "keyword", "is_tenant": True}
@@ -297,19 +334,29 @@ async def test_a_collection_of_somebody_else_is_left_alone(server: Qdrant) -> No
             await store.put("docs", MADE, document())
 
 
-async def test_a_knowledge_base_on_a_server_adds_and_searches(tmp_path: Path, server: Qdrant, write: Writes) -> None:
+async def test_a_knowledge_base_on_a_server_adds_and_searches(
+    tmp_path: Path, server: Qdrant, write: Writes
+) -> None:
     folder = write({"a.txt": "a ripe pear", "b.txt": "a green apple"})
     there = QdrantSettings(url=server.url)
-    async with open_kb(tmp_path / "state", {"docs": spec("docs")}, providers(), KBStorageSettings(), there) as kb:
-        assert [file.outcome for file in (await kb.add("docs", [folder])).files] == ["added", "added"]
-        assert [file.outcome for file in (await kb.add("docs", [folder])).files] == ["unchanged", "unchanged"]
+    async with open_kb(
+        tmp_path / "state", {"docs": spec("docs")}, providers(), KBStorageSettings(), there
+    ) as kb:
+        assert [file.outcome for file in (await kb.add("docs", [folder])).files] == [
+            "added",
+            "added",
+        ]
+        assert [file.outcome for file in (await kb.add("docs", [folder])).files] == [
+            "unchanged",
+            "unchanged",
+        ]
         found = await search(kb, "ripe pear")
         assert found.items[0].document_id == "a.txt"
         assert await kb.remove("docs", ["a.txt"]) == ("a.txt",)
     assert not (tmp_path / "state").exists()
 
 
-# ------------------------------------------------------------------------------------------------ gRPC
+# --------------------------------------------------------------------------------------------- gRPC
 
 
 async def test_grpc_is_spoken_where_it_is_preferred_and_there(tmp_path: Path) -> None:
@@ -317,20 +364,31 @@ async def test_grpc_is_spoken_where_it_is_preferred_and_there(tmp_path: Path) ->
         async with at(server, api_key="k") as store:
             await store.put("docs", MADE, document())
             assert [hit.content for hit in (await ask(store)).hits] == ["ripe pears"]
-        assert all("user-agent" in asked.headers and "host" not in asked.headers for asked in server.asked)
+        assert all(
+            "user-agent" in asked.headers and "host" not in asked.headers for asked in server.asked
+        )
 
 
-async def test_where_grpc_is_closed_http_is_spoken_and_a_warning_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_where_grpc_is_closed_http_is_spoken_and_a_warning_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with serving(tmp_path / "q", "http") as server:
         async with at(server, prefer_grpc=True, grpc_port=1, retries=0) as store:
             assert await store.put("docs", MADE, document()) == ["added"]
             assert [hit.content for hit in (await ask(store)).hits] == ["ripe pears"]
     [warned] = caplog.records
-    assert re.search(r"'http://127\.0\.0\.1:\d+' is spoken to by HTTP: its gRPC port 1 .*refused", warned.getMessage())
+    assert re.search(
+        r"'http://127\.0\.0\.1:\d+' is spoken to by HTTP: its gRPC port 1 .*refused",
+        warned.getMessage(),
+    )
 
 
-@pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
-async def test_what_is_not_qdrant_on_the_grpc_port_holds_nobody_up_for_long(tmp_path: Path, greeting: bytes) -> None:
+@pytest.mark.parametrize(
+    "greeting", [b"", b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n"]
+)
+async def test_what_is_not_qdrant_on_the_grpc_port_holds_nobody_up_for_long(
+    tmp_path: Path, greeting: bytes
+) -> None:
     async def greet(stream: anyio.abc.ByteStream) -> None:
         async with stream:
             with suppress(anyio.BrokenResourceError, anyio.EndOfStream):
@@ -343,7 +401,9 @@ async def test_what_is_not_qdrant_on_the_grpc_port_holds_nobody_up_for_long(tmp_
         tasks.start_soon(listener.serve, greet)
         port = listener.extra(anyio.abc.SocketAttribute.local_port)
         with serving(tmp_path / "q", "http") as server:
-            async with at(server, prefer_grpc=True, grpc_port=port, timeout_s=3.0, retries=0) as store:
+            async with at(
+                server, prefer_grpc=True, grpc_port=port, timeout_s=3.0, retries=0
+            ) as store:
                 with anyio.fail_after(30):
                     assert await store.put("docs", MADE, document()) == ["added"]
         tasks.cancel_scope.cancel()
@@ -368,18 +428,27 @@ async def test_a_search_that_is_given_up_ends_alone(server: Qdrant) -> None:
             await server.until_asked(SEARCH)
             tasks.cancel_scope.cancel()
         assert [hit.content for hit in (await ask(store)).hits] == ["ripe pears"]
-        assert server.asked[-1].left.is_set() or any(asked.left.wait(5) for asked in server.asked if asked.path.endswith(SEARCH))
+        assert server.asked[-1].left.is_set() or any(
+            asked.left.wait(5) for asked in server.asked if asked.path.endswith(SEARCH)
+        )
 
 
 async def test_a_check_says_that_grpc_is_preferred_and_not_there(tmp_path: Path) -> None:
     with serving(tmp_path / "q", "grpc") as server:
-        for port, said in [(server.grpc_port, ""), (1, "qdrant.prefer_grpc: its gRPC port 1 is not Qdrant's or is closed")]:
+        for port, said in [
+            (server.grpc_port, ""),
+            (1, "qdrant.prefer_grpc: its gRPC port 1 is not Qdrant's or is closed"),
+        ]:
             there = QdrantSettings(url=server.url, prefer_grpc=True, grpc_port=port)
-            async with open_kb(tmp_path / "state", {"docs": spec("docs")}, providers(), KBStorageSettings(), there) as kb:
-                assert [str(problem)[: len(said)] for problem in await kb.outdated()] == ([said] if said else [])
+            async with open_kb(
+                tmp_path / "state", {"docs": spec("docs")}, providers(), KBStorageSettings(), there
+            ) as kb:
+                assert [str(problem)[: len(said)] for problem in await kb.outdated()] == (
+                    [said] if said else []
+                )
 
 
-# ------------------------------------------------------------------------------------------------ TLS
+# ---------------------------------------------------------------------------------------------- TLS
 
 
 @pytest.fixture
@@ -415,20 +484,32 @@ async def test_a_private_certificate_is_trusted_when_its_authority_is_named(
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"url": "https://x", "ca_file": "/nowhere.pem"}, r"qdrant\.ca_file '/nowhere\.pem' cannot be used"),
-        ({"url": "https://x", "ca_file": "/nowhere.pem", "prefer_grpc": True}, r"qdrant\.ca_file '/nowhere\.pem' cannot be used"),
+        (
+            {"url": "https://x", "ca_file": "/nowhere.pem"},
+            r"qdrant\.ca_file '/nowhere\.pem' cannot be used",
+        ),
+        (
+            {"url": "https://x", "ca_file": "/nowhere.pem", "prefer_grpc": True},
+            r"qdrant\.ca_file '/nowhere\.pem' cannot be used",
+        ),
     ],
 )
-async def test_settings_that_cannot_be_used_are_said(settings: dict[str, object], said: str) -> None:
+async def test_settings_that_cannot_be_used_are_said(
+    settings: dict[str, object], said: str
+) -> None:
     url = str(settings["url"])
-    async with at(url, **{name: value for name, value in settings.items() if name != "url"}) as store:
+    async with at(
+        url, **{name: value for name, value in settings.items() if name != "url"}
+    ) as store:
         with pytest.raises(ConfigError, match=said):
             await ask(store)
 
 
 async def test_documents_of_a_folder_are_asked_for_by_it(server: Qdrant) -> None:
     async with at(server) as store:
-        many = [replace(document(f"{n}.md"), source=f"/{'ab'[n % 10 == 0]}/{n}.md") for n in range(50)]
+        many = [
+            replace(document(f"{n}.md"), source=f"/{'ab'[n % 10 == 0]}/{n}.md") for n in range(50)
+        ]
         await store.put("docs", MADE, *many)
         server.asked.clear()
         found = [one.document async for one in store.come_from("docs", None, "/b")]

@@ -1,4 +1,5 @@
-"""Collections made anew and moved: searched all the while, resumed when stopped, whole or not at all."""
+"""Collections made anew and moved: searched all the while, resumed when stopped, whole or not at
+all."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ TOGETHER = 2 * CORES * max(4, CORES)  # of those, so many are put first
 MANY = {f"{n}.txt": f"pear number {n}, a fruit of its own" for n in range(2 * TOGETHER + CORES)}
 
 
-async def test_a_rebuilt_collection_has_the_new_embedding_and_the_same_documents(opens: Opens, write: Writes) -> None:
+async def test_a_rebuilt_collection_has_the_new_embedding_and_the_same_documents(
+    opens: Opens, write: Writes
+) -> None:
     async with opens() as kb:
         await kb.add("docs", [write(FILES)])
         before = (await kb.list())[0].documents
@@ -37,19 +40,29 @@ async def test_a_rebuilt_collection_has_the_new_embedding_and_the_same_documents
         with pytest.raises(ConfigError, match="kb rebuild docs"):
             await search(kb, "pear")
         seen: list[tuple[int, int]] = []
-        done = await kb.rebuild("docs", progress=lambda ready, total, _name: seen.append((ready, total)))
+        done = await kb.rebuild(
+            "docs", progress=lambda ready, total, _name: seen.append((ready, total))
+        )
         assert (done.documents, done.passages) == (6, 6)
         assert [total for _, total in seen] == [6] * len(seen)
         assert seen[-1] == (6, 6)
         assert (await kb.list())[0].documents == before
         assert (await search(kb, "number 3")).items[0].document_id == "3.txt"
-        assert [file.outcome for file in (await kb.add("docs", [write(FILES)])).files] == ["unchanged"] * 6
+        assert [file.outcome for file in (await kb.add("docs", [write(FILES)])).files] == [
+            "unchanged"
+        ] * 6
 
 
 async def test_another_analyser_takes_the_vectors_as_they_are(opens: Opens, write: Writes) -> None:
     counting = Counting(SMALL)
-    other = spec("docs", embedding=EmbeddingSpec(provider="counting"), analyser=AnalyserSpec(language="german"))
-    async with opens(spec("docs", embedding=other.embedding), embedders={"counting": lambda _spec: counting}) as kb:
+    other = spec(
+        "docs",
+        embedding=EmbeddingSpec(provider="counting"),
+        analyser=AnalyserSpec(language="german"),
+    )
+    async with opens(
+        spec("docs", embedding=other.embedding), embedders={"counting": lambda _spec: counting}
+    ) as kb:
         await kb.add("docs", [write(FILES)])
     embedded = counting.embedded
     async with opens(other, embedders={"counting": lambda _spec: counting}) as kb:
@@ -78,7 +91,9 @@ async def test_searches_go_on_while_a_collection_is_rebuilt(opens: Opens, write:
         assert len((await search(new, "pear", limit=20)).items) == 20
 
 
-async def test_what_is_added_and_removed_meanwhile_is_in_the_new_collection_too(opens: Opens, write: Writes) -> None:
+async def test_what_is_added_and_removed_meanwhile_is_in_the_new_collection_too(
+    opens: Opens, write: Writes
+) -> None:
     async with opens() as old, opens(spec("docs", embedding=SMALL)) as new:
         await old.add("docs", [write(FILES)])
         started, changed = anyio.Event(), anyio.Event()
@@ -101,7 +116,9 @@ async def test_what_is_added_and_removed_meanwhile_is_in_the_new_collection_too(
         assert (await search(new, "another text")).items[0].content == "another text"
 
 
-async def test_a_rebuild_that_was_killed_goes_on_where_it_was(opens: Opens, write: Writes, state: Path) -> None:
+async def test_a_rebuild_that_was_killed_goes_on_where_it_was(
+    opens: Opens, write: Writes, state: Path
+) -> None:
     async with opens() as kb:
         await kb.add("docs", [write(MANY)])
     async with await anyio.open_process([sys.executable, "-c", REBUILDER, str(state)]) as process:
@@ -145,7 +162,9 @@ anyio.run(main, *sys.argv[1:])
 
 
 @pytest.mark.parametrize("tenanted", [False, True])
-async def test_tenants_neither_come_nor_go_with_a_rebuild(opens: Opens, write: Writes, tenanted: bool) -> None:
+async def test_tenants_neither_come_nor_go_with_a_rebuild(
+    opens: Opens, write: Writes, tenanted: bool
+) -> None:
     """Who could not see a document before would, or nobody would any more."""
     plain, apart = spec("docs"), spec("docs", tenant_field="firm")
     was, now = (apart, plain) if tenanted else (plain, apart)
@@ -162,10 +181,14 @@ async def test_tenants_neither_come_nor_go_with_a_rebuild(opens: Opens, write: W
     async with opens(now) as kb:
         await kb.remove("docs", None)
         await kb.add("docs", [write(FILES)], tenant="" if tenanted else "acme")
-        assert len((await search(kb, "pear", tenant="" if tenanted else "acme", limit=50)).items) == 6
+        assert (
+            len((await search(kb, "pear", tenant="" if tenanted else "acme", limit=50)).items) == 6
+        )
 
 
-async def test_a_half_made_collection_of_another_kind_is_begun_anew(opens: Opens, write: Writes) -> None:
+async def test_a_half_made_collection_of_another_kind_is_begun_anew(
+    opens: Opens, write: Writes
+) -> None:
     async with opens() as kb:
         await kb.add("docs", [write(FILES)])
     other = spec("docs~new", embedding=EmbeddingSpec(provider="hash", dimensions=16))
@@ -201,8 +224,14 @@ async def test_collections_declared_otherwise_are_named_without_starting_anythin
 @pytest.mark.parametrize(
     ("declared", "said"),
     [
-        ({"embedding": {"provider": "volage"}}, "collection 'docs': no embedding provider 'volage'"),
-        ({"analyser": {"language": "germann"}}, "no analyser for language 'germann' (did you mean 'german'?)"),
+        (
+            {"embedding": {"provider": "volage"}},
+            "collection 'docs': no embedding provider 'volage'",
+        ),
+        (
+            {"analyser": {"language": "germann"}},
+            "no analyser for language 'germann' (did you mean 'german'?)",
+        ),
     ],
 )
 async def test_an_embedding_or_a_language_that_there_is_not_is_named_before_anything_is_added(
@@ -224,7 +253,7 @@ async def test_shards_of_a_collection_on_the_embedded_engine_are_warned_about(op
     assert "mean nothing to the embedded engine" in str(problem)
 
 
-# ------------------------------------------------------------------------------------------------ files
+# -------------------------------------------------------------------------------------------- files
 
 
 async def exported(kb: KnowledgeBase, id: str = "docs") -> str:
@@ -244,10 +273,13 @@ async def test_an_exported_collection_is_imported_into_either_engine(
         text = await exported(kb)
         before = (await kb.list())[0].documents
     with qdrant(tmp_path / "qdrant") as server:
-        # The server is in this process: whatever lets it rest for a while must not look like a server that does not answer.
+        # The server is in this process: whatever lets it rest for a while must not look like a
+        # server that does not answer.
         there = QdrantSettings(url=server.url if engine == "server" else "", timeout_s=50)
         storage = KBStorageSettings(idle_s=1, reserve_mb=1)
-        async with open_kb(tmp_path / "other", {"docs": tenanted}, providers(), storage, there) as kb:
+        async with open_kb(
+            tmp_path / "other", {"docs": tenanted}, providers(), storage, there
+        ) as kb:
             done = await kb.load("docs", io.StringIO(text))
             assert (done.documents, done.passages, done.unchanged) == (12, 12, 0)
             assert (await kb.list())[0].documents == before
@@ -256,7 +288,9 @@ async def test_an_exported_collection_is_imported_into_either_engine(
             assert sorted(await exported(kb)) == sorted(text)
 
 
-async def test_a_file_of_other_vectors_is_refused_unless_it_is_to_be_embedded(opens: Opens, write: Writes) -> None:
+async def test_a_file_of_other_vectors_is_refused_unless_it_is_to_be_embedded(
+    opens: Opens, write: Writes
+) -> None:
     async with opens(spec("docs"), spec("small", embedding=SMALL)) as kb:
         await kb.add("docs", [write(FILES)])
         text = await exported(kb)
@@ -283,10 +317,14 @@ async def test_new_vectors_are_made_at_the_pace_of_an_add_and_a_long_document_is
 ) -> None:
     embedder, chunk = Calls(), ChunkSpec(size=32, overlap=0)
     anew = EmbeddingSpec(provider="calls")
-    book = " ".join(f"The pear number {n} is a fruit of its own, and nobody eats it." for n in range(150))
+    book = " ".join(
+        f"The pear number {n} is a fruit of its own, and nobody eats it." for n in range(150)
+    )
     async with (
         opens(spec("docs", chunk=chunk)) as old,
-        opens(spec("docs", chunk=chunk, embedding=anew), embedders={"calls": lambda _spec: embedder}) as new,
+        opens(
+            spec("docs", chunk=chunk, embedding=anew), embedders={"calls": lambda _spec: embedder}
+        ) as new,
     ):
         await old.add("docs", [write({"book.txt": book})])
         text, seen = await exported(old), list[tuple[int, int]]()
@@ -297,7 +335,14 @@ async def test_new_vectors_are_made_at_the_pace_of_an_add_and_a_long_document_is
         loaded, embedder.calls = embedder.calls, []
         await new.remove("docs", None)
         await new.add("docs", [write({"book.txt": book})])
-    assert rebuilt[0] == loaded[0] == embedder.calls[0] < max(rebuilt) == max(loaded) == max(embedder.calls)
+    assert (
+        rebuilt[0]
+        == loaded[0]
+        == embedder.calls[0]
+        < max(rebuilt)
+        == max(loaded)
+        == max(embedder.calls)
+    )
     assert len(seen) == len(rebuilt)
     assert seen[-1] == (sum(rebuilt), sum(rebuilt))
     assert seen == sorted(seen)
@@ -320,7 +365,8 @@ async def test_new_vectors_are_made_on_every_core(opens: Opens, write: Writes) -
     async with (
         opens() as old,
         opens(
-            spec("docs", embedding=EmbeddingSpec(provider="meeting")), embedders={"meeting": lambda _spec: Meeting(SMALL)}
+            spec("docs", embedding=EmbeddingSpec(provider="meeting")),
+            embedders={"meeting": lambda _spec: Meeting(SMALL)},
         ) as new,
     ):
         await old.add("docs", [write(MANY)])
@@ -334,7 +380,10 @@ async def test_what_was_read_of_a_file_that_was_cut_is_there(opens: Opens, write
         lines = (await exported(kb)).splitlines(keepends=True)
         with pytest.raises(StorageError, match="was cut"):
             await kb.load("copy", io.StringIO("".join(lines[:6])))
-        assert [document.document for document in (await kb.list(["copy"]))[0].documents] == ["0.txt", "1.txt"]
+        assert [document.document for document in (await kb.list(["copy"]))[0].documents] == [
+            "0.txt",
+            "1.txt",
+        ]
 
 
 @pytest.mark.parametrize(
@@ -347,7 +396,11 @@ async def test_what_was_read_of_a_file_that_was_cut_is_there(opens: Opens, write
         (lambda _text: '{"x": 1}\n', UsageError, "no collection that"),
         (lambda _text: "", StorageError, "was cut at line 1"),
         (lambda text: text + '{"end": 6}\n', UsageError, "line 15: more after its end"),
-        (lambda text: text.replace('"vector": "', '"vector": "é'), UsageError, "no collection that"),
+        (
+            lambda text: text.replace('"vector": "', '"vector": "é'),
+            UsageError,
+            "no collection that",
+        ),
     ],
 )
 async def test_a_file_that_is_not_one_or_not_whole_is_said_so(
@@ -366,7 +419,9 @@ def spoilt(number: int, **said: Any) -> Callable[[str], str]:
     def spoil(text: str) -> str:
         lines = text.splitlines()
         line = json.loads(lines[number])
-        lines[number] = json.dumps({key: value for key, value in {**line, **said}.items() if value is not ...})
+        lines[number] = json.dumps(
+            {key: value for key, value in {**line, **said}.items() if value is not ...}
+        )
         return "\n".join(lines) + "\n"
 
     return spoil
@@ -381,7 +436,10 @@ def vector(*numbers: float) -> str:
     [
         (spoilt(0, made=...), "line 1: Input should be an object"),
         (spoilt(0, made={"provider": "hash"}), "line 1: 'model': Field required"),
-        (spoilt(0, made={"provider": "hash", "model": "words", "dimensions": "64"}), "line 1: 'dimensions': "),
+        (
+            spoilt(0, made={"provider": "hash", "model": "words", "dimensions": "64"}),
+            "line 1: 'dimensions': ",
+        ),
         (spoilt(1, document=None), "line 2: 'document': "),
         (spoilt(1, document=["a"]), "line 2: 'document': "),
         (spoilt(1, title=5), "line 2: 'title': "),
@@ -389,8 +447,14 @@ def vector(*numbers: float) -> str:
         (spoilt(1, bytes=-1), "line 2: 'bytes': "),
         (spoilt(1, fields=[1]), "line 2: 'fields': "),
         (spoilt(1, fields={"other": {"deep": 1}}), "line 2: 'fields.other"),
-        (spoilt(1, fields={"year": "many"}), "line 2: 'year' of '0.txt' should be a whole number, not 'many'"),
-        (spoilt(1, tenant="acme"), "line 2: '0.txt' belongs to the tenant 'acme', and the collection has no tenants"),
+        (
+            spoilt(1, fields={"year": "many"}),
+            "line 2: 'year' of '0.txt' should be a whole number, not 'many'",
+        ),
+        (
+            spoilt(1, tenant="acme"),
+            "line 2: '0.txt' belongs to the tenant 'acme', and the collection has no tenants",
+        ),
         (spoilt(1, passages=-1), "line 2: 'passages': "),
         (spoilt(1, passages=0), "line 2: 'passages': "),
         (spoilt(1, passages=10**9), "line 4: 'passage': Field required"),
@@ -399,7 +463,10 @@ def vector(*numbers: float) -> str:
         (spoilt(2, page=10**30), "line 3: 'page': "),
         (spoilt(2, vector=""), "line 3: 'vector' should have 64 finite numbers"),
         (spoilt(2, vector=vector(1, 2)), "line 3: 'vector' should have 64 finite numbers"),
-        (spoilt(2, vector=vector(*[1] * 63, math.nan)), "line 3: 'vector' should have 64 finite numbers"),
+        (
+            spoilt(2, vector=vector(*[1] * 63, math.nan)),
+            "line 3: 'vector' should have 64 finite numbers",
+        ),
         (spoilt(2, vector="!!!"), "line 3: 'vector': "),
         (lambda text: text.splitlines()[0] + "\n" + "[" * 100_000 + "\n", "line 2: no JSON"),
     ],
@@ -420,10 +487,17 @@ async def test_every_line_of_an_export_is_json(opens: Opens, write: Writes) -> N
     async with opens() as kb:
         await kb.add("docs", [write({"a.txt": "pear \u2028 \x85 plum"})])
         lines = (await exported(kb)).rstrip("\n").split("\n")
-    assert [sorted(json.loads(line))[0] for line in lines] == ["collection", "bytes", "content", "end"]
+    assert [sorted(json.loads(line))[0] for line in lines] == [
+        "collection",
+        "bytes",
+        "content",
+        "end",
+    ]
 
 
-async def test_a_collection_without_documents_that_is_declared_otherwise_begins_anew(opens: Opens, write: Writes) -> None:
+async def test_a_collection_without_documents_that_is_declared_otherwise_begins_anew(
+    opens: Opens, write: Writes
+) -> None:
     class Short(Counting):
         async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
             return [vector[:3] for vector in await super().embed_documents(texts)]

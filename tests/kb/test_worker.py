@@ -1,4 +1,5 @@
-"""The worker process: killed, raced, idle, gone. What was acknowledged stays, and nobody sees half a document."""
+"""The worker process: killed, raced, idle, gone. What was acknowledged stays, and nobody sees half
+a document."""
 
 from __future__ import annotations
 
@@ -34,7 +35,10 @@ def document(version: str, passages: int = LONG, name: str = "a.md") -> Incoming
         fingerprint=version,
         passages=tuple(
             Passage(
-                passage=f"{n}", content=f"{version} {n}", text=f"pear {version} {n}", vector=packed([1.0, n / LONG, 0.0, 0.0])
+                passage=f"{n}",
+                content=f"{version} {n}",
+                text=f"pear {version} {n}",
+                vector=packed([1.0, n / LONG, 0.0, 0.0]),
             )
             for n in range(passages)
         ),
@@ -73,12 +77,16 @@ async def versions(kb: KBClient) -> set[str]:
     seen: dict[str, set[str]] = {}
     for hit in hits:
         seen.setdefault(hit.content.split()[0], set()).add(hit.passage)
-    assert all(len(passages) == LONG for passages in seen.values()), {version: len(found) for version, found in seen.items()}
+    assert all(len(passages) == LONG for passages in seen.values()), {
+        version: len(found) for version, found in seen.items()
+    }
     return set(seen)
 
 
 @pytest.mark.parametrize("batch", [1, 4, 7])
-async def test_a_worker_killed_in_the_middle_of_a_document_shows_one_version_whole(state: Path, batch: int) -> None:
+async def test_a_worker_killed_in_the_middle_of_a_document_shows_one_version_whole(
+    state: Path, batch: int
+) -> None:
     async with client(state) as kb:
         await kb.put("docs", MADE, document("old"))
 
@@ -96,7 +104,9 @@ async def test_a_worker_killed_in_the_middle_of_a_document_shows_one_version_who
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-async def test_a_worker_killed_in_the_middle_of_many_documents_shows_each_as_it_was_or_as_it_is(state: Path, batch: int) -> None:
+async def test_a_worker_killed_in_the_middle_of_many_documents_shows_each_as_it_was_or_as_it_is(
+    state: Path, batch: int
+) -> None:
     many = [document("new", 3, f"{n}.md") for n in range(100)]
     async with client(state) as kb:
         await kb.put("docs", MADE, *(document("old", 2, f"{n}.md") for n in range(50)))
@@ -109,9 +119,17 @@ async def test_a_worker_killed_in_the_middle_of_many_documents_shows_each_as_it_
         with anyio.CancelScope() as stopped:
             await kb.put("docs", MADE, *many, told=told)
         question = Question(vector=packed([1.0, 0.5, 0.0, 0.0]), text="pear", limit=1000)
-        seen = Counter((hit.document, hit.content.split()[0]) for hit in (await kb.search("docs", MADE, question)).hits)
+        seen = Counter(
+            (hit.document, hit.content.split()[0])
+            for hit in (await kb.search("docs", MADE, question)).hits
+        )
         assert all(count == {"old": 2, "new": 3}[version] for (_, version), count in seen.items())
-        assert len(dict(seen.keys())) == len(seen) == len((await kb.usage("docs", None)).documents) >= 50
+        assert (
+            len(dict(seen.keys()))
+            == len(seen)
+            == len((await kb.usage("docs", None)).documents)
+            >= 50
+        )
         await kb.put("docs", MADE, *many)
         assert sum(stored.chunks for stored in (await kb.usage("docs", None)).documents) == 300
 
@@ -185,12 +203,16 @@ async def test_what_a_killed_process_left_half_made_is_made_again(state: Path) -
     half.mkdir(parents=True)
     (half / "edge_config.json").write_text("{")
     async with client(state) as kb:
-        assert not (await kb.search("docs", MADE, Question(vector=packed([1.0] * 4), text="x", limit=1))).exists
+        assert not (
+            await kb.search("docs", MADE, Question(vector=packed([1.0] * 4), text="x", limit=1))
+        ).exists
         await kb.put("docs", MADE, document("new"))
         assert await versions(kb) == {"new"}
 
 
-async def test_a_broken_collection_is_an_error_that_names_it_and_spares_the_others(state: Path) -> None:
+async def test_a_broken_collection_is_an_error_that_names_it_and_spares_the_others(
+    state: Path,
+) -> None:
     async with client(state) as kb:
         await kb.put("docs", MADE, document("new"))
         await kb.put("other", MADE, document("new", 1))
@@ -211,7 +233,9 @@ async def test_stale_files_of_a_killed_worker_do_not_stop_the_next(state: Path) 
         assert await versions(kb) == {"new"}
 
 
-async def test_a_copy_of_the_folder_has_a_worker_of_its_own_while_that_of_the_original_runs(state: Path, tmp_path: Path) -> None:
+async def test_a_copy_of_the_folder_has_a_worker_of_its_own_while_that_of_the_original_runs(
+    state: Path, tmp_path: Path
+) -> None:
     copied = tmp_path / "copied"
     async with client(state) as original:
         await original.put("docs", MADE, document("new"))
@@ -245,7 +269,9 @@ async def test_a_worker_that_another_version_started_makes_room(state: Path) -> 
 
 
 async def test_a_worker_whose_code_was_replaced_while_it_ran_makes_room(state: Path) -> None:
-    old = await _started(state, "sys.modules['groundhook.handlers.kb.ranking.company'] = None")  # importing it fails
+    old = await _started(
+        state, "sys.modules['groundhook.handlers.kb.ranking.company'] = None"
+    )  # importing it fails
     async with client(state) as kb:
         await kb.put("docs", MADE, document("new", 20))
         vector = packed([1.0, 0.0, 0.0, 0.0])
@@ -259,12 +285,21 @@ async def test_a_worker_whose_code_was_replaced_while_it_ran_makes_room(state: P
 async def _started(state: Path, before: str) -> psutil.Process:
     """A worker in which something was done first."""
     (state / "kb").mkdir(parents=True)
-    code = f"import sys; {before}; from groundhook.handlers.kb.embedded.worker import main; sys.exit(main(*sys.argv[1:]))"
-    await anyio.run_process([sys.executable, "-c", code, str(state), "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    code = (
+        f"import sys; {before}; from groundhook.handlers.kb.embedded.worker import main;"
+        " sys.exit(main(*sys.argv[1:]))"
+    )
+    await anyio.run_process(
+        [sys.executable, "-c", code, str(state), "60"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     return worker_of(state)
 
 
-async def test_a_worker_ends_when_nobody_asks_and_the_next_question_starts_another(state: Path) -> None:
+async def test_a_worker_ends_when_nobody_asks_and_the_next_question_starts_another(
+    state: Path,
+) -> None:
     async with client(state, idle_s=0.2) as kb:
         await kb.put("docs", MADE, document("new"))
         first = worker_of(state)
@@ -277,7 +312,10 @@ async def test_a_worker_ends_when_nobody_asks_and_the_next_question_starts_anoth
 async def test_a_worker_ends_when_its_state_folder_is_gone(state: Path) -> None:
     async with client(state) as kb:
         await kb.put("docs", MADE, document("new", 1))
-        worker, socket = worker_of(state), json.loads((state / "kb/worker.json").read_text())["socket"]
+        worker, socket = (
+            worker_of(state),
+            json.loads((state / "kb/worker.json").read_text())["socket"],
+        )
         move_away(state)
         await anyio.to_thread.run_sync(worker.wait, 10)
         assert not there(socket)
@@ -300,11 +338,15 @@ async def test_a_state_folder_that_cannot_be_written_is_a_clear_error(tmp_path: 
 async def test_a_collection_whose_name_is_a_path_stays_inside_the_state_folder(state: Path) -> None:
     async with client(state) as kb:
         await kb.put("../../../tmp/x", MADE, document("new", 1))
-        assert [stored.document for stored in (await kb.usage("../../../tmp/x", None)).documents] == ["a.md"]
+        assert [
+            stored.document for stored in (await kb.usage("../../../tmp/x", None)).documents
+        ] == ["a.md"]
     assert len([path for path in (state / "kb").iterdir() if path.is_dir()]) == 1
 
 
-async def test_closing_leaves_no_thread_no_file_and_no_process_of_ours(state: Path, opens: Opens, write: Writes) -> None:
+async def test_closing_leaves_no_thread_no_file_and_no_process_of_ours(
+    state: Path, opens: Opens, write: Writes
+) -> None:
     folder = write({"a.md": "pear"})
     async with opens() as kb:
         await kb.add("docs", [folder])
@@ -320,7 +362,9 @@ async def test_closing_leaves_no_thread_no_file_and_no_process_of_ours(state: Pa
 
 
 def _threads() -> set[threading.Thread]:
-    return {thread for thread in threading.enumerate() if "AnyIO" not in thread.name}  # those are kept for whoever wants one
+    return {
+        thread for thread in threading.enumerate() if "AnyIO" not in thread.name
+    }  # those are kept for whoever wants one
 
 
 async def test_opening_starts_nothing(state: Path, opens: Opens) -> None:
@@ -341,7 +385,7 @@ def _workers(state: Path) -> list[int]:
     return found
 
 
-# ------------------------------------------------------------------------------------------------ whole processes
+# ---------------------------------------------------------------------------------- whole processes
 
 ADDER = """
 import anyio, sys
@@ -361,7 +405,9 @@ anyio.run(main, *sys.argv[1:])
 @contextmanager
 def adding(state: Path, folder: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that adds a folder and says how far it is."""
-    process = subprocess.Popen([sys.executable, "-c", ADDER, str(state), str(folder)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", ADDER, str(state), str(folder)], stdout=subprocess.PIPE, text=True
+    )
     with process:
         yield process
         process.kill()
@@ -382,7 +428,10 @@ async def test_an_adder_killed_in_the_middle_leaves_whole_documents_and_adding_a
     async with opens() as kb:
         [listing] = await kb.list()
         for stored in listing.documents:
-            assert len((await kb.fetch_document("docs", stored.document, scope())).items) == stored.chunks
+            assert (
+                len((await kb.fetch_document("docs", stored.document, scope())).items)
+                == stored.chunks
+            )
         report = await kb.add("docs", [folder])
         assert {file.outcome for file in report.files} <= {"added", "unchanged"}
         [listing] = await kb.list()
@@ -391,7 +440,9 @@ async def test_an_adder_killed_in_the_middle_leaves_whole_documents_and_adding_a
     assert len(found.items) == listing.chunks == 4 * listing.documents[0].chunks
 
 
-async def test_two_processes_add_and_search_at_once(opens: Opens, write: Writes, state: Path) -> None:
+async def test_two_processes_add_and_search_at_once(
+    opens: Opens, write: Writes, state: Path
+) -> None:
     ours = write({f"ours/{n}.txt": f"pear {n}" for n in range(10)}) / "ours"
     theirs = write({f"theirs/t{n}.txt": f"pear {n}" for n in range(10)}) / "theirs"
     async with opens() as kb:
@@ -403,7 +454,9 @@ async def test_two_processes_add_and_search_at_once(opens: Opens, write: Writes,
     assert len(found.items) == 20
 
 
-async def test_a_terminal_that_interrupts_the_adder_does_not_end_the_worker(state: Path, write: Writes) -> None:
+async def test_a_terminal_that_interrupts_the_adder_does_not_end_the_worker(
+    state: Path, write: Writes
+) -> None:
     with adding(state, write({"a.txt": "pear " * 5000})) as process:
         assert process.stdout is not None
         process.stdout.readline()

@@ -1,4 +1,5 @@
-"""The connector without a language model: it quotes what was found, cites it, and says what it is."""
+"""The connector without a language model: it quotes what was found, cites it, and says what it
+is."""
 
 from __future__ import annotations
 
@@ -17,9 +18,13 @@ from groundhook.host.llm.connectors import build
 from groundhook.host.llm.extractive import ExtractiveConnector
 
 
-async def answer(question: str, references: Sequence[Item], embedder: Embedder | None = None) -> str:
+async def answer(
+    question: str, references: Sequence[Item], embedder: Embedder | None = None
+) -> str:
     connector = build(ConnectorSpec(id="extractive", type="extractive"), embedder)
-    call = ModelCall(messages=[Message(role="user", content=question)], question=question, references=references)
+    call = ModelCall(
+        messages=[Message(role="user", content=question)], question=question, references=references
+    )
     async with connector.stream(call) as stream:
         *texts, last = [delta async for delta in stream]
     assert isinstance(last, Finished)
@@ -33,8 +38,8 @@ def item(id: str, content: str, title: str = "", score: float = 0.5) -> Item:
 
 BERLIN = item(
     "a1b2",
-    "# Berlin\n\nBerlin lies on the river Spree. Berlin is the capital of Germany. It has been so since 1990.\n\n"
-    "Many people visit it.",
+    "# Berlin\n\nBerlin lies on the river Spree. Berlin is the capital of Germany. It has been so"
+    " since 1990.\n\nMany people visit it.",
     "Berlin",
 )
 PARIS = item("c3d4", "Paris lies on the Seine. The capital of France is Paris.", "Paris")
@@ -45,27 +50,46 @@ def quotes(text: str) -> list[tuple[str, str]]:
     return re.findall(r"^- (.*(?:\n  - .*)*) (#ref:\w+)$", text, re.M)
 
 
-async def test_the_sentence_that_answers_is_quoted_with_its_source_and_the_answer_says_what_it_is() -> None:
+async def test_the_sentence_that_answers_is_quoted_with_its_source_and_the_answer_says_what_it_is() -> (
+    None
+):
     text = await answer("What is the capital of Germany?", [PARIS, BERLIN])
     assert text.splitlines()[0] == "No language model is configured; these passages answer best:"
-    assert ("Berlin is the capital of Germany. It has been so since 1990.", "#ref:a1b2") in quotes(text)
+    assert ("Berlin is the capital of Germany. It has been so since 1990.", "#ref:a1b2") in quotes(
+        text
+    )
     assert text.index("**Berlin**") < text.index("Berlin is the capital")
     assert "Many people" not in text
 
 
 async def test_a_sentence_that_points_back_brings_the_one_before_it() -> None:
     text = await answer("Since when, 1990?", [BERLIN])
-    assert ("Berlin is the capital of Germany. It has been so since 1990.", "#ref:a1b2") in quotes(text)
+    assert ("Berlin is the capital of Germany. It has been so since 1990.", "#ref:a1b2") in quotes(
+        text
+    )
 
 
 async def test_the_same_sentence_in_two_sources_is_quoted_once() -> None:
     again = item("e5f6", "The capital of Germany is Berlin. Elsewhere it rains.", "Copy", score=0.4)
-    assert len([quote for quote, _ in quotes(await answer("capital of Germany", [BERLIN, again])) if "Germany" in quote]) == 1
+    assert (
+        len(
+            [
+                quote
+                for quote, _ in quotes(await answer("capital of Germany", [BERLIN, again]))
+                if "Germany" in quote
+            ]
+        )
+        == 1
+    )
 
 
 async def test_an_answer_stays_short_however_much_was_found() -> None:
     many = [
-        item(f"a{n}b{n}", " ".join(f"Rule {n} part {m} says that limit {m * n} holds." for m in range(30))) for n in range(20)
+        item(
+            f"a{n}b{n}",
+            " ".join(f"Rule {n} part {m} says that limit {m * n} holds." for m in range(30)),
+        )
+        for n in range(20)
     ]
     found = quotes(await answer("Which limit holds?", many))
     assert 1 <= len(found) <= 4
@@ -79,7 +103,9 @@ async def test_where_nothing_fits_the_answer_says_so() -> None:
     assert len(quotes(text)) <= 2
 
 
-async def test_without_references_it_says_that_there_is_nothing_to_quote_and_how_to_get_a_free_answer() -> None:
+async def test_without_references_it_says_that_there_is_nothing_to_quote_and_how_to_get_a_free_answer() -> (
+    None
+):
     text = await answer("What is the capital of Germany?", [])
     assert "no source to quote" in text
     assert "connectors/" in text
@@ -95,7 +121,13 @@ async def test_records_of_a_database_are_one_line_each() -> None:
             content=f"Phone {n}",
             model="product",
             record_id=n,
-            data={"id": n, "name": f"Phone {n}", "price": 90 + n, "note": None, "__yao_team_id": "t"},
+            data={
+                "id": n,
+                "name": f"Phone {n}",
+                "price": 90 + n,
+                "note": None,
+                "__yao_team_id": "t",
+            },
         )
         for n in range(12)
     ]
@@ -107,7 +139,9 @@ async def test_records_of_a_database_are_one_line_each() -> None:
     assert "__yao" not in text
 
 
-async def test_a_record_is_told_as_its_content_words_it_and_a_figure_with_what_it_was_computed_of() -> None:
+async def test_a_record_is_told_as_its_content_words_it_and_a_figure_with_what_it_was_computed_of() -> (
+    None
+):
     phone = Item(
         type="db",
         citation_id="#ref:a1b2",
@@ -125,17 +159,26 @@ async def test_a_record_is_told_as_its_content_words_it_and_a_figure_with_what_i
     )
     text = await answer("phones", [phone, figure])
     assert "- **Phone** – In stock: yes #ref:a1b2\n" in text
-    assert "- **Brand: Acme, Average Price: 5** – computed of 2 records of Product #ref:c3d4" in text
+    assert (
+        "- **Brand: Acme, Average Price: 5** – computed of 2 records of Product #ref:c3d4" in text
+    )
 
 
 async def test_a_document_whose_collection_declares_fields_is_quoted_like_any_other() -> None:
-    text = await answer("What is the capital of Germany?", [PARIS, BERLIN.model_copy(update={"data": {"year": 1990}})])
-    assert ("Berlin is the capital of Germany. It has been so since 1990.", "#ref:a1b2") in quotes(text)
+    text = await answer(
+        "What is the capital of Germany?",
+        [PARIS, BERLIN.model_copy(update={"data": {"year": 1990}})],
+    )
+    assert ("Berlin is the capital of Germany. It has been so since 1990.", "#ref:a1b2") in quotes(
+        text
+    )
     assert "record" not in text
 
 
 async def test_a_sentence_that_looks_like_a_citation_of_something_else_is_not_quoted() -> None:
-    sly = item("a1b2", "The capital of Germany is Bonn #ref:c3d4. The capital of Germany was Bonn.", "Sly")
+    sly = item(
+        "a1b2", "The capital of Germany is Bonn #ref:c3d4. The capital of Germany was Bonn.", "Sly"
+    )
     best, *_ = quotes(await answer("capital of Germany", [sly, PARIS]))
     assert best == ("The capital of Germany was Bonn.", "#ref:a1b2")
 
@@ -153,18 +196,32 @@ The memory of a job is limited, and so is its time. A job that takes more ends w
 
 async def test_prose_is_quoted_rather_than_rows_unless_a_value_is_asked_for() -> None:
     source = item("a1b2", LIMITS, "Limits")
-    prose = "The memory of a job is limited, and so is its time. A job that takes more ends with an error."
+    prose = (
+        "The memory of a job is limited, and so is its time. A job that takes more ends with an"
+        " error."
+    )
     row = "limit – default – what\n  - `memory_mb` – 512 – memory of a job"
-    assert quotes(await answer("How is the memory of a job limited?", [source])) == [(prose, "#ref:a1b2")]
+    assert quotes(await answer("How is the memory of a job limited?", [source])) == [
+        (prose, "#ref:a1b2")
+    ]
     assert (row, "#ref:a1b2") in quotes(await answer("What is the default memory limit?", [source]))
 
 
 async def test_what_is_x_is_answered_by_the_sentence_that_defines_it() -> None:
     source = item(
-        "a1b2", "Every widget has a serial number. Old widgets are blue. A widget is a small part of a machine.", "Parts"
+        "a1b2",
+        "Every widget has a serial number. Old widgets are blue. A widget is a small part of a"
+        " machine.",
+        "Parts",
     )
-    assert quotes(await answer("What is a widget?", [source]))[0][0].endswith("A widget is a small part of a machine.")
-    page = item("c3d4", "# Widget\n\nA small part of a machine, made of steel.\n\n## Care\n\nA widget must be oiled.")
+    assert quotes(await answer("What is a widget?", [source]))[0][0].endswith(
+        "A widget is a small part of a machine."
+    )
+    page = item(
+        "c3d4",
+        "# Widget\n\nA small part of a machine, made of steel.\n\n## Care\n\nA widget must be"
+        " oiled.",
+    )
     assert "A small part of a machine" in quotes(await answer("What is a widget?", [page]))[0][0]
 
 
@@ -180,26 +237,39 @@ async def test_a_question_with_two_parts_is_answered_in_both() -> None:
 async def test_a_sentence_that_announces_a_list_brings_it_and_is_cited_once() -> None:
     source = item(
         "a1b2",
-        "# Layers\n\nThere are three layers:\n\n1. the defaults. They are last.\n2. the app\n3. the request\n\nMore follows.",
+        "# Layers\n\nThere are three layers:\n\n1. the defaults. They are last.\n2. the app\n3. the"
+        " request\n\nMore follows.",
     )
     quote, marker = quotes(await answer("Which layers are there?", [source]))[0]
-    assert quote.splitlines() == ["There are three layers:", "  - the defaults. They are last.", "  - the app", "  - the request"]
+    assert quote.splitlines() == [
+        "There are three layers:",
+        "  - the defaults. They are last.",
+        "  - the app",
+        "  - the request",
+    ]
     assert marker == "#ref:a1b2"
 
 
 async def test_what_only_points_elsewhere_is_not_quoted() -> None:
     pointers = (
-        "See the page on limits of memory. Limits · Memory · Time · Jobs · Errors. Which limits hold for memory (see below)."
+        "See the page on limits of memory. Limits · Memory · Time · Jobs · Errors. Which limits"
+        " hold for memory (see below)."
     )
     source = item("a1b2", f"{pointers} Half a gigabyte of memory is the most.", "Limits")
-    assert quotes(await answer("Which limits of memory are there?", [source]))[0][0] == "Half a gigabyte of memory is the most."
+    assert (
+        quotes(await answer("Which limits of memory are there?", [source]))[0][0]
+        == "Half a gigabyte of memory is the most."
+    )
 
 
 async def test_code_that_is_quoted_keeps_its_lines_and_its_marker_stands_outside_of_it() -> None:
     code = "    for city in cities:\n\t    print(city)   # | a |\n\n    - done    with   columns"
     said = f"The capitals are printed like this:\n\n{code}\nTrains run on rails.\n\nShips sail."
     text = await answer("How are the capitals printed?", [item("a1b2", said)])
-    shown = "  ```\n  for city in cities:\n      print(city)   # | a |\n\n  - done    with   columns\n  ```\n  #ref:a1b2"
+    shown = (
+        "  ```\n  for city in cities:\n      print(city)   # | a |\n\n  - done    with   columns\n "
+        " ```\n  #ref:a1b2"
+    )
     assert f"- The capitals are printed like this:\n{shown}" in text
     assert "Trains" not in text.partition(shown)[0]
 
@@ -213,8 +283,12 @@ async def test_code_that_holds_a_fence_is_quoted_in_a_longer_one() -> None:
 SERVED = "serve --port 8080 \\\n  --host localhost"
 
 
-@pytest.mark.parametrize("lead", ["To start the server run this:", "- To start the server run this:"])
-async def test_what_a_sentence_announces_in_a_fence_is_quoted_between_it_and_what_follows(lead: str) -> None:
+@pytest.mark.parametrize(
+    "lead", ["To start the server run this:", "- To start the server run this:"]
+)
+async def test_what_a_sentence_announces_in_a_fence_is_quoted_between_it_and_what_follows(
+    lead: str,
+) -> None:
     said = f"# Code\n\n{lead}\n\n```sh\n{SERVED}\n```\n\nThen look at `http://localhost:8080`.\n"
     text = await answer("How do I start the server on a port?", [item("a1b2", said)])
     shown = SERVED.replace("\n", "\n  ")
@@ -226,11 +300,19 @@ async def test_what_a_sentence_announces_in_a_fence_is_quoted_between_it_and_wha
 async def test_sentences_that_stood_apart_are_quoted_apart(between: str) -> None:
     said = f"The port of the server is 8080.\n\n{between}\n\nEvery port of the server is open."
     text = await answer("Which port has the server?", [item("a1b2", said)])
-    assert {quote for quote, _ in quotes(text)} == {"The port of the server is 8080.", "Every port of the server is open."}
+    assert {quote for quote, _ in quotes(text)} == {
+        "The port of the server is 8080.",
+        "Every port of the server is open.",
+    }
 
 
-async def test_fenced_code_is_quoted_and_parts_its_announcement_from_what_stands_behind_it() -> None:
-    source = item("a1b2", "The capital is set like this:\n\n```\ncapital = 1\n```\n\n- Trains run.\n- Ships sail.")
+async def test_fenced_code_is_quoted_and_parts_its_announcement_from_what_stands_behind_it() -> (
+    None
+):
+    source = item(
+        "a1b2",
+        "The capital is set like this:\n\n```\ncapital = 1\n```\n\n- Trains run.\n- Ships sail.",
+    )
     text = await answer("How is the capital set?", [source])
     assert "- The capital is set like this:\n  ```\n  capital = 1\n  ```\n  #ref:a1b2" in text
     assert "Trains" not in text
@@ -239,8 +321,16 @@ async def test_fenced_code_is_quoted_and_parts_its_announcement_from_what_stands
 @pytest.mark.parametrize(
     ("question", "content", "sentence"),
     [
-        ("מה בירת ישראל?", "העיר תל אביב גדולה. ירושלים היא בירת ישראל. יש בה אוניברסיטה.", "ירושלים היא בירת ישראל."),
-        ("中国的首都是哪里？", "上海是最大的城市。北京是中国的首都。广州在南方。", "北京是中国的首都。"),
+        (
+            "מה בירת ישראל?",
+            "העיר תל אביב גדולה. ירושלים היא בירת ישראל. יש בה אוניברסיטה.",
+            "ירושלים היא בירת ישראל.",
+        ),
+        (
+            "中国的首都是哪里？",
+            "上海是最大的城市。北京是中国的首都。广州在南方。",
+            "北京是中国的首都。",
+        ),
         (
             "Was ist die Hauptstadt von Österreich?",
             "Graz liegt an der Mur. Wien ist die Hauptstadt von Österreich.",
@@ -248,7 +338,9 @@ async def test_fenced_code_is_quoted_and_parts_its_announcement_from_what_stands
         ),
     ],
 )
-async def test_other_languages_and_scripts_are_answered_too(question: str, content: str, sentence: str) -> None:
+async def test_other_languages_and_scripts_are_answered_too(
+    question: str, content: str, sentence: str
+) -> None:
     assert quotes(await answer(question, [item("a1b2", content)]))[0][0] == sentence
 
 
@@ -275,30 +367,58 @@ class ByTopic:
 
 
 async def test_with_an_embedder_other_words_for_the_same_thing_count() -> None:
-    source = item("a1b2", "The bank opens at nine. A feline sleeps through most of the day. Trains run on rails.")
+    source = item(
+        "a1b2",
+        "The bank opens at nine. A feline sleeps through most of the day. Trains run on rails.",
+    )
     embedder = ByTopic()
-    assert quotes(await answer("What do cats do?", [source], embedder))[0][0] == "A feline sleeps through most of the day."
-    many = [item(f"a{n}b{n}", " ".join(f"Sentence {n} {m} speaks of something or other." for m in range(40))) for n in range(10)]
+    assert (
+        quotes(await answer("What do cats do?", [source], embedder))[0][0]
+        == "A feline sleeps through most of the day."
+    )
+    many = [
+        item(
+            f"a{n}b{n}",
+            " ".join(f"Sentence {n} {m} speaks of something or other." for m in range(40)),
+        )
+        for n in range(10)
+    ]
     embedder.read.clear()
     await answer("What do cats do?", many, embedder)
     assert 0 < sum(map(len, embedder.read)) <= 1400
 
 
 async def test_the_question_may_come_from_the_messages_alone() -> None:
-    call = ModelCall(messages=[Message(role="user", content="capital of Germany")], references=[BERLIN])
+    call = ModelCall(
+        messages=[Message(role="user", content="capital of Germany")], references=[BERLIN]
+    )
     async with ExtractiveConnector().stream(call) as stream:
         text = "".join([delta.text async for delta in stream if isinstance(delta, TextDelta)])
     assert "Berlin is the capital of Germany." in text
 
 
-SCRAPS = "Berlin capital river Germany is the of. in big! It 1990? rivers: **bold** - | # `code` #ref:zz99"
-LAYOUT = ["\n", "\n\n", "\n- ", "\n    ", "\n```\n", "\n| name | capital |\n|---|---|\n| Berlin | yes |\n| river | #ref:zz99 |\n"]
+SCRAPS = (
+    "Berlin capital river Germany is the of. in big! It 1990? rivers: **bold** - | # `code`"
+    " #ref:zz99"
+)
+LAYOUT = [
+    "\n",
+    "\n\n",
+    "\n- ",
+    "\n    ",
+    "\n```\n",
+    "\n| name | capital |\n|---|---|\n| Berlin | yes |\n| river | #ref:zz99 |\n",
+]
 WORDS = st.lists(st.sampled_from([*SCRAPS.split(), *LAYOUT]), max_size=60)
 
 
 @given(st.lists(WORDS.map(" ".join), max_size=6), WORDS.map(" ".join))
-@example(["| Berlin capital \n| name | capital |\n|---|---|\n| Berlin | yes |\n Berlin Berlin"], "Berlin")
-async def test_every_quotation_is_from_the_item_it_cites_and_every_marker_was_offered(contents: list[str], question: str) -> None:
+@example(
+    ["| Berlin capital \n| name | capital |\n|---|---|\n| Berlin | yes |\n Berlin Berlin"], "Berlin"
+)
+async def test_every_quotation_is_from_the_item_it_cites_and_every_marker_was_offered(
+    contents: list[str], question: str
+) -> None:
     references = [item(f"k{n}x{n}", content, score=n / 10) for n, content in enumerate(contents)]
     by_marker = {reference.citation_id: reference for reference in references}
     text = await answer(question, references)

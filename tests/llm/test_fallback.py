@@ -1,4 +1,5 @@
-"""Several connectors: the next is asked when one cannot answer at all, never after a first word; names are checked first."""
+"""Several connectors: the next is asked when one cannot answer at all, never after a first word;
+names are checked first."""
 
 from __future__ import annotations
 
@@ -34,21 +35,32 @@ def files(server: Loopback, connector: str = '["one", "two"]', **options: Any) -
 
     def model(path: str) -> str:
         return (
-            f'{{"type": "openai", "options": {{"model": "m", "host": "{server.url}/{path}", "retries": 0, "timeout": 5{more}}}}}'
+            f'{{"type": "openai", "options": {{"model": "m", "host": "{server.url}/{path}",'
+            f' "retries": 0, "timeout": 5{more}}}}}'
         )
 
     return {
-        "assistants/a/package.yao": f'{{"connector": {connector}, "search": {{"kb": true}}, "kb": {{"collections": ["none"]}}}}',
+        "assistants/a/package.yao": (
+            f'{{"connector": {connector}, "search": {{"kb": true}}, "kb": {{"collections":'
+            ' ["none"]}}'
+        ),
         "kb/none.kb.yao": "{}",
         "connectors/one.conn.yao": model("v1"),
         "connectors/two.conn.yao": model("other"),
-        "connectors/keyless.conn.yao": '{"type": "openai", "options": {"model": "m", "key": "$ENV.NO_SUCH_KEY"}}',
+        "connectors/keyless.conn.yao": (
+            '{"type": "openai", "options": {"model": "m", "key": "$ENV.NO_SUCH_KEY"}}'
+        ),
     }
 
 
-async def ask(app: Path, environment: dict[str, str] | None = None, assistant: str = "a", **asked: Any) -> list[Event]:
+async def ask(
+    app: Path, environment: dict[str, str] | None = None, assistant: str = "a", **asked: Any
+) -> list[Event]:
     with anyio.fail_after(20):
-        async with open_host(app, environment=environment or {}) as host, host.stream(assistant, "hello", **asked) as events:
+        async with (
+            open_host(app, environment=environment or {}) as host,
+            host.stream(assistant, "hello", **asked) as events,
+        ):
             return [event async for event in events]
 
 
@@ -66,7 +78,9 @@ def warnings(events: list[Event]) -> list[tuple[str, str]]:
         (Sse([], then="cut"), "model_unreachable"),
     ],
 )
-async def test_the_next_connector_answers_when_one_cannot(make_app: MakeApp, server: Loopback, first: Any, code: str) -> None:
+async def test_the_next_connector_answers_when_one_cannot(
+    make_app: MakeApp, server: Loopback, first: Any, code: str
+) -> None:
     server.on(PATH, first)
     server.on(OTHER, Sse(answer("From the other.")))
     events = await ask(make_app(files(server)))
@@ -77,7 +91,9 @@ async def test_the_next_connector_answers_when_one_cannot(make_app: MakeApp, ser
     assert not of(events, "error")
 
 
-async def test_one_that_stalls_or_is_not_there_is_passed_over(make_app: MakeApp, server: Loopback) -> None:
+async def test_one_that_stalls_or_is_not_there_is_passed_over(
+    make_app: MakeApp, server: Loopback
+) -> None:
     server.on(PATH, Hang())
     server.on(OTHER, Sse(answer("Yes.")))
     events = await ask(make_app(files(server, timeout=1)))
@@ -94,7 +110,9 @@ async def test_after_the_first_word_there_is_no_other(make_app: MakeApp, server:
     assert [asked.path for asked in server.asked] == [PATH]
 
 
-async def test_when_none_can_answer_the_last_failure_is_the_turns(make_app: MakeApp, server: Loopback) -> None:
+async def test_when_none_can_answer_the_last_failure_is_the_turns(
+    make_app: MakeApp, server: Loopback
+) -> None:
     server.on(PATH, Json({}, 500))
     server.on(OTHER, Json({"error": {"message": "also broken"}}, 500))
     events = await ask(make_app(files(server)))
@@ -102,10 +120,16 @@ async def test_when_none_can_answer_the_last_failure_is_the_turns(make_app: Make
     assert [asked.path for asked in server.asked] == [PATH, OTHER]
 
 
-async def test_the_one_that_answered_serves_the_rounds_of_tools_too(make_app: MakeApp, server: Loopback) -> None:
+async def test_the_one_that_answered_serves_the_rounds_of_tools_too(
+    make_app: MakeApp, server: Loopback
+) -> None:
     call = {"index": 0, "id": "c1", "function": {"name": "nothing", "arguments": "{}"}}
     server.on(PATH, Json({}, 500), Sse(answer("Never.")))
-    server.on(OTHER, Sse([chunk({"tool_calls": [call]}), chunk(finish="tool_calls"), "[DONE]"]), Sse(answer("Done.")))
+    server.on(
+        OTHER,
+        Sse([chunk({"tool_calls": [call]}), chunk(finish="tool_calls"), "[DONE]"]),
+        Sse(answer("Done.")),
+    )
     events = await ask(make_app(files(server)))
     assert end(events).content == "Done."
     assert [asked.path for asked in server.asked] == [PATH, OTHER, OTHER]
@@ -124,7 +148,9 @@ async def test_a_connector_that_needs_a_variable_is_passed_over_and_alone_it_fai
 
 
 @pytest.mark.parametrize("connector", ['"on"', '["one", "on"]'])
-async def test_an_unknown_connector_is_noticed_before_searching(make_app: MakeApp, server: Loopback, connector: str) -> None:
+async def test_an_unknown_connector_is_noticed_before_searching(
+    make_app: MakeApp, server: Loopback, connector: str
+) -> None:
     events = await ask(make_app(files(server, connector)))
     assert [(event.code, event.message, event.hint) for event in of(events, "error")] == [
         ("unknown_name", "no connector 'on'", "did you mean 'one'?")
@@ -133,18 +159,26 @@ async def test_an_unknown_connector_is_noticed_before_searching(make_app: MakeAp
     assert server.asked == []
 
 
-async def test_check_finds_an_unknown_connector_in_a_list_at_its_place(make_app: MakeApp, server: Loopback) -> None:
+async def test_check_finds_an_unknown_connector_in_a_list_at_its_place(
+    make_app: MakeApp, server: Loopback
+) -> None:
     async with open_host(make_app(files(server, '["one", "tow"]')), environment={}) as host:
         found = [str(problem) for problem in await host.check() if problem.severity == "error"]
-    assert found == ["assistants/a/package.yao:1:23: error: no connector 'tow' (did you mean 'two'?)"]
+    assert found == [
+        "assistants/a/package.yao:1:23: error: no connector 'tow' (did you mean 'two'?)"
+    ]
 
 
-async def test_a_list_of_connectors_may_come_from_the_request_and_from_a_hook(make_app: MakeApp, server: Loopback) -> None:
+async def test_a_list_of_connectors_may_come_from_the_request_and_from_a_hook(
+    make_app: MakeApp, server: Loopback
+) -> None:
     server.on(PATH, Json({}, 500))
     server.on(OTHER, Sse(answer("Yes.")))
     app = make_app(files(server, '"extractive"'))
     assert end(await ask(app, connector=["one", "two"])).content == "Yes."
-    make_app({"assistants/a/index.ts": "function Create() { return { connector: ['one', 'two'] }; }"})
+    make_app(
+        {"assistants/a/index.ts": "function Create() { return { connector: ['one', 'two'] }; }"}
+    )
     assert end(await ask(app)).content == "Yes."
     make_app({"assistants/a/index.ts": "function Create() { return { connector: [] }; }"})
     assert "between one and 8 connectors" in of(await ask(app), "error")[0].message
@@ -152,7 +186,9 @@ async def test_a_list_of_connectors_may_come_from_the_request_and_from_a_hook(ma
 
 async def test_the_example_of_the_page_runs(make_app: MakeApp, server: Loopback) -> None:
     page = (DOCS / "models.md").read_text(encoding="utf-8")
-    written = dict(re.findall(r"^`(\S+\.yao)`:\n\n```\w+\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    written = dict(
+        re.findall(r"^`(\S+\.yao)`:\n\n```\w+\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    )
     assert len(written) == 3
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -167,4 +203,8 @@ async def test_the_example_of_the_page_runs(make_app: MakeApp, server: Loopback)
     assert [code for code, _ in warnings(events)] == ["model_unreachable"]
     (asked,) = server.asked
     assert (asked.headers["authorization"], asked.headers["x-team"]) == ("Bearer sk-cloud", "docs")
-    assert (asked.json["model"], asked.json["max_tokens"], asked.json["reasoning_effort"]) == ("gpt-4o-mini", 800, "low")
+    assert (asked.json["model"], asked.json["max_tokens"], asked.json["reasoning_effort"]) == (
+        "gpt-4o-mini",
+        800,
+        "low",
+    )

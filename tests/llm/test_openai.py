@@ -1,4 +1,5 @@
-"""The OpenAI-compatible connector: the real SDK against a server that behaves and misbehaves as endpoints do."""
+"""The OpenAI-compatible connector: the real SDK against a server that behaves and misbehaves as
+endpoints do."""
 
 from __future__ import annotations
 
@@ -41,8 +42,17 @@ def server() -> Iterator[Loopback]:
 
 
 def spec(server: Loopback, **options: Any) -> ConnectorSpec:
-    options = {"model": "test-model", "host": f"{server.url}/v1", "key": "sk-test", "timeout": 5, "retries": 0, **options}
-    return TypeAdapter(ConnectorSpec).validate_python({"id": "gpt", "type": "openai", "options": options})
+    options = {
+        "model": "test-model",
+        "host": f"{server.url}/v1",
+        "key": "sk-test",
+        "timeout": 5,
+        "retries": 0,
+        **options,
+    }
+    return TypeAdapter(ConnectorSpec).validate_python(
+        {"id": "gpt", "type": "openai", "options": options}
+    )
 
 
 async def ask(spec: ConnectorSpec, call: ModelCall = CALL) -> list[Delta]:
@@ -66,19 +76,33 @@ async def ask_until_it_fails(spec: ConnectorSpec, kind: type[ModelError]) -> tup
     return "".join(got), caught.value
 
 
-async def test_an_answer_streams_with_its_usage_and_the_request_says_what_was_asked(server: Loopback) -> None:
+async def test_an_answer_streams_with_its_usage_and_the_request_says_what_was_asked(
+    server: Loopback,
+) -> None:
     server.on(PATH, Sse(answer("Hel", "lo ", "שלום")))
-    call = ModelCall(messages=[Message(role="system", content="Be brief."), *CALL.messages], temperature=0.5)
-    *texts, last = await ask(spec(server, temperature=1.0, max_tokens=50, headers={"X-Team": "blue"}), call)
+    call = ModelCall(
+        messages=[Message(role="system", content="Be brief."), *CALL.messages], temperature=0.5
+    )
+    *texts, last = await ask(
+        spec(server, temperature=1.0, max_tokens=50, headers={"X-Team": "blue"}), call
+    )
     assert "".join(delta.text for delta in texts if isinstance(delta, TextDelta)) == "Hello שלום"
     assert isinstance(last, Finished)
-    assert (last.finish_reason, last.model, last.usage.prompt_tokens, last.usage.total_tokens) == ("stop", "test-model", 7, 10)
+    assert (last.finish_reason, last.model, last.usage.prompt_tokens, last.usage.total_tokens) == (
+        "stop",
+        "test-model",
+        7,
+        10,
+    )
     asked = server.asked[0]
     assert asked.headers["authorization"] == "Bearer sk-test"
     assert asked.headers["x-team"] == "blue"
     assert asked.json == {
         "model": "test-model",
-        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello?"}],
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Hello?"},
+        ],
         "stream": True,
         "stream_options": {"include_usage": True},
         "temperature": 0.5,
@@ -106,9 +130,13 @@ async def test_an_answer_streams_with_its_usage_and_the_request_says_what_was_as
 def test_options_are_sent_as_they_are_said_and_a_bound_of_no_tokens_is_not(
     options: dict[str, Any], asked: dict[str, Any], sent: dict[str, Any]
 ) -> None:
-    made = TypeAdapter(ConnectorSpec).validate_python({"type": "openai", "options": {"model": "m", **options}})
+    made = TypeAdapter(ConnectorSpec).validate_python(
+        {"type": "openai", "options": {"model": "m", **options}}
+    )
     body = request(replace(CALL, **asked), made)
-    assert {name: value for name, value in body.items() if name not in ("model", "messages", "stream")} == sent
+    assert {
+        name: value for name, value in body.items() if name not in ("model", "messages", "stream")
+    } == sent
 
 
 async def test_tool_calls_arrive_in_pieces_of_their_own_index(server: Loopback) -> None:
@@ -152,8 +180,12 @@ async def test_parallel_tool_calls_without_an_index_stay_apart(server: Loopback)
     ]
 
 
-async def test_an_endpoint_that_cannot_count_tokens_is_asked_again_without_and_remembered(server: Loopback) -> None:
-    refusal = Json({"error": {"message": "Unrecognized request argument supplied: stream_options"}}, 400)
+async def test_an_endpoint_that_cannot_count_tokens_is_asked_again_without_and_remembered(
+    server: Loopback,
+) -> None:
+    refusal = Json(
+        {"error": {"message": "Unrecognized request argument supplied: stream_options"}}, 400
+    )
     server.on(PATH, refusal, Sse(answer("ok")))
     connector = build(spec(server))
     for _ in range(2):
@@ -162,13 +194,19 @@ async def test_an_endpoint_that_cannot_count_tokens_is_asked_again_without_and_r
     assert ["stream_options" in asked.json for asked in server.asked] == [True, False, False]
 
 
-async def test_an_overloaded_endpoint_is_tried_again_before_the_first_byte(server: Loopback) -> None:
-    server.on(PATH, Json({"error": {"message": "slow down"}}, 429, retry_after_ms="1"), Sse(answer("ok")))
+async def test_an_overloaded_endpoint_is_tried_again_before_the_first_byte(
+    server: Loopback,
+) -> None:
+    server.on(
+        PATH, Json({"error": {"message": "slow down"}}, 429, retry_after_ms="1"), Sse(answer("ok"))
+    )
     assert (await ask(spec(server, retries=1)))[0] == TextDelta("ok")
     assert len(server.asked) == 2
 
 
-async def test_a_stream_without_a_finish_reason_is_truncated_and_what_had_arrived_is_kept(server: Loopback) -> None:
+async def test_a_stream_without_a_finish_reason_is_truncated_and_what_had_arrived_is_kept(
+    server: Loopback,
+) -> None:
     server.on(PATH, Sse([chunk({"content": "Hel"}), chunk({"content": "lo"})]))
     got, error = await ask_until_it_fails(spec(server), ModelTruncated)
     assert got == "Hello"
@@ -176,13 +214,17 @@ async def test_a_stream_without_a_finish_reason_is_truncated_and_what_had_arrive
     assert "finish_reason" in error.message
 
 
-async def test_a_connection_cut_in_the_middle_is_truncated_and_what_had_arrived_is_kept(server: Loopback) -> None:
+async def test_a_connection_cut_in_the_middle_is_truncated_and_what_had_arrived_is_kept(
+    server: Loopback,
+) -> None:
     server.on(PATH, Sse([chunk({"content": "Hel"})], then="cut"))
     got, _ = await ask_until_it_fails(spec(server), ModelTruncated)
     assert got == "Hel"
 
 
-async def test_silence_in_the_middle_is_a_stall_and_what_had_arrived_is_kept(server: Loopback) -> None:
+async def test_silence_in_the_middle_is_a_stall_and_what_had_arrived_is_kept(
+    server: Loopback,
+) -> None:
     server.on(PATH, Sse([chunk({"content": "Hel"})], then="hang"))
     got, error = await ask_until_it_fails(spec(server, timeout=0.5), ModelStalled)
     assert got == "Hel"
@@ -194,18 +236,34 @@ async def test_an_endpoint_that_never_answers_is_a_stall(server: Loopback) -> No
     await ask_until_it_fails(spec(server, timeout=0.15), ModelStalled)
 
 
-async def test_silence_after_the_last_word_costs_nothing_of_the_answer_and_little_time(server: Loopback) -> None:
+async def test_silence_after_the_last_word_costs_nothing_of_the_answer_and_little_time(
+    server: Loopback,
+) -> None:
     server.on(PATH, Sse([chunk({"content": "all"}), chunk(finish="stop")], then="hang"))
     with anyio.fail_after(20):
-        assert await ask(spec(server, timeout=60)) == [TextDelta("all"), Finished("stop", "test-model")]
-    server.on(PATH, Sse([chunk({"content": "all"}), chunk(finish="stop"), b"data: {garbage\n\n"], then="cut"))
+        assert await ask(spec(server, timeout=60)) == [
+            TextDelta("all"),
+            Finished("stop", "test-model"),
+        ]
+    server.on(
+        PATH,
+        Sse([chunk({"content": "all"}), chunk(finish="stop"), b"data: {garbage\n\n"], then="cut"),
+    )
     assert await ask(spec(server)) == [TextDelta("all"), Finished("stop", "test-model")]
 
 
 @pytest.mark.parametrize(
-    "garbage", [b"data: {not json\n\n", b"data: 42\n\n", b'data: {"choices": "many"}\n\n', b"data: \xff\xfe\n\n"]
+    "garbage",
+    [
+        b"data: {not json\n\n",
+        b"data: 42\n\n",
+        b'data: {"choices": "many"}\n\n',
+        b"data: \xff\xfe\n\n",
+    ],
 )
-async def test_garbage_in_the_stream_is_said_to_be_garbage_and_what_had_arrived_is_kept(server: Loopback, garbage: bytes) -> None:
+async def test_garbage_in_the_stream_is_said_to_be_garbage_and_what_had_arrived_is_kept(
+    server: Loopback, garbage: bytes
+) -> None:
     server.on(PATH, Sse([chunk({"content": "Hel"}), garbage]))
     got, error = await ask_until_it_fails(spec(server), ModelGarbled)
     assert got == "Hel"
@@ -213,15 +271,27 @@ async def test_garbage_in_the_stream_is_said_to_be_garbage_and_what_had_arrived_
 
 
 @pytest.mark.parametrize("body", [Html(), Json({"choices": []})])
-async def test_an_answer_that_is_no_stream_names_what_came_instead(server: Loopback, body: Answer) -> None:
+async def test_an_answer_that_is_no_stream_names_what_came_instead(
+    server: Loopback, body: Answer
+) -> None:
     server.on(PATH, body)
     _, error = await ask_until_it_fails(spec(server), ModelGarbled)
     assert "instead of a stream" in error.message
     assert "options.host" in error.hint
 
 
-async def test_an_error_inside_the_stream_is_worded_as_the_endpoint_said_it(server: Loopback) -> None:
-    server.on(PATH, Sse([chunk({"content": "Hel"}), {"error": {"message": "context length exceeded", "code": "ctx"}}]))
+async def test_an_error_inside_the_stream_is_worded_as_the_endpoint_said_it(
+    server: Loopback,
+) -> None:
+    server.on(
+        PATH,
+        Sse(
+            [
+                chunk({"content": "Hel"}),
+                {"error": {"message": "context length exceeded", "code": "ctx"}},
+            ]
+        ),
+    )
     got, error = await ask_until_it_fails(spec(server), ModelError)
     assert got == "Hel"
     assert "context length exceeded" in error.message
@@ -275,7 +345,9 @@ async def test_an_endpoint_on_this_machine_needs_no_key(server: Loopback) -> Non
 
 
 def test_which_hosts_need_a_key() -> None:
-    assert [needs_key(host) for host in ("", "https://api.example.com/v1", "https://8.8.8.8/v1")] == [True] * 3
+    assert [
+        needs_key(host) for host in ("", "https://api.example.com/v1", "https://8.8.8.8/v1")
+    ] == [True] * 3
     free = (
         "http://localhost:1/v1",
         "http://127.0.0.1/v1",

@@ -1,4 +1,5 @@
-"""A question is read for its parts and for the shape of its answer; what fits nothing is one part that asks for prose."""
+"""A question is read for its parts and for the shape of its answer; what fits nothing is one part
+that asks for prose."""
 
 from __future__ import annotations
 
@@ -13,13 +14,22 @@ from groundhook.host.llm.terms import terms
 @pytest.mark.parametrize(
     ("question", "texts"),
     [
-        ("What is a hook and how is it kept from harming the host?", ["What is a hook", "how is it kept from harming the host"]),
+        (
+            "What is a hook and how is it kept from harming the host?",
+            ["What is a hook", "how is it kept from harming the host"],
+        ),
         ("Do I need Node, and are types checked?", ["Do I need Node", "are types checked"]),
         ("How are bread and butter made?", ["How are bread and butter made"]),
-        ("Was ist ein Haken und wie wird er begrenzt?", ["Was ist ein Haken", "wie wird er begrenzt"]),
+        (
+            "Was ist ein Haken und wie wird er begrenzt?",
+            ["Was ist ein Haken", "wie wird er begrenzt"],
+        ),
         ("Well? When does the museum open?", ["Well", "When does the museum open"]),
         ("Why?", ["Why?"]),
-        ("Where is the museum? When does the museum open?", ["Where is the museum", "When does the museum open"]),
+        (
+            "Where is the museum? When does the museum open?",
+            ["Where is the museum", "When does the museum open"],
+        ),
     ],
 )
 def test_a_question_has_the_parts_that_a_reader_hears(question: str, texts: list[str]) -> None:
@@ -45,7 +55,9 @@ def test_a_part_that_points_back_is_about_what_the_first_part_is_about() -> None
         ("When did it open?", True, False),
     ],
 )
-def test_what_is_asked_for_is_a_number_a_value_or_prose(question: str, number: bool, value: bool) -> None:
+def test_what_is_asked_for_is_a_number_a_value_or_prose(
+    question: str, number: bool, value: bool
+) -> None:
     (part,) = parts(question)
     assert (part.number, part.value) == (number, value)
 

@@ -1,4 +1,5 @@
-"""The scripted connector answers in order, fails as it is told to, and is loud about what was not expected."""
+"""The scripted connector answers in order, fails as it is told to, and is loud about what was not
+expected."""
 
 from __future__ import annotations
 
@@ -55,18 +56,31 @@ async def test_replies_come_in_order_in_small_pieces_and_one_too_many_is_an_erro
 
 
 async def test_a_reply_can_cite_the_references_of_the_call() -> None:
-    assert text(await ask(scripted("Berlin {ref:0}, not Bonn {ref:1}."))) == "Berlin #ref:a1b2, not Bonn #ref:c3d4."
+    assert (
+        text(await ask(scripted("Berlin {ref:0}, not Bonn {ref:1}.")))
+        == "Berlin #ref:a1b2, not Bonn #ref:c3d4."
+    )
     with pytest.raises(ModelError, match="has 2 references"):
         await ask(scripted("{ref:2}"))
 
 
 async def test_tool_calls_come_as_a_model_sends_them() -> None:
     deltas = await ask(
-        scripted({"tool_calls": [{"name": "search", "arguments": {"query": "capital of Germany"}}, {"name": "now"}]})
+        scripted(
+            {
+                "tool_calls": [
+                    {"name": "search", "arguments": {"query": "capital of Germany"}},
+                    {"name": "now"},
+                ]
+            }
+        )
     )
     calls = [delta for delta in deltas if isinstance(delta, ToolDelta)]
     assert [(call.index, call.name) for call in calls if call.name] == [(0, "search"), (1, "now")]
-    assert "".join(call.arguments for call in calls if call.index == 0) == '{"query": "capital of Germany"}'
+    assert (
+        "".join(call.arguments for call in calls if call.index == 0)
+        == '{"query": "capital of Germany"}'
+    )
     assert len({call.id for call in calls if call.id}) == 2
     assert deltas[-1] == Finished("tool_calls", "scripted")
 
@@ -74,7 +88,15 @@ async def test_tool_calls_come_as_a_model_sends_them() -> None:
 async def test_failures_come_after_what_had_arrived() -> None:
     got: list[Delta] = []
     with pytest.raises(ModelStalled, match="too quiet"):
-        await ask(scripted({"text": "Berlin is", "error": {"code": "stalled", "message": "too quiet", "after": 6}}), got)
+        await ask(
+            scripted(
+                {
+                    "text": "Berlin is",
+                    "error": {"code": "stalled", "message": "too quiet", "after": 6},
+                }
+            ),
+            got,
+        )
     assert text(got) == "Berlin"
     got.clear()
     with pytest.raises(ModelTruncated):
@@ -91,7 +113,13 @@ async def test_a_call_that_is_not_the_expected_one_is_an_error_that_shows_what_w
 
 async def test_a_reply_may_serve_several_calls_or_all_that_follow() -> None:
     connector = scripted({"text": "twice", "times": 2}, {"text": "for ever", "times": 0})
-    assert [text(await ask(connector)) for _ in range(5)] == ["twice", "twice", "for ever", "for ever", "for ever"]
+    assert [text(await ask(connector)) for _ in range(5)] == [
+        "twice",
+        "twice",
+        "for ever",
+        "for ever",
+        "for ever",
+    ]
 
 
 @pytest.mark.parametrize(

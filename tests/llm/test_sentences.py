@@ -1,4 +1,5 @@
-"""Sentences are quoted as they stand: nothing is invented, nothing is split in the middle of a name."""
+"""Sentences are quoted as they stand: nothing is invented, nothing is split in the middle of a
+name."""
 
 from __future__ import annotations
 
@@ -21,12 +22,30 @@ from groundhook.host.llm.terms import terms
             "Dr. Smith met J. R. Jones, e.g. at 5 p.m. on Jan. 5. He left.",
             ["Dr. Smith met J. R. Jones, e.g. at 5 p.m. on Jan. 5.", "He left."],
         ),
-        ('He said: "It works." Then? Version 3.11 came!', ['He said: "It works."', "Then?", "Version 3.11 came!"]),
-        ("See Fig. 3. Is it No. 5? No. That is wrong.", ["See Fig. 3.", "Is it No. 5?", "No.", "That is wrong."]),
-        ("Es war der 3. Mai. Danach kam z.B. Herr Müller.", ["Es war der 3. Mai.", "Danach kam z.B. Herr Müller."]),
-        ("The id is the document's. Fields stand beside it.", ["The id is the document's.", "Fields stand beside it."]),
-        ("Set (`day_s` … `any_s`) first. Wait … Then go.", ["Set (`day_s` … `any_s`) first.", "Wait …", "Then go."]),
-        ("Run `a. B` first. Then wait... and go on.", ["Run `a. B` first.", "Then wait... and go on."]),
+        (
+            'He said: "It works." Then? Version 3.11 came!',
+            ['He said: "It works."', "Then?", "Version 3.11 came!"],
+        ),
+        (
+            "See Fig. 3. Is it No. 5? No. That is wrong.",
+            ["See Fig. 3.", "Is it No. 5?", "No.", "That is wrong."],
+        ),
+        (
+            "Es war der 3. Mai. Danach kam z.B. Herr Müller.",
+            ["Es war der 3. Mai.", "Danach kam z.B. Herr Müller."],
+        ),
+        (
+            "The id is the document's. Fields stand beside it.",
+            ["The id is the document's.", "Fields stand beside it."],
+        ),
+        (
+            "Set (`day_s` … `any_s`) first. Wait … Then go.",
+            ["Set (`day_s` … `any_s`) first.", "Wait …", "Then go."],
+        ),
+        (
+            "Run `a. B` first. Then wait... and go on.",
+            ["Run `a. B` first.", "Then wait... and go on."],
+        ),
         (
             "北京是中国的首都。人口很多！对吗？「是的。」好。",
             ["北京是中国的首都。", "人口很多！", "对吗？", "「是的。」", "好。"],
@@ -46,7 +65,9 @@ def test_sentences_end_where_a_reader_ends_them(paragraph: str, parts: list[str]
 def test_long_runs_of_what_may_end_a_sentence_are_soon_looked_through(run: str) -> None:
     began = time.process_time()
     spans(run * 20_000)
-    assert time.process_time() - began < 2  # a hundredth of it, where each place is not looked at from every other
+    assert (
+        time.process_time() - began < 2
+    )  # a hundredth of it, where each place is not looked at from every other
 
 
 def test_markdown_is_read_as_a_reader_sees_it() -> None:
@@ -112,7 +133,9 @@ def test_rows_know_the_names_of_their_columns_and_code_stands_apart() -> None:
 
 
 def test_a_fence_that_is_not_closed_is_left_out_with_what_it_may_hold() -> None:
-    assert [sentence.text for sentence in sentences("Run this:\n\n```\nserve it\n\nEnd of it.")] == ["Run this:"]
+    assert [
+        sentence.text for sentence in sentences("Run this:\n\n```\nserve it\n\nEnd of it.")
+    ] == ["Run this:"]
 
 
 PROSE = st.text(st.sampled_from(list("abcXYZ .?!,;:0123456789\n'\"()。！שלום؟é—-…")), max_size=1500)
@@ -130,7 +153,9 @@ def test_every_sentence_stands_in_its_paragraph_and_none_is_lost(paragraph: str)
 
 
 @given(st.text(max_size=400))
-def test_any_text_has_sentences_without_an_error_and_their_letters_are_its_letters_in_order(content: str) -> None:
+def test_any_text_has_sentences_without_an_error_and_their_letters_are_its_letters_in_order(
+    content: str,
+) -> None:
     for sentence in sentences(content):
         letters = iter(content)
         assert all(letter in letters for letter in sentence.text if letter.isalnum())

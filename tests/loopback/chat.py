@@ -6,10 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def chunk(delta: Mapping[str, Any] | None = None, finish: str | None = None, **extra: Any) -> dict[str, Any]:
+def chunk(
+    delta: Mapping[str, Any] | None = None, finish: str | None = None, **extra: Any
+) -> dict[str, Any]:
     """One chunk of a completion."""
     choice = {"index": 0, "delta": dict(delta or {}), "finish_reason": finish}
-    return {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "test-model", "choices": [choice], **extra}
+    return {
+        "id": "c1",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "test-model",
+        "choices": [choice],
+        **extra,
+    }
 
 
 def answer(*texts: str, finish: str = "stop") -> list[Mapping[str, Any] | str | bytes]:

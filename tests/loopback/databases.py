@@ -1,8 +1,10 @@
-"""Real PostgreSQL and MariaDB for tests and benches: one that can be reached, else one started from installed binaries.
+"""Real PostgreSQL and MariaDB for tests and benches: one that can be reached, else one started from
+installed binaries.
 
-A server is looked for at GROUNDHOOK_TEST_POSTGRES or GROUNDHOOK_TEST_MARIADB (a database URL whose user may create databases),
-then at the usual local addresses. One that is started lives in a temporary folder with syncing off, is shared by the test
-workers of one run, and ends with the last of them.
+A server is looked for at GROUNDHOOK_TEST_POSTGRES or GROUNDHOOK_TEST_MARIADB (a database URL whose
+user may create databases), then at the usual local addresses. One that is started lives in a
+temporary folder with syncing off, is shared by the test workers of one run, and ends with the last
+of them.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ KINDS = ("postgresql", "mariadb")
 VARIABLES = {"postgresql": "GROUNDHOOK_TEST_POSTGRES", "mariadb": "GROUNDHOOK_TEST_MARIADB"}
 DRIVERS = {"postgresql": "postgresql+psycopg", "mariadb": "mariadb+asyncmy"}
 USUAL = {
-    "postgresql": ["postgresql://postgres:postgres@127.0.0.1:5432/postgres", "postgresql://postgres@127.0.0.1:5432/postgres"],
+    "postgresql": [
+        "postgresql://postgres:postgres@127.0.0.1:5432/postgres",
+        "postgresql://postgres@127.0.0.1:5432/postgres",
+    ],
     "mariadb": ["mariadb://root:root@127.0.0.1:3306/mysql", "mariadb://root@127.0.0.1:3306/mysql"],
 }
 STARTING = 120  # seconds at most
@@ -53,7 +58,11 @@ class Databases:
 
     async def execute(self, *statements: str, database: str = "") -> None:
         url = sa.make_url(self.url).set(drivername=DRIVERS[self.kind])
-        engine = create_async_engine(url.set(database=database or url.database), poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        engine = create_async_engine(
+            url.set(database=database or url.database),
+            poolclass=NullPool,
+            isolation_level="AUTOCOMMIT",
+        )
         async with engine.connect() as connection:
             for statement in statements:
                 await connection.exec_driver_sql(statement)
@@ -66,12 +75,16 @@ class Databases:
         return sa.make_url(self.url).set(database=name).render_as_string(hide_password=False)
 
     async def drop(self, name: str) -> None:
-        await self.execute(f"DROP DATABASE IF EXISTS {name}" + (" WITH (FORCE)" if self.kind == "postgresql" else ""))
+        await self.execute(
+            f"DROP DATABASE IF EXISTS {name}"
+            + (" WITH (FORCE)" if self.kind == "postgresql" else "")
+        )
 
 
 @contextmanager
 def serving(kind: str, shared: Path) -> Iterator[Databases]:
-    """A server of this kind. `shared`: a folder that all workers of a run know. Raises NotThere with the reason."""
+    """A server of this kind. `shared`: a folder that all workers of a run know. Raises NotThere
+    with the reason."""
     if said := os.environ.get(VARIABLES[kind]):  # noqa: TID251 - a test's own setting
         yield Databases(kind, said)
         return
@@ -121,7 +134,7 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-# ---------------------------------------------------------------------------------------------------- starting
+# ----------------------------------------------------------------------------------------- starting
 
 
 POSTGRESQL = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin")
@@ -133,17 +146,39 @@ def _start_postgresql() -> str:
     plain = ["-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--auth=trust", "--no-sync"]
     _run("postgres", binaries / "initdb", "-D", folder / "data", *plain)
     options = (
-        f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} -c fsync=off -c synchronous_commit=off -c full_page_writes=off"
+        f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} -c fsync=off -c"
+        " synchronous_commit=off -c full_page_writes=off"
     )
-    _run("postgres", binaries / "pg_ctl", "-D", folder / "data", "-l", folder / "log", "-w", "-o", options, "start")
+    _run(
+        "postgres",
+        binaries / "pg_ctl",
+        "-D",
+        folder / "data",
+        "-l",
+        folder / "log",
+        "-w",
+        "-o",
+        options,
+        "start",
+    )
     return f"postgresql://postgres@127.0.0.1:{port}/postgres\n{folder}\n"
 
 
 def _start_mariadb() -> str:
-    install = _binaries("mariadb-install-db", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin") / "mariadb-install-db"
-    server = _binaries("mariadbd", "/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/opt/homebrew/bin") / "mariadbd"
+    install = (
+        _binaries("mariadb-install-db", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
+        / "mariadb-install-db"
+    )
+    server = (
+        _binaries("mariadbd", "/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/opt/homebrew/bin")
+        / "mariadbd"
+    )
     folder, port = _folder("mariadb", "mysql"), _free_port()
-    quick = ["--innodb-flush-log-at-trx-commit=0", "--innodb-log-file-size=64M", "--innodb-doublewrite=0"]
+    quick = [
+        "--innodb-flush-log-at-trx-commit=0",
+        "--innodb-log-file-size=64M",
+        "--innodb-doublewrite=0",
+    ]
     _run(
         "mysql",
         install,
@@ -153,11 +188,23 @@ def _start_mariadb() -> str:
         "--skip-test-db",
         *quick,
     )
-    pid = [f"--socket={folder}/socket", f"--pid-file={folder}/pid", f"--port={port}", "--bind-address=127.0.0.1"]
-    size = ["--innodb-buffer-pool-size=256M", "--skip-log-bin", "--skip-name-resolve", "--performance-schema=OFF"]
+    pid = [
+        f"--socket={folder}/socket",
+        f"--pid-file={folder}/pid",
+        f"--port={port}",
+        "--bind-address=127.0.0.1",
+    ]
+    size = [
+        "--innodb-buffer-pool-size=256M",
+        "--skip-log-bin",
+        "--skip-name-resolve",
+        "--performance-schema=OFF",
+    ]
     log = folder / "log"
     command = [server, "--no-defaults", f"--datadir={folder}/data", *pid, *quick, *size]
-    _run("mysql", "sh", "-c", 'log="$0"; "$@" >"$log" 2>&1 &', log, *command)  # it serves other workers too
+    _run(
+        "mysql", "sh", "-c", 'log="$0"; "$@" >"$log" 2>&1 &', log, *command
+    )  # it serves other workers too
     url = f"mariadb://root@127.0.0.1:{port}/mysql"
     for _ in range(STARTING * 10):
         if _reachable("mariadb", url):
@@ -233,7 +280,9 @@ def _run(user: str, *command: object) -> None:
         )
         said.seek(0)
         if done.returncode:
-            raise NotThere(f"{words[0]} failed: {said.read().decode(errors='replace').strip()[-500:]}")
+            raise NotThere(
+                f"{words[0]} failed: {said.read().decode(errors='replace').strip()[-500:]}"
+            )
 
 
 def _free_port() -> int:

@@ -1,6 +1,8 @@
-"""What embedding services answer: OpenAI's `/embeddings`, Voyage's `/embeddings` and `/contextualizedembeddings`.
+"""What embedding services answer: OpenAI's `/embeddings`, Voyage's `/embeddings` and
+`/contextualizedembeddings`.
 
-The vectors are those of the hash embedding, so that equal texts have equal vectors and order can be seen.
+The vectors are those of the hash embedding, so that equal texts have equal vectors and order can be
+seen.
 """
 
 from __future__ import annotations
@@ -19,28 +21,43 @@ SIZE = 1024
 
 def vector_of(text: str, size: int = SIZE) -> list[float]:
     """Not of length 1, as some services answer."""
-    return [3 * value for value in HashEmbedder(EmbeddingSpec(provider="hash", dimensions=size))._embed(text)]
+    return [
+        3 * value
+        for value in HashEmbedder(EmbeddingSpec(provider="hash", dimensions=size))._embed(text)
+    ]
 
 
 def openai_answer(asked: Asked) -> Reply:
     """As OpenAI's, in an order that is not that of the texts."""
     body = asked.json
     size = body.get("dimensions", 1536)
-    rows = [{"object": "embedding", "index": n, "embedding": vector_of(text, size)} for n, text in enumerate(body["input"])]
-    return Json({"object": "list", "data": rows[::-1], "model": body["model"], "usage": {"total_tokens": 1}})
+    rows = [
+        {"object": "embedding", "index": n, "embedding": vector_of(text, size)}
+        for n, text in enumerate(body["input"])
+    ]
+    return Json(
+        {"object": "list", "data": rows[::-1], "model": body["model"], "usage": {"total_tokens": 1}}
+    )
 
 
 def voyage_answer(asked: Asked) -> Reply:
     """As Voyage's, in base64 where it is asked for, which its client does."""
     body = asked.json
     rows = _voyage_rows(body["input"], body)
-    return Json({"object": "list", "data": rows, "model": body["model"], "usage": {"total_tokens": 1}})
+    return Json(
+        {"object": "list", "data": rows, "model": body["model"], "usage": {"total_tokens": 1}}
+    )
 
 
 def voyage_in_context(asked: Asked) -> Reply:
     body = asked.json
-    data = [{"object": "list", "index": n, "data": _voyage_rows(texts, body)} for n, texts in enumerate(body["inputs"])]
-    return Json({"object": "list", "data": data, "model": body["model"], "usage": {"total_tokens": 1}})
+    data = [
+        {"object": "list", "index": n, "data": _voyage_rows(texts, body)}
+        for n, texts in enumerate(body["inputs"])
+    ]
+    return Json(
+        {"object": "list", "data": data, "model": body["model"], "usage": {"total_tokens": 1}}
+    )
 
 
 def _voyage_rows(texts: Sequence[str], body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -50,4 +67,7 @@ def _voyage_rows(texts: Sequence[str], body: dict[str, Any]) -> list[dict[str, A
         if body.get("encoding_format") == "base64"
         else list
     )
-    return [{"object": "embedding", "index": n, "embedding": packed(vector_of(text, size))} for n, text in enumerate(texts)]
+    return [
+        {"object": "embedding", "index": n, "embedding": packed(vector_of(text, size))}
+        for n, text in enumerate(texts)
+    ]

@@ -1,7 +1,9 @@
-"""A Qdrant server on 127.0.0.1, as far as Groundhook speaks to one: its REST calls over shards of the embedded engine, so that
-what is found is what Qdrant finds. It keeps its collections in a folder and may be stopped and started again over it.
+"""A Qdrant server on 127.0.0.1, as far as Groundhook speaks to one: its REST calls over shards of
+the embedded engine, so that what is found is what Qdrant finds. It keeps its collections in a
+folder and may be stopped and started again over it.
 
-`fails(ending, *answers)` lets the next requests to paths that end so be answered otherwise; `fails_after` any one to come.
+`fails(ending, *answers)` lets the next requests to paths that end so be answered otherwise;
+`fails_after` any one to come.
 """
 
 from __future__ import annotations
@@ -86,10 +88,14 @@ class Qdrant(Loopback):
             return Json({"status": {"error": "Must provide an API key"}, "time": 0.0}, 401)
         try:
             with self._lock:
-                result = self._do(asked.method, [unquote(part) for part in path.strip("/").split("/")], asked)
+                result = self._do(
+                    asked.method, [unquote(part) for part in path.strip("/").split("/")], asked
+                )
         except Failed as exc:
             return Json({"status": {"error": str(exc)}, "time": 0.0}, exc.status)
-        return self._lost(asked.method, path) or Json({"result": result, "status": "ok", "time": 0.0})
+        return self._lost(asked.method, path) or Json(
+            {"result": result, "status": "ok", "time": 0.0}
+        )
 
     def _lost(self, method: str, path: str) -> Reply | None:
         if self._losing is None or self._losing[0] != method or not path.endswith(self._losing[1]):
@@ -104,7 +110,12 @@ class Qdrant(Loopback):
             case "GET", ["collections"]:
                 return {"collections": [{"name": name} for name in sorted(self._shards)]}
             case "GET", ["aliases"]:
-                return {"aliases": [{"alias_name": alias, "collection_name": name} for alias, name in self.aliases.items()]}
+                return {
+                    "aliases": [
+                        {"alias_name": alias, "collection_name": name}
+                        for alias, name in self.aliases.items()
+                    ]
+                }
             case "POST", ["collections", "aliases"]:
                 return self._alias(body["actions"])
             case "PUT", ["collections", name]:
@@ -112,13 +123,22 @@ class Qdrant(Loopback):
             case "DELETE", ["collections", name]:
                 return self._drop(name)
             case "DELETE", ["collections", name, "index", field]:
-                return self._update(self._shard(name), engine.UpdateOperation.delete_field_index(field))
+                return self._update(
+                    self._shard(name), engine.UpdateOperation.delete_field_index(field)
+                )
             case "PUT", ["collections", name, "index"]:
                 return self._index(self._shard(name), body)
             case "POST", ["collections", name, "facet"]:
                 wanted = made_filter(body.get("filter"))
-                request = engine.FacetRequest(body["key"], body.get("limit", 10), body.get("exact", False), wanted)
-                return {"hits": [{"value": hit.value, "count": hit.count} for hit in self._shard(name).facet(request).hits]}
+                request = engine.FacetRequest(
+                    body["key"], body.get("limit", 10), body.get("exact", False), wanted
+                )
+                return {
+                    "hits": [
+                        {"value": hit.value, "count": hit.count}
+                        for hit in self._shard(name).facet(request).hits
+                    ]
+                }
             case _, ["collections", name, "points", *rest]:
                 return self._points(self._shard(name), method, "/".join(rest), body)
         raise Failed(404, f"no such call: {method} {'/'.join(parts)}")
@@ -134,14 +154,21 @@ class Qdrant(Loopback):
     def _create(self, name: str, body: Any) -> bool:
         if name in self._shards or name in self.aliases:
             raise Failed(409, f"Wrong input: Collection `{name}` already exists!")
-        vectors = {key: engine.EdgeVectorParams(one["size"], engine.Distance.Cosine) for key, one in body["vectors"].items()}
+        vectors = {
+            key: engine.EdgeVectorParams(one["size"], engine.Distance.Cosine)
+            for key, one in body["vectors"].items()
+        }
         sparse = {
-            key: engine.EdgeSparseVectorParams((one.get("index") or {}).get("full_scan_threshold"), modifier=engine.Modifier.Idf)
+            key: engine.EdgeSparseVectorParams(
+                (one.get("index") or {}).get("full_scan_threshold"), modifier=engine.Modifier.Idf
+            )
             for key, one in body["sparse_vectors"].items()
         }
         path = self._folder / name
         path.mkdir()
-        self._shards[name] = engine.EdgeShard.create(str(path), engine.EdgeConfig(vectors=vectors, sparse_vectors=sparse))
+        self._shards[name] = engine.EdgeShard.create(
+            str(path), engine.EdgeConfig(vectors=vectors, sparse_vectors=sparse)
+        )
         self.made[name] = body
         return True
 
@@ -158,11 +185,16 @@ class Qdrant(Loopback):
         for action in actions:
             if "delete_alias" in action:
                 if aliases.pop(action["delete_alias"]["alias_name"], None) is None:
-                    raise Failed(404, f"Not found: Alias {action['delete_alias']['alias_name']} does not exists!")
+                    raise Failed(
+                        404,
+                        f"Not found: Alias {action['delete_alias']['alias_name']} does not exists!",
+                    )
             else:
                 made = action["create_alias"]
                 if made["collection_name"] not in self._shards:
-                    raise Failed(404, f"Not found: Collection `{made['collection_name']}` doesn't exist!")
+                    raise Failed(
+                        404, f"Not found: Collection `{made['collection_name']}` doesn't exist!"
+                    )
                 aliases[made["alias_name"]] = made["collection_name"]
         self._save(aliases)
         return True
@@ -174,8 +206,14 @@ class Qdrant(Loopback):
     def _index(self, shard: engine.EdgeShard, body: Any) -> Any:
         schema = body["field_schema"]
         kind = schema if isinstance(schema, str) else schema["type"]
-        options = {} if isinstance(schema, str) else {key: value for key, value in schema.items() if key != "type"}
-        shard.update(engine.UpdateOperation.create_field_index(body["field_name"], _SCHEMAS[kind](**options)))
+        options = (
+            {}
+            if isinstance(schema, str)
+            else {key: value for key, value in schema.items() if key != "type"}
+        )
+        shard.update(
+            engine.UpdateOperation.create_field_index(body["field_name"], _SCHEMAS[kind](**options))
+        )
         return _DONE
 
     # ---- points
@@ -183,30 +221,50 @@ class Qdrant(Loopback):
     def _points(self, shard: engine.EdgeShard, method: str, call: str, body: Any) -> Any:
         match method, call:
             case "PUT", "":
-                points = [engine.Point(one["id"], _vectors(one["vector"]), one.get("payload")) for one in body["points"]]
+                points = [
+                    engine.Point(one["id"], _vectors(one["vector"]), one.get("payload"))
+                    for one in body["points"]
+                ]
                 return self._update(shard, engine.UpdateOperation.upsert_points(points))
             case "POST", "delete":
                 if "filter" in body:
-                    return self._update(shard, engine.UpdateOperation.delete_points_by_filter(made_filter(body["filter"])))
+                    return self._update(
+                        shard,
+                        engine.UpdateOperation.delete_points_by_filter(made_filter(body["filter"])),
+                    )
                 return self._update(shard, engine.UpdateOperation.delete_points(body["points"]))
             case "POST", "payload":
-                operation = engine.UpdateOperation.set_payload_by_filter(made_filter(body["filter"]), body["payload"])
+                operation = engine.UpdateOperation.set_payload_by_filter(
+                    made_filter(body["filter"]), body["payload"]
+                )
                 return self._update(shard, operation)
             case "POST", "batch":
-                return [self._points(shard, "POST", "payload", one["set_payload"]) for one in body["operations"]]
+                return [
+                    self._points(shard, "POST", "payload", one["set_payload"])
+                    for one in body["operations"]
+                ]
             case "POST", "":
-                records = shard.retrieve(body["ids"], body.get("with_payload", True), body.get("with_vector", False))
+                records = shard.retrieve(
+                    body["ids"], body.get("with_payload", True), body.get("with_vector", False)
+                )
                 return [_record(record) for record in records]
             case "POST", "scroll":
                 return self._scroll(shard, body)
             case "POST", "query/batch":
                 requests = [engine.QueryRequest(**_query(one)) for one in body["searches"]]
-                return [{"points": [_record(point) for point in self._query(shard, request)]} for request in requests]
+                return [
+                    {"points": [_record(point) for point in self._query(shard, request)]}
+                    for request in requests
+                ]
             case "POST", "count":
-                return {"count": shard.count(engine.CountRequest(True, made_filter(body.get("filter"))))}
+                return {
+                    "count": shard.count(engine.CountRequest(True, made_filter(body.get("filter"))))
+                }
         raise Failed(404, f"no such call: {method} points/{call}")
 
-    def _query(self, shard: engine.EdgeShard, request: engine.QueryRequest) -> list[engine.ScoredPoint]:
+    def _query(
+        self, shard: engine.EdgeShard, request: engine.QueryRequest
+    ) -> list[engine.ScoredPoint]:
         try:
             return shard.query(request)
         except Exception as exc:
@@ -233,7 +291,10 @@ class Qdrant(Loopback):
                 with_vector=body.get("with_vector", False),
             )
         )
-        return {"points": [_record(record) for record in page], "next_page_offset": None if after is None else str(after)}
+        return {
+            "points": [_record(record) for record in page],
+            "next_page_offset": None if after is None else str(after),
+        }
 
 
 _DONE = {"operation_id": 0, "status": "completed"}
@@ -251,7 +312,9 @@ def _record(record: Any) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": str(record.id), "payload": record.payload}
     if record.vector is not None:
         shown["vector"] = {
-            name: {"indices": list(one.indices), "values": list(one.values)} if isinstance(one, engine.SparseVector) else one
+            name: {"indices": list(one.indices), "values": list(one.values)}
+            if isinstance(one, engine.SparseVector)
+            else one
             for name, one in record.vector.items()
         }
     if isinstance(record, engine.ScoredPoint):
@@ -260,7 +323,11 @@ def _record(record: Any) -> dict[str, Any]:
 
 
 def _query(body: Any) -> dict[str, Any]:
-    made = {"limit": body.get("limit", 10), "filter": made_filter(body.get("filter")), "params": _params(body.get("params"))}
+    made = {
+        "limit": body.get("limit", 10),
+        "filter": made_filter(body.get("filter")),
+        "params": _params(body.get("params")),
+    }
     query = body["query"]
     if isinstance(query, dict) and "nearest" in query:
         query = query["nearest"]
@@ -281,7 +348,9 @@ def _params(body: Any) -> engine.SearchParams | None:
         return None
     idf = body.get("idf")
     corpus = engine.IdfParams(corpus=made_filter(idf["corpus"])) if idf else None
-    return engine.SearchParams(idf=corpus, exact=body.get("exact", False), hnsw_ef=body.get("hnsw_ef"))
+    return engine.SearchParams(
+        idf=corpus, exact=body.get("exact", False), hnsw_ef=body.get("hnsw_ef")
+    )
 
 
 def made_filter(body: Any) -> Any:
@@ -323,7 +392,9 @@ def _condition(body: Any) -> Any:
 
 
 @contextmanager
-def qdrant(folder: Path, *, key: str = "", port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Qdrant]:
+def qdrant(
+    folder: Path, *, key: str = "", port: int = 0, tls: ssl.SSLContext | None = None
+) -> Iterator[Qdrant]:
     """A server over a folder, on a port of its own or on the one named."""
     server = Qdrant(folder, key=key)
     server.port, server.tls = port, tls

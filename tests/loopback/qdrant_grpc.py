@@ -1,8 +1,8 @@
 """The other door of the loopback Qdrant server: its gRPC calls, as far as Groundhook makes them.
 
-Each call is answered as the REST call that says the same, by the same `answer`: what is scripted to fail fails here too, with
-the code that Qdrant uses for it, and `asked` lists it by the REST path. Needs the key as the other door does, except for the
-question whether it is there.
+Each call is answered as the REST call that says the same, by the same `answer`: what is scripted to
+fail fails here too, with the code that Qdrant uses for it, and `asked` lists it by the REST path.
+Needs the key as the other door does, except for the question whether it is there.
 """
 
 from __future__ import annotations
@@ -51,14 +51,21 @@ class _Door(rpc.GenericRpcHandler):  # type: ignore[misc]
     def service(self, details: Any) -> Any:
         call = details.method.removeprefix("/qdrant.")
         if call == "Qdrant/HealthCheck":
-            return _handler(call, lambda request, context: grpc.HealthCheckReply(title="qdrant", version="1.20.0"))
+            return _handler(
+                call,
+                lambda request, context: grpc.HealthCheckReply(title="qdrant", version="1.20.0"),
+            )
         if call not in _CALLS:
             return None
         to_rest, to_reply = _CALLS[call]
 
         def serve(request: Any, context: Any) -> Any:
             method, path, body = to_rest(request)
-            return to_reply(self._answer(Asked(method, path, dict(details.invocation_metadata), _json(body)), context))
+            return to_reply(
+                self._answer(
+                    Asked(method, path, dict(details.invocation_metadata), _json(body)), context
+                )
+            )
 
         return _handler(call, serve)
 
@@ -79,7 +86,9 @@ class _Door(rpc.GenericRpcHandler):  # type: ignore[misc]
             context.abort(rpc.StatusCode.UNKNOWN, "Stream removed")
         said = json.loads(answer.body)
         if answer.status != 200:
-            more = [(name.replace("_", "-").lower(), value) for name, value in answer.headers.items()]
+            more = [
+                (name.replace("_", "-").lower(), value) for name, value in answer.headers.items()
+            ]
             context.set_trailing_metadata(more)
             context.abort(_CODES[answer.status], said["status"]["error"])
         return said["result"]
@@ -100,11 +109,16 @@ def _json(body: Any) -> bytes:
 
 
 @contextmanager
-def grpc_door(server: Qdrant, *, port: int = 0, tls: tuple[bytes, bytes] | None = None) -> Iterator[int]:
-    """Opens it on a port of its own, which is given, or on the one named. `tls`: private key and certificates, PEM."""
+def grpc_door(
+    server: Qdrant, *, port: int = 0, tls: tuple[bytes, bytes] | None = None
+) -> Iterator[int]:
+    """Opens it on a port of its own, which is given, or on the one named. `tls`: private key and
+    certificates, PEM."""
     door = _Door(server)
     # Reusing a port would let two tests' servers share it.
-    serving = rpc.server(ThreadPoolExecutor(16, "grpc-door"), handlers=[door], options=[("grpc.so_reuseport", 0)])
+    serving = rpc.server(
+        ThreadPoolExecutor(16, "grpc-door"), handlers=[door], options=[("grpc.so_reuseport", 0)]
+    )
     if tls is None:
         bound = serving.add_insecure_port(f"127.0.0.1:{port}")
     else:
@@ -131,7 +145,11 @@ def _under(request: Any, rest: str) -> str:
 
 
 def _filter(request: Any) -> dict[str, Any]:
-    return {"filter": _dumped(GrpcToRest.convert_filter(request.filter))} if request.HasField("filter") else {}
+    return (
+        {"filter": _dumped(GrpcToRest.convert_filter(request.filter))}
+        if request.HasField("filter")
+        else {}
+    )
 
 
 def _selected(request: Any) -> dict[str, Any]:
@@ -152,7 +170,9 @@ def _create(request: Any) -> Rest:
         "replication_factor": request.replication_factor,
     }
     if request.HasField("quantization_config"):
-        body["quantization_config"] = _dumped(GrpcToRest.convert_quantization_config(request.quantization_config))
+        body["quantization_config"] = _dumped(
+            GrpcToRest.convert_quantization_config(request.quantization_config)
+        )
     return "PUT", _under(request, ""), body
 
 
@@ -161,21 +181,41 @@ def _index(request: Any) -> Rest:
         schema = _dumped(GrpcToRest.convert_payload_schema_params(request.field_index_params))
     else:
         schema = grpc.FieldType.Name(request.field_type).removeprefix("FieldType").lower()
-    return "PUT", _under(request, "/index?wait=true"), {"field_name": request.field_name, "field_schema": schema}
+    return (
+        "PUT",
+        _under(request, "/index?wait=true"),
+        {"field_name": request.field_name, "field_schema": schema},
+    )
 
 
 def _upsert(request: Any) -> Rest:
     points = []
     for point in request.points:
         vectors: Any = GrpcToRest.convert_vectors(point.vectors)
-        named = {name: one if isinstance(one, list) else _dumped(one) for name, one in vectors.items()}
-        points.append({"id": GrpcToRest.convert_point_id(point.id), "vector": named, "payload": grpc_to_payload(point.payload)})
+        named = {
+            name: one if isinstance(one, list) else _dumped(one) for name, one in vectors.items()
+        }
+        points.append(
+            {
+                "id": GrpcToRest.convert_point_id(point.id),
+                "vector": named,
+                "payload": grpc_to_payload(point.payload),
+            }
+        )
     return "PUT", _under(request, "/points?wait=true"), {"points": points}
 
 
 def _scroll(request: Any) -> Rest:
-    after = {"offset": GrpcToRest.convert_point_id(request.offset)} if request.HasField("offset") else {}
-    return "POST", _under(request, "/points/scroll"), {"limit": request.limit, **after, **_selected(request), **_filter(request)}
+    after = (
+        {"offset": GrpcToRest.convert_point_id(request.offset)}
+        if request.HasField("offset")
+        else {}
+    )
+    return (
+        "POST",
+        _under(request, "/points/scroll"),
+        {"limit": request.limit, **after, **_selected(request), **_filter(request)},
+    )
 
 
 def _facet(request: Any) -> Rest:
@@ -184,19 +224,29 @@ def _facet(request: Any) -> Rest:
 
 
 def _delete(request: Any) -> Rest:
-    return "POST", _under(request, "/points/delete?wait=true"), _dumped(GrpcToRest.convert_points_selector(request.points))
+    return (
+        "POST",
+        _under(request, "/points/delete?wait=true"),
+        _dumped(GrpcToRest.convert_points_selector(request.points)),
+    )
 
 
 def _set(request: Any) -> Rest:
     selected = _dumped(GrpcToRest.convert_points_selector(request.points_selector))
-    return "POST", _under(request, "/points/payload?wait=true"), {"payload": grpc_to_payload(request.payload), **selected}
+    return (
+        "POST",
+        _under(request, "/points/payload?wait=true"),
+        {"payload": grpc_to_payload(request.payload), **selected},
+    )
 
 
 def _updates(request: Any) -> Rest:
     operations = []
     for one in request.operations:
         selected = _dumped(GrpcToRest.convert_points_selector(one.set_payload.points_selector))
-        operations.append({"set_payload": {"payload": grpc_to_payload(one.set_payload.payload), **selected}})
+        operations.append(
+            {"set_payload": {"payload": grpc_to_payload(one.set_payload.payload), **selected}}
+        )
     return "POST", _under(request, "/points/batch?wait=true"), {"operations": operations}
 
 
@@ -230,7 +280,9 @@ def _scored(raw: Any) -> Any:
 
 
 def _done(_result: Any) -> Any:
-    return grpc.PointsOperationResponse(result=grpc.UpdateResult(operation_id=0, status=grpc.UpdateStatus.Completed))
+    return grpc.PointsOperationResponse(
+        result=grpc.UpdateResult(operation_id=0, status=grpc.UpdateStatus.Completed)
+    )
 
 
 def _yes(result: Any) -> Any:
@@ -239,36 +291,52 @@ def _yes(result: Any) -> Any:
 
 def _scrolled(result: Any) -> Any:
     after = result["next_page_offset"]
-    next = {} if after is None else {"next_page_offset": RestToGrpc.convert_extended_point_id(after)}
+    next = (
+        {} if after is None else {"next_page_offset": RestToGrpc.convert_extended_point_id(after)}
+    )
     return grpc.ScrollResponse(result=[_record(one) for one in result["points"]], **next)
 
 
 def _counted(result: Any) -> Any:
-    return grpc.FacetResponse(hits=[RestToGrpc.convert_facet_value_hit(models.FacetValueHit(**hit)) for hit in result["hits"]])
+    return grpc.FacetResponse(
+        hits=[
+            RestToGrpc.convert_facet_value_hit(models.FacetValueHit(**hit))
+            for hit in result["hits"]
+        ]
+    )
 
 
 def _answers(result: Any) -> Any:
     return grpc.QueryBatchResponse(
-        result=[grpc.BatchResult(result=[_scored(point) for point in one["points"]]) for one in result]
+        result=[
+            grpc.BatchResult(result=[_scored(point) for point in one["points"]]) for one in result
+        ]
     )
 
 
 def _listed(result: Any) -> Any:
-    return grpc.ListCollectionsResponse(collections=[grpc.CollectionDescription(**one) for one in result["collections"]])
+    return grpc.ListCollectionsResponse(
+        collections=[grpc.CollectionDescription(**one) for one in result["collections"]]
+    )
 
 
 _CALLS: dict[str, tuple[Callable[[Any], Rest], Callable[[Any], Any]]] = {
     "Collections/List": (lambda request: ("GET", "/collections", None), _listed),
     "Collections/ListAliases": (
         lambda request: ("GET", "/aliases", None),
-        lambda result: grpc.ListAliasesResponse(aliases=[grpc.AliasDescription(**one) for one in result["aliases"]]),
+        lambda result: grpc.ListAliasesResponse(
+            aliases=[grpc.AliasDescription(**one) for one in result["aliases"]]
+        ),
     ),
     "Collections/UpdateAliases": (_aliases, _yes),
     "Collections/Create": (_create, _yes),
     "Collections/Delete": (lambda request: ("DELETE", _under(request, ""), None), _yes),
     "Points/Delete": (_delete, _done),
     "Points/CreateFieldIndex": (_index, _done),
-    "Points/DeleteFieldIndex": (lambda request: ("DELETE", _under(request, f"/index/{request.field_name}"), None), _done),
+    "Points/DeleteFieldIndex": (
+        lambda request: ("DELETE", _under(request, f"/index/{request.field_name}"), None),
+        _done,
+    ),
     "Points/Upsert": (_upsert, _done),
     "Points/SetPayload": (_set, _done),
     "Points/UpdateBatch": (

@@ -1,8 +1,9 @@
 """A server on 127.0.0.1 that behaves as services do, and as they misbehave.
 
-`with serving() as server:` runs it on a thread of its own, so that async tests, sync tests and child processes can all
-talk to it. Script what it answers with `server.on("/search", Json({...}))`: replies to a path are given in order and the last
-one stays. `server.asked` holds the requests; `asked.left` is set once the client has closed its connection.
+`with serving() as server:` runs it on a thread of its own, so that async tests, sync tests and
+child processes can all talk to it. Script what it answers with `server.on("/search", Json({...}))`:
+replies to a path are given in order and the last one stays. `server.asked` holds the requests;
+`asked.left` is set once the client has closed its connection.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from typing import Any, TypeVar
 import anyio
 import anyio.lowlevel
 
-REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 429: "Too Many Requests"}
+REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    429: "Too Many Requests",
+}
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def Json(body: Any, status: int = 200, **headers: str) -> Reply:  # noqa: N802  (reads as the kind of answer it makes)
+def Json(body: Any, status: int = 200, **headers: str) -> Reply:  # noqa: N802
     return Reply(json.dumps(body).encode(), status, headers=headers)
 
 
@@ -43,7 +51,8 @@ def Html(text: str = "<html><body>Please log in</body></html>", status: int = 20
 
 @dataclass(frozen=True)
 class Trickle:
-    """An answer whose body comes a byte at a time, `pause` seconds apart, so that no read ever times out."""
+    """An answer whose body comes a byte at a time, `pause` seconds apart, so that no read ever
+    times out."""
 
     body: bytes
     pause: float = 0.02
@@ -57,15 +66,17 @@ class Hang:
 
 @dataclass(frozen=True)
 class Cut:
-    """The connection is closed after `body`, which promised to be longer; before anything when `body` is None."""
+    """The connection is closed after `body`, which promised to be longer; before anything when
+    `body` is None."""
 
     body: bytes | None = None
 
 
 @dataclass(frozen=True)
 class Sse:
-    """A stream of events. Each is data (a mapping is sent as JSON) or, as bytes, exactly what goes over the wire. It ends
-    well (`end`), by breaking the connection (`cut`), or not at all (`hang`)."""
+    """A stream of events. Each is data (a mapping is sent as JSON) or, as bytes, exactly what goes
+    over the wire. It ends well (`end`), by breaking the connection (`cut`), or not at all
+    (`hang`)."""
 
     events: Sequence[Mapping[str, Any] | str | bytes]
     then: str = "end"
@@ -128,11 +139,12 @@ class Loopback:
                 await anyio.lowlevel.checkpoint()
 
     def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Known from its first moment on, so that one is closed that comes when the server is about to go."""
+        """Known from its first moment on, so that one is closed that comes when the server is about
+        to go."""
         if self._closing:
             writer.close()
         else:
-            self._open[asyncio.create_task(self._serve(reader, writer))] = writer  # noqa: TID251 - `close` ends it
+            self._open[asyncio.create_task(self._serve(reader, writer))] = writer  # noqa: TID251
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
@@ -144,20 +156,32 @@ class Loopback:
         """One request and its answer → whether the connection serves another."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         method, path, _ = head[0].split(" ", 2)
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
-        asked = Asked(method, path, headers, await reader.readexactly(int(headers.get("content-length", "0"))))
+        headers = {
+            name.lower(): value.strip()
+            for name, _, value in (line.partition(":") for line in head[1:] if line)
+        }
+        asked = Asked(
+            method, path, headers, await reader.readexactly(int(headers.get("content-length", "0")))
+        )
         self.asked.append(asked)
         try:
             answer = self.answer(asked)
-            return await self._send(answer.answer(asked) if isinstance(answer, Reads) else answer, reader, writer)
+            return await self._send(
+                answer.answer(asked) if isinstance(answer, Reads) else answer, reader, writer
+            )
         finally:
             if reader.at_eof() or reader.exception() is not None:
                 asked.left.set()
 
-    async def _send(self, answer: Fixed, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _send(
+        self, answer: Fixed, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
         match answer:
             case Reply():
-                writer.write(_head(answer.status, answer.content_type, answer.headers, len(answer.body)) + answer.body)
+                writer.write(
+                    _head(answer.status, answer.content_type, answer.headers, len(answer.body))
+                    + answer.body
+                )
                 await writer.drain()
                 return True
             case Trickle():
@@ -172,16 +196,25 @@ class Loopback:
                 return False
             case Cut():
                 if answer.body is not None:
-                    writer.write(_head(200, "application/json", {}, len(answer.body) + 100) + answer.body)
+                    writer.write(
+                        _head(200, "application/json", {}, len(answer.body) + 100) + answer.body
+                    )
                     await writer.drain()
                 return False
             case Sse():
                 return await self._stream(answer, reader, writer)
 
-    async def _stream(self, answer: Sse, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+    async def _stream(
+        self, answer: Sse, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        writer.write(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding:"
+            b" chunked\r\n\r\n"
+        )
         for event in answer.events:
-            data = event if isinstance(event, bytes) else b"data: " + _text(event).encode() + b"\n\n"
+            data = (
+                event if isinstance(event, bytes) else b"data: " + _text(event).encode() + b"\n\n"
+            )
             writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
             await writer.drain()
         if answer.then == "hang":
@@ -221,7 +254,9 @@ def running(server: Server) -> Iterator[Server]:
     stop: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     async def run() -> None:
-        listening = await asyncio.start_server(server.connected, "127.0.0.1", server.port, ssl=server.tls)
+        listening = await asyncio.start_server(
+            server.connected, "127.0.0.1", server.port, ssl=server.tls
+        )
         server.port = listening.sockets[0].getsockname()[1]
         over = asyncio.Event()
         stop.append((asyncio.get_running_loop(), over))
@@ -243,7 +278,11 @@ def running(server: Server) -> Iterator[Server]:
 
 
 def _head(status: int, content_type: str, headers: Mapping[str, str], length: int) -> bytes:
-    lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Whatever')}", f"content-type: {content_type}", f"content-length: {length}"]
+    lines = [
+        f"HTTP/1.1 {status} {REASONS.get(status, 'Whatever')}",
+        f"content-type: {content_type}",
+        f"content-length: {length}",
+    ]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode()
 
@@ -253,7 +292,8 @@ def _text(event: Mapping[str, Any] | str) -> str:
 
 
 async def _gone(reader: asyncio.StreamReader, patience: float | None) -> bool:
-    """Whether the client closes the connection within `patience` seconds (none: wait until it does)."""
+    """Whether the client closes the connection within `patience` seconds (none: wait until it
+    does)."""
     try:
         async with asyncio.timeout(patience):
             return await reader.read(1) == b""

@@ -1,4 +1,5 @@
-"""Servers to talk to: our own over stdio and HTTP, and published ones from npm where Node and the network are there."""
+"""Servers to talk to: our own over stdio and HTTP, and published ones from npm where Node and the
+network are there."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ def script(text: str, **more: Any) -> dict[str, Any]:
     return {"command": sys.executable, "args": ("-c", text), **more}
 
 
-async def value(servers: Servers, server: str, tool: str, arguments: Mapping[str, Any] | None = None) -> Any:
+async def value(
+    servers: Servers, server: str, tool: str, arguments: Mapping[str, Any] | None = None
+) -> Any:
     """What a tool answers, as one value."""
     return value_of(server, tool, await servers.call_tool(server, tool, arguments))
 
@@ -72,7 +75,11 @@ def opened(tmp_path: Path) -> Open:
 
     @asynccontextmanager
     async def open_(**specs: Mapping[str, Any]) -> AsyncIterator[Servers]:
-        environment = {"PATH": process_environment()["PATH"], "HOME": str(tmp_path), "SECRET": "not for servers"}
+        environment = {
+            "PATH": process_environment()["PATH"],
+            "HOME": str(tmp_path),
+            "SECRET": "not for servers",
+        }
         async with open_servers(declared(**specs), environment, folder=tmp_path) as servers:
             yield servers
 
@@ -94,8 +101,17 @@ class HttpServer:
         return {"transport": "http", "url": f"http://127.0.0.1:{self.port}/mcp"}
 
     def start(self) -> None:
-        arguments = [sys.executable, self.script, "--http", str(self.port), "--answers", self.answers]
-        self.process = subprocess.Popen(arguments, env={"DIARY": str(self.diary)}, stderr=subprocess.DEVNULL)
+        arguments = [
+            sys.executable,
+            self.script,
+            "--http",
+            str(self.port),
+            "--answers",
+            self.answers,
+        ]
+        self.process = subprocess.Popen(
+            arguments, env={"DIARY": str(self.diary)}, stderr=subprocess.DEVNULL
+        )
         until = time.monotonic() + 20
         while time.monotonic() < until:
             with socket.socket() as probe:
@@ -136,16 +152,31 @@ def http_server(request: pytest.FixtureRequest, diary: Path) -> Iterator[HttpSer
 
 @pytest.fixture(scope="session")
 def published() -> Path:
-    """A folder with the published servers, installed once; skips where there is no npm or no network."""
+    """A folder with the published servers, installed once; skips where there is no npm or no
+    network."""
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("npm is not installed")
     folder = Path(tempfile.gettempdir()) / f"groundhook-mcp-servers-{os.getuid()}"
     folder.mkdir(exist_ok=True)
     with portalocker.Lock(folder / "lock", timeout=50):
-        if not all((folder / "node_modules/@modelcontextprotocol" / name / "dist/index.js").is_file() for name in PUBLISHED):
-            wanted = [f"@modelcontextprotocol/{name}@{version}" for name, version in PUBLISHED.items()]
-            command = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--prefer-offline", *wanted]
+        if not all(
+            (folder / "node_modules/@modelcontextprotocol" / name / "dist/index.js").is_file()
+            for name in PUBLISHED
+        ):
+            wanted = [
+                f"@modelcontextprotocol/{name}@{version}" for name, version in PUBLISHED.items()
+            ]
+            command = [
+                npm,
+                "install",
+                "--prefix",
+                str(folder),
+                "--no-audit",
+                "--no-fund",
+                "--prefer-offline",
+                *wanted,
+            ]
             try:
                 subprocess.run(command, capture_output=True, text=True, timeout=50, check=True)
             except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as exc:

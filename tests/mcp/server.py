@@ -1,6 +1,7 @@
 """An MCP server for tests, over stdio or HTTP: `python server.py [--http PORT] [--slow SECONDS]`.
 
-Its tools do what servers do on good days and on bad ones. A line is appended to the file $DIARY for each call that acts.
+Its tools do what servers do on good days and on bad ones. A line is appended to the file $DIARY for
+each call that acts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mcp.server import MCPServer
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 
 server = MCPServer("tests", log_level="ERROR")
-VARIABLES = dict(os.environ)  # noqa: TID251 - a program of its own, which is asked for its variables
+VARIABLES = dict(os.environ)  # noqa: TID251
 READS = ToolAnnotations(read_only_hint=True)
 
 
@@ -131,7 +132,10 @@ def memo() -> str:
 @server.resource("page://guide/start.html", mime_type="text/html")
 def page() -> str:
     """A page."""
-    return "<html><body><h1>Start</h1><p>Turn the <b>red</b> key.</p><script>alert(1)</script></body></html>"
+    return (
+        "<html><body><h1>Start</h1><p>Turn the <b>red</b>"
+        " key.</p><script>alert(1)</script></body></html>"
+    )
 
 
 @server.resource("data://prices.json", mime_type="application/json")
@@ -163,7 +167,12 @@ def main(arguments: list[str]) -> None:
     time.sleep(float(options.get("--slow", 0)))
     if "--http" in options:
         json_response = options.get("--answers") == "json"
-        server.run("streamable-http", host="127.0.0.1", port=int(options["--http"]), json_response=json_response)
+        server.run(
+            "streamable-http",
+            host="127.0.0.1",
+            port=int(options["--http"]),
+            json_response=json_response,
+        )
     else:
         server.run()
 

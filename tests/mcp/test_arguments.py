@@ -1,4 +1,5 @@
-"""Arguments against JSON Schema, lists of servers, and a request by its name: what needs no server."""
+"""Arguments against JSON Schema, lists of servers, and a request by its name: what needs no
+server."""
 
 from __future__ import annotations
 
@@ -18,11 +19,18 @@ from groundhook.host.mcp.arguments import problems_of, validator_of
 from tests.conftest import MakeApp
 from tests.turn.test_stream import of, run
 
-TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"], "additionalProperties": False}
+TEXT = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
 NAMES = st.text("abc.-", min_size=1, max_size=5)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -38,7 +46,9 @@ JSON = st.recursive(
         ({"properties": {"a": {"enum": ["b"]}}}, {"a": "c"}, ["a: 'c' is not one of ['b']"]),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named_with_its_place(schema: Mapping[str, Any], arguments: Mapping[str, Any], wrong: list[str]) -> None:
+def test_what_is_wrong_is_named_with_its_place(
+    schema: Mapping[str, Any], arguments: Mapping[str, Any], wrong: list[str]
+) -> None:
     assert problems_of(arguments, validator_of(schema)) == wrong
 
 
@@ -60,16 +70,23 @@ def test_an_argument_that_is_not_known_is_named() -> None:
         {"properties": {"a": {"$ref": "#/$defs/nowhere"}}},
         {"type": "no such type"},
         {"properties": 7},
-        {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"type": "string"}}},
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "properties": {"a": {"type": "string"}},
+        },
         {"$schema": "no dialect"},
     ],
 )
-def test_what_a_server_may_not_make_the_host_do_is_left_to_the_server(schema: Mapping[str, Any]) -> None:
+def test_what_a_server_may_not_make_the_host_do_is_left_to_the_server(
+    schema: Mapping[str, Any],
+) -> None:
     assert problems_of({"a": "a" * 40 + "!"}, validator_of(schema)) == []
 
 
 def test_a_number_too_large_for_a_fraction_is_left_to_the_server() -> None:
-    assert problems_of({"a": 10**400}, validator_of({"properties": {"a": {"multipleOf": 0.3}}})) == []
+    assert (
+        problems_of({"a": 10**400}, validator_of({"properties": {"a": {"multipleOf": 0.3}}})) == []
+    )
 
 
 def test_long_values_and_many_mistakes_are_told_in_short() -> None:
@@ -80,7 +97,9 @@ def test_long_values_and_many_mistakes_are_told_in_short() -> None:
 
 
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=4), JSON)
-def test_no_schema_and_no_arguments_make_the_check_fail(arguments: dict[str, Any], schema: Any) -> None:
+def test_no_schema_and_no_arguments_make_the_check_fail(
+    arguments: dict[str, Any], schema: Any
+) -> None:
     for said in (
         {"properties": schema},
         {"type": schema},
@@ -92,7 +111,7 @@ def test_no_schema_and_no_arguments_make_the_check_fail(arguments: dict[str, Any
         assert isinstance(problems_of(arguments, validator_of(said)), list)
 
 
-# ---------------------------------------------------------------------------------------------------- lists of servers
+# --------------------------------------------------------------------------------- lists of servers
 
 
 @given(NAMES, st.lists(NAMES, max_size=3))
@@ -126,12 +145,20 @@ def test_any_entry_is_understood_or_refused(entry: dict[str, Any]) -> None:
         ({"server_id": "a", "tool": ["x"]}, "'tool' is no key of a server"),
     ],
 )
-async def test_an_entry_that_cannot_be_understood_names_its_place(make_app: MakeApp, entry: Any, said: str) -> None:
+async def test_an_entry_that_cannot_be_understood_names_its_place(
+    make_app: MakeApp, entry: Any, said: str
+) -> None:
     with pytest.raises(ValueError, match=said):
         parse_listed(entry)
     package = json.dumps({"name": "A", "connector": "script"})
     hook = f"const Create = () => ({{ mcp_servers: [{json.dumps(entry)}] }})"
-    app = make_app({"assistants/a/package.yao": package, "assistants/a/index.ts": hook, "agent/agent.yml": "hooks: {workers: 0}"})
+    app = make_app(
+        {
+            "assistants/a/package.yao": package,
+            "assistants/a/index.ts": hook,
+            "agent/agent.yml": "hooks: {workers: 0}",
+        }
+    )
     (error,) = of(await run(app), "error")
     assert (error.code, said in error.message) == ("hook_return", True)
 

@@ -30,7 +30,10 @@ from tests.conftest import MakeApp
 LARGEST = 2 * EDGE
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "jsonrpc", "a"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["id", "jsonrpc", "a"]), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -40,28 +43,49 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in itertools.pairwise(at)]
 
 
-@given(st.lists(st.integers(0, 3 * LARGEST), max_size=6), st.lists(st.integers(0, 10_000), max_size=8))
+@given(
+    st.lists(st.integers(0, 3 * LARGEST), max_size=6), st.lists(st.integers(0, 10_000), max_size=8)
+)
 def test_lines_are_the_same_however_the_bytes_arrive(sizes: list[int], cuts: list[int]) -> None:
-    lines = [bytes(97 + (number + at) % 26 for at in range(size)) for number, size in enumerate(sizes)]
+    lines = [
+        bytes(97 + (number + at) % 26 for at in range(size)) for number, size in enumerate(sizes)
+    ]
     splitter = Splitter(LARGEST)
-    found = [line for piece in pieces(b"".join(line + b"\n" for line in lines) + b"rest", cuts) for line in splitter.feed(piece)]
+    found = [
+        line
+        for piece in pieces(b"".join(line + b"\n" for line in lines) + b"rest", cuts)
+        for line in splitter.feed(piece)
+    ]
 
-    assert found == [line if len(line) <= LARGEST else Oversize(line[:EDGE], line[-EDGE:], len(line)) for line in lines]
+    assert found == [
+        line if len(line) <= LARGEST else Oversize(line[:EDGE], line[-EDGE:], len(line))
+        for line in lines
+    ]
 
 
-@given(st.integers(0, 10**9), JSON, st.permutations(["jsonrpc", "id", "result"]), st.sampled_from([None, 1]))
+@given(
+    st.integers(0, 10**9),
+    JSON,
+    st.permutations(["jsonrpc", "id", "result"]),
+    st.sampled_from([None, 1]),
+)
 def test_the_request_that_a_large_message_answers_is_found_whatever_the_order_of_its_keys(
     number: int, inside: Any, order: list[str], indent: int | None
 ) -> None:
     message = {"jsonrpc": "2.0", "id": number, "result": [inside, "x" * LARGEST, inside]}
-    line = json.dumps({key: message[key] for key in order}, separators=None if indent else (",", ":")).encode()
+    line = json.dumps(
+        {key: message[key] for key in order}, separators=None if indent else (",", ":")
+    ).encode()
 
     found = answered(Oversize(line[:EDGE], line[-EDGE:], len(line)))
 
     assert found == number
 
 
-@pytest.mark.parametrize("line", [b'{"result":{"x":"%s","id":7}}', b'{"x":{"id":7,"y":"%s"}}', b'{"x":"%s \\"id\\":7}"}', b"%s"])
+@pytest.mark.parametrize(
+    "line",
+    [b'{"result":{"x":"%s","id":7}}', b'{"x":{"id":7,"y":"%s"}}', b'{"x":"%s \\"id\\":7}"}', b"%s"],
+)
 def test_a_result_cannot_pretend_to_answer_another_request(line: bytes) -> None:
     line = line.replace(b"%s", b"x" * LARGEST)
 
@@ -94,7 +118,11 @@ def test_a_result_is_its_structure_or_its_text_or_its_content() -> None:
 def test_a_failure_without_words_has_some() -> None:
     failed = with_error({"content": [], "isError": True, "structuredContent": {}})
 
-    assert failed == {"content": [], "isError": True, "error": "the tool failed and did not say why"}
+    assert failed == {
+        "content": [],
+        "isError": True,
+        "error": "the tool failed and did not say why",
+    }
     with pytest.raises(ToolFailed, match="did not say why"):
         value_of("s", "t", failed)
 
@@ -114,7 +142,11 @@ def test_a_function_has_a_schema_even_where_the_tool_has_none() -> None:
 
 
 def test_arguments_of_a_prompt_are_text() -> None:
-    assert prompt_arguments({"a": "x", "b": 7, "c": {"é": None}}) == {"a": "x", "b": "7", "c": '{"é": null}'}
+    assert prompt_arguments({"a": "x", "b": 7, "c": {"é": None}}) == {
+        "a": "x",
+        "b": "7",
+        "c": '{"é": null}',
+    }
 
 
 def test_what_is_wrong_with_a_servers_file_is_told_with_its_place(make_app: MakeApp) -> None:
@@ -128,8 +160,14 @@ def test_what_is_wrong_with_a_servers_file_is_told_with_its_place(make_app: Make
     )
 
     assert [str(problem) for problem in check(load_app(root, {}))] == [
-        "mcps/empty.mcp.yao:1:1: error: 'command': a stdio server needs the program to run (or say transport: 'http')",
-        "mcps/far.mcp.yao:3:10: error: 'url': should be an http(s) address, such as 'https://host:8443/path', not 'example.org'",
+        (
+            "mcps/empty.mcp.yao:1:1: error: 'command': a stdio server needs the program to run (or"
+            " say transport: 'http')"
+        ),
+        (
+            "mcps/far.mcp.yao:3:10: error: 'url': should be an http(s) address, such as"
+            " 'https://host:8443/path', not 'example.org'"
+        ),
         "mcps/odd.mcp.yao:1:18: error: unknown key 'tool' (did you mean 'tools'?)",
         "mcps/odd.mcp.yao:1:44: error: 'timeout': should be greater than 0, not 0",
     ]

@@ -1,4 +1,5 @@
-"""Resources of MCP servers in a turn: those that a message refers to, and those that an assistant lists."""
+"""Resources of MCP servers in a turn: those that a message refers to, and those that an assistant
+lists."""
 
 from __future__ import annotations
 
@@ -30,7 +31,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
 def turn(make_app: MakeApp, server: HttpServer) -> Any:
     """A turn of an assistant with these servers, over a message with these sources."""
 
-    async def take(*names: str, servers: Sequence[Any] = ("tests",), hook: str = "", script: Any = "Fine.", **asked: Any) -> Any:
+    async def take(
+        *names: str,
+        servers: Sequence[Any] = ("tests",),
+        hook: str = "",
+        script: Any = "Fine.",
+        **asked: Any,
+    ) -> Any:
         package = {"name": "A", "connector": "script", "mcp": {"servers": list(servers)}}
         written = {
             "agent/agent.yml": "hooks:\n  workers: 0\n",
@@ -42,9 +49,14 @@ def turn(make_app: MakeApp, server: HttpServer) -> Any:
             **({"assistants/a/index.ts": hook} if hook else {}),
         }
         sources = [{"type": "mcp_resource", "name": name} for name in names]
-        parts = [{"type": "text", "text": "what is on?"}, {"type": "data", "data": {"sources": sources}}]
+        parts = [
+            {"type": "text", "text": "what is on?"},
+            {"type": "data", "data": {"sources": sources}},
+        ]
         model = scripted(script)
-        return await run(make_app(written), [{"role": "user", "content": parts}], connector=model, **asked), model
+        return await run(
+            make_app(written), [{"role": "user", "content": parts}], connector=model, **asked
+        ), model
 
     return take
 
@@ -56,7 +68,12 @@ def items(events: Sequence[Event]) -> list[Any]:
 async def test_a_resource_is_a_source_that_can_be_cited(turn: Any) -> None:
     events, model = await turn("tests/memo://today", script="On: {ref:0}.")
     (item,) = items(events)
-    assert (item.content, item.document_id, item.collection, item.weight) == ("nothing", "memo://today", "mcp:tests", 1.0)
+    assert (item.content, item.document_id, item.collection, item.weight) == (
+        "nothing",
+        "memo://today",
+        "mcp:tests",
+        1.0,
+    )
     (start,) = of(events, "search_start")
     assert (start.source, start.search_type, start.query) == ("user", "kb", "tests/memo://today")
     assert [reference.content for reference in model.asked[0].references] == ["nothing"]
@@ -81,24 +98,36 @@ async def test_pages_and_data_are_read_as_text(turn: Any, uri: str, text: str) -
     assert "\n\n".join(item.content for item in items(events)) == text
 
 
-async def test_a_long_resource_is_passages_in_reading_order_and_what_is_left_out_is_said(turn: Any) -> None:
+async def test_a_long_resource_is_passages_in_reading_order_and_what_is_left_out_is_said(
+    turn: Any,
+) -> None:
     events, model = await turn("tests/book://long")
     assert len(items(events)) == 200
-    assert [reference.content[:10] for reference in model.asked[0].references] == [f"Chapter {n}." for n in range(10)]
+    assert [reference.content[:10] for reference in model.asked[0].references] == [
+        f"Chapter {n}." for n in range(10)
+    ]
     assert "of its 250 passages the first 200 are used" in of(events, "warning")[0].message
 
 
 @pytest.mark.parametrize(
     ("name", "servers", "problem"),
     [
-        ("tests/image://logo", ["tests"], "the resource 'image://logo' is image/png, which is no text"),
+        (
+            "tests/image://logo",
+            ["tests"],
+            "the resource 'image://logo' is image/png, which is no text",
+        ),
         ("tests/memo://gone", ["tests"], "memo://gone"),
         (
             "other/memo://today",
             ["tests"],
             "MCP server 'other' is not among those that the assistant may use ('mcp.",
         ),
-        ("agents.b.own/memo://today", ["tests"], "MCP server 'agents.b.own' is not among those that the assistant may use"),
+        (
+            "agents.b.own/memo://today",
+            ["tests"],
+            "MCP server 'agents.b.own' is not among those that the assistant may use",
+        ),
         (
             "memo://today",
             [],
@@ -129,22 +158,32 @@ LISTED = [{"server_id": "tests", "resources": ["memo://today", "data://prices.js
 async def test_resources_that_the_assistant_lists_are_put_before_the_model(turn: Any) -> None:
     events, model = await turn(servers=LISTED)
     assert [(item.document_id, item.weight) for item in items(events)] != []
-    assert {(item.document_id, item.weight) for item in items(events)} == {("memo://today", 0.6), ("data://prices.json", 0.6)}
-    assert {reference.content for reference in model.asked[0].references} == {"nothing", '{"pen": 3}'}
+    assert {(item.document_id, item.weight) for item in items(events)} == {
+        ("memo://today", 0.6),
+        ("data://prices.json", 0.6),
+    }
+    assert {reference.content for reference in model.asked[0].references} == {
+        "nothing",
+        '{"pen": 3}',
+    }
     assert {event.source for event in of(events, "search_start")} == {"auto"}
 
 
 @pytest.mark.parametrize("how", ["request", "hook"])
 async def test_they_are_not_read_where_nothing_is_to_be_looked_up(turn: Any, how: str) -> None:
     hook = "function Create() { return { search: false }; }" if how == "hook" else ""
-    events, _ = await turn(servers=LISTED, hook=hook, **({"search": False} if how == "request" else {}))
+    events, _ = await turn(
+        servers=LISTED, hook=hook, **({"search": False} if how == "request" else {})
+    )
     assert items(events) == []
 
 
 def told(name: str) -> tuple[list[tuple[str, str]], list[str]]:
     content = [{"type": "data", "data": {"sources": [{"type": "mcp_resource", "name": name}]}}]
     data = user_data([Message(role="user", content=content)])
-    return [(each.server, each.uri) for each in data.resources], [str(problem) for problem in data.problems]
+    return [(each.server, each.uri) for each in data.resources], [
+        str(problem) for problem in data.problems
+    ]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +196,9 @@ def told(name: str) -> tuple[list[tuple[str, str]], list[str]]:
         ("orders/list", ("orders", "list")),
     ],
 )
-def test_a_resource_is_named_by_its_server_and_its_address(name: str, expected: tuple[str, str]) -> None:
+def test_a_resource_is_named_by_its_server_and_its_address(
+    name: str, expected: tuple[str, str]
+) -> None:
     assert told(name) == ([expected], [])
 
 

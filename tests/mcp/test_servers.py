@@ -36,17 +36,26 @@ async def servers() -> AsyncIterator[Servers]:
         yield opened
 
 
-async def test_every_operation_gives_plain_data_with_the_names_of_the_protocol(servers: Servers) -> None:
+async def test_every_operation_gives_plain_data_with_the_names_of_the_protocol(
+    servers: Servers,
+) -> None:
     tools = {tool["name"]: tool for tool in (await servers.list_tools("own"))["tools"]}
     assert tools["echo"]["description"] == "Say it again."
     assert tools["echo"]["inputSchema"]["required"] == ["text"]
     assert tools["echo"]["annotations"] == {"readOnlyHint": True}
-    assert await servers.call_tool("own", "echo", {"text": "hi"}) == {**TEXT, "structuredContent": {"result": "hi"}}
+    assert await servers.call_tool("own", "echo", {"text": "hi"}) == {
+        **TEXT,
+        "structuredContent": {"result": "hi"},
+    }
     assert await servers.call_tool("own", "plain", {"text": "hi"}) == TEXT
     assert (await servers.list_resources("own"))["resources"][0]["uri"] == "memo://today"
     read = await servers.read_resource("own", "memo://today")
-    assert read == {"contents": [{"uri": "memo://today", "mimeType": "text/plain", "text": "nothing"}]}
-    assert (await servers.list_prompts("own"))["prompts"][0]["arguments"] == [{"name": "name", "required": True}]
+    assert read == {
+        "contents": [{"uri": "memo://today", "mimeType": "text/plain", "text": "nothing"}]
+    }
+    assert (await servers.list_prompts("own"))["prompts"][0]["arguments"] == [
+        {"name": "name", "required": True}
+    ]
     assert await servers.get_prompt("own", "greet", {"name": 7}) == {
         "description": "Greet somebody.",
         "messages": [{"role": "user", "content": {"type": "text", "text": "Say hello to 7."}}],
@@ -57,12 +66,18 @@ async def test_the_same_operations_work_over_http(opened: Open, http_server: Htt
     async with opened(web=http_server.spec) as servers:
         assert "echo" in {tool["name"] for tool in (await servers.list_tools("web"))["tools"]}
         assert await servers.call_tool("web", "plain", {"text": "hi"}) == TEXT
-        assert (await servers.read_resource("web", "memo://today"))["contents"][0]["text"] == "nothing"
-        assert (await servers.get_prompt("web", "greet", {"name": "you"}))["messages"][0]["role"] == "user"
+        assert (await servers.read_resource("web", "memo://today"))["contents"][0][
+            "text"
+        ] == "nothing"
+        assert (await servers.get_prompt("web", "greet", {"name": "you"}))["messages"][0][
+            "role"
+        ] == "user"
 
 
 async def test_a_tools_answer_as_one_value(servers: Servers) -> None:
-    assert await value(servers, "own", "search", {"query": "q"}) == {"results": [{"title": "q", "score": None}]}
+    assert await value(servers, "own", "search", {"query": "q"}) == {
+        "results": [{"title": "q", "score": None}]
+    }
     assert await value(servers, "own", "plain", {"text": '{"a": 1}'}) == {"a": 1}
     assert await value(servers, "own", "plain", {"text": "words"}) == "words"
     with pytest.raises(ToolFailed, match=r"^tool 'picture' of MCP server 'own' failed: no film$"):
@@ -71,7 +86,11 @@ async def test_a_tools_answer_as_one_value(servers: Servers) -> None:
 
 async def test_a_failure_that_a_tool_reports_is_a_value(servers: Servers) -> None:
     result = await servers.call_tool("own", "picture")
-    assert result == {"content": [{"type": "text", "text": "no film"}], "isError": True, "error": "no film"}
+    assert result == {
+        "content": [{"type": "text", "text": "no film"}],
+        "isError": True,
+        "error": "no film",
+    }
     assert "fail" in (await servers.call_tool("own", "fail", {"why": "x"}))["error"]
     assert "text" in (await servers.call_tool("own", "echo", {}))["error"]
 
@@ -86,7 +105,9 @@ async def test_nothing_starts_before_it_is_used(opened: Open, tmp_path: Path) ->
         assert started.exists()
 
 
-async def test_a_program_gets_the_variables_that_its_file_names_and_no_others(opened: Open, tmp_path: Path) -> None:
+async def test_a_program_gets_the_variables_that_its_file_names_and_no_others(
+    opened: Open, tmp_path: Path
+) -> None:
     async with opened(own=stdio(env={"KEY": "k"})) as servers:
         given = await value(servers, "own", "environment")
     assert given.keys() - {"LC_CTYPE"} == {"PATH", "HOME", "KEY"}  # LC_CTYPE: Python's own
@@ -94,22 +115,35 @@ async def test_a_program_gets_the_variables_that_its_file_names_and_no_others(op
 
 
 async def test_unknown_names_are_answered_with_the_nearest(servers: Servers) -> None:
-    with pytest.raises(UnknownName, match=r"^no MCP tool 'own\.ecko' \(did you mean 'own\.echo'\?\)$"):
+    with pytest.raises(
+        UnknownName, match=r"^no MCP tool 'own\.ecko' \(did you mean 'own\.echo'\?\)$"
+    ):
         await servers.call_tool("own", "ecko")
     with pytest.raises(UnknownName, match=r"^no MCP server 'onw' \(did you mean 'own'\?\)$"):
         await servers.call_tool("onw", "echo")
-    with pytest.raises(ServerRefused, match=r"^MCP server 'own' refused resources/read 'memo://tomorrow': "):
+    with pytest.raises(
+        ServerRefused, match=r"^MCP server 'own' refused resources/read 'memo://tomorrow': "
+    ):
         await servers.read_resource("own", "memo://tomorrow")
     with pytest.raises(ServerRefused, match=r"^MCP server 'own' refused prompts/get 'insult': "):
         await servers.get_prompt("own", "insult")
 
 
-async def test_a_tool_that_is_not_allowed_is_neither_shown_nor_called(opened: Open, diary: Path) -> None:
+async def test_a_tool_that_is_not_allowed_is_neither_shown_nor_called(
+    opened: Open, diary: Path
+) -> None:
     async with opened(own=stdio(tools=("echo", "plain"), env={"DIARY": str(diary)})) as servers:
-        assert [tool["name"] for tool in (await servers.list_tools("own"))["tools"]] == ["echo", "plain"]
+        assert [tool["name"] for tool in (await servers.list_tools("own"))["tools"]] == [
+            "echo",
+            "plain",
+        ]
         assert set((await servers.schemas(["own"])).names) == {"own__echo", "own__plain"}
         with pytest.raises(
-            UsageError, match=r"^tool 'act' of MCP server 'own' is not allowed \('tools' in its file allows echo, plain"
+            UsageError,
+            match=(
+                r"^tool 'act' of MCP server 'own' is not allowed \('tools' in its file allows echo,"
+                r" plain"
+            ),
         ):
             await servers.call_tool("own", "act")
         assert await value(servers, "own", "plain", {"text": "x"}) == "x"
@@ -117,29 +151,46 @@ async def test_a_tool_that_is_not_allowed_is_neither_shown_nor_called(opened: Op
 
 
 async def test_tools_of_several_servers_have_names_that_a_model_may_use(opened: Open) -> None:
-    specs = {"agents.shop.files": stdio(tools=("echo",)), "a": stdio(), "none": script("raise SystemExit(3)")}
+    specs = {
+        "agents.shop.files": stdio(tools=("echo",)),
+        "a": stdio(),
+        "none": script("raise SystemExit(3)"),
+    }
     async with opened(**specs) as servers:
-        toolset = await servers.schemas({"a": ["plain", "search"], "agents.shop.files": [], "none": []})
+        toolset = await servers.schemas(
+            {"a": ["plain", "search"], "agents.shop.files": [], "none": []}
+        )
         assert list(toolset.names) == ["a__search", "a__plain", "agents_shop_files__echo"]
         function = toolset.schemas[-1]["function"]
-        assert (function["name"], function["parameters"]["required"]) == ("agents_shop_files__echo", ["text"])
+        assert (function["name"], function["parameters"]["required"]) == (
+            "agents_shop_files__echo",
+            ["text"],
+        )
         assert isinstance(toolset.failed["none"], ServerUnreachable)
         named = toolset.names["agents_shop_files__echo"]
         assert await servers.call_tool(named.server, named.tool, {"text": "hi"}) | TEXT
 
 
-async def test_an_answer_that_is_too_large_is_refused_and_the_server_stays(servers: Servers) -> None:
+async def test_an_answer_that_is_too_large_is_refused_and_the_server_stays(
+    servers: Servers,
+) -> None:
     before = await value(servers, "own", "pid")
-    with pytest.raises(ServerMalformed, match=r"^the answer of MCP server 'own' to tools/call 'large' is larger than 4096 KB"):
+    with pytest.raises(
+        ServerMalformed,
+        match=r"^the answer of MCP server 'own' to tools/call 'large' is larger than 4096 KB",
+    ):
         await servers.call_tool("own", "large", {"megabytes": 10})
     assert len(await value(servers, "own", "large", {"megabytes": 3})) == 3 * 1024 * 1024
     assert await value(servers, "own", "pid") == before
 
 
-async def test_an_answer_that_is_too_large_is_refused_over_http(opened: Open, http_server: HttpServer) -> None:
+async def test_an_answer_that_is_too_large_is_refused_over_http(
+    opened: Open, http_server: HttpServer
+) -> None:
     async with opened(web=http_server.spec) as servers:
         with pytest.raises(
-            ServerMalformed, match=r"^the answer of MCP server 'web' to tools/call 'large' is larger than 4096 KB"
+            ServerMalformed,
+            match=r"^the answer of MCP server 'web' to tools/call 'large' is larger than 4096 KB",
         ):
             await servers.call_tool("web", "large", {"megabytes": 10})
         assert len(await value(servers, "web", "large", {"megabytes": 2})) == 2 * 1024 * 1024
@@ -147,26 +198,40 @@ async def test_an_answer_that_is_too_large_is_refused_over_http(opened: Open, ht
 
 async def test_a_program_that_is_not_there_is_named(opened: Open) -> None:
     async with opened(own={"command": "no-such-server"}) as servers:
-        with pytest.raises(ServerNotConfigured, match=r"^MCP server 'own' cannot be started: 'no-such-server': No such file"):
+        with pytest.raises(
+            ServerNotConfigured,
+            match=r"^MCP server 'own' cannot be started: 'no-such-server': No such file",
+        ):
             await servers.list_tools("own")
 
 
 async def test_a_program_that_ends_at_once_is_quoted(opened: Open) -> None:
-    async with opened(own=script("import sys; sys.exit('\\x1b[31mno key\\x1b[0m is set')")) as servers:
+    async with opened(
+        own=script("import sys; sys.exit('\\x1b[31mno key\\x1b[0m is set')")
+    ) as servers:
         with pytest.raises(ServerUnreachable) as caught:
             await servers.list_tools("own")
-    assert str(caught.value) == (
-        "MCP server 'own' ended before it was ready; it ended with exit code 1; it last said: no key is set"
+    assert (
+        str(caught.value)
+        == "MCP server 'own' ended before it was ready; it ended with exit code 1; it last said: no"
+        " key is set"
     )
 
 
 @pytest.mark.parametrize(
     "text",
-    ["print('Hello there')", "print('Hello there', flush=True); input()\n" + "print('more', flush=True)\n" * 60 + "input()"],
+    [
+        "print('Hello there')",
+        "print('Hello there', flush=True); input()\n"
+        + "print('more', flush=True)\n" * 60
+        + "input()",
+    ],
 )
 async def test_a_program_that_is_no_mcp_server_is_quoted(opened: Open, text: str) -> None:
     async with opened(own=script(text)) as servers:
-        with pytest.raises(ServerMalformed, match=r"^MCP server 'own' does not speak MCP; .*'Hello there'"):
+        with pytest.raises(
+            ServerMalformed, match=r"^MCP server 'own' does not speak MCP; .*'Hello there'"
+        ):
             await servers.list_tools("own")
 
 
@@ -198,7 +263,9 @@ async def test_answers_of_a_wrong_shape_are_told_apart_from_none(opened: Open) -
             await servers.list_tools("own")
         with pytest.raises(ServerMalformed, match="more than 100 pages"):
             await servers.list_prompts("own")
-        with pytest.raises(ServerRefused, match=r"^MCP server 'own' refused prompts/get 'x': what\? \(-32601\)$"):
+        with pytest.raises(
+            ServerRefused, match=r"^MCP server 'own' refused prompts/get 'x': what\? \(-32601\)$"
+        ):
             await servers.get_prompt("own", "x")
 
 
@@ -207,24 +274,42 @@ async def test_an_address_that_is_no_mcp_server_is_told(opened: Open) -> None:
         server.on("/page", Html("<html>Hello</html>"))
         server.on("/locked", Json({"detail": "no"}, 401))
         server.on("/broken", Json({"detail": "oh"}, 500))
-        paths = {name: {"transport": "http", "url": f"{server.url}/{name}"} for name in ("page", "locked", "broken", "nothing")}
-        async with opened(**paths, closed={"transport": "http", "url": "http://127.0.0.1:9/mcp"}) as servers:
-            with pytest.raises(ServerRefused, match=r"^MCP server 'locked' at .* refused the connection: 401 .*credentials"):
+        paths = {
+            name: {"transport": "http", "url": f"{server.url}/{name}"}
+            for name in ("page", "locked", "broken", "nothing")
+        }
+        async with opened(
+            **paths, closed={"transport": "http", "url": "http://127.0.0.1:9/mcp"}
+        ) as servers:
+            with pytest.raises(
+                ServerRefused,
+                match=r"^MCP server 'locked' at .* refused the connection: 401 .*credentials",
+            ):
                 await servers.list_tools("locked")
             with pytest.raises(ServerRefused, match=r"^MCP server 'broken' at .*: 500"):
                 await servers.list_tools("broken")
-            with pytest.raises(ServerRefused, match=r"^MCP server 'nothing' at .*: 404 .*\('url' in its file is the address\)$"):
+            with pytest.raises(
+                ServerRefused,
+                match=r"^MCP server 'nothing' at .*: 404 .*\('url' in its file is the address\)$",
+            ):
                 await servers.list_tools("nothing")
             with pytest.raises(ServerRefused, match="Unexpected content type: text/html"):
                 await servers.list_tools("page")
-            with pytest.raises(ServerUnreachable, match=r"^MCP server 'closed' cannot be reached at http://127\.0\.0\.1:9/mcp: "):
+            with pytest.raises(
+                ServerUnreachable,
+                match=r"^MCP server 'closed' cannot be reached at http://127\.0\.0\.1:9/mcp: ",
+            ):
                 await servers.list_tools("closed")
 
 
 async def test_headers_go_with_every_request(opened: Open) -> None:
     with serving() as server:
         async with opened(
-            own={"transport": "http", "url": f"{server.url}/mcp", "headers": {"Authorization": "Bearer k"}}
+            own={
+                "transport": "http",
+                "url": f"{server.url}/mcp",
+                "headers": {"Authorization": "Bearer k"},
+            }
         ) as servers:
             with pytest.raises(ServerRefused):
                 await servers.list_tools("own")
@@ -232,22 +317,39 @@ async def test_headers_go_with_every_request(opened: Open) -> None:
         assert {asked.headers["authorization"] for asked in server.asked} == {"Bearer k"}
 
 
-async def test_published_servers_are_spoken_to(opened: Open, published: Path, tmp_path: Path) -> None:
-    everything = {"command": "node", "args": (str(published / "server-everything/dist/index.js"), "stdio")}
+async def test_published_servers_are_spoken_to(
+    opened: Open, published: Path, tmp_path: Path
+) -> None:
+    everything = {
+        "command": "node",
+        "args": (str(published / "server-everything/dist/index.js"), "stdio"),
+    }
     notes = {"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}
-    memory = {"command": "node", "args": (str(published / "server-memory/dist/index.js"),), "env": notes}
+    memory = {
+        "command": "node",
+        "args": (str(published / "server-memory/dist/index.js"),),
+        "env": notes,
+    }
     async with opened(everything=everything, memory=memory) as servers:
         assert "Echo: hi" in str(await servers.call_tool("everything", "echo", {"message": "hi"}))
         assert (await servers.list_prompts("everything"))["prompts"]
         resource = (await servers.list_resources("everything"))["resources"][0]
         assert (await servers.read_resource("everything", resource["uri"]))["contents"]
-        entity = {"name": "Ada", "entityType": "person", "observations": ["wrote the first program"]}
+        entity = {
+            "name": "Ada",
+            "entityType": "person",
+            "observations": ["wrote the first program"],
+        }
         await value(servers, "memory", "create_entities", {"entities": [entity]})
-        assert (await value(servers, "memory", "search_nodes", {"query": "program"}))["entities"] == [entity]
+        assert (await value(servers, "memory", "search_nodes", {"query": "program"}))[
+            "entities"
+        ] == [entity]
         assert (await servers.schemas(["everything", "memory"])).failed == {}
 
 
-async def test_a_published_server_over_http_that_was_killed_is_found_again(opened: Open, published: Path) -> None:
+async def test_a_published_server_over_http_that_was_killed_is_found_again(
+    opened: Open, published: Path
+) -> None:
     port = str(await _free_port())
     command = ["node", str(published / "server-everything/dist/index.js"), "streamableHttp"]
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -256,7 +358,9 @@ async def test_a_published_server_over_http_that_was_killed_is_found_again(opene
         for text in ("first", "second"):
             async with await anyio.open_process(command, env=env, **quiet) as process:
                 await _listening(int(port))
-                assert f"Echo: {text}" in json.dumps(await servers.call_tool("web", "echo", {"message": text}))
+                assert f"Echo: {text}" in json.dumps(
+                    await servers.call_tool("web", "echo", {"message": text})
+                )
                 process.kill()
 
 

@@ -1,4 +1,5 @@
-"""Servers that are killed, hang, start slowly; callers that leave; a house that closes while calls are under way."""
+"""Servers that are killed, hang, start slowly; callers that leave; a house that closes while calls
+are under way."""
 
 from __future__ import annotations
 
@@ -52,15 +53,22 @@ async def test_a_killed_server_is_there_again_for_the_next_call(opened: Open) ->
         assert await value(servers, "own", "pid") != first
 
 
-async def test_a_call_that_acts_is_not_repeated_when_its_server_dies(opened: Open, diary: Path) -> None:
+async def test_a_call_that_acts_is_not_repeated_when_its_server_dies(
+    opened: Open, diary: Path
+) -> None:
     async with opened(own=stdio(env={"DIARY": str(diary)})) as servers:
-        with pytest.raises(ServerUnreachable, match=r"before it answered tools/call 'die'; .* exit code 7; .*out of order$"):
+        with pytest.raises(
+            ServerUnreachable,
+            match=r"before it answered tools/call 'die'; .* exit code 7; .*out of order$",
+        ):
             await servers.call_tool("own", "die", {"code": 7})
         assert await value(servers, "own", "plain", {"text": "x"}) == "x"
     assert read(diary) == ["die"]
 
 
-async def test_a_call_that_only_reads_is_made_once_more_when_its_server_dies(opened: Open, diary: Path) -> None:
+async def test_a_call_that_only_reads_is_made_once_more_when_its_server_dies(
+    opened: Open, diary: Path
+) -> None:
     async with opened(own=stdio(env={"DIARY": str(diary)})) as servers:
         pid = await value(servers, "own", "pid")
         answers: list[object] = []
@@ -76,18 +84,25 @@ async def test_a_call_that_only_reads_is_made_once_more_when_its_server_dies(ope
     assert read(diary) == ["look", "look"]
 
 
-async def test_a_tool_that_its_file_calls_harmless_is_made_once_more_and_not_twice(opened: Open, diary: Path) -> None:
+async def test_a_tool_that_its_file_calls_harmless_is_made_once_more_and_not_twice(
+    opened: Open, diary: Path
+) -> None:
     async with opened(own=stdio(env={"DIARY": str(diary)}, read_only=("die",))) as servers:
         with pytest.raises(ServerUnreachable, match="exit code 7"):
             await servers.call_tool("own", "die", {"code": 7})
     assert read(diary) == ["die", "die"]
 
 
-async def test_a_killed_http_server_is_told_and_found_again(opened: Open, http_server: HttpServer, diary: Path) -> None:
+async def test_a_killed_http_server_is_told_and_found_again(
+    opened: Open, http_server: HttpServer, diary: Path
+) -> None:
     async with opened(web=http_server.spec) as servers:
         assert await value(servers, "web", "plain", {"text": "a"}) == "a"
         http_server.kill()
-        with pytest.raises(ServerUnreachable, match=r"^MCP server 'web' cannot be reached at http://127\.0\.0\.1:\d+/mcp"):
+        with pytest.raises(
+            ServerUnreachable,
+            match=r"^MCP server 'web' cannot be reached at http://127\.0\.0\.1:\d+/mcp",
+        ):
             await servers.call_tool("web", "plain", {"text": "b"})
         http_server.start()
         assert await value(servers, "web", "plain", {"text": "c"}) == "c"
@@ -113,7 +128,10 @@ async def test_a_slow_call_meets_its_deadline_and_the_others_go_on(opened: Open)
     async with opened(own=stdio(timeout=2)) as servers:
         before = await value(servers, "own", "pid")
         began = time.monotonic()
-        with pytest.raises(ServerTimeout, match=r"did not answer tools/call 'wait' within 2 s .*timeout in own\.mcp\.yao"):
+        with pytest.raises(
+            ServerTimeout,
+            match=r"did not answer tools/call 'wait' within 2 s .*timeout in own\.mcp\.yao",
+        ):
             await servers.call_tool("own", "wait", {"seconds": 30})
         assert time.monotonic() - began < 10
         assert await value(servers, "own", "pid") == before
@@ -129,7 +147,9 @@ async def test_a_server_that_hangs_is_given_up_and_started_anew(opened: Open, di
     assert not psutil.pid_exists(before)
 
 
-async def test_an_http_server_that_hangs_is_found_again_when_it_is_back(opened: Open, http_server: HttpServer) -> None:
+async def test_an_http_server_that_hangs_is_found_again_when_it_is_back(
+    opened: Open, http_server: HttpServer
+) -> None:
     async with opened(web=http_server.spec | {"timeout": 2}) as servers:
         assert await value(servers, "web", "plain", {"text": "a"}) == "a"
         http_server.signal(signal.SIGSTOP)
@@ -140,14 +160,21 @@ async def test_an_http_server_that_hangs_is_found_again_when_it_is_back(opened: 
 
 
 async def test_a_server_that_starts_slowly_has_a_deadline_of_its_own(opened: Open) -> None:
-    async with opened(slow=stdio("--slow", "3", timeout=2), never=script(SLEEP, start_timeout=0.5)) as servers:
+    async with opened(
+        slow=stdio("--slow", "3", timeout=2), never=script(SLEEP, start_timeout=0.5)
+    ) as servers:
         assert await value(servers, "slow", "plain", {"text": "x"}) == "x"
-        with pytest.raises(ServerTimeout, match=r"'never' was not ready after 0\.5 s \(start_timeout in never\.mcp\.yao"):
+        with pytest.raises(
+            ServerTimeout,
+            match=r"'never' was not ready after 0\.5 s \(start_timeout in never\.mcp\.yao",
+        ):
             await servers.list_tools("never")
 
 
 async def test_all_that_wait_for_a_server_that_cannot_start_are_told_at_once(opened: Open) -> None:
-    async with opened(never=script("print('hm', flush=True); import time; time.sleep(60)", start_timeout=2)) as servers:
+    async with opened(
+        never=script("print('hm', flush=True); import time; time.sleep(60)", start_timeout=2)
+    ) as servers:
         failures: list[HostError] = []
 
         async def ask() -> None:
@@ -192,7 +219,9 @@ async def test_a_caller_that_leaves_takes_nothing_with_it(opened: Open, diary: P
         assert await value(servers, "own", "pid") == before
 
 
-async def test_a_caller_that_leaves_while_the_server_starts_takes_nothing_with_it(opened: Open) -> None:
+async def test_a_caller_that_leaves_while_the_server_starts_takes_nothing_with_it(
+    opened: Open,
+) -> None:
     async with opened(own=stdio()) as servers:
         with anyio.move_on_after(0.05):
             await servers.list_tools("own")
@@ -222,17 +251,19 @@ async def test_closing_ends_calls_under_way_with_an_error_and_leaves_no_child(di
         "MCP server 'starting' was closed before it answered tools/call 'x'",
     ]
     assert set(children()) <= alive
-    assert {thread.name for thread in set(threading.enumerate()) - threads if "AnyIO" not in thread.name} == set()
+    assert {
+        thread.name for thread in set(threading.enumerate()) - threads if "AnyIO" not in thread.name
+    } == set()
     with pytest.raises(ServerUnreachable, match="was closed"):
         await servers.list_tools("own")
 
 
 async def test_a_server_that_does_not_go_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
     stubborn = (
-        "import runpy, signal, subprocess, sys, time\n"
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
-        f"sys.argv = ['server.py']\nrunpy.run_path({stdio()['args'][0]!r}, run_name='__main__')\ntime.sleep(600)\n"
+        "import runpy, signal, subprocess, sys, time\nsignal.signal(signal.SIGTERM,"
+        " signal.SIG_IGN)\nsubprocess.Popen([sys.executable, '-c', 'import time;"
+        f" time.sleep(600)'])\nsys.argv = ['server.py']\nrunpy.run_path({stdio()['args'][0]!r},"
+        " run_name='__main__')\ntime.sleep(600)\n"
     )
     alive = set(children())
     async with open_servers(declared(own=script(stubborn)), {}) as servers:

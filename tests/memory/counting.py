@@ -1,5 +1,5 @@
-"""A process of its own that counts: `python -m tests.memory.counting FILE TIMES`. It says when it is ready and begins when
-told."""
+"""A process of its own that counts: `python -m tests.memory.counting FILE TIMES`. It says when it
+is ready and begins when told."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ async def count(path: Path, times: int) -> None:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()
-    async with open_memory(path, lambda: datetime.now(UTC), MemorySettings(busy_ms=20_000)) as memory:
+    async with open_memory(
+        path, lambda: datetime.now(UTC), MemorySettings(busy_ms=20_000)
+    ) as memory:
         kept = memory.of(Identity(user_id="ada")).namespace("user")
         for n in range(times):
             await kept.incr("n")

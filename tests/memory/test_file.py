@@ -1,4 +1,5 @@
-"""The file: several processes at once, disks that are full, files that are none, and what stays when it is closed."""
+"""The file: several processes at once, disks that are full, files that are none, and what stays
+when it is closed."""
 
 from __future__ import annotations
 
@@ -41,7 +42,10 @@ def read(path: Path) -> bytes:
 def count_in_processes(path: Path) -> list[int]:
     """Two processes that begin at the same time → what they ended with."""
     command = [sys.executable, "-m", "tests.memory.counting", str(path), "150"]
-    children = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    children = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
     for child in children:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
@@ -58,7 +62,10 @@ async def test_processes_that_count_at_once_lose_nothing(path: Path, clock: Cloc
     assert await anyio.to_thread.run_sync(count_in_processes, path) == [0, 0]
 
     async with open_memory(path, clock, LIMITS) as memory:
-        assert await memory.of(ADA.model_copy(update={"tenant_id": ""})).namespace("user").get("n") == 300
+        assert (
+            await memory.of(ADA.model_copy(update={"tenant_id": ""})).namespace("user").get("n")
+            == 300
+        )
 
 
 async def test_nothing_is_written_before_something_is_remembered(path: Path, clock: Clock) -> None:
@@ -76,7 +83,9 @@ async def test_only_the_owner_of_the_process_may_read_the_file(memory: Memory, p
     assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()} == {0o600}
 
 
-async def test_a_memory_outlives_its_process_and_another_sees_a_change_at_once(path: Path, clock: Clock) -> None:
+async def test_a_memory_outlives_its_process_and_another_sees_a_change_at_once(
+    path: Path, clock: Clock
+) -> None:
     async with open_memory(path, clock, LIMITS) as one, open_memory(path, clock, LIMITS) as other:
         await one.of(ADA).namespace("user").set("k", 1)
         assert await other.of(ADA).namespace("user").incr("k") == 2
@@ -86,7 +95,9 @@ async def test_a_memory_outlives_its_process_and_another_sees_a_change_at_once(p
         assert await later.of(ADA).namespace("user").get("k") == 2
 
 
-async def test_what_has_ended_leaves_the_file_as_others_are_written(memory: Memory, path: Path, clock: Clock) -> None:
+async def test_what_has_ended_leaves_the_file_as_others_are_written(
+    memory: Memory, path: Path, clock: Clock
+) -> None:
     for user in range(5):
         kept = memory.of(ADA.model_copy(update={"user_id": f"u{user}"})).namespace("user")
         for n in range(20):
@@ -99,7 +110,9 @@ async def test_what_has_ended_leaves_the_file_as_others_are_written(memory: Memo
     assert rows(path) == 1
 
 
-async def test_closing_leaves_no_file_open_and_no_connection_usable(path: Path, clock: Clock) -> None:
+async def test_closing_leaves_no_file_open_and_no_connection_usable(
+    path: Path, clock: Clock
+) -> None:
     process = psutil.Process()
     async with open_memory(path, clock, LIMITS) as memory:
         kept = memory.of(ADA).namespace("user")
@@ -130,9 +143,15 @@ async def test_a_caller_that_is_cancelled_leaves_a_memory_that_works(memory: Mem
 
 
 @pytest.mark.parametrize(
-    "content", [b"this is no database, but it is long enough to look at" * 50, b"SQLite format 3\x00" + b"\xff" * 4000]
+    "content",
+    [
+        b"this is no database, but it is long enough to look at" * 50,
+        b"SQLite format 3\x00" + b"\xff" * 4000,
+    ],
 )
-async def test_a_file_that_is_no_database_is_named_and_left_as_it_is(path: Path, clock: Clock, content: bytes) -> None:
+async def test_a_file_that_is_no_database_is_named_and_left_as_it_is(
+    path: Path, clock: Clock, content: bytes
+) -> None:
     write(path, content)
 
     async with open_memory(path, clock, LIMITS) as memory:
@@ -143,7 +162,9 @@ async def test_a_file_that_is_no_database_is_named_and_left_as_it_is(path: Path,
     assert read(path) == content
 
 
-async def test_a_file_damaged_in_the_middle_is_an_error_and_not_a_wrong_value(path: Path, clock: Clock) -> None:
+async def test_a_file_damaged_in_the_middle_is_an_error_and_not_a_wrong_value(
+    path: Path, clock: Clock
+) -> None:
     async with open_memory(path, clock, LIMITS) as memory:
         for n in range(20):
             await memory.of(ADA).namespace("user").set(f"k{n}", "x" * 900)
@@ -175,7 +196,9 @@ async def test_a_file_that_another_program_holds_is_an_error_in_the_time_allowed
         assert await kept.get("k") == 3
 
 
-async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(path: Path, clock: Clock) -> None:
+async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(
+    path: Path, clock: Clock
+) -> None:
     path.parent.mkdir()
     db = sqlite3.connect(path)
     db.execute("pragma user_version = 99")
@@ -186,7 +209,9 @@ async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(path: Path
             await memory.of(ADA).namespace("user").get("k")
 
 
-async def test_a_folder_that_cannot_be_made_is_an_error_that_names_the_file(tmp_path: Path, clock: Clock) -> None:
+async def test_a_folder_that_cannot_be_made_is_an_error_that_names_the_file(
+    tmp_path: Path, clock: Clock
+) -> None:
     (tmp_path / "state").write_text("a file", encoding="utf-8")
     path = tmp_path / "state" / "memory.sqlite"
 
@@ -201,7 +226,9 @@ async def fill(kept: Namespace) -> None:
         await kept.set(f"k{n}", "x" * 1000)
 
 
-async def test_a_disk_without_room_is_an_error_and_what_was_kept_before_is_whole(memory: Memory, path: Path) -> None:
+async def test_a_disk_without_room_is_an_error_and_what_was_kept_before_is_whole(
+    memory: Memory, path: Path
+) -> None:
     kept = memory.of(ADA).namespace("user")
     await kept.set("k", "before")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

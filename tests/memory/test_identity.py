@@ -16,8 +16,12 @@ from tests.memory.conftest import ADA
 ids = st.text(st.sampled_from('ab"],\\ \ud800'), max_size=3)
 
 
-@pytest.mark.parametrize(("name", "noun"), [("user", "user id"), ("team", "team id"), ("chat", "chat id")])
-async def test_without_its_id_a_namespace_is_refused_and_not_shared(memory: Memory, name: str, noun: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "noun"), [("user", "user id"), ("team", "team id"), ("chat", "chat id")]
+)
+async def test_without_its_id_a_namespace_is_refused_and_not_shared(
+    memory: Memory, name: str, noun: str
+) -> None:
     with pytest.raises(NotPermitted, match=f"the '{name}' memory needs a {noun}") as caught:
         memory.of(Identity(tenant_id="acme")).namespace(name)
     assert "'context'" in caught.value.hint
@@ -28,14 +32,19 @@ async def test_an_unknown_namespace_is_named_with_those_that_are(memory: Memory)
         memory.of(ADA).namespace("usr")
 
 
-async def test_a_user_finds_the_same_memory_in_the_next_turn_and_another_chat(memory: Memory) -> None:
+async def test_a_user_finds_the_same_memory_in_the_next_turn_and_another_chat(
+    memory: Memory,
+) -> None:
     await memory.of(ADA, "chat-1").namespace("user").set("k", "hers")
 
     assert await memory.of(ADA, "chat-2").namespace("user").get("k") == "hers"
 
 
 async def test_a_team_shares_its_memory_and_nothing_else(memory: Memory) -> None:
-    ada, bob = memory.of(ADA, "chat-1"), memory.of(ADA.model_copy(update={"user_id": "bob"}), "chat-1")
+    ada, bob = (
+        memory.of(ADA, "chat-1"),
+        memory.of(ADA.model_copy(update={"user_id": "bob"}), "chat-1"),
+    )
     for name in ("user", "team", "chat"):
         await ada.namespace(name).set("k", "ada's")
 
@@ -47,7 +56,10 @@ async def test_a_team_shares_its_memory_and_nothing_else(memory: Memory) -> None
 
 
 async def test_tenants_share_nothing_even_where_all_other_ids_are_the_same(memory: Memory) -> None:
-    here, there, nowhere = (memory.of(ADA.model_copy(update={"tenant_id": tenant}), "chat-1") for tenant in ("acme", "other", ""))
+    here, there, nowhere = (
+        memory.of(ADA.model_copy(update={"tenant_id": tenant}), "chat-1")
+        for tenant in ("acme", "other", "")
+    )
     for name in ("user", "team", "chat"):
         await here.namespace(name).set("k", 1)
 
@@ -55,9 +67,14 @@ async def test_tenants_share_nothing_even_where_all_other_ids_are_the_same(memor
         assert await nowhere.namespace(name).keys() == []
 
 
-async def test_a_user_cannot_read_a_chat_by_naming_it_nor_can_someone_without_a_name(memory: Memory) -> None:
+async def test_a_user_cannot_read_a_chat_by_naming_it_nor_can_someone_without_a_name(
+    memory: Memory,
+) -> None:
     await memory.of(ADA, "chat-1").namespace("chat").set("k", "secret")
-    for stranger in (ADA.model_copy(update={"user_id": "eve"}), ADA.model_copy(update={"user_id": ""})):
+    for stranger in (
+        ADA.model_copy(update={"user_id": "eve"}),
+        ADA.model_copy(update={"user_id": ""}),
+    ):
         assert await memory.of(stranger, "chat-1").namespace("chat").keys() == []
 
 
@@ -75,7 +92,9 @@ async def test_clearing_one_namespace_leaves_the_others(memory: Memory) -> None:
         await turn.namespace(name).set("k", name)
     await turn.namespace("chat").clear()
 
-    assert [await turn.namespace(name).get("k") for name in ("user", "team", "chat", "context")] == [
+    assert [
+        await turn.namespace(name).get("k") for name in ("user", "team", "chat", "context")
+    ] == [
         "user",
         "team",
         None,
@@ -84,11 +103,17 @@ async def test_clearing_one_namespace_leaves_the_others(memory: Memory) -> None:
 
 
 @given(st.lists(st.tuples(ids, ids, ids, ids), min_size=2, max_size=2, unique=True))
-def test_no_two_owners_have_one_space_whatever_their_ids_hold(owners: list[tuple[str, str, str, str]]) -> None:
+def test_no_two_owners_have_one_space_whatever_their_ids_hold(
+    owners: list[tuple[str, str, str, str]],
+) -> None:
     spaces: list[dict[str, str]] = []
     for tenant, team, user, chat in owners:
         identity = Identity(tenant_id=tenant, team_id=team, user_id=user)
-        wanted = {"user": (user, [tenant, user]), "team": (team, [tenant, team]), "chat": (chat, [tenant, user, chat])}
+        wanted = {
+            "user": (user, [tenant, user]),
+            "team": (team, [tenant, team]),
+            "chat": (chat, [tenant, user, chat]),
+        }
         made = {}
         for name, (id, whose) in wanted.items():
             if id:

@@ -1,4 +1,5 @@
-"""Any sequence of calls, turns, reopenings and passing time does to a memory what it does to plain dicts."""
+"""Any sequence of calls, turns, reopenings and passing time does to a memory what it does to plain
+dicts."""
 
 from __future__ import annotations
 
@@ -21,7 +22,12 @@ from groundhook.host.memory.memory import Memory, Namespaces, open_memory
 from tests.memory.conftest import Clock
 
 LIMITS = MemorySettings(keys=4)
-OWNERS = [(Identity(tenant_id=tenant, team_id="t", user_id=user), chat) for tenant in "xy" for user in "ab" for chat in "12"]
+OWNERS = [
+    (Identity(tenant_id=tenant, team_id="t", user_id=user), chat)
+    for tenant in "xy"
+    for user in "ab"
+    for chat in "12"
+]
 names = st.sampled_from(["user", "team", "chat", "context"])
 owners = st.sampled_from(range(len(OWNERS)))
 keys = st.sampled_from(["a", "b", "c", "\x00", "A", "é"])
@@ -31,7 +37,9 @@ values = st.recursive(
     | st.integers(-(2**53), 2**53)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 ttls = st.none() | st.integers(1, 50)
@@ -102,11 +110,15 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(owner=owners, name=names, key=keys)
     def delete(self, owner: int, name: str, key: str) -> None:
-        assert self.ask(owner, name, "delete", key) == (self.entries(owner, name).pop(key, None) is not None)
+        assert self.ask(owner, name, "delete", key) == (
+            self.entries(owner, name).pop(key, None) is not None
+        )
 
     @rule(owner=owners, name=names, key=keys)
     def get_del(self, owner: int, name: str, key: str) -> None:
-        assert self.ask(owner, name, "get_del", key) == self.entries(owner, name).pop(key, (None,))[0]
+        assert (
+            self.ask(owner, name, "get_del", key) == self.entries(owner, name).pop(key, (None,))[0]
+        )
 
     @rule(owner=owners, name=names)
     def list(self, owner: int, name: str) -> None:

@@ -40,7 +40,11 @@ async def test_changing_what_was_got_or_given_changes_nothing_that_is_kept(kept:
 async def test_deleting_says_whether_there_was_something(kept: Namespace) -> None:
     await kept.set("k", 0)
 
-    assert [await kept.delete("k"), await kept.delete("k"), await kept.has("k")] == [True, False, False]
+    assert [await kept.delete("k"), await kept.delete("k"), await kept.has("k")] == [
+        True,
+        False,
+        False,
+    ]
 
 
 async def test_get_del_takes_a_value_once(kept: Namespace) -> None:
@@ -60,12 +64,19 @@ async def test_keys_are_sorted_counted_and_cleared(kept: Namespace) -> None:
 
 
 async def test_counters_begin_at_zero_and_go_both_ways(kept: Namespace) -> None:
-    assert [await kept.incr("n"), await kept.incr("n", 5), await kept.decr("n"), await kept.decr("n", 0.5)] == [1, 6, 5, 4.5]
+    assert [
+        await kept.incr("n"),
+        await kept.incr("n", 5),
+        await kept.decr("n"),
+        await kept.decr("n", 0.5),
+    ] == [1, 6, 5, 4.5]
     assert await kept.get("n") == 4.5
 
 
 @pytest.mark.parametrize("value", ["5", None, True, [1], {"n": 1}])
-async def test_counting_what_is_no_number_is_refused_and_leaves_it(kept: Namespace, value: Any) -> None:
+async def test_counting_what_is_no_number_is_refused_and_leaves_it(
+    kept: Namespace, value: Any
+) -> None:
     await kept.set("k", value)
 
     with pytest.raises(UsageError, match="the value of 'k' is no number"):
@@ -82,7 +93,9 @@ async def test_a_step_that_is_no_number_is_refused(kept: Namespace, by: Any) -> 
 
 
 @pytest.mark.parametrize(("start", "by"), [(2**53 - 1, 1), (-(2**53) + 1, -1), (1.7e308, 1.7e308)])
-async def test_a_sum_that_a_number_cannot_hold_is_refused_and_the_old_one_stays(kept: Namespace, start: float, by: float) -> None:
+async def test_a_sum_that_a_number_cannot_hold_is_refused_and_the_old_one_stays(
+    kept: Namespace, start: float, by: float
+) -> None:
     await kept.set("n", start)
 
     with pytest.raises(UsageError, match="cannot hold exactly"):
@@ -116,7 +129,9 @@ async def test_a_value_ends_when_its_time_has_passed(kept: Namespace, clock: Clo
     assert (await kept.delete("k"), await kept.get_del("k"), await kept.clear()) == (False, None, 0)
 
 
-async def test_setting_again_without_a_time_keeps_a_value_for_good(kept: Namespace, clock: Clock) -> None:
+async def test_setting_again_without_a_time_keeps_a_value_for_good(
+    kept: Namespace, clock: Clock
+) -> None:
     await kept.set("k", 1, ttl_ms=10)
     await kept.set("k", 2)
     clock.pass_ms(1e9)
@@ -124,7 +139,9 @@ async def test_setting_again_without_a_time_keeps_a_value_for_good(kept: Namespa
     assert await kept.get("k") == 2
 
 
-async def test_a_counter_keeps_its_time_and_begins_anew_after_it(kept: Namespace, clock: Clock) -> None:
+async def test_a_counter_keeps_its_time_and_begins_anew_after_it(
+    kept: Namespace, clock: Clock
+) -> None:
     await kept.set("n", 5, ttl_ms=1000)
     clock.pass_ms(600)
     assert await kept.incr("n") == 6
@@ -169,7 +186,9 @@ async def test_what_is_not_json_is_refused(kept: Namespace, value: Any) -> None:
         await kept.set("k", value)
 
 
-async def test_nesting_without_end_is_refused_and_what_is_accepted_can_be_read(kept: Namespace) -> None:
+async def test_nesting_without_end_is_refused_and_what_is_accepted_can_be_read(
+    kept: Namespace,
+) -> None:
     deepest = json.loads("[" * 200 + "]" * 200)
     await kept.set("k", deepest)
     assert await kept.get("k") == deepest
@@ -178,7 +197,9 @@ async def test_nesting_without_end_is_refused_and_what_is_accepted_can_be_read(k
         await kept.set("k", [deepest])
 
 
-async def test_a_full_namespace_takes_no_new_key_but_changes_to_the_old_ones(kept: Namespace) -> None:
+async def test_a_full_namespace_takes_no_new_key_but_changes_to_the_old_ones(
+    kept: Namespace,
+) -> None:
     for n in range(20):
         await kept.set(f"k{n}", n)
 

@@ -15,5 +15,12 @@ def test_the_committed_document_is_what_the_models_give() -> None:
 
 def test_every_field_of_an_event_is_in_the_document() -> None:
     text = document()
-    for name in ("stream_start", "search_result", "citation", "`call_id`", "`finish_reason`", "`duration_ms`"):
+    for name in (
+        "stream_start",
+        "search_result",
+        "citation",
+        "`call_id`",
+        "`finish_reason`",
+        "`duration_ms`",
+    ):
         assert name in text

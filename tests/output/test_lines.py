@@ -18,7 +18,11 @@ from groundhook.host.core.types.search import Item
 from groundhook.host.output.lines import line
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 
@@ -74,7 +78,11 @@ def depth(value: Any) -> int:
 @pytest.mark.parametrize("mapping", [True, False])
 def test_what_is_nested_deeper_than_readers_follow_is_cut(levels: int, mapping: bool) -> None:
     data = nested(levels, mapping=mapping)
-    for value in (StreamEnd(data=data), {"data": data}, Trace(node=TraceNode(id="1", type="t", data={"x": data}))):
+    for value in (
+        StreamEnd(data=data),
+        {"data": data},
+        Trace(node=TraceNode(id="1", type="t", data={"x": data})),
+    ):
         written = json.loads(line(value))
         assert written.get("type") in ("stream_end", "trace", None)
         shown = written["data"] if "data" in written else written["node"]["data"]["x"]
@@ -89,9 +97,21 @@ def test_what_holds_itself_is_cut_where_it_begins_again() -> None:
 
 
 def test_an_event_with_odd_content_keeps_everything_else() -> None:
-    item = Item(type="db", title="t", record_id=7, data={"half": "\ud83d", "at": datetime(2026, 3, 1, tzinfo=UTC)}, key="k")
+    item = Item(
+        type="db",
+        title="t",
+        record_id=7,
+        data={"half": "\ud83d", "at": datetime(2026, 3, 1, tzinfo=UTC)},
+        key="k",
+    )
     event = SearchFound(search_id="s1", item=item)
-    plain = event.model_copy(update={"item": item.model_copy(update={"data": {"half": "\ufffd", "at": "2026-03-01T00:00:00Z"}})})
+    plain = event.model_copy(
+        update={
+            "item": item.model_copy(
+                update={"data": {"half": "\ufffd", "at": "2026-03-01T00:00:00Z"}}
+            )
+        }
+    )
     assert json.loads(line(event)) == plain.model_dump(mode="json")
 
 
@@ -100,5 +120,13 @@ def test_the_key_of_an_item_does_not_go_over_the_wire() -> None:
 
 
 def test_an_error_keeps_its_place_and_hint() -> None:
-    (event,) = failures(ConfigError("no such key", place=Place("a.yao", 3, 4), hint="did you mean 'b'?"))
-    assert (event.code, event.file, event.line, event.column, event.hint) == ("config", "a.yao", 3, 4, "did you mean 'b'?")
+    (event,) = failures(
+        ConfigError("no such key", place=Place("a.yao", 3, 4), hint="did you mean 'b'?")
+    )
+    assert (event.code, event.file, event.line, event.column, event.hint) == (
+        "config",
+        "a.yao",
+        3,
+        4,
+        "did you mean 'b'?",
+    )

@@ -44,7 +44,9 @@ def message(*events: HookMessage) -> Any:
 
 
 @given(st.lists(EVENTS, max_size=12))
-def test_any_events_leave_messages_each_with_an_id_of_its_own(events: Sequence[HookMessage]) -> None:
+def test_any_events_leave_messages_each_with_an_id_of_its_own(
+    events: Sequence[HookMessage],
+) -> None:
     left = fold(events)
     assert [standing.id for standing in left] == list(
         dict.fromkeys(event.message_id for event in events if event.action == "send")
@@ -52,11 +54,15 @@ def test_any_events_leave_messages_each_with_an_id_of_its_own(events: Sequence[H
 
 
 @given(st.lists(EVENTS, max_size=8), EVENTS)
-def test_one_more_event_changes_no_message_that_it_does_not_name(events: Sequence[HookMessage], last: HookMessage) -> None:
+def test_one_more_event_changes_no_message_that_it_does_not_name(
+    events: Sequence[HookMessage], last: HookMessage
+) -> None:
     before = {standing.id: standing for standing in fold(events)}
     after = step(before, last)
     if last.message_id:
-        assert all(after[id] == standing for id, standing in before.items() if id != last.message_id)
+        assert all(
+            after[id] == standing for id, standing in before.items() if id != last.message_id
+        )
     else:
         assert all(after[id].message == standing.message for id, standing in before.items() if id)
 
@@ -64,7 +70,9 @@ def test_one_more_event_changes_no_message_that_it_does_not_name(events: Sequenc
 @given(st.lists(st.text()))
 def test_text_is_the_same_however_it_was_cut_in_pieces(pieces: Sequence[str]) -> None:
     whole = message(sent(), done("append", "".join(pieces)))
-    assert message(sent(), *(done("append", piece) for piece in pieces)) == (whole if pieces else sent().message)
+    assert message(sent(), *(done("append", piece) for piece in pieces)) == (
+        whole if pieces else sent().message
+    )
 
 
 @given(VALUES, st.lists(KEYS.filter(lambda key: key != "0"), min_size=1, max_size=4).map(".".join))
@@ -79,7 +87,9 @@ OBJECTS = st.dictionaries(KEYS, VALUES, max_size=3)
 
 
 @given(OBJECTS, OBJECTS)
-def test_merging_the_same_twice_is_merging_it_once_and_keeps_the_other_keys(old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_merging_the_same_twice_is_merging_it_once_and_keeps_the_other_keys(
+    old: dict[str, Any], new: dict[str, Any]
+) -> None:
     once = merged(old, new)
     assert merged(once, new) == once
     assert set(once) == set(old) | set(new)
@@ -88,7 +98,14 @@ def test_merging_the_same_twice_is_merging_it_once_and_keeps_the_other_keys(old:
 
 @given(st.lists(EVENTS, max_size=6), VALUES)
 def test_a_replaced_message_is_what_replaced_it(events: Sequence[HookMessage], value: Any) -> None:
-    assert message(sent(), *(e.model_copy(update={"message_id": "M1"}) for e in events), done("replace", value)) == value
+    assert (
+        message(
+            sent(),
+            *(e.model_copy(update={"message_id": "M1"}) for e in events),
+            done("replace", value),
+        )
+        == value
+    )
 
 
 def test_lists_grow_and_their_entries_are_reached_by_position() -> None:
@@ -101,7 +118,13 @@ def test_lists_grow_and_their_entries_are_reached_by_position() -> None:
         done("set", {"n": 9}, "props.rows.99"),
         done("set", 1, "props.rows.first"),
     ]
-    assert message(*events)["props"]["rows"] == [{"n": 1, "m": 1}, {"n": 20}, {"n": 3}, {"n": 4}, {"n": 9}]
+    assert message(*events)["props"]["rows"] == [
+        {"n": 1, "m": 1},
+        {"n": 20},
+        {"n": 3},
+        {"n": 4},
+        {"n": 9},
+    ]
 
 
 def test_a_message_is_ended_by_its_end_its_block_s_end_or_at_once() -> None:
@@ -120,8 +143,12 @@ def test_what_is_no_message_and_what_was_never_sent_changes_nothing() -> None:
     assert message(sent(), done("set", 1, ".".join("a" * (DEEPEST + 1)))) == sent().message
 
 
-@given(st.lists(EVENTS.map(lambda event: event.model_copy(update={"message_id": "M1"})), max_size=8))
-def test_a_reader_who_is_told_what_is_new_has_read_the_words_that_stand(events: Sequence[HookMessage]) -> None:
+@given(
+    st.lists(EVENTS.map(lambda event: event.model_copy(update={"message_id": "M1"})), max_size=8)
+)
+def test_a_reader_who_is_told_what_is_new_has_read_the_words_that_stand(
+    events: Sequence[HookMessage],
+) -> None:
     read = ""
     standing: Standing | None = None
     for event in [sent(), *events]:

@@ -22,7 +22,12 @@ SAID: dict[str, dict[str, Any]] = {
             {
                 "or": [
                     {"field": "featured", "value": True},
-                    {"and": [{"field": "stock", "op": ">", "value": 0}, {"field": "rating", "op": "null"}]},
+                    {
+                        "and": [
+                            {"field": "stock", "op": ">", "value": 0},
+                            {"field": "rating", "op": "null"},
+                        ]
+                    },
                 ]
             },
             {"field": "*", "op": "match none", "value": ["used"]},
@@ -45,4 +50,7 @@ def test_a_query_is_said_in_words(words: str) -> None:
 
 
 def test_each_of_several_queries_has_a_line() -> None:
-    assert list(in_words({"queries": [{"model": "product"}, {"model": "order"}]})) == ["product", "order"]
+    assert list(in_words({"queries": [{"model": "product"}, {"model": "order"}]})) == [
+        "product",
+        "order",
+    ]

@@ -37,7 +37,9 @@ from groundhook.host.core.types.search import Extent, Item, Sentences
 from groundhook.host.output.messages import message_text
 from groundhook.host.output.terminal import Terminal, console, safe_link
 
-HOOKS = Item(citation_id="#ref:k3vd", type="kb", title="Hooks", collection="docs", document_id="hooks.md")
+HOOKS = Item(
+    citation_id="#ref:k3vd", type="kb", title="Hooks", collection="docs", document_id="hooks.md"
+)
 NEWS = Item(citation_id="#ref:b2c3", type="web", title="News", url="https://example.org/news")
 
 
@@ -82,11 +84,18 @@ class Screen:
         return self._err.getvalue()
 
 
-def searched(*items: Item, total: int | None = None, error: str | None = None, id: str = "s1") -> list[Event]:
+def searched(
+    *items: Item, total: int | None = None, error: str | None = None, id: str = "s1"
+) -> list[Event]:
     return [
         SearchStart(search_id=id, source="auto", search_type="kb", query="What is a hook?"),
         *(SearchFound(search_id=id, item=item) for item in items),
-        SearchComplete(search_id=id, total=len(items) if total is None else total, duration_ms=1234, error=error),
+        SearchComplete(
+            search_id=id,
+            total=len(items) if total is None else total,
+            duration_ms=1234,
+            error=error,
+        ),
     ]
 
 
@@ -103,12 +112,19 @@ def test_a_turn_reads_as_search_then_answer_then_sources() -> None:
         *answered("#ref:k3vd", "."),
         StreamEnd(
             citations=(
-                Cited(marker="#ref:k3vd", verdict="ok", title="Hooks", type="kb", collection="docs", document_id="hooks.md"),
+                Cited(
+                    marker="#ref:k3vd",
+                    verdict="ok",
+                    title="Hooks",
+                    type="kb",
+                    collection="docs",
+                    document_id="hooks.md",
+                ),
             )
         ),
     ]
-    assert Screen().play(events).out == (
-        '🔍 Searching "What is a hook?" (knowledge base)...\n'
+    assert (
+        Screen().play(events).out == '🔍 Searching "What is a hook?" (knowledge base)...\n'
         "📄 Found 2 results (knowledge base):\n"
         "   1. #ref:k3vd - Hooks\n"
         "   2. #ref:b2c3 - News\n"
@@ -123,7 +139,10 @@ def test_a_turn_reads_as_search_then_answer_then_sources() -> None:
 
 
 def test_a_failed_search_says_why() -> None:
-    assert "⚠ Search failed (knowledge base): no key (1.2s)\n" in Screen().play(searched(error="no key")).out
+    assert (
+        "⚠ Search failed (knowledge base): no key (1.2s)\n"
+        in Screen().play(searched(error="no key")).out
+    )
 
 
 def test_searches_that_overlap_keep_their_results_apart() -> None:
@@ -142,13 +161,21 @@ def test_only_cited_sources_are_listed_and_unknown_markers_are_named() -> None:
     end = StreamEnd(
         citations=(
             Cited(marker="#ref:zz9z", verdict="unknown"),
-            Cited(marker="#ref:b2c3", verdict="ok", title="News", url="https://example.org/news", type="web"),
+            Cited(
+                marker="#ref:b2c3",
+                verdict="ok",
+                title="News",
+                url="https://example.org/news",
+                type="web",
+            ),
             Cited(marker="#ref:d4e5", verdict="ok", type="db", model="product", record_id=7),
         )
     )
     shown = Screen().play([*searched(HOOKS), end]).out
-    assert shown.partition("Sources\n")[2] == (
-        "  #ref:b2c3  News\n             https://example.org/news\n  #ref:d4e5  product / 7\nNot among the sources: #ref:zz9z\n"
+    assert (
+        shown.partition("Sources\n")[2]
+        == "  #ref:b2c3  News\n             https://example.org/news\n  #ref:d4e5  product / 7\nNot"
+        " among the sources: #ref:zz9z\n"
     )
 
 
@@ -157,7 +184,14 @@ def test_warnings_and_errors_are_on_the_other_stream() -> None:
         [
             *answered("Half an"),
             Warned(code="x", message="odd"),
-            Failed(code="hook_threw", message="boom\nbang", file="assistants/x/index.ts", line=3, column=7, hint="see docs"),
+            Failed(
+                code="hook_threw",
+                message="boom\nbang",
+                file="assistants/x/index.ts",
+                line=3,
+                column=7,
+                hint="see docs",
+            ),
         ]
     )
     assert screen.out == "Half an\n"
@@ -176,16 +210,24 @@ def test_tools_and_messages_of_hooks_are_shown() -> None:
             StreamEnd(data={"a": "\x1b"}),
         ]
     )
-    assert screen.out == (
-        '🔧 weather {"city": "Tromsø"}\n✅ weather (20 ms)\n⚠ time failed: no clock (20 ms)\n\nWorking on it\nDone\n\n'
-        'Data\n{\n  "a": "\\u001b"\n}\n'
+    assert (
+        screen.out
+        == '🔧 weather {"city": "Tromsø"}\n✅ weather (20 ms)\n⚠ time failed: no clock (20'
+        ' ms)\n\nWorking on it\nDone\n\nData\n{\n  "a": "\\u001b"\n}\n'
     )
 
 
 def said(
-    id: str, action: MessageAction, message: object = None, path: str = "props.content", *, streaming: bool = False
+    id: str,
+    action: MessageAction,
+    message: object = None,
+    path: str = "props.content",
+    *,
+    streaming: bool = False,
 ) -> Event:
-    return HookMessage(action=action, message_id=id, message=message, path=path, streaming=streaming)
+    return HookMessage(
+        action=action, message_id=id, message=message, path=path, streaming=streaming
+    )
 
 
 def test_streams_of_a_hook_are_told_line_by_line_and_what_does_not_follow_on_lines_below() -> None:
@@ -206,8 +248,10 @@ def test_streams_of_a_hook_are_told_line_by_line_and_what_does_not_follow_on_lin
         said("M4", "send", TEXT),
         *answered("goes on."),
     ]
-    assert Screen().play(events).out == (
-        'Working\nLooking around\n on it\nFound 3\n{"type": "chart", "props": {"n": 1}}\n\nThe answer\n\nWorking\n\ngoes on.\n'
+    assert (
+        Screen().play(events).out
+        == 'Working\nLooking around\n on it\nFound 3\n{"type": "chart", "props": {"n": 1}}\n\nThe'
+        " answer\n\nWorking\n\ngoes on.\n"
     )
 
 
@@ -231,21 +275,45 @@ def test_the_trace_is_a_tree_with_times_and_states() -> None:
         Trace(node=TraceNode(id="n1", type="turn")),
         Trace(node=TraceNode(id="n2", parent="n1", type="search", label="kb")),
         Trace(
-            node=TraceNode(id="n2", parent="n1", type="search", label="kb", status="failed", duration_ms=5, data={"error": "no"})
+            node=TraceNode(
+                id="n2",
+                parent="n1",
+                type="search",
+                label="kb",
+                status="failed",
+                duration_ms=5,
+                data={"error": "no"},
+            )
         ),
         Trace(node=TraceNode(id="n1", type="turn", status="completed", duration_ms=1500)),
         StreamEnd(),
     ]
-    assert Screen().play(events, trace=True).out == ("Trace\n└── turn  1.5s  completed\n    └── search kb  5 ms  failed: no\n")
+    assert (
+        Screen().play(events, trace=True).out
+        == "Trace\n└── turn  1.5s  completed\n    └── search kb  5 ms  failed: no\n"
+    )
     assert Screen().play(events).out == ""
 
 
 def test_the_trace_tells_what_a_collection_was_searched_by_and_what_a_database_was_sent() -> None:
-    searched = {"threshold": 0.3, "candidates": 6, "below_threshold": 3, "found": 2, "words": "no match", "company": False}
+    searched = {
+        "threshold": 0.3,
+        "candidates": 6,
+        "below_threshold": 3,
+        "found": 2,
+        "words": "no match",
+        "company": False,
+    }
     asked = {"sql": "SELECT *\nFROM bed WHERE plant = ?", "parameters": {"param_1": "Rose\x1b[2J"}}
     nodes = [
         TraceNode(id="n1", type="vector_search", label="docs", status="completed", data=searched),
-        TraceNode(id="n2", type="vector_search", label="gone", status="failed", data={"threshold": 0.3, "error": "no"}),
+        TraceNode(
+            id="n2",
+            type="vector_search",
+            label="gone",
+            status="failed",
+            data={"threshold": 0.3, "error": "no"},
+        ),
         TraceNode(id="n3", type="db_query", label="bed", status="completed", data=asked),
     ]
     out = Screen().play([*(Trace(node=node) for node in nodes), StreamEnd()], trace=True).out
@@ -260,7 +328,10 @@ def test_the_trace_tells_what_a_collection_was_searched_by_and_what_a_database_w
 
 def test_lines_of_the_trace_say_how_grave_they_are() -> None:
     levels = ["info", "warn", "error"]
-    nodes = [TraceNode(id=level, type="log", label="tea", status="completed", data={"level": level}) for level in levels]
+    nodes = [
+        TraceNode(id=level, type="log", label="tea", status="completed", data={"level": level})
+        for level in levels
+    ]
     out = Screen().play([*(Trace(node=node) for node in nodes), StreamEnd()], trace=True).out
     lines = ["├── log tea", "├── log warn: tea", "└── log error: tea"]
     assert out == "Trace\n" + "".join(f"{line}  0 ms  completed\n" for line in lines)
@@ -278,7 +349,13 @@ def test_a_search_that_nobody_waits_for_is_no_failure() -> None:
 def test_a_part_of_a_passage_says_which_sentences_it_is(last: int, said: str) -> None:
     extent = Extent(start=0, end=9, sentences=Sentences(first=3, last=last, of=5))
     cited = Cited(
-        marker="#ref:a1b2", verdict="ok", title="Tea", type="kb", collection="docs", document_id="tea.md", extent=extent
+        marker="#ref:a1b2",
+        verdict="ok",
+        title="Tea",
+        type="kb",
+        collection="docs",
+        document_id="tea.md",
+        extent=extent,
     )
     assert f"docs / tea.md ({said})\n" in Screen().play([StreamEnd(citations=(cited,))]).out
 
@@ -293,7 +370,8 @@ def test_what_next_returned_stands_apart_from_the_sources() -> None:
 
 
 def marked(text: str, cuts: Sequence[int]) -> list[Event]:
-    """`text` in pieces cut at `cuts`, each of its markers announced before the piece in which it begins."""
+    """`text` in pieces cut at `cuts`, each of its markers announced before the piece in which it
+    begins."""
     events: list[Event] = []
     at = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     for start, stop in pairwise(at):
@@ -334,7 +412,10 @@ def test_a_source_with_an_address_is_a_link_and_an_unknown_marker_never_is() -> 
     }
 
 
-@pytest.mark.parametrize("url", ["javascript:x", "file:///etc/passwd", "https://a\x1b\\b", "https://a b", "http://a\nb", ""])
+@pytest.mark.parametrize(
+    "url",
+    ["javascript:x", "file:///etc/passwd", "https://a\x1b\\b", "https://a b", "http://a\nb", ""],
+)
 def test_other_addresses_are_no_links(url: str) -> None:
     assert safe_link(url) is None
 
@@ -345,7 +426,9 @@ EVIL = "a\x1b]0;title\x07b\x1b[2Jc\x9b5n\r\u202e"
 
 
 def test_nothing_that_a_source_or_model_says_controls_the_terminal() -> None:
-    item = Item(citation_id="#ref:k3vd", type="kb", title=EVIL, collection=EVIL, document_id=EVIL, url=EVIL)
+    item = Item(
+        citation_id="#ref:k3vd", type="kb", title=EVIL, collection=EVIL, document_id=EVIL, url=EVIL
+    )
     node = TraceNode(id="n", type=EVIL, label=EVIL, status="failed", data={"error": EVIL})
     cited = Cited(marker="#ref:k3vd", verdict="ok", title=EVIL, url=EVIL)
     screen = Screen().play(
@@ -371,7 +454,14 @@ def test_nothing_that_a_source_or_model_says_controls_the_terminal() -> None:
 def test_lines_fit_the_terminal(width: int) -> None:
     long = HOOKS.model_copy(update={"title": "wide 你好 " * 40})
     end = StreamEnd(
-        citations=(Cited(marker="#ref:k3vd", verdict="ok", title=long.title, url="https://example.org/" + "x" * 200),)
+        citations=(
+            Cited(
+                marker="#ref:k3vd",
+                verdict="ok",
+                title=long.title,
+                url="https://example.org/" + "x" * 200,
+            ),
+        )
     )
     shown = unstyled(Screen(width).play([*searched(long), *answered("word 你好 " * 50), end]).out)
     assert max(cell_len(line) for line in shown.splitlines()) <= width

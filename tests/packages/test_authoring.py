@@ -1,4 +1,5 @@
-"""What the check of an app says of its hooks: types, names, files of tests, and hooks with nothing to run."""
+"""What the check of an app says of its hooks: types, names, files of tests, and hooks with nothing
+to run."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ async def problems(root: Path, assistant: str | None = None) -> list[Problem]:
 @pytest.fixture
 def shop(make_app: MakeApp) -> MakeApp:
     def make(files: Mapping[str, str]) -> Path:
-        return make_app({**APP, **{f"assistants/shop/{name}": text for name, text in files.items()}})
+        return make_app(
+            {**APP, **{f"assistants/shop/{name}": text for name, text in files.items()}}
+        )
 
     return make
 
@@ -45,19 +48,38 @@ def shop(make_app: MakeApp) -> MakeApp:
 @pytest.mark.parametrize(
     ("model", "value", "said"),
     [
-        ("product", "items[0].titel", "assistants/shop/index.ts:5:65: error: TS2551: Property 'titel' does not exist"),
-        ("prodcut", "query", "assistants/shop/index.ts:4:50: error: TS2820: Type '\"prodcut\"' is not assignable"),
-        ("product", "total", "assistants/shop/index.ts:5:41: error: TS2322: Type 'number' is not assignable"),
+        (
+            "product",
+            "items[0].titel",
+            "assistants/shop/index.ts:5:65: error: TS2551: Property 'titel' does not exist",
+        ),
+        (
+            "prodcut",
+            "query",
+            "assistants/shop/index.ts:4:50: error: TS2820: Type '\"prodcut\"' is not assignable",
+        ),
+        (
+            "product",
+            "total",
+            "assistants/shop/index.ts:5:41: error: TS2322: Type 'number' is not assignable",
+        ),
     ],
 )
-async def test_a_hook_that_does_not_fit_its_types_is_an_error(shop: MakeApp, model: str, value: str, said: str) -> None:
+async def test_a_hook_that_does_not_fit_its_types_is_an_error(
+    shop: MakeApp, model: str, value: str, said: str
+) -> None:
     (problem,) = await problems(shop({"index.ts": HOOK % (model, value)}), "shop")
     assert str(problem).startswith(said)
 
 
-async def test_a_name_that_the_app_does_not_have_comes_with_those_that_it_has(shop: MakeApp) -> None:
+async def test_a_name_that_the_app_does_not_have_comes_with_those_that_it_has(
+    shop: MakeApp,
+) -> None:
     (problem,) = await problems(shop({"index.ts": HOOK % ("customers", "query")}))
-    assert (problem.code, problem.hint) == ("TS2322", "known: __yao.team, __yao.user, order, product")
+    assert (problem.code, problem.hint) == (
+        "TS2322",
+        "known: __yao.team, __yao.user, order, product",
+    )
 
 
 async def test_a_hook_that_does_not_compile_is_told_of_once(shop: MakeApp) -> None:
@@ -75,7 +97,9 @@ async def test_files_of_tests_are_checked_as_well(shop: MakeApp) -> None:
 async def test_a_mistake_in_a_file_of_two_programs_is_told_of_once(shop: MakeApp) -> None:
     files = {
         "tsconfig.json": '{"compilerOptions": {"paths": {"@lib/*": ["./lib/*"]}}}',
-        "index.ts": 'import { n } from "@lib/n";\nexport const Create = () => ({ metadata: { n } });',
+        "index.ts": (
+            'import { n } from "@lib/n";\nexport const Create = () => ({ metadata: { n } });'
+        ),
         "lib/n.ts": 'export const n: number = "text";',
         "tests/a.test.ts": 'import { n } from "@lib/n";\ntest("a", () => expect(n).toBe(1));\n',
     }
@@ -93,19 +117,34 @@ async def test_a_mistake_in_a_file_of_two_programs_is_told_of_once(shop: MakeApp
 )
 async def test_a_hook_with_nothing_to_run_is_a_warning(shop: MakeApp, hook: str, hint: str) -> None:
     (problem,) = await problems(shop({"index.ts": hook}))
-    assert str(problem) == f"assistants/shop/index.ts: warning: the hook defines neither Create nor Next ({hint})"
+    assert (
+        str(problem)
+        == f"assistants/shop/index.ts: warning: the hook defines neither Create nor Next ({hint})"
+    )
 
 
 async def test_a_hook_that_is_a_value_is_an_error_with_its_line(shop: MakeApp) -> None:
     (problem,) = await problems(shop({"index.ts": "\nexport const Create = 5;"}))
-    assert str(problem).startswith("assistants/shop/index.ts:2:14: error: Create is a number, not a function")
+    assert str(problem).startswith(
+        "assistants/shop/index.ts:2:14: error: Create is a number, not a function"
+    )
 
 
 @pytest.mark.parametrize(
-    "hook", ["const Next = (ctx, payload) => null;", 'export * from "./lib";', 'export { hook as Create } from "./lib";']
+    "hook",
+    [
+        "const Next = (ctx, payload) => null;",
+        'export * from "./lib";',
+        'export { hook as Create } from "./lib";',
+    ],
 )
 async def test_a_hook_with_something_to_run_is_none(shop: MakeApp, hook: str) -> None:
-    assert await problems(shop({"index.ts": hook, "lib.ts": "export function hook() { return null; }"})) == []
+    assert (
+        await problems(
+            shop({"index.ts": hook, "lib.ts": "export function hook() { return null; }"})
+        )
+        == []
+    )
 
 
 async def test_declarations_of_names_that_have_changed_are_a_warning(shop: MakeApp) -> None:
@@ -120,7 +159,13 @@ async def test_declarations_of_names_that_have_changed_are_a_warning(shop: MakeA
 
 
 async def test_a_broken_package_does_not_hide_what_is_wrong_with_the_others(shop: MakeApp) -> None:
-    root = shop({"index.ts": HOOK % ("product", "nothing"), "../broken/package.yao": "{", "../broken/index.ts": "x"})
+    root = shop(
+        {
+            "index.ts": HOOK % ("product", "nothing"),
+            "../broken/package.yao": "{",
+            "../broken/index.ts": "x",
+        }
+    )
     assert {problem.place.file for problem in await problems(root) if problem.place} == {
         "assistants/broken/package.yao",
         "assistants/broken/index.ts",
@@ -141,5 +186,8 @@ async def test_what_files_of_tests_really_have_is_declared(shop: MakeApp) -> Non
     matchers, fields = json.loads(listed.message)
     assert {"toBe", "toHaveCited", "not"} <= set(matchers)
     assert {"content", "searches"} <= set(fields)
-    uses = [*(f"expect(1).{name};" for name in matchers), *(f'turn("hi").{name};' for name in fields)]
+    uses = [
+        *(f"expect(1).{name};" for name in matchers),
+        *(f'turn("hi").{name};' for name in fields),
+    ]
     assert await problems(shop({"tests/a.test.ts": "\n".join(uses)})) == []

@@ -27,27 +27,35 @@ def test_a_good_app_has_no_findings(make_app: MakeApp) -> None:
         {
             "agent/agent.yml": "# nothing\n",
             "agent/search.yao": "{}",
-            "assistants/a/package.yao": """{
+            "assistants/a/package.yao": (
+                """{
               "kb": ["docs", "faq"], "db": {"models": ["order"]}, "connector": "gpt", "prompt_preset": "p",
               "uses": {"keyword": "b", "query": "mcp:files.list", "rerank": "mcp:own"},
               "mcp": {"servers": ["files", {"own": ["x"]}, {"server_id": "files", "tools": ["t"]}]},
               "search": {"web": {"provider": "tavily"}, "kb": {"collections": ["agents.a.docs"]}, "rerank": {"agent": "b"}}
-            }""",
+            }"""
+            ),
             "assistants/a/kb/docs.kb.yao": "{}",
             "assistants/a/mcps/own.mcp.yao": '{"command": "x"}',
-            "assistants/a/models/order.mod.yao": """{
+            "assistants/a/models/order.mod.yao": (
+                """{
               "table": {"name": "orders"},
               "columns": [{"name": "id", "type": "ID"}, {"name": "customer_id", "type": "integer"}],
               "relations": {"customer": {"type": "hasOne", "model": "customer", "key": "id", "foreign": "customer_id"}},
               "option": {"timestamps": true},
               "values": [{"id": 1, "customer_id": 2, "created_at": "2024-01-01"}]
-            }""",
+            }"""
+            ),
             "assistants/a/prompts/p.yml": "- content: x\n",
             "assistants/b/package.yao": "{}",
-            "connectors/gpt.conn.yao": '{"type": "openai", "options": {"model": "m", "host": "https://models.example"}}',
+            "connectors/gpt.conn.yao": (
+                '{"type": "openai", "options": {"model": "m", "host": "https://models.example"}}'
+            ),
             "kb/faq.kb.yao": "{}",
             "mcps/files.mcp.yao": '{"command": "x"}',
-            "models/customer.mod.yao": '{"table": {"name": "c"}, "columns": [{"name": "id", "type": "ID"}]}',
+            "models/customer.mod.yao": (
+                '{"table": {"name": "c"}, "columns": [{"name": "id", "type": "ID"}]}'
+            ),
         }
     )
 
@@ -87,15 +95,19 @@ def test_names_that_lead_nowhere_are_placed_with_the_nearest_name(make_app: Make
     root = make_app(
         {
             "agent/agent.yml": "connector: extractve\n",
-            "assistants/a/package.yao": """{
+            "assistants/a/package.yao": (
+                """{
               "kb": ["dcos"],
               "search": {"db": {"models": ["ordr"]}, "web": {"provider": "tavly"}},
               "uses": {"query": "bb", "rerank": "mcp:fils.rank", "vision": "v", "keyword": "judge"},
               "mcp": [{"fies": ["x"]}],
               "prompt_preset": "p"
-            }""",
+            }"""
+            ),
             "assistants/a/kb/docs.kb.yao": "{}",
-            "assistants/a/models/order.mod.yao": '{"table": {"name": "o"}, "columns": [{"name": "id", "type": "ID"}]}',
+            "assistants/a/models/order.mod.yao": (
+                '{"table": {"name": "o"}, "columns": [{"name": "id", "type": "ID"}]}'
+            ),
             "mcps/files.mcp.yao": '{"command": "x"}',
         }
     )
@@ -119,7 +131,8 @@ def test_rows_and_relations_of_a_model_have_to_fit_the_columns(make_app: MakeApp
     root = make_app(
         {
             "assistants/a/package.yao": "{}",
-            "models/order.mod.yao": """{
+            "models/order.mod.yao": (
+                """{
               "table": {"name": "o"},
               "columns": [{"name": "id", "type": "ID"}, {"name": "price", "type": "float"}],
               "relations": {
@@ -127,8 +140,11 @@ def test_rows_and_relations_of_a_model_have_to_fit_the_columns(make_app: MakeApp
                 "y": {"type": "hasOne", "model": "customer", "key": "idd", "foreign": "id"}
               },
               "values": [{"price": 1}, {"prise": 2}]
-            }""",
-            "models/customer.mod.yao": '{"table": {"name": "c"}, "columns": [{"name": "id", "type": "ID"}]}',
+            }"""
+            ),
+            "models/customer.mod.yao": (
+                '{"table": {"name": "c"}, "columns": [{"name": "id", "type": "ID"}]}'
+            ),
         }
     )
 
@@ -156,13 +172,28 @@ def test_files_and_folders_that_only_look_as_if_they_counted_are_named(make_app:
     )
 
     assert findings(root) == [
-        "models/order.mod.json: warning: nothing reads this file (names in models/ end with .mod.yao)",
-        "assistants/a/kb/docs.yao: warning: nothing reads this file (names in kb/ end with .kb.yao)",
-        "assistants/a/prompts/short.yaml: warning: nothing reads this file (names in prompts/ end with .yml)",
-        "assistants/a/locales/de.yaml: warning: nothing reads this file (names in locales/ end with .yml)",
+        (
+            "models/order.mod.json: warning: nothing reads this file (names in models/ end with"
+            " .mod.yao)"
+        ),
+        (
+            "assistants/a/kb/docs.yao: warning: nothing reads this file (names in kb/ end with"
+            " .kb.yao)"
+        ),
+        (
+            "assistants/a/prompts/short.yaml: warning: nothing reads this file (names in prompts/"
+            " end with .yml)"
+        ),
+        (
+            "assistants/a/locales/de.yaml: warning: nothing reads this file (names in locales/ end"
+            " with .yml)"
+        ),
         "assistants/a/prompts.yaml: warning: nothing reads this file (what is read is prompts.yml)",
         "assistants/c/package.json: warning: nothing reads this file (what is read is package.yao)",
-        "agent/agent.yaml: warning: nothing reads this file (read are agent/agent.yml, agent/search.yao, agent/prompts.yml)",
+        (
+            "agent/agent.yaml: warning: nothing reads this file (read are agent/agent.yml,"
+            " agent/search.yao, agent/prompts.yml)"
+        ),
         "assistants/b: warning: a hook, and no package.yao: this is no assistant",
     ]
 
@@ -172,31 +203,53 @@ def test_a_connector_that_no_turn_could_ask_is_an_error(make_app: MakeApp) -> No
         {
             "assistants/a/package.yao": '{"connector": ""}',
             "connectors/bare.conn.yao": '{"type": "openai"}',
-            "connectors/near.conn.yao": '{"type": "openai", "options": {"model": "m", "host": "localhost:8080/v1"}}',
-            "connectors/later.conn.yao": '{"type": "openai", "options": {"model": "$ENV.MODEL", "host": "$ENV.HOST"}}',
+            "connectors/near.conn.yao": (
+                '{"type": "openai", "options": {"model": "m", "host": "localhost:8080/v1"}}'
+            ),
+            "connectors/later.conn.yao": (
+                '{"type": "openai", "options": {"model": "$ENV.MODEL", "host": "$ENV.HOST"}}'
+            ),
         }
     )
 
     assert [finding for finding in findings(root) if "variable" not in finding] == [
-        "assistants/a/package.yao:1:15: error: no connector '' (known: bare, extractive, later, near)",
+        (
+            "assistants/a/package.yao:1:15: error: no connector '' (known: bare, extractive, later,"
+            " near)"
+        ),
         "connectors/bare.conn.yao:1:1: error: names no model (set options.model)",
-        "connectors/near.conn.yao:1:54: error: 'options.host': should be an http(s) address, such as 'https://host:8443/path', "
-        "not 'localhost:8080/v1'",
+        (
+            "connectors/near.conn.yao:1:54: error: 'options.host': should be an http(s) address,"
+            " such as 'https://host:8443/path', not 'localhost:8080/v1'"
+        ),
     ]
 
 
 def test_what_may_be_meant_or_may_be_set_elsewhere_is_a_warning(make_app: MakeApp) -> None:
     root = make_app(
         {
-            "assistants/a/package.yao": '{"search": {"web": true, "web": {"max_results": 3}}, "connector": "$ENV.X"}',
-            "connectors/x.conn.yao": '{"type": "openai", "options": {"model": "m", "key": "$ENV.KEY"}}',
+            "assistants/a/package.yao": (
+                '{"search": {"web": true, "web": {"max_results": 3}}, "connector": "$ENV.X"}'
+            ),
+            "connectors/x.conn.yao": (
+                '{"type": "openai", "options": {"model": "m", "key": "$ENV.KEY"}}'
+            ),
         }
     )
 
     assert findings(root) == [
-        "assistants/a/package.yao:1:26: warning: the key 'search.web' is there twice, the first time in line 1; this one holds",
-        "assistants/a/package.yao:1:67: warning: 'connector' needs the environment variable 'X', which is not set (set X)",
-        "connectors/x.conn.yao:1:53: warning: 'options.key' needs the environment variable 'KEY', which is not set (set KEY)",
+        (
+            "assistants/a/package.yao:1:26: warning: the key 'search.web' is there twice, the first"
+            " time in line 1; this one holds"
+        ),
+        (
+            "assistants/a/package.yao:1:67: warning: 'connector' needs the environment variable"
+            " 'X', which is not set (set X)"
+        ),
+        (
+            "connectors/x.conn.yao:1:53: warning: 'options.key' needs the environment variable"
+            " 'KEY', which is not set (set KEY)"
+        ),
     ]
 
 
@@ -210,7 +263,10 @@ def test_one_assistant_is_checked_without_the_others(make_app: MakeApp) -> None:
         }
     )
 
-    assert {finding.split(":")[0] for finding in findings(root, "b")} == {"assistants/b/package.yao", "assistants/b/kb/x.kb.yao"}
+    assert {finding.split(":")[0] for finding in findings(root, "b")} == {
+        "assistants/b/package.yao",
+        "assistants/b/kb/x.kb.yao",
+    }
     with pytest.raises(UnknownName, match=r"no assistant 'c'"):
         check(load_app(root, {}), "c")
 
@@ -232,8 +288,12 @@ def test_rerankers_are_looked_up_where_they_are_named(make_app: MakeApp) -> None
     root = make_app(
         {
             "agent/search.yao": '{"rerank": {"mcp": "judge.rerank"}}',
-            "assistants/a/package.yao": '{"uses": {"rerank": "house"}, "search": {"rerank": {"mcp": "jduge"}}}',
-            "assistants/b/package.yao": '{"uses": {"rerank": "hose"}, "search": {"rerank": {"agent": "aa"}}}',
+            "assistants/a/package.yao": (
+                '{"uses": {"rerank": "house"}, "search": {"rerank": {"mcp": "jduge"}}}'
+            ),
+            "assistants/b/package.yao": (
+                '{"uses": {"rerank": "hose"}, "search": {"rerank": {"agent": "aa"}}}'
+            ),
             "mcps/judge.mcp.yao": '{"command": "x"}',
         }
     )
@@ -272,12 +332,15 @@ def test_a_collection_is_told_what_is_wrong_with_it_where_it_stands(make_app: Ma
     root = make_app(
         {
             "assistants/a/package.yao": "{}",
-            "kb/good.kb.yao": """{
+            "kb/good.kb.yao": (
+                """{
               "fields": {"year": "integer", "tags": {"type": "keyword", "facetable": true}, "note": "text"},
               "rows": {"id": "no", "text": "about"}, "chunk": {"size": 100, "overlap": 20, "by": "page"},
               "tenant_field": "firm", "permission": {"teams": ["legal"], "users": "ann"}
-            }""",
-            "kb/bad.kb.yao": """{
+            }"""
+            ),
+            "kb/bad.kb.yao": (
+                """{
               "chunk": {"by": "pages", "overlp": 1},
               "fields": {
                 "year": "number",
@@ -286,7 +349,8 @@ def test_a_collection_is_told_what_is_wrong_with_it_where_it_stands(make_app: Ma
                 "tag": {"tpye": "keyword"}
               },
               "permission": "users"
-            }""",
+            }"""
+            ),
             "kb/not.kb.yao": '{"fields": {"or": "integer"}, "chunk": {"size": 64, "overlap": 40}}',
             "kb/own.kb.yao": '{"fields": {"firm": "keyword"},\n "tenant_field": "firm"}',
         }
@@ -295,7 +359,10 @@ def test_a_collection_is_told_what_is_wrong_with_it_where_it_stands(make_app: Ma
     found = findings(root)
     assert not [line for line in found if "good.kb.yao" in line]
     for said in (
-        "kb/bad.kb.yao:2:31: error: 'chunk.by': should be 'heading', 'paragraph', 'page' or 'size', not 'pages'",
+        (
+            "kb/bad.kb.yao:2:31: error: 'chunk.by': should be 'heading', 'paragraph', 'page' or"
+            " 'size', not 'pages'"
+        ),
         "kb/bad.kb.yao:2:40: error: unknown key 'chunk.overlp' (did you mean 'overlap'?)",
         "kb/bad.kb.yao:4:25: error: 'fields.year",
         "kb/bad.kb.yao:5:23: error: 'fields.at': values of type datetime cannot be counted",
@@ -304,14 +371,20 @@ def test_a_collection_is_told_what_is_wrong_with_it_where_it_stands(make_app: Ma
         "kb/bad.kb.yao:9:29: error: 'permission",
         "kb/not.kb.yao:1:12: error: 'fields': no field can be called 'or'",
         "kb/not.kb.yao:1:40: error: 'chunk': overlap is at most half of size, 32, not 40",
-        "kb/own.kb.yao:2:18: error: 'tenant_field': only the host filters by it, so it cannot be among 'fields' as well: "
-        "remove 'firm' from 'fields', or name another field here, not 'firm'",
+        (
+            "kb/own.kb.yao:2:18: error: 'tenant_field': only the host filters by it, so it cannot"
+            " be among 'fields' as well: remove 'firm' from 'fields', or name another field here,"
+            " not 'firm'"
+        ),
     ):
         assert [line for line in found if line.startswith(said)], (said, found)
 
 
 TABLE: dict[str, Any] = {"name": "t"}
-COLUMNS: list[dict[str, Any]] = [{"name": "id", "type": "ID"}, {"name": "name", "type": "string", "length": 40}]
+COLUMNS: list[dict[str, Any]] = [
+    {"name": "id", "type": "ID"},
+    {"name": "name", "type": "string", "length": 40},
+]
 GOOD = {"table": TABLE, "columns": COLUMNS}
 
 
@@ -321,17 +394,26 @@ GOOD = {"table": TABLE, "columns": COLUMNS}
         ({"columns": COLUMNS}, "error: 'table' is missing"),
         ({**GOOD, "table": "t"}, "error: 'table': should be an object"),
         ({**GOOD, "columns": {}}, "error: 'columns': should be a list"),
-        ({**GOOD, "columns": [*COLUMNS, {"name": "x", "type": "words"}]}, "error: 'columns[2].type': should be"),
+        (
+            {**GOOD, "columns": [*COLUMNS, {"name": "x", "type": "words"}]},
+            "error: 'columns[2].type': should be",
+        ),
         ({**GOOD, "indexes": [{"name": "i"}]}, "error: 'indexes[0].columns' is missing"),
         ({**GOOD, "values": [1]}, "error: 'values[0]': should be"),
         # Read all the same: only the published schema sees it.
         (
-            {**GOOD, "description": "x", "columns": [*COLUMNS, {"name": "x", "type": "string", "unique": "yes"}]},
+            {
+                **GOOD,
+                "description": "x",
+                "columns": [*COLUMNS, {"name": "x", "type": "string", "unique": "yes"}],
+            },
             "warning: 'columns[2].unique': 'yes' is not of type 'boolean'",
         ),
     ],
 )
-def test_what_the_published_schema_of_models_refuses_is_found_once(make_app: MakeApp, said: dict[str, Any], finding: str) -> None:
+def test_what_the_published_schema_of_models_refuses_is_found_once(
+    make_app: MakeApp, said: dict[str, Any], finding: str
+) -> None:
     root = make_app({"assistants/a/package.yao": "{}", "models/x.mod.yao": json.dumps(said)})
     assert list(misfits(said)) != []
     found = findings(root)
@@ -350,7 +432,10 @@ def test_who_names_the_entities_of_a_collection_is_looked_up(make_app: MakeApp) 
             "kb/c.kb.yao": '{"graph": true, "entities": {"extractor": "judge"}}',
             "kb/d.kb.yao": '{"graph": true, "entities": {"extractor": "mcp:files.names"}}',
             "kb/f.kb.yao": '{"graph": true, "entities": {"extractor": "spcy:en_core_web_sm"}}',
-            "kb/e.kb.yao": '{"graph": true, "entities": {"types": ["Organisation", "tool"], "dictionary": {"tool": ["hoe"]}}}',
+            "kb/e.kb.yao": (
+                '{"graph": true, "entities": {"types": ["Organisation", "tool"], "dictionary":'
+                ' {"tool": ["hoe"]}}}'
+            ),
         }
     )
     assert findings(root) == [
@@ -361,8 +446,14 @@ def test_who_names_the_entities_of_a_collection_is_looked_up(make_app: MakeApp) 
 
 
 def test_a_kind_of_entity_that_nothing_is_found_to_be_is_told(make_app: MakeApp) -> None:
-    root = make_app({"agent/agent.yml": "{}", "kb/a.kb.yao": '{"graph": true, "entities": {"types": ["person", "gadget"]}}'})
+    root = make_app(
+        {
+            "agent/agent.yml": "{}",
+            "kb/a.kb.yao": '{"graph": true, "entities": {"types": ["person", "gadget"]}}',
+        }
+    )
     (found,) = findings(root)
     assert found.startswith(
-        "kb/a.kb.yao:1:39: warning: 'entities.types': nothing is found to be 'gadget' (the rules know person, "
+        "kb/a.kb.yao:1:39: warning: 'entities.types': nothing is found to be 'gadget' (the rules"
+        " know person, "
     )

@@ -32,15 +32,23 @@ def test_an_assistant_is_found_by_its_path_with_dots(make_app: MakeApp) -> None:
     assert list(app.packages) == ["docs", "sales", "sales.bots.first"]
     assert (app.package("docs").name, app.package("docs").description) == ("Docs", "About us")
     first = app.package("sales.bots.first")
-    assert (first.name, first.shown, first.folder) == ("sales.bots.first", "assistants/sales/bots/first", root / first.shown)
+    assert (first.name, first.shown, first.folder) == (
+        "sales.bots.first",
+        "assistants/sales/bots/first",
+        root / first.shown,
+    )
 
 
 def test_an_unknown_assistant_is_answered_with_the_nearest_name(make_app: MakeApp) -> None:
-    app = load_app(make_app({"assistants/docs/package.yao": "{}", "assistants/research/index.ts": ""}), {})
+    app = load_app(
+        make_app({"assistants/docs/package.yao": "{}", "assistants/research/index.ts": ""}), {}
+    )
 
     with pytest.raises(UnknownName, match=r"^no assistant 'dcos' \(did you mean 'docs'\?\)$"):
         app.package("dcos")
-    with pytest.raises(UnknownName, match=r"^no assistant 'research' \(assistants/research has no package\.yao\)$"):
+    with pytest.raises(
+        UnknownName, match=r"^no assistant 'research' \(assistants/research has no package\.yao\)$"
+    ):
         app.package("research")
 
 
@@ -52,7 +60,9 @@ def test_a_name_that_is_no_id_leads_nowhere(make_app: MakeApp, name: str) -> Non
 
 def test_a_folder_without_an_app_is_refused(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
-        with pytest.raises(ConfigError, match=r"no app in '.*' \(an app has a folder 'assistants' or 'agent'"):
+        with pytest.raises(
+            ConfigError, match=r"no app in '.*' \(an app has a folder 'assistants' or 'agent'"
+        ):
             load_app(folder, {})
 
 
@@ -60,7 +70,9 @@ def test_a_broken_package_stands_beside_a_good_one(make_app: MakeApp) -> None:
     root = make_app(
         {
             "assistants/bad/package.yao": '{\n "name": "Bad"\n "search": {}\n}',
-            "assistants/worse/package.yao": '{"serch": {"kb": true}, "prompts": [{"role": "robot", "content": "x"}]}',
+            "assistants/worse/package.yao": (
+                '{"serch": {"kb": true}, "prompts": [{"role": "robot", "content": "x"}]}'
+            ),
             "assistants/good/package.yao": '{"name": "Good"}',
             "kb/bad.kb.yao": "[]",
             "kb/good.kb.yao": "{}",
@@ -70,16 +82,22 @@ def test_a_broken_package_stands_beside_a_good_one(make_app: MakeApp) -> None:
 
     assert app.package("good").name == "Good"
     assert app.resolve_collection("good", "good").id == "good"
-    with pytest.raises(ConfigError, match=r"^assistants/bad/package\.yao:3:2: expected ',' or the closing bracket"):
+    with pytest.raises(
+        ConfigError, match=r"^assistants/bad/package\.yao:3:2: expected ',' or the closing bracket"
+    ):
         app.package("bad")
     with pytest.raises(ConfigErrors) as caught:
         app.package("worse")
     assert str(caught.value).splitlines() == [
         "assistants/worse/package.yao:1:2: unknown key 'serch' (did you mean 'search'?)",
-        "assistants/worse/package.yao:1:46: 'prompts[0].role': "
-        "should be 'system', 'developer', 'user' or 'assistant', not 'robot'",
+        (
+            "assistants/worse/package.yao:1:46: 'prompts[0].role': "
+            "should be 'system', 'developer', 'user' or 'assistant', not 'robot'"
+        ),
     ]
-    with pytest.raises(ConfigError, match=r"^kb/bad\.kb\.yao:1:1: should hold an object, and holds a list$"):
+    with pytest.raises(
+        ConfigError, match=r"^kb/bad\.kb\.yao:1:1: should hold an object, and holds a list$"
+    ):
         app.resolve_collection("good", "bad")
 
 
@@ -93,7 +111,9 @@ def test_an_assistants_own_declarations_come_before_those_of_the_app(make_app: M
             "kb/docs.kb.yao": '{"name": "global"}',
             "kb/sub/faq.kb.yao": "{}",
             "models/customer.mod.yao": MODEL,
-            "assistants/sales/bot/mcps/files.mcp.yao": '{"transport": "http", "url": "https://example.org/mcp"}',
+            "assistants/sales/bot/mcps/files.mcp.yao": (
+                '{"transport": "http", "url": "https://example.org/mcp"}'
+            ),
             "mcps/files.mcp.yao": '{"command": "files", "env": {"KEY": "$ENV.KEY"}}',
         }
     )
@@ -107,7 +127,10 @@ def test_an_assistants_own_declarations_come_before_those_of_the_app(make_app: M
     assert app.resolve_model("sales.bot", "customer").id == "customer"
     assert app.resolve_server("sales.bot", "files").id == "agents.sales.bot.files"
     assert app.resolve_server("sales.bot", "files").url == "https://example.org/mcp"
-    with pytest.raises(ConfigError, match=r"^mcps/files\.mcp\.yao:1:\d+: 'env\.KEY' needs the environment variable 'KEY'"):
+    with pytest.raises(
+        ConfigError,
+        match=r"^mcps/files\.mcp\.yao:1:\d+: 'env\.KEY' needs the environment variable 'KEY'",
+    ):
         app.resolve_server("other", "files")
     with pytest.raises(UnknownName, match=r"no MCP server 'fils' \(did you mean 'files'\?\)"):
         app.resolve_server("other", "fils")
@@ -139,16 +162,22 @@ def test_a_hook_is_the_first_of_the_entry_files_that_is_there(make_app: MakeApp)
     assert hooks["c"] is not None
     assert hooks["c"].entry == root / "assistants/c/src/index.js"
     assert [str(problem) for problem in app.package("b").warnings] == [
-        "assistants/b/src/index.ts: warning: two hooks, 'index.js' and 'src/index.ts'; 'index.js' runs"
+        "assistants/b/src/index.ts: warning: two hooks, 'index.js' and 'src/index.ts'; 'index.js'"
+        " runs"
     ]
 
 
-def test_prompts_come_from_the_package_or_its_file_and_presets_from_either(make_app: MakeApp) -> None:
+def test_prompts_come_from_the_package_or_its_file_and_presets_from_either(
+    make_app: MakeApp,
+) -> None:
     root = make_app(
         {
             "agent/prompts.yml": "- {role: system, content: Be kind.}\n",
             "assistants/a/package.yao": '{"prompts": {"formal": [{"content": "Dear all"}]}}',
-            "assistants/a/prompts.yml": "- role: system\n  content: |\n    You help.\n- role: user\n  content: Hi $ENV.WHO\n",
+            "assistants/a/prompts.yml": (
+                "- role: system\n  content: |\n    You help.\n- role: user\n  content: Hi"
+                " $ENV.WHO\n"
+            ),
             "assistants/a/prompts/short.yml": "- content: Be short.\n",
             "assistants/a/prompts/chat/friendly.yml": "- content: Be friendly.\n",
             "assistants/b/package.yao": '{"prompts": "You are b."}',
@@ -159,9 +188,18 @@ def test_prompts_come_from_the_package_or_its_file_and_presets_from_either(make_
     a = app.package("a")
 
     assert [message.text for message in app.prompts] == ["Be kind."]
-    assert [(message.role, message.text) for message in a.prompts_for("")] == [("system", "You help.\n"), ("user", "Hi Ada")]
-    assert [a.prompts_for(name)[0].text for name in a.presets if name != "default"] == ["Be friendly.", "Dear all", "Be short."]
-    assert [message.wire() for message in app.package("b").prompts] == [{"role": "system", "content": "You are b."}]
+    assert [(message.role, message.text) for message in a.prompts_for("")] == [
+        ("system", "You help.\n"),
+        ("user", "Hi Ada"),
+    ]
+    assert [a.prompts_for(name)[0].text for name in a.presets if name != "default"] == [
+        "Be friendly.",
+        "Dear all",
+        "Be short.",
+    ]
+    assert [message.wire() for message in app.package("b").prompts] == [
+        {"role": "system", "content": "You are b."}
+    ]
     assert app.package("c").prompts == ()
     with pytest.raises(UnknownName, match=r"no prompt preset 'shrt' \(did you mean 'short'\?\)"):
         a.prompts_for("shrt")
@@ -186,15 +224,26 @@ def test_the_prompts_of_the_page_for_authors_are_read(make_app: MakeApp) -> None
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("- content: [x]\n", "assistants/a/prompts.yml:1:12: 'prompts[0].content': should be text, not a list"),
+        (
+            "- content: [x]\n",
+            "assistants/a/prompts.yml:1:12: 'prompts[0].content': should be text, not a list",
+        ),
         ("- role: system\n", "assistants/a/prompts.yml:1:3: 'prompts[0].content' is missing"),
-        ("- hello\n", "assistants/a/prompts.yml:1:3: 'prompts[0]': should be an object, not 'hello'"),
+        (
+            "- hello\n",
+            "assistants/a/prompts.yml:1:3: 'prompts[0]': should be an object, not 'hello'",
+        ),
         ("role: system\n", "assistants/a/prompts.yml:1:1: should hold a list, and holds an object"),
-        ("- content: x\n  rôle: y\n", "assistants/a/prompts.yml:2:3: unknown key 'prompts[0].rôle' (did you mean 'role'?)"),
+        (
+            "- content: x\n  rôle: y\n",
+            "assistants/a/prompts.yml:2:3: unknown key 'prompts[0].rôle' (did you mean 'role'?)",
+        ),
     ],
 )
 def test_a_wrong_prompt_is_placed_in_its_file(make_app: MakeApp, text: str, message: str) -> None:
-    app = load_app(make_app({"assistants/a/package.yao": "{}", "assistants/a/prompts.yml": text}), {})
+    app = load_app(
+        make_app({"assistants/a/package.yao": "{}", "assistants/a/prompts.yml": text}), {}
+    )
 
     with pytest.raises(ConfigError) as caught:
         app.package("a")
@@ -204,17 +253,26 @@ def test_a_wrong_prompt_is_placed_in_its_file(make_app: MakeApp, text: str, mess
 def test_words_for_clients_and_texts_by_language_are_carried_along(make_app: MakeApp) -> None:
     root = make_app(
         {
-            "assistants/a/package.yao": """{
+            "assistants/a/package.yao": (
+                """{
               "name": "A", "avatar": "/a.png", "tags": ["x"], "placeholder": {"title": "Hi"}, "locales": {"de": {"name": "AA"}},
               "connector": "extractive"
-            }""",
+            }"""
+            ),
             "assistants/a/locales/de.yml": "greeting: Hallo\n",
         }
     )
     package = load_app(root, {}).package("a")
 
-    assert package.info == {"avatar": "/a.png", "tags": ["x"], "placeholder": {"title": "Hi"}, "locales": {"de": {"name": "AA"}}}
-    assert {name: dict(package.locales[name]) for name in package.locales} == {"de": {"greeting": "Hallo"}}
+    assert package.info == {
+        "avatar": "/a.png",
+        "tags": ["x"],
+        "placeholder": {"title": "Hi"},
+        "locales": {"de": {"name": "AA"}},
+    }
+    assert {name: dict(package.locales[name]) for name in package.locales} == {
+        "de": {"greeting": "Hallo"}
+    }
     assert package.layer.data == {"connector": "extractive"}
 
 
@@ -225,7 +283,10 @@ def test_a_connector_asks_for_its_variable_only_when_it_is_used(make_app: MakeAp
     assert list(app.connectors) == ["extractive", "gpt"]
     assert app.connector("extractive").type == "extractive"
     with pytest.raises(
-        ConfigError, match=r"^connectors/gpt\.conn\.yao:1:39: 'options\.key' needs the environment variable 'KEY'"
+        ConfigError,
+        match=(
+            r"^connectors/gpt\.conn\.yao:1:39: 'options\.key' needs the environment variable 'KEY'"
+        ),
     ):
         app.connector("gpt")
     assert load_app(root, {"KEY": "k"}).connector("gpt").options.key == "k"
@@ -234,19 +295,34 @@ def test_a_connector_asks_for_its_variable_only_when_it_is_used(make_app: MakeAp
 def test_settings_come_from_the_app_the_package_the_hook_and_the_request(make_app: MakeApp) -> None:
     root = make_app(
         {
-            "agent/agent.yml": "connector: low\nhooks: {workers: 0, limits: {calls: 5}}\nstate: .s\ndatabase: {timeout_ms: 7}\n",
+            "agent/agent.yml": (
+                "connector: low\nhooks: {workers: 0, limits: {calls: 5}}\nstate: .s\ndatabase:"
+                " {timeout_ms: 7}\n"
+            ),
             "agent/search.yao": '{"web": {"max_results": 3}, "kb": {"threshold": 0.5}}',
-            "assistants/a/package.yao": '{"search": {"web": true}, "hooks": {"limits": {"cpu_ms": 9}}}',
+            "assistants/a/package.yao": (
+                '{"search": {"web": true}, "hooks": {"limits": {"cpu_ms": 9}}}'
+            ),
         }
     )
     app = load_app(root, {})
     package = app.package("a")
-    settings = app.settings_for(package, returned=CreateReturn(connector="mid"), options=TurnOptions(max_tokens=4)).settings
+    settings = app.settings_for(
+        package, returned=CreateReturn(connector="mid"), options=TurnOptions(max_tokens=4)
+    ).settings
 
     assert (settings.connector, settings.options.max_tokens) == ("mid", 4)
-    assert (settings.search.web.enabled, settings.search.web.max_results, settings.search.kb.enabled) == (True, 3, False)
+    assert (
+        settings.search.web.enabled,
+        settings.search.web.max_results,
+        settings.search.kb.enabled,
+    ) == (True, 3, False)
     assert (settings.hooks.limits.calls, settings.hooks.limits.cpu_ms) == (5, 9)
-    assert (app.settings.hook_workers, app.settings.database.timeout_ms, app.state) == (0, 7, root / ".s")
+    assert (app.settings.hook_workers, app.settings.database.timeout_ms, app.state) == (
+        0,
+        7,
+        root / ".s",
+    )
     rows = {row.key: str(row.place) for row in explain(app.settings_for(package)) if row.place}
     assert rows == {
         "connector": "agent/agent.yml:1:12",
@@ -259,22 +335,38 @@ def test_settings_come_from_the_app_the_package_the_hook_and_the_request(make_ap
 
 
 def test_a_broken_file_of_the_app_is_told_by_whoever_needs_settings(make_app: MakeApp) -> None:
-    root = make_app({"agent/agent.yml": "conector: x\n", "agent/search.yao": '{"wbe": {}}', "assistants/a/package.yao": "{}"})
+    root = make_app(
+        {
+            "agent/agent.yml": "conector: x\n",
+            "agent/search.yao": '{"wbe": {}}',
+            "assistants/a/package.yao": "{}",
+        }
+    )
     app = load_app(root, {})
 
     with pytest.raises(ConfigErrors) as caught:
         app.settings_for(app.package("a"))
-    assert [str(error.place) for error in caught.value.errors] == ["agent/agent.yml:1:1", "agent/search.yao:1:2"]
+    assert [str(error.place) for error in caught.value.errors] == [
+        "agent/agent.yml:1:1",
+        "agent/search.yao:1:2",
+    ]
     with pytest.raises(ConfigError, match="unknown key 'conector'"):
         _ = app.settings
 
 
-def test_a_variable_of_the_app_that_is_not_set_is_told_where_the_app_needs_it(make_app: MakeApp) -> None:
-    root = make_app({"agent/agent.yml": "qdrant:\n  api_key: $ENV.QKEY\n", "assistants/a/package.yao": "{}"})
+def test_a_variable_of_the_app_that_is_not_set_is_told_where_the_app_needs_it(
+    make_app: MakeApp,
+) -> None:
+    root = make_app(
+        {"agent/agent.yml": "qdrant:\n  api_key: $ENV.QKEY\n", "assistants/a/package.yao": "{}"}
+    )
     app = load_app(root, {})
 
     assert app.settings_for(app.package("a")).settings.connector == "extractive"
-    with pytest.raises(ConfigError, match=r"^agent/agent\.yml:2:12: 'qdrant\.api_key' needs the environment variable 'QKEY'"):
+    with pytest.raises(
+        ConfigError,
+        match=r"^agent/agent\.yml:2:12: 'qdrant\.api_key' needs the environment variable 'QKEY'",
+    ):
         _ = app.settings
     assert load_app(root, {"QKEY": "q"}).settings.qdrant.api_key == "q"
 
@@ -288,7 +380,9 @@ def test_an_app_is_no_state_of_the_process(make_app: MakeApp) -> None:
     assert (first.package("a").name, second.package("a").name) == ("one", "two")
 
 
-def test_a_link_to_a_folder_above_does_not_hang_the_search_for_assistants(make_app: MakeApp) -> None:
+def test_a_link_to_a_folder_above_does_not_hang_the_search_for_assistants(
+    make_app: MakeApp,
+) -> None:
     root = make_app({"assistants/a/package.yao": "{}"})
     (root / "assistants/a/loop").symlink_to(root / "assistants")
 

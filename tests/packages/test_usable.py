@@ -1,4 +1,5 @@
-"""Settings that have the right type and that no turn could use: the check says what, where and what to do."""
+"""Settings that have the right type and that no turn could use: the check says what, where and what
+to do."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from tests.conftest import MakeApp
 
 AGENT, PACKAGE, COLLECTION = "agent/agent.yml", "assistants/a/package.yao", "kb/docs.kb.yao"
 CONNECTOR, SERVER, MODEL = "connectors/x.conn.yao", "mcps/x.mcp.yao", "models/x.mod.yao"
-THINGS = {"table": {"name": "x"}, "columns": [{"name": "id", "type": "ID"}, {"name": "n", "type": "integer"}]}
+THINGS = {
+    "table": {"name": "x"},
+    "columns": [{"name": "id", "type": "ID"}, {"name": "n", "type": "integer"}],
+}
 ADDRESS = "should be an http(s) address, such as 'https://host:8443/path'"
 URLS = "sqlite:///shop.db, postgresql://user@host/database or mariadb://user@host/database"
 
@@ -30,18 +34,33 @@ async def findings(make_app: MakeApp, file: str, text: Any) -> list[str]:
 
 
 WRONG: list[tuple[str, Any, str]] = [
-    (AGENT, "database:\n  url: oracle://h/x", f"2:8: error: 'database.url': the database URL ('oracle') cannot be used ({URLS})"),
-    (AGENT, "database:\n  url: shop.db", "2:8: error: 'database.url': the database URL ('shop.db') cannot be used"),
+    (
+        AGENT,
+        "database:\n  url: oracle://h/x",
+        f"2:8: error: 'database.url': the database URL ('oracle') cannot be used ({URLS})",
+    ),
+    (
+        AGENT,
+        "database:\n  url: shop.db",
+        "2:8: error: 'database.url': the database URL ('shop.db') cannot be used",
+    ),
     (
         AGENT,
         "database:\n  url: postgresql://h:99999/x",
         "2:8: error: 'database.url': the database URL names a port that there is not",
     ),
-    (AGENT, "database:\n  url: 'sqlite://'", "2:8: error: 'database.url': a SQLite database needs a file: sqlite:///path"),
+    (
+        AGENT,
+        "database:\n  url: 'sqlite://'",
+        "2:8: error: 'database.url': a SQLite database needs a file: sqlite:///path",
+    ),
     (
         AGENT,
         "locale: de_DE",
-        "1:9: warning: 'locale': 'de_DE' is no language tag such as en or pt-BR (BCP 47); did you mean de-DE?",
+        (
+            "1:9: warning: 'locale': 'de_DE' is no language tag such as en or pt-BR (BCP 47); did"
+            " you mean de-DE?"
+        ),
     ),
     (AGENT, "prompt_preset: shrot", "1:16: error: no prompt preset 'shrot'"),
     (
@@ -64,8 +83,16 @@ WRONG: list[tuple[str, Any, str]] = [
         {"search": {"keyword": {"language": "klingon"}}},
         "4:16: warning: 'search.keyword.language': no words of 'klingon' are known",
     ),
-    (PACKAGE, {"search": {"web": {"language": "english"}}}, "4:16: warning: 'search.web.language': 'english' is no language tag"),
-    (PACKAGE, {"search": {"web": {"host": "nowhere"}}}, f"4:12: error: 'search.web.host': {ADDRESS}, not 'nowhere'"),
+    (
+        PACKAGE,
+        {"search": {"web": {"language": "english"}}},
+        "4:16: warning: 'search.web.language': 'english' is no language tag",
+    ),
+    (
+        PACKAGE,
+        {"search": {"web": {"host": "nowhere"}}},
+        f"4:12: error: 'search.web.host': {ADDRESS}, not 'nowhere'",
+    ),
     (
         PACKAGE,
         {"search": {"web": {"api_key_env": "sk-1"}}},
@@ -84,7 +111,10 @@ WRONG: list[tuple[str, Any, str]] = [
     (
         PACKAGE,
         {"search": {"kb": True}},
-        "3:9: warning: 'search.kb' is on, and there is no collection to search (name some with 'kb.collections'",
+        (
+            "3:9: warning: 'search.kb' is on, and there is no collection to search (name some with"
+            " 'kb.collections'"
+        ),
     ),
     (
         PACKAGE,
@@ -104,20 +134,31 @@ WRONG: list[tuple[str, Any, str]] = [
     (
         CONNECTOR,
         {"type": "scripted", "options": {"script": [{"txet": "a"}]}},
-        "4:13: error: connector 'x': options.script[0].txet: extra inputs are not permitted (keys of a reply: ",
+        (
+            "4:13: error: connector 'x': options.script[0].txet: extra inputs are not permitted"
+            " (keys of a reply: "
+        ),
     ),
     (
         COLLECTION,
         {"embedding": {"model": "ada"}},
         "3:12: error: the builtin embedding is 'multilingual-e5-small' with 384 dimensions",
     ),
-    (COLLECTION, {"embedding": {"dimensions": 99}}, "3:17: error: the builtin embedding is 'multilingual-e5-small' with 384 dim"),
+    (
+        COLLECTION,
+        {"embedding": {"dimensions": 99}},
+        "3:17: error: the builtin embedding is 'multilingual-e5-small' with 384 dim",
+    ),
     (
         MODEL,
         {**THINGS, "values": [{"id": 1, "n": 1}, {"id": 2, "n": "two"}]},
         "20:3: error: the model 'x', values[1]: the value 'two' does not fit the field 'n'",
     ),
-    (MODEL, {**THINGS, "values": [{"id": 1}]}, "16:3: error: the model 'x', values[0]: the column 'n' has no value and is not"),
+    (
+        MODEL,
+        {**THINGS, "values": [{"id": 1}]},
+        "16:3: error: the model 'x', values[0]: the column 'n' has no value and is not",
+    ),
     (
         MODEL,
         {**THINGS, "indexes": [{"name": "i", "columns": []}]},
@@ -126,7 +167,10 @@ WRONG: list[tuple[str, Any, str]] = [
     (
         AGENT,
         "qdrant:\n  api_key: k",
-        "1:1: warning: nothing reads 'qdrant' without 'qdrant.url': the embedded engine holds the vectors",
+        (
+            "1:1: warning: nothing reads 'qdrant' without 'qdrant.url': the embedded engine holds"
+            " the vectors"
+        ),
     ),
     (
         PACKAGE,
@@ -136,10 +180,21 @@ WRONG: list[tuple[str, Any, str]] = [
     (
         PACKAGE,
         {"uses": {"query": "a"}},
-        "3:12: warning: 'uses.query' of 'a' is 'a' itself, which would ask itself without end (name",
+        (
+            "3:12: warning: 'uses.query' of 'a' is 'a' itself, which would ask itself without end"
+            " (name"
+        ),
     ),
-    (SERVER, {"transport": "http", "url": "http://h:99999/mcp"}, f"3:9: error: 'url': {ADDRESS}: port out of range"),
-    (SERVER, {"command": "cat", "env": {"A=B": "c"}}, "3:9: error: 'env': 'A=B' cannot be the name of a variable"),
+    (
+        SERVER,
+        {"transport": "http", "url": "http://h:99999/mcp"},
+        f"3:9: error: 'url': {ADDRESS}: port out of range",
+    ),
+    (
+        SERVER,
+        {"command": "cat", "env": {"A=B": "c"}},
+        "3:9: error: 'env': 'A=B' cannot be the name of a variable",
+    ),
 ]
 
 
@@ -152,14 +207,22 @@ async def test_a_value_that_no_turn_could_use_is_found_where_it_is_written(
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("url", ["x", "localhost:6333", "ftp://host", "http://host:99999", "https://"])
-async def test_an_address_of_a_vector_store_that_is_none_is_refused_with_its_line(make_app: MakeApp, url: str) -> None:
-    with pytest.raises(ConfigError, match=r"^agent/agent.yml:2:8: 'qdrant.url': should be an http\(s\) address"):
+@pytest.mark.parametrize(
+    "url", ["x", "localhost:6333", "ftp://host", "http://host:99999", "https://"]
+)
+async def test_an_address_of_a_vector_store_that_is_none_is_refused_with_its_line(
+    make_app: MakeApp, url: str
+) -> None:
+    with pytest.raises(
+        ConfigError, match=r"^agent/agent.yml:2:8: 'qdrant.url': should be an http\(s\) address"
+    ):
         await findings(make_app, AGENT, f"qdrant:\n  url: {url}")
 
 
 async def test_what_a_key_was_written_for_is_not_shown(make_app: MakeApp) -> None:
-    (found,) = await findings(make_app, PACKAGE, {"search": {"rerank": {"api_key_env": "sk-s3cret"}}})
+    (found,) = await findings(
+        make_app, PACKAGE, {"search": {"rerank": {"api_key_env": "sk-s3cret"}}}
+    )
     assert "s3cret" not in found
 
 
@@ -168,7 +231,17 @@ RIGHT: list[tuple[str, Any]] = [
         PACKAGE,
         {
             "search": {
-                "web": {"exclude_sites": ["localhost", "gov", ".info", "example.com.", "[::1]", "wiki:8080", "*.bücher.de"]}
+                "web": {
+                    "exclude_sites": [
+                        "localhost",
+                        "gov",
+                        ".info",
+                        "example.com.",
+                        "[::1]",
+                        "wiki:8080",
+                        "*.bücher.de",
+                    ]
+                }
             }
         },
     ),
@@ -179,7 +252,9 @@ RIGHT: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("file", "text"), RIGHT)
-async def test_what_is_right_however_seldom_is_no_finding(make_app: MakeApp, file: str, text: Any) -> None:
+async def test_what_is_right_however_seldom_is_no_finding(
+    make_app: MakeApp, file: str, text: Any
+) -> None:
     texts = {SERVER: json.dumps({"command": "cat"}), **app(file, text)}
     async with open_host(make_app(texts), environment={"PATH": "/bin:/usr/bin"}) as host:
         assert [str(problem) for problem in await host.check()] == []
@@ -206,7 +281,10 @@ async def test_a_declaration_that_needs_a_variable_is_a_warning_where_it_is_not_
 
 
 async def test_values_from_variables_that_are_not_set_are_not_judged(make_app: MakeApp) -> None:
-    text = "locale: $ENV.L\ndatabase: {url: $ENV.D}\nsearch: {web: {host: $ENV.H, language: $ENV.W}, query: {language: $ENV.Q}}"
+    text = (
+        "locale: $ENV.L\ndatabase: {url: $ENV.D}\nsearch: {web: {host: $ENV.H, language: $ENV.W},"
+        " query: {language: $ENV.Q}}"
+    )
     host = {AGENT: text, PACKAGE: "{}", COLLECTION: "{}"}
     with pytest.raises(ConfigError, match=r"DATABASE|'D'|ENV\.D"):
         async with open_host(make_app(host), environment={}) as opened:
@@ -215,10 +293,14 @@ async def test_values_from_variables_that_are_not_set_are_not_judged(make_app: M
         assert {problem.severity for problem in await opened.check()} == {"warning"}
 
 
-async def test_a_preset_that_there_is_not_ends_the_turn_with_the_line_that_names_it(make_app: MakeApp) -> None:
+async def test_a_preset_that_there_is_not_ends_the_turn_with_the_line_that_names_it(
+    make_app: MakeApp,
+) -> None:
     async with (
         open_host(make_app(app(AGENT, "locale: en\nprompt_preset: shrot")), environment={}) as host,
         host.stream("a", "hello") as events,
     ):
         failed = [event async for event in events if event.type == "error"]
-    assert [(each.message, each.file, each.line) for each in failed] == [("no prompt preset 'shrot'", AGENT, 2)]
+    assert [(each.message, each.file, each.line) for each in failed] == [
+        ("no prompt preset 'shrot'", AGENT, 2)
+    ]

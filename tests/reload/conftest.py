@@ -21,7 +21,9 @@ FILES = {
     "assistants/a/package.yao": '{"name": "A", "connector": "says"}',
     "assistants/a/index.ts": HOOK.replace("VERSION", "1"),
     "assistants/b/package.yao": '{"name": "B", "connector": "says"}',
-    "connectors/says.conn.yao": '{"type": "scripted", "options": {"script": [{"text": "one", "times": 0}]}}',
+    "connectors/says.conn.yao": (
+        '{"type": "scripted", "options": {"script": [{"text": "one", "times": 0}]}}'
+    ),
 }
 
 

@@ -53,7 +53,11 @@ async def test_written_and_removed_files_are_told(make_app: MakeApp) -> None:
 
 async def test_files_in_folders_that_were_just_made_are_told(make_app: MakeApp) -> None:
     app = make_app(APP)
-    made = [app / "assistants/b/package.yao", app / "assistants/b/lib/deep/x.ts", app / "models/m.mod.yao"]
+    made = [
+        app / "assistants/b/package.yao",
+        app / "assistants/b/lib/deep/x.ts",
+        app / "models/m.mod.yao",
+    ]
     async with watched(app) as receive:
         for path in made:
             path.parent.mkdir(parents=True)
@@ -65,5 +69,12 @@ async def test_files_in_folders_that_were_just_made_are_told(make_app: MakeApp) 
 
 def test_files_that_are_no_part_of_the_app_are_left_aside(make_app: MakeApp) -> None:
     aside = (".hidden", "x.ts~", "x.swp", "node_modules/x.ts", "tests/x.test.ts", ".git/config")
-    app = make_app({**APP, **{f"assistants/a/{name}": "" for name in aside}, "README.md": "", ".groundhook/x": ""})
+    app = make_app(
+        {
+            **APP,
+            **{f"assistants/a/{name}": "" for name in aside},
+            "README.md": "",
+            ".groundhook/x": "",
+        }
+    )
     assert {path.relative_to(app).as_posix() for path in stamps(app)} == set(APP)

@@ -43,14 +43,28 @@ async def test_a_turn_in_flight_ends_on_the_version_it_began_with(author: Author
 @pytest.mark.parametrize(
     ("file", "broken", "place"),
     [
-        ("assistants__a__index_ts", "function Create() {\n  return {{;\n}", "assistants/a/index.ts:2:11"),
-        ("assistants__a__index_ts", 'import "./gone";\nfunction Create() {}', "assistants/a/index.ts:1:1"),
+        (
+            "assistants__a__index_ts",
+            "function Create() {\n  return {{;\n}",
+            "assistants/a/index.ts:2:11",
+        ),
+        (
+            "assistants__a__index_ts",
+            'import "./gone";\nfunction Create() {}',
+            "assistants/a/index.ts:1:1",
+        ),
         ("assistants__a__package_yao", '{\n  "connector": 5\n}', "assistants/a/package.yao:2:16"),
-        ("assistants__a__prompts_yml", "- role: nobody\n  content: x\n", "assistants/a/prompts.yml:1:9"),
+        (
+            "assistants__a__prompts_yml",
+            "- role: nobody\n  content: x\n",
+            "assistants/a/prompts.yml:1:9",
+        ),
         ("assistants__a__locales__de_yml", "a: [\n", "assistants/a/locales/de.yml:2:1"),
     ],
 )
-async def test_a_broken_edit_keeps_what_was_good_and_names_the_line(author: Author, file: str, broken: str, place: str) -> None:
+async def test_a_broken_edit_keeps_what_was_good_and_names_the_line(
+    author: Author, file: str, broken: str, place: str
+) -> None:
     path = author.app / file.replace("__", "/").replace("_", ".")
     good = path.read_text(encoding="utf-8") if path.exists() else None
     swap = await author.save(**{file: broken})
@@ -71,13 +85,18 @@ async def test_what_is_broken_stays_broken_while_others_are_edited(author: Autho
     swap = await author.save(assistants__b__index_ts=HOOK.replace("VERSION", "7"))
     assert (swap.assistants, swap.repaired, swap.problems) == (("b",), (), ())
     assert (await author.version("a"), await author.version("b")) == (1, 7)
-    assert (await author.save(assistants__a__index_ts=HOOK.replace("VERSION", "2"))).repaired == ("assistants/a",)
+    assert (await author.save(assistants__a__index_ts=HOOK.replace("VERSION", "2"))).repaired == (
+        "assistants/a",
+    )
     assert await author.version("a") == 2
 
 
 async def test_an_edit_of_an_imported_file_is_an_edit_of_its_package(author: Author) -> None:
     importing = 'import { version } from "./lib/version";\n' + HOOK.replace("VERSION", "version")
-    await author.save(assistants__a__index_ts=importing, assistants__a__lib__version_ts="export const version = 5;")
+    await author.save(
+        assistants__a__index_ts=importing,
+        assistants__a__lib__version_ts="export const version = 5;",
+    )
     assert await author.version() == 5
     swap = await author.save(assistants__a__lib__version_ts="export const version = ;")
     assert [str(problem.place) for problem in swap.problems] == ["assistants/a/lib/version.ts:1:24"]
@@ -93,7 +112,8 @@ async def test_an_edit_that_nobody_has_told_of_does_not_show(author: Author) -> 
 
 async def test_assistants_come_and_go(author: Author) -> None:
     swap = await author.save(
-        assistants__c__package_yao='{"name": "C", "connector": "says"}', assistants__c__index_ts=HOOK.replace("VERSION", "3")
+        assistants__c__package_yao='{"name": "C", "connector": "says"}',
+        assistants__c__index_ts=HOOK.replace("VERSION", "3"),
     )
     assert swap.assistants == ("c",)
     assert await author.version("c") == 3
@@ -104,28 +124,44 @@ async def test_assistants_come_and_go(author: Author) -> None:
         await author.ask("c")
 
 
-async def test_a_new_assistant_that_is_broken_raises_for_whoever_asks_for_it(author: Author) -> None:
-    swap = await author.save(assistants__c__package_yao='{"name": "C"}', assistants__c__index_ts="function Create( {")
+async def test_a_new_assistant_that_is_broken_raises_for_whoever_asks_for_it(
+    author: Author,
+) -> None:
+    swap = await author.save(
+        assistants__c__package_yao='{"name": "C"}', assistants__c__index_ts="function Create( {"
+    )
     assert [problem.code for problem in swap.problems] == ["hook_syntax"]
-    assert [event.code for event in await author.ask("c") if event.type == "error"] == ["hook_syntax"]
+    assert [event.code for event in await author.ask("c") if event.type == "error"] == [
+        "hook_syntax"
+    ]
     assert await author.version("a") == 1
 
 
 async def test_a_connector_is_made_anew_and_a_broken_one_stays_what_it_was(author: Author) -> None:
-    await author.save(connectors__says_conn_yao='{"type": "scripted", "options": {"script": [{"text": "two", "times": 0}]}}')
+    await author.save(
+        connectors__says_conn_yao=(
+            '{"type": "scripted", "options": {"script": [{"text": "two", "times": 0}]}}'
+        )
+    )
     assert (await author.ask())[-1].content == "two"  # type: ignore[union-attr]
     swap = await author.save(connectors__says_conn_yao='{"type": "nothing"}')
     assert [str(problem.place) for problem in swap.problems] == ["connectors/says.conn.yao:1:10"]
     assert (await author.ask())[-1].content == "two"  # type: ignore[union-attr]
     await author.save(assistants__b__index_ts=HOOK)
     assert (await author.ask())[-1].content == "two"  # type: ignore[union-attr]
-    swap = await author.save(connectors__says_conn_yao='{"type": "scripted", "options": {"script": [{"text": "3", "times": 0}]}}')
+    swap = await author.save(
+        connectors__says_conn_yao=(
+            '{"type": "scripted", "options": {"script": [{"text": "3", "times": 0}]}}'
+        )
+    )
     assert swap.repaired == ("the declarations",)
     assert (await author.ask())[-1].content == "3"  # type: ignore[union-attr]
 
 
 async def test_the_apps_own_files_are_taken_over_and_kept_when_broken(author: Author) -> None:
-    await author.save(agent__prompts_yml="- role: system\n  content: Be brief.\n", agent__agent_yml="locale: he\n")
+    await author.save(
+        agent__prompts_yml="- role: system\n  content: Be brief.\n", agent__agent_yml="locale: he\n"
+    )
     assert author.live.host.app.prompts[0].content == "Be brief."
     swap = await author.save(agent__agent_yml="locale: 5\n")
     assert [str(problem.place) for problem in swap.problems] == ["agent/agent.yml:1:9"]

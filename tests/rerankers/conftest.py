@@ -47,7 +47,8 @@ def items(count: int, **fields: Any) -> list[Item]:
 
 @dataclass
 class Servers:
-    """`host.core.ports.ToolServers` with one server `judge`, whose tool answers what it is told to."""
+    """`host.core.ports.ToolServers` with one server `judge`, whose tool answers what it is told
+    to."""
 
     answer: Callable[[Mapping[str, Any]], Any]
     asked: list[Mapping[str, Any]] = field(default_factory=list)
@@ -57,12 +58,17 @@ class Servers:
             return {"tools": [{"name": "rerank", "inputSchema": {}}]}
         self.asked.append(params["arguments"])
         said = self.answer(params["arguments"])
-        return {"content": [{"type": "text", "text": said if isinstance(said, str) else json.dumps(said)}]}
+        return {
+            "content": [
+                {"type": "text", "text": said if isinstance(said, str) else json.dumps(said)}
+            ]
+        }
 
 
 @dataclass
 class Rig:
-    """A reranker and what answers it: `says` sets its next answers, by position; `raw` a whole one."""
+    """A reranker and what answers it: `says` sets its next answers, by position; `raw` a whole
+    one."""
 
     name: str
     reranker: Reranker
@@ -73,7 +79,9 @@ class Rig:
     sent: Callable[[], list[str]]
 
     async def rank(self, given: Sequence[Item], **options: Any) -> Sequence[Ranked]:
-        return await self.reranker.rerank("question", given, self.options.model_copy(update=options), self.scope)
+        return await self.reranker.rerank(
+            "question", given, self.options.model_copy(update=options), self.scope
+        )
 
 
 def scope_with(delegates: Delegates | None = None) -> Scope:
@@ -108,7 +116,9 @@ def body(name: str, judged: Judged) -> Any:
 
 def options_of(name: str, loopback: Loopback, **more: Any) -> RerankSettings:
     host = f"{loopback.url}/v1" if name == "endpoint" else loopback.url
-    return RerankSettings(**{"type": "model", "provider": name, "host": host, "timeout_ms": 20_000, **more})
+    return RerankSettings(
+        **{"type": "model", "provider": name, "host": host, "timeout_ms": 20_000, **more}
+    )
 
 
 @asynccontextmanager
@@ -121,12 +131,21 @@ async def provider_rig(name: str, loopback: Loopback) -> AsyncIterator[Rig]:
         return list(asked["texts"] if name == "tei" else asked["documents"])
 
     async with open_model_reranker(KEYS) as reranker:
-        yield Rig(name, reranker, options_of(name, loopback), scope_with(), lambda judged: raw(body(name, judged)), raw, sent)
+        yield Rig(
+            name,
+            reranker,
+            options_of(name, loopback),
+            scope_with(),
+            lambda judged: raw(body(name, judged)),
+            raw,
+            sent,
+        )
 
 
 @asynccontextmanager
 async def delegated_rig(name: str) -> AsyncIterator[Rig]:
-    """An assistant and an MCP tool at the place where `host.turn.delegation` reaches them; tests/delegation has the real ones."""
+    """An assistant and an MCP tool at the place where `host.turn.delegation` reaches them;
+    tests/delegation has the real ones."""
     said: list[Any] = [None]
     asked: list[Mapping[str, Any]] = []
 
@@ -137,11 +156,20 @@ async def delegated_rig(name: str) -> AsyncIterator[Rig]:
     async def assistant(id: str, text: str) -> tuple[StreamEnd, str]:
         return StreamEnd(content="", data=answer(json.loads(text)), finish_reason="stop"), ""
 
-    asking = Asking(assistant=assistant, server=lambda name: name, permit=lambda *_: None, servers=Servers(answer))
-    options = RerankSettings(**{"type": name, "agent": "judge", "mcp": "judge", "timeout_ms": 20_000})
+    asking = Asking(
+        assistant=assistant,
+        server=lambda name: name,
+        permit=lambda *_: None,
+        servers=Servers(answer),
+    )
+    options = RerankSettings(
+        **{"type": name, "agent": "judge", "mcp": "judge", "timeout_ms": 20_000}
+    )
 
     def says(judged: Judged) -> None:
-        said[0] = {"items": [{"citation_id": f"#ref:i{index}", "score": score} for index, score in judged]}
+        said[0] = {
+            "items": [{"citation_id": f"#ref:i{index}", "score": score} for index, score in judged]
+        }
 
     def raw(answer: Any) -> None:
         said[0] = answer
@@ -150,7 +178,9 @@ async def delegated_rig(name: str) -> AsyncIterator[Rig]:
         return [entry["content"] for entry in asked[-1]["items"]]
 
     kind: Any = name
-    yield Rig(name, DelegatedReranker(kind), options, scope_with(Delegates(asking)), says, raw, sent)
+    yield Rig(
+        name, DelegatedReranker(kind), options, scope_with(Delegates(asking)), says, raw, sent
+    )
 
 
 Open = Callable[[str, Loopback], Awaitable[Rig]]

@@ -1,4 +1,5 @@
-"""What holds for every reranker, whoever judges: the real clients against a loopback service, an assistant, and an MCP tool."""
+"""What holds for every reranker, whoever judges: the real clients against a loopback service, an
+assistant, and an MCP tool."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ from tests.rerankers.conftest import Rig, items, scope_with
 
 
 def pooled(given: list[Item]) -> Pool:
-    return pool([SearchResult(type="kb", query="question", source="user", items=tuple(given))], WeightSettings())
+    return pool(
+        [SearchResult(type="kb", query="question", source="user", items=tuple(given))],
+        WeightSettings(),
+    )
 
 
 async def order(rig: Rig, given: list[Item], top_k: int = 100) -> list[str]:
@@ -84,8 +88,12 @@ async def test_a_score_that_is_no_number_is_no_answer(rig: Rig, score: Any) -> N
         await rig.rank(items(2))
 
 
-@pytest.mark.parametrize("answer", [{}, [], {"results": None}, {"data": {}}, "x", 7, {"results": [None]}], ids=str)
-async def test_an_answer_of_the_wrong_shape_is_an_error_and_nothing_else(rig: Rig, answer: Any) -> None:
+@pytest.mark.parametrize(
+    "answer", [{}, [], {"results": None}, {"data": {}}, "x", 7, {"results": [None]}], ids=str
+)
+async def test_an_answer_of_the_wrong_shape_is_an_error_and_nothing_else(
+    rig: Rig, answer: Any
+) -> None:
     rig.raw(answer)
     with pytest.raises(RerankError) as failed:
         await rig.rank(items(2))
@@ -109,4 +117,9 @@ async def test_the_score_reranker_leaves_everything_as_it_is() -> None:
     given = items(4)
     ranked = await ScoreReranker().rerank("q", given, RerankSettings(), scope_with())
     assert list(ranked) == [Ranked(n, 1.0) for n in range(4)]
-    assert [entry.item.title for entry in apply_ranking(pooled(given), ranked).entries] == ["t0", "t1", "t2", "t3"]
+    assert [entry.item.title for entry in apply_ranking(pooled(given), ranked).entries] == [
+        "t0",
+        "t1",
+        "t2",
+        "t3",
+    ]

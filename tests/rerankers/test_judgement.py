@@ -24,7 +24,9 @@ POSITIONS = st.integers(-5, 15)
 
 
 @given(st.lists(st.tuples(POSITIONS, SCORES)), st.integers(0, 10))
-def test_scores_are_of_items_that_exist_each_once_and_between_0_and_1(said: list[tuple[int, float]], count: int) -> None:
+def test_scores_are_of_items_that_exist_each_once_and_between_0_and_1(
+    said: list[tuple[int, float]], count: int
+) -> None:
     ranked = scored(said, count)
     assert {each.index for each in ranked} == {index for index, _ in said if 0 <= index < count}
     assert len({each.index for each in ranked}) == len(ranked)
@@ -39,7 +41,9 @@ def test_scores_keep_their_order(scores: list[float]) -> None:
 
 
 def final_order(given: Sequence[Item], ranked: Sequence[Ranked]) -> list[str]:
-    merged = pool([SearchResult(type="kb", query="q", source="user", items=tuple(given))], WeightSettings())
+    merged = pool(
+        [SearchResult(type="kb", query="q", source="user", items=tuple(given))], WeightSettings()
+    )
     places = {item.key: index for index, item in enumerate(merged.items)}
     moved = [Ranked(places[given[each.index].key], each.score) for each in ranked]
     return [entry.item.key for entry in apply_ranking(merged, moved).entries]
@@ -47,7 +51,10 @@ def final_order(given: Sequence[Item], ranked: Sequence[Ranked]) -> list[str]:
 
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=30), st.randoms(use_true_random=False))
 def test_an_order_stands_whatever_the_items_had(scores: list[float], chance: Any) -> None:
-    made = [item.model_copy(update={"score": score}) for item, score in zip(items(len(scores)), scores, strict=True)]
+    made = [
+        item.model_copy(update={"score": score})
+        for item, score in zip(items(len(scores)), scores, strict=True)
+    ]
     order = list(range(len(made)))
     chance.shuffle(order)
     ranked = in_order(order, made)
@@ -69,7 +76,8 @@ def test_items_worth_nothing_stay_behind() -> None:
 @pytest.mark.parametrize("marker", ["#ref:{}", "[{}]", "[[cite:{}]]", "ref({})", "{}"])
 def test_ids_are_known_with_and_without_what_stands_around_them(marker: str) -> None:
     made = [
-        item.model_copy(update={"citation_id": marker.format(id)}) for item, id in zip(items(2), ("a1b2", "c3d4"), strict=True)
+        item.model_copy(update={"citation_id": marker.format(id)})
+        for item, id in zip(items(2), ("a1b2", "c3d4"), strict=True)
     ]
     for named in (marker.format("c3d4"), "c3d4", "#ref:c3d4"):
         (only,) = ranking(RerankAnswer.model_validate([named, "zzzz"]), made)
@@ -112,7 +120,9 @@ def test_who_reranks(options: dict[str, Any], uses: str, name: str, who: str | N
 
 
 def test_what_a_search_says_for_itself_goes_over_the_settings() -> None:
-    settings = Settings.model_validate({"search": {"rerank": {"type": "model", "host": "http://h", "top_k": 7}}})
+    settings = Settings.model_validate(
+        {"search": {"rerank": {"type": "model", "host": "http://h", "top_k": 7}}}
+    )
     assert options_of(settings, None) is settings.search.rerank
     said = options_of(settings, RerankOptions(agent="x"))
     assert (said.type, said.agent, said.host, said.top_k) == ("agent", "x", "http://h", 7)

@@ -1,4 +1,5 @@
-"""What goes wrong with services that judge: each failure is an error that says what happened and what to do, within the time."""
+"""What goes wrong with services that judge: each failure is an error that says what happened and
+what to do, within the time."""
 
 from __future__ import annotations
 
@@ -19,27 +20,49 @@ from tests.rerankers.conftest import KEYS, PATHS, PROVIDERS, body, items, option
 
 
 async def rank(
-    name: str, loopback: Loopback, *answers: Any, environment: Mapping[str, str] = KEYS, **options: Any
+    name: str,
+    loopback: Loopback,
+    *answers: Any,
+    environment: Mapping[str, str] = KEYS,
+    **options: Any,
 ) -> list[tuple[int, float]]:
     loopback.on(PATHS[name], *answers)
     async with open_model_reranker(environment) as reranker:
         given = options_of(name, loopback, **options)
-        return [(each.index, each.score) for each in await reranker.rerank("question", items(2), given, scope_with())]
+        return [
+            (each.index, each.score)
+            for each in await reranker.rerank("question", items(2), given, scope_with())
+        ]
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
 async def test_each_is_asked_in_its_own_words(name: str, loopback: Loopback) -> None:
     key: dict[str, Any] = {} if name in ("cohere", "voyage") else {"api_key_env": "OWN_KEY"}
-    assert await rank(name, loopback, Json(body(name, [(1, 0.8), (0, 0.2)])), model="m1", **key) == [(1, 0.8), (0, 0.2)]
+    assert await rank(
+        name, loopback, Json(body(name, [(1, 0.8), (0, 0.2)])), model="m1", **key
+    ) == [(1, 0.8), (0, 0.2)]
     (asked,) = loopback.asked
     texts = ["t0\ncontent 0", "t1\ncontent 1"]
     said: dict[str, dict[str, Any]] = {
         "cohere": {"model": "m1", "query": "question", "documents": texts},
-        "voyage": {"model": "m1", "query": "question", "documents": texts, "top_k": None, "truncation": True},
-        "endpoint": {"model": "m1", "query": "question", "documents": texts, "return_documents": False},
+        "voyage": {
+            "model": "m1",
+            "query": "question",
+            "documents": texts,
+            "top_k": None,
+            "truncation": True,
+        },
+        "endpoint": {
+            "model": "m1",
+            "query": "question",
+            "documents": texts,
+            "return_documents": False,
+        },
         "tei": {"query": "question", "texts": texts, "truncate": True},
     }
-    assert {key: value for key, value in asked.json.items() if key not in ("input_type",)} == said[name]
+    assert {key: value for key, value in asked.json.items() if key not in ("input_type",)} == said[
+        name
+    ]
     assert (asked.method, asked.path) == ("POST", PATHS[name])
     assert asked.headers["authorization"] == f"Bearer {KEYS[asked_key(name)]}"
 
@@ -53,8 +76,14 @@ def asked_key(name: str) -> str:
     ("answer", "problem"),
     [
         (Json({"message": "bad key", "detail": "bad key"}, 401), "refused the key (401): bad key"),
-        (Json({"message": "slow down", "detail": "slow down"}, 429, Retry_After="3600"), "too many requests (429): slow down"),
-        (Json({"message": "too long", "detail": "too long"}, 400), "refused the request (400): too long"),
+        (
+            Json({"message": "slow down", "detail": "slow down"}, 429, Retry_After="3600"),
+            "too many requests (429): slow down",
+        ),
+        (
+            Json({"message": "too long", "detail": "too long"}, 400),
+            "refused the request (400): too long",
+        ),
         (Json({"message": "batch", "detail": "batch"}, 413), "refused the request (413)"),
         (Html(status=500), "failed (500)"),
         (Html(), "answered with something that is no ranking"),
@@ -63,10 +92,25 @@ def asked_key(name: str) -> str:
         (Cut(), "cannot be reached at http://127.0.0.1:"),
         (Cut(b'{"results": '), ""),
     ],
-    ids=["401", "429", "400", "413", "500", "login-page", "malformed", "wrong-shape", "closed", "cut"],
+    ids=[
+        "401",
+        "429",
+        "400",
+        "413",
+        "500",
+        "login-page",
+        "malformed",
+        "wrong-shape",
+        "closed",
+        "cut",
+    ],
 )
-@pytest.mark.filterwarnings("ignore:The 'warn' method is deprecated:DeprecationWarning")  # voyageai's own
-async def test_a_failure_says_what_happened(name: str, loopback: Loopback, answer: Any, problem: str) -> None:
+@pytest.mark.filterwarnings(
+    "ignore:The 'warn' method is deprecated:DeprecationWarning"
+)  # voyageai's own
+async def test_a_failure_says_what_happened(
+    name: str, loopback: Loopback, answer: Any, problem: str
+) -> None:
     with pytest.raises(RerankError) as failed:
         await rank(name, loopback, answer)
     assert problem in str(failed.value)
@@ -83,7 +127,9 @@ async def test_what_may_pass_is_tried_once_more(name: str, loopback: Loopback, s
 
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize(("status", "calls"), [(401, 1), (400, 1), (500, 2)])
-async def test_what_will_not_pass_is_not_tried_again(name: str, loopback: Loopback, status: int, calls: int) -> None:
+async def test_what_will_not_pass_is_not_tried_again(
+    name: str, loopback: Loopback, status: int, calls: int
+) -> None:
     with pytest.raises(RerankError):
         await rank(name, loopback, Json({}, status))
     assert len(loopback.asked) == calls
@@ -91,11 +137,15 @@ async def test_what_will_not_pass_is_not_tried_again(name: str, loopback: Loopba
 
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize("how", ["hangs", "trickles"])
-async def test_the_time_holds_whatever_the_client_believes(name: str, loopback: Loopback, how: str) -> None:
+async def test_the_time_holds_whatever_the_client_believes(
+    name: str, loopback: Loopback, how: str
+) -> None:
     await rank(name, loopback, Json(body(name, [(0, 0.5)])))  # the client is imported
     began = time.perf_counter()
     with pytest.raises(RerankError, match=f"'{name}' did not answer within 300 ms"):
-        await rank(name, loopback, Hang() if how == "hangs" else Trickle(b" " * 10_000), timeout_ms=300)
+        await rank(
+            name, loopback, Hang() if how == "hangs" else Trickle(b" " * 10_000), timeout_ms=300
+        )
     assert time.perf_counter() - began < 5
 
 
@@ -104,7 +154,7 @@ async def test_an_answer_without_end_is_not_read_to_the_end(loopback: Loopback) 
         await rank("endpoint", loopback, Reply(b" " * 5 * 1024 * 1024))
 
 
-# ---------------------------------------------------------------------------------------------------- which one
+# ---------------------------------------------------------------------------------------- which one
 
 
 @pytest.mark.parametrize(
@@ -119,17 +169,37 @@ async def test_an_answer_without_end_is_not_read_to_the_end(loopback: Loopback) 
         ({}, {"CO_API_KEY": "x"}, "cohere"),
     ],
 )
-def test_auto_takes_what_the_settings_point_to(options: dict[str, Any], environment: Mapping[str, str], name: str) -> None:
+def test_auto_takes_what_the_settings_point_to(
+    options: dict[str, Any], environment: Mapping[str, str], name: str
+) -> None:
     assert chosen(RerankSettings(**options), environment, rerank_providers()) == name
 
 
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({}, "there is no model to rerank with (set COHERE_API_KEY or VOYAGE_API_KEY, or search.rerank.host to an endpoint's"),
-        ({"provider": "cohere"}, "reranking by 'cohere' has no key (set the environment variable COHERE_API_KEY or CO_API_KEY)"),
-        ({"provider": "voyage", "api_key_env": "MINE"}, "reranking by 'voyage' has no key (set the environment variable MINE)"),
-        ({"provider": "tei"}, "the rerank provider 'tei' needs an address (set search.rerank.host)"),
+        (
+            {},
+            (
+                "there is no model to rerank with (set COHERE_API_KEY or VOYAGE_API_KEY, or"
+                " search.rerank.host to an endpoint's"
+            ),
+        ),
+        (
+            {"provider": "cohere"},
+            (
+                "reranking by 'cohere' has no key (set the environment variable COHERE_API_KEY or"
+                " CO_API_KEY)"
+            ),
+        ),
+        (
+            {"provider": "voyage", "api_key_env": "MINE"},
+            "reranking by 'voyage' has no key (set the environment variable MINE)",
+        ),
+        (
+            {"provider": "tei"},
+            "the rerank provider 'tei' needs an address (set search.rerank.host)",
+        ),
     ],
 )
 async def test_what_is_missing_is_named(options: dict[str, Any], problem: str) -> None:
@@ -146,4 +216,9 @@ def test_an_address_may_name_the_path_or_not() -> None:
 def test_clients_are_imported_when_they_are_first_used() -> None:
     script = "import sys, groundhook.rerankers.model; "
     script += "print([n for n in ('cohere', 'voyageai', 'httpx', 'httpx2') if n in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )

@@ -1,4 +1,5 @@
-"""Reranking in a turn: who judges is settled by the layers of configuration, and a judge that fails changes nothing."""
+"""Reranking in a turn: who judges is settled by the layers of configuration, and a judge that fails
+changes nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from tests.conftest import MakeApp
 from tests.loopback.server import Json, Loopback
 from tests.turn.test_stream import end, of, scripted
 
-FOUND = [canned_item(name, score=score) for name, score in (("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6))]
+FOUND = [
+    canned_item(name, score=score)
+    for name, score in (("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6))
+]
 BACKWARDS = """function Next(ctx, payload) {
     const asked = JSON.parse(payload.messages[0].content);
     return { data: { order: asked.items.map((item) => item.citation_id).reverse() } };
@@ -39,7 +43,13 @@ async def turn(
     **asked: Any,
 ) -> list[Event]:
     search = {"kb": True, "rerank": dict(rerank or {})}
-    package = {"name": "A", "connector": "a", "kb": ["docs"], "search": search, "uses": {"rerank": uses}}
+    package = {
+        "name": "A",
+        "connector": "a",
+        "kb": ["docs"],
+        "search": search,
+        "uses": {"rerank": uses},
+    }
     written = {
         "agent/agent.yml": "hooks:\n  workers: 0\n",
         "kb/docs.kb.yao": "{}",
@@ -54,7 +64,11 @@ async def turn(
     with anyio.fail_after(40):
         async with (
             open_host(
-                make_app(written), environment=environment or {}, sources=found, connectors=models, plugins=plugins
+                make_app(written),
+                environment=environment or {},
+                sources=found,
+                connectors=models,
+                plugins=plugins,
             ) as host,
             host.stream("a", "question", **asked) as events,
         ):
@@ -63,7 +77,11 @@ async def turn(
 
 def order(events: Sequence[Event]) -> str:
     """The titles of the pool, best first."""
-    (merge,) = [event.node for event in of(events, "trace") if event.node.type == "merge" and event.node.status == "completed"]
+    (merge,) = [
+        event.node
+        for event in of(events, "trace")
+        if event.node.type == "merge" and event.node.status == "completed"
+    ]
     return "".join(entry["title"] for entry in merge.data["entries"])
 
 
@@ -93,7 +111,9 @@ async def test_an_assistants_order_stands(make_app: MakeApp) -> None:
 async def test_the_highest_layer_that_names_a_judge_decides(
     make_app: MakeApp, uses: str, rerank: dict[str, Any], asked: dict[str, Any], expected: str
 ) -> None:
-    events = await turn(make_app, uses=uses, rerank=rerank, options={"rerank": asked} if asked else {})
+    events = await turn(
+        make_app, uses=uses, rerank=rerank, options={"rerank": asked} if asked else {}
+    )
     assert order(events) == expected
 
 
@@ -117,23 +137,44 @@ async def test_a_hooks_own_search_is_ordered_by_whom_it_names(make_app: MakeApp)
 @pytest.mark.parametrize(
     ("judge", "problem"),
     [
-        ("function Next() { return { data: { order: ['nobody'] } }; }", "none of the items that it names was sent"),
+        (
+            "function Next() { return { data: { order: ['nobody'] } }; }",
+            "none of the items that it names was sent",
+        ),
         ("function Next() { throw new Error('tired'); }", "tired"),
         ("", "there is no JSON in it"),
     ],
 )
-async def test_a_judge_that_fails_leaves_the_merged_order_and_says_so(make_app: MakeApp, judge: str, problem: str) -> None:
+async def test_a_judge_that_fails_leaves_the_merged_order_and_says_so(
+    make_app: MakeApp, judge: str, problem: str
+) -> None:
     events = await turn(make_app, uses="judge", judge=judge)
     assert order(events) == "abcd"
     (warning,) = [text for text in warnings(events) if "the merged order stays" in text]
     assert problem in warning
-    (node,) = [event.node for event in of(events, "trace") if event.node.type == "rerank" and event.node.status == "failed"]
+    (node,) = [
+        event.node
+        for event in of(events, "trace")
+        if event.node.type == "rerank" and event.node.status == "failed"
+    ]
     assert problem in node.data["error"]
     assert end(events).content == "Fine."
 
 
-async def test_a_model_behind_an_endpoint_reranks_a_turn(make_app: MakeApp, loopback: Loopback) -> None:
-    loopback.on("/v1/rerank", Json({"results": [{"index": 2, "relevance_score": 0.99}, {"index": 0, "relevance_score": 0.1}]}))
+async def test_a_model_behind_an_endpoint_reranks_a_turn(
+    make_app: MakeApp, loopback: Loopback
+) -> None:
+    loopback.on(
+        "/v1/rerank",
+        Json(
+            {
+                "results": [
+                    {"index": 2, "relevance_score": 0.99},
+                    {"index": 0, "relevance_score": 0.1},
+                ]
+            }
+        ),
+    )
     rerank = {"type": "model", "host": f"{loopback.url}/v1", "model": "m", "api_key_env": "K"}
     events = await turn(make_app, rerank=rerank, environment={"K": "secret"})
     assert order(events) == "cabd"
@@ -141,7 +182,9 @@ async def test_a_model_behind_an_endpoint_reranks_a_turn(make_app: MakeApp, loop
     assert "secret" not in str(events)
 
 
-async def test_a_request_cannot_say_where_a_key_is_sent(make_app: MakeApp, loopback: Loopback) -> None:
+async def test_a_request_cannot_say_where_a_key_is_sent(
+    make_app: MakeApp, loopback: Loopback
+) -> None:
     loopback.on("/rerank", Json({"results": []}))
     asked = {"type": "model", "host": loopback.url, "provider": "endpoint", "apiKeyEnv": "K"}
     events = await turn(make_app, environment={"K": "secret"}, options={"rerank": asked})
@@ -152,7 +195,9 @@ async def test_a_request_cannot_say_where_a_key_is_sent(make_app: MakeApp, loopb
     assert order(events) == "abcd"
 
 
-async def test_items_beyond_the_most_that_are_judged_stay_behind_and_it_is_said(make_app: MakeApp) -> None:
+async def test_items_beyond_the_most_that_are_judged_stay_behind_and_it_is_said(
+    make_app: MakeApp,
+) -> None:
     events = await turn(make_app, uses="judge", rerank={"max_items": 2})
     assert order(events) == "bacd"
     assert any("judges the first 2 of 4 items" in text for text in warnings(events))
@@ -173,7 +218,9 @@ async def test_a_plug_in_judges_by_its_name(make_app: MakeApp) -> None:
 
 
 @pytest.mark.parametrize("uses", ["gone", "mcp:gone"])
-async def test_a_name_that_leads_nowhere_is_found_by_the_check_and_does_not_stop_a_turn(make_app: MakeApp, uses: str) -> None:
+async def test_a_name_that_leads_nowhere_is_found_by_the_check_and_does_not_stop_a_turn(
+    make_app: MakeApp, uses: str
+) -> None:
     events = await turn(make_app, uses=uses)
     assert order(events) == "abcd"
     assert any("gone" in text for text in warnings(events))

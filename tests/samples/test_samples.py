@@ -50,7 +50,9 @@ def end(events: list[Event]) -> StreamEnd:
 
 
 async def test_docs_answers_from_the_right_page_and_cites_it(host: Host) -> None:
-    final = end(await ask(host, "docs", "Why does the same source have the same citation id in every turn?"))
+    final = end(
+        await ask(host, "docs", "Why does the same source have the same citation id in every turn?")
+    )
     assert final.citations
     assert final.citations[0].document_id == "citations.md"
     assert all(cited.verdict == "ok" for cited in final.citations)
@@ -64,15 +66,21 @@ async def test_docs_gives_the_same_ids_in_the_same_order_when_asked_again(host: 
     assert first.content == second.content
 
 
-async def test_docs_embeds_a_sentence_once_however_often_it_is_quoted(host: Host, app: Path) -> None:
+async def test_docs_embeds_a_sentence_once_however_often_it_is_quoted(
+    host: Host, app: Path
+) -> None:
     def kept() -> int:
         with closing(sqlite3.connect(app / ".groundhook/embeddings.sqlite")) as vectors:
             return int(vectors.execute("select count(*) from vectors").fetchone()[0])
 
-    passages = sum(document.chunks for listing in await host.kb.list() for document in listing.documents)
+    passages = sum(
+        document.chunks for listing in await host.kb.list() for document in listing.documents
+    )
     question = "What becomes of a citation that the model made up?"
     events = await ask(host, "docs", question)
-    (compared,) = [event.node for event in events if event.type == "trace" and "sentences" in event.node.data][-1:]
+    (compared,) = [
+        event.node for event in events if event.type == "trace" and "sentences" in event.node.data
+    ][-1:]
     between = kept()
     assert between > passages + compared.data["sentences"] > passages
     assert end(await ask(host, "docs", question)).content == end(events).content
@@ -89,7 +97,10 @@ async def test_shop_turns_a_question_into_a_query_and_cites_its_records(host: Ho
     events = await ask(host, "shop", "Products cheaper than $100 from Apple")
     found = [event.item for event in events if event.type == "search_result"]
     assert found
-    assert all(item.data and item.data["brand"] == "Apple" and float(item.data["price"]) < 100 for item in found)
+    assert all(
+        item.data and item.data["brand"] == "Apple" and float(item.data["price"]) < 100
+        for item in found
+    )
     cited = end(events).citations
     assert cited
     assert {record.model for record in cited} == {"agents.shop.product"}
@@ -105,9 +116,15 @@ async def test_shop_understands_three_conditions_at_once(host: Host) -> None:
     assert all(float(row["price"]) < 100 for row in found if row)
 
 
-async def test_research_searches_what_fits_the_question_and_formats_its_own_context(host: Host) -> None:
-    events = await ask(host, "research", "Which product is cheapest, and how are search results merged?")
-    started = {(event.source, event.search_type) for event in events if event.type == "search_start"}
+async def test_research_searches_what_fits_the_question_and_formats_its_own_context(
+    host: Host,
+) -> None:
+    events = await ask(
+        host, "research", "Which product is cheapest, and how are search results merged?"
+    )
+    started = {
+        (event.source, event.search_type) for event in events if event.type == "search_start"
+    }
     assert started == {("hook", "kb"), ("hook", "db")}
     final = end(events)
     assert {source["type"] for source in final.metadata["sources"]} == {"kb", "db"}

@@ -13,7 +13,9 @@ import pytest
 from groundhook.host.testing.runner import FileEnd, Result, open_runner
 from tests.conftest import MakeApp
 
-PACKAGE = '{"name": "A", "connector": "parrot", "kb": {"collections": ["docs"]}, "search": {"kb": true}}'
+PACKAGE = (
+    '{"name": "A", "connector": "parrot", "kb": {"collections": ["docs"]}, "search": {"kb": true}}'
+)
 PARROT = """{"label": "Parrot", "type": "scripted", "options": {"script": [{"text": "Said by the real one.", "times": 0}]}}"""
 BARE = {
     "assistants/a/package.yao": PACKAGE,
@@ -34,10 +36,14 @@ class Ran:
 
     def why(self, name: str = "") -> str:
         """Everything that is said of the test that failed: of the only one, or of that name."""
-        (result,) = [each for each in self.results if each.status == "failed" and name in ("", each.name)]
+        (result,) = [
+            each for each in self.results if each.status == "failed" and name in ("", each.name)
+        ]
         fault = result.fault
         assert fault is not None
-        return "\n".join([str(fault.place), fault.message, fault.expected, fault.actual, *fault.callers])
+        return "\n".join(
+            [str(fault.place), fault.message, fault.expected, fault.actual, *fault.callers]
+        )
 
 
 RunTests = Callable[..., Awaitable[Ran]]
@@ -45,9 +51,12 @@ RunTests = Callable[..., Awaitable[Ran]]
 
 @pytest.fixture
 def run_tests(make_app: MakeApp) -> RunTests:
-    """Writes `test` as the file `tests/first.test.ts` of the assistant `a`, with `files` beside it, and runs it."""
+    """Writes `test` as the file `tests/first.test.ts` of the assistant `a`, with `files` beside it,
+    and runs it."""
 
-    async def run(test: str, *, record: bool = False, assistants: tuple[str, ...] = (), **files: str) -> Ran:
+    async def run(
+        test: str, *, record: bool = False, assistants: tuple[str, ...] = (), **files: str
+    ) -> Ran:
         named = {path.replace("__", "/").replace("_", "."): text for path, text in files.items()}
         written = {f"assistants/a/{path}": text for path, text in named.items()}
         app = make_app({**BARE, "assistants/a/tests/first.test.ts": dedent(test), **written})

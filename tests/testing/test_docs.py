@@ -1,4 +1,5 @@
-"""docs/testing.md: its example passes, and it names everything there is. The sample assistants' own tests pass."""
+"""docs/testing.md: its example passes, and it names everything there is. The sample assistants' own
+tests pass."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ PAGE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
 
 
 async def test_the_example_passes_as_it_is_written(make_app: MakeApp) -> None:
-    written = re.findall(r"^`(assistants/\S+)`:\n\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    written = re.findall(
+        r"^`(assistants/\S+)`:\n\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL
+    )
     assert len(written) == 5
     ran = await rerun(make_app(dict(written)))
     shown = re.findall(r"^  ok (.*) \(\d+ ms\)$", PAGE, re.MULTILINE)
@@ -46,4 +49,6 @@ async def test_the_sample_assistants_pass_their_tests(tmp_path: Path) -> None:
         shutil.copytree(ROOT / folder, tmp_path / folder)
     ran = await rerun(tmp_path)
     assert {result.assistant for result in ran.results} == {"docs", "research", "shop"}
-    assert [result for result in ran.results if result.status != "passed"] == [], "record them again: groundhook test --record"
+    assert [result for result in ran.results if result.status != "passed"] == [], (
+        "record them again: groundhook test --record"
+    )

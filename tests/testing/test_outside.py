@@ -1,4 +1,5 @@
-"""What else hooks reach for: MCP servers, records and hosts of the web are recorded, memory is each test's own."""
+"""What else hooks reach for: MCP servers, records and hosts of the web are recorded, memory is each
+test's own."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ async def test_mcp_calls_are_played_when_the_server_is_gone(run_tests: RunTests)
     declared = json.dumps({"transport": "stdio", "command": sys.executable, "args": [SERVER]})
     ran = await run_tests(
         QUIET
-        + 'test("mcp", () => expect(turn("?", quiet).metadata.found).toMatchObject([{ results: [{ title: "pens" }] }, /fail/]));',
+        + 'test("mcp", () => expect(turn("?", quiet).metadata.found).toMatchObject([{ results: [{'
+        ' title: "pens" }] }, /fail/]));',
         record=True,
         package_yao='{"name": "A", "kb": {"collections": ["docs"]}, "mcp": {"servers": ["tests"]}}',
         mcps__tests_mcp_yao=declared,
@@ -31,18 +33,24 @@ async def test_mcp_calls_are_played_when_the_server_is_gone(run_tests: RunTests)
             """,
     )
     assert ran.outcome == {"mcp": "passed"}, ran.why()
-    (ran.app / "assistants/a/mcps/tests.mcp.yao").write_text('{"transport": "stdio", "command": "gone"}', encoding="utf-8")
+    (ran.app / "assistants/a/mcps/tests.mcp.yao").write_text(
+        '{"transport": "stdio", "command": "gone"}', encoding="utf-8"
+    )
     played = await rerun(ran.app)
     assert played.outcome == {"mcp": "passed"}, played.why()
 
 
-async def test_requests_to_the_web_are_played_and_hold_no_header_values(run_tests: RunTests) -> None:
+async def test_requests_to_the_web_are_played_and_hold_no_header_values(
+    run_tests: RunTests,
+) -> None:
     with serving() as server:
         server.on("/api", Json({"n": 5}))
         ran = await run_tests(
             QUIET + 'test("web", () => expect(turn("?", quiet).metadata.n).toBe(5));',
             record=True,
-            package_yao=json.dumps({"name": "A", "http": {"hosts": [server.url.removeprefix("http://")]}}),
+            package_yao=json.dumps(
+                {"name": "A", "http": {"hosts": [server.url.removeprefix("http://")]}}
+            ),
             index_ts=f"""
                 const ask = () => http.Get({json.dumps(server.url + "/api")}, null, {{ Authorization: "Bearer s3cret" }});
                 const Create = () => ({{ metadata: {{ n: ask().data.n }} }});
@@ -67,11 +75,15 @@ async def test_records_are_played(run_tests: RunTests) -> None:
     )
     assert ran.outcome == {"records": "passed"}, ran.why()
     calls = json.loads((ran.app / CASSETTE).read_text(encoding="utf-8"))["calls"]
-    assert [(call["call"], list(call["answers"][0])) for call in calls] == [("record query", ["error"])]
+    assert [(call["call"], list(call["answers"][0])) for call in calls] == [
+        ("record query", ["error"])
+    ]
     assert (await rerun(ran.app)).outcome == {"records": "passed"}
 
 
-async def test_memory_is_shared_by_the_turns_of_a_test_and_by_no_others(run_tests: RunTests) -> None:
+async def test_memory_is_shared_by_the_turns_of_a_test_and_by_no_others(
+    run_tests: RunTests,
+) -> None:
     ran = await run_tests(
         QUIET
         + """
@@ -80,6 +92,8 @@ async def test_memory_is_shared_by_the_turns_of_a_test_and_by_no_others(run_test
         test("first", () => expect([count(), count()]).toEqual([1, 2]));
         test("second", () => expect(count()).toBe(1));
         """,
-        index_ts='function Create(ctx) { return { metadata: { count: ctx.memory.user.Incr("n") } }; }',
+        index_ts=(
+            'function Create(ctx) { return { metadata: { count: ctx.memory.user.Incr("n") } }; }'
+        ),
     )
     assert ran.outcome == {"first": "passed", "second": "passed"}, ran.results

@@ -36,7 +36,9 @@ def cassette(app: Path) -> Any:
 async def filled(app: Path) -> None:
     """Puts one document into the app's collection."""
     page = app / "llamas.md"
-    page.write_text("# Llamas\n\nA llama is a domesticated animal of South America.\n", encoding="utf-8")
+    page.write_text(
+        "# Llamas\n\nA llama is a domesticated animal of South America.\n", encoding="utf-8"
+    )
     async with open_host(app, environment={}) as host:
         await host.kb.add("docs", [page])
 
@@ -64,7 +66,9 @@ async def test_what_was_recorded_is_played_when_the_sources_are_gone(run_tests: 
     assert [(end.written, end.unused) for end in played.ends] == [(False, 0)]
 
 
-async def test_recording_again_changes_nothing_when_the_world_has_not_changed(run_tests: RunTests) -> None:
+async def test_recording_again_changes_nothing_when_the_world_has_not_changed(
+    run_tests: RunTests,
+) -> None:
     first = await run_tests('test("asks", () => { turn("Who?"); });', record=True)
     before = (first.app / CASSETTE).read_bytes()
     again = await rerun(first.app, record=True)
@@ -72,14 +76,19 @@ async def test_recording_again_changes_nothing_when_the_world_has_not_changed(ru
     assert [end.written for end in again.ends] == [False]
 
 
-async def test_recordings_that_nobody_asks_for_are_counted_and_dropped_by_recording(run_tests: RunTests) -> None:
+async def test_recordings_that_nobody_asks_for_are_counted_and_dropped_by_recording(
+    run_tests: RunTests,
+) -> None:
     ran = await run_tests('test("asks", () => { turn("Who?"); });', record=True)
     test = ran.app / "assistants/a/tests/first.test.ts"
     test.write_text('test("asks", () => { turn("Who?", { model: ["x"] }); });', encoding="utf-8")
     assert [end.unused for end in (await rerun(ran.app)).ends] == [1]
     await rerun(ran.app, record=True)
     assert [call["call"] for call in cassette(ran.app)["calls"]] == ["kb search"]
-    test.write_text('test("asks", () => { turn("Who?", { model: ["x"], searches: { kb: [] } }); });', encoding="utf-8")
+    test.write_text(
+        'test("asks", () => { turn("Who?", { model: ["x"], searches: { kb: [] } }); });',
+        encoding="utf-8",
+    )
     await rerun(ran.app, record=True)
     assert not (ran.app / CASSETTE).exists()
 
@@ -87,9 +96,13 @@ async def test_recordings_that_nobody_asks_for_are_counted_and_dropped_by_record
 async def test_an_unrecorded_call_shows_the_nearest_recorded_one_and_fails_although_searches_never_throw(
     run_tests: RunTests,
 ) -> None:
-    ran = await run_tests('test("asks", () => { turn("What is a llama?", { model: ["x"] }); });', record=True)
+    ran = await run_tests(
+        'test("asks", () => { turn("What is a llama?", { model: ["x"] }); });', record=True
+    )
     test = ran.app / "assistants/a/tests/first.test.ts"
-    test.write_text('test("asks", () => {\n  turn("What is a lama?", { model: ["x"] });\n});', encoding="utf-8")
+    test.write_text(
+        'test("asks", () => {\n  turn("What is a lama?", { model: ["x"] });\n});', encoding="utf-8"
+    )
     why = (await rerun(ran.app)).why()
     assert why.startswith("assistants/a/tests/first.test.ts:2:3")
     assert '-   "query": "What is a llama?"' in why
@@ -113,21 +126,35 @@ async def test_errors_of_real_sources_are_recorded_and_played(run_tests: RunTest
     assert (await rerun(ran.app)).outcome == {"asks": "passed"}
 
 
-async def test_the_clock_stands_where_it_stood_when_the_cassette_was_made(run_tests: RunTests) -> None:
+async def test_the_clock_stands_where_it_stood_when_the_cassette_was_made(
+    run_tests: RunTests,
+) -> None:
     ran = await run_tests('test("asks", () => { turn("Who?"); });', record=True)
     path = ran.app / CASSETTE
-    path.write_text(json.dumps({**cassette(ran.app), "now": "2020-02-02T02:02:02+00:00"}), encoding="utf-8")
+    path.write_text(
+        json.dumps({**cassette(ran.app), "now": "2020-02-02T02:02:02+00:00"}), encoding="utf-8"
+    )
     test = ran.app / "assistants/a/tests/first.test.ts"
-    test.write_text('test("now", () => { turn("Who?"); expect(new Date().getUTCFullYear()).toBe(2020); });', encoding="utf-8")
+    test.write_text(
+        'test("now", () => { turn("Who?"); expect(new Date().getUTCFullYear()).toBe(2020); });',
+        encoding="utf-8",
+    )
     assert (await rerun(ran.app)).outcome == {"now": "passed"}
     await rerun(ran.app, record=True)
     assert cassette(ran.app)["now"] == "2020-02-02T02:02:02+00:00"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("{", "is not JSON"), ('{"calls": [{"call": 1}]}', "is no cassette: calls[0]"), ('{"cals": []}', "cals")]
+    ("text", "said"),
+    [
+        ("{", "is not JSON"),
+        ('{"calls": [{"call": 1}]}', "is no cassette: calls[0]"),
+        ('{"cals": []}', "cals"),
+    ],
 )
-async def test_a_broken_cassette_is_told_with_its_place(run_tests: RunTests, text: str, said: str) -> None:
+async def test_a_broken_cassette_is_told_with_its_place(
+    run_tests: RunTests, text: str, said: str
+) -> None:
     ran = await run_tests('test("x", () => {});', tests__first_cassette_json=text)
     assert said in ran.why()
     assert ran.why().startswith(CASSETTE)
@@ -139,17 +166,30 @@ def test_the_answers_of_one_request_come_in_order_and_the_last_one_stays(tmp_pat
     for answer in ("a", "b", "b", "b"):
         recording.keep("kb search", {"query": "q"}, {"text": answer})
     assert recording.save()
-    assert [answer["text"] for answer in json.loads(path.read_text(encoding="utf-8"))["calls"][0]["answers"]] == ["a", "b"]
+    assert [
+        answer["text"]
+        for answer in json.loads(path.read_text(encoding="utf-8"))["calls"][0]["answers"]
+    ] == ["a", "b"]
     playing = Cassette.load(path, "x")
-    assert [playing.play("kb search", {"query": "q"})["text"] for _ in range(4)] == ["a", "b", "b", "b"]
+    assert [playing.play("kb search", {"query": "q"})["text"] for _ in range(4)] == [
+        "a",
+        "b",
+        "b",
+        "b",
+    ]
     assert playing.unused == 0
 
 
-def test_a_request_is_known_whatever_the_order_of_its_keys_and_never_by_another(tmp_path: Path) -> None:
+def test_a_request_is_known_whatever_the_order_of_its_keys_and_never_by_another(
+    tmp_path: Path,
+) -> None:
     kept = Cassette(tmp_path / "x", "x", recording=False)
     kept.keep("kb search", {"query": "q", "limit": 5}, {"items": []})
     assert kept.play("kb search", {"limit": 5, "query": "q"}) == {"items": []}
-    for call, request in (("web search", {"query": "q", "limit": 5}), ("kb search", {"query": "q", "limit": 6})):
+    for call, request in (
+        ("web search", {"query": "q", "limit": 5}),
+        ("kb search", {"query": "q", "limit": 6}),
+    ):
         with pytest.raises(NotRecorded):
             kept.play(call, request)
 
@@ -186,7 +226,10 @@ items = st.builds(
     score=st.floats(0, 1),
     key=st.text(max_size=20),
     record_id=st.none() | st.integers() | st.text(max_size=5),
-    data=st.none() | st.dictionaries(st.text(max_size=5), st.none() | st.text(max_size=5) | st.integers(), max_size=3),
+    data=st.none()
+    | st.dictionaries(
+        st.text(max_size=5), st.none() | st.text(max_size=5) | st.integers(), max_size=3
+    ),
 )
 found = st.builds(
     Found,
@@ -209,7 +252,8 @@ def test_text_in_lines_is_the_same_text(text: str) -> None:
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     )
 )
 def test_a_canonical_request_is_canonical(value: Any) -> None:

@@ -1,4 +1,5 @@
-"""Files of tests through their own door: what a test sees of a turn, and what is said of one that fails."""
+"""Files of tests through their own door: what a test sees of a turn, and what is said of one that
+fails."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ async def test_a_turn_says_what_was_searched_cited_and_returned(run_tests: RunTe
     assert ran.outcome == {"all of it": "passed"}, ran.why()
 
 
-async def test_the_clock_and_chance_are_the_same_for_tests_and_hooks_on_every_run(run_tests: RunTests) -> None:
+async def test_the_clock_and_chance_are_the_same_for_tests_and_hooks_on_every_run(
+    run_tests: RunTests,
+) -> None:
     ran = await run_tests(
         """
         const quiet = { searches: { kb: [] }, model: ["x"] };
@@ -70,15 +73,25 @@ async def test_the_clock_and_chance_are_the_same_for_tests_and_hooks_on_every_ru
     assert set(ran.outcome.values()) == {"passed"}, ran.results
 
 
-async def test_a_failure_names_the_line_of_the_test_with_expected_and_actual(run_tests: RunTests) -> None:
-    ran = await run_tests('\ntest("wrong", () => {\n  const answer = { a: 1 };\n  expect(answer).toEqual({ a: 2 });\n});\n')
+async def test_a_failure_names_the_line_of_the_test_with_expected_and_actual(
+    run_tests: RunTests,
+) -> None:
+    ran = await run_tests(
+        '\ntest("wrong", () => {\n  const answer = { a: 1 };\n  expect(answer).toEqual({ a: 2'
+        " });\n});\n"
+    )
     assert ran.why() == 'assistants/a/tests/first.test.ts:4:18\nexpected to equal\n{"a":2}\n{"a":1}'
 
 
-async def test_a_failure_in_a_file_of_the_package_names_that_file_and_who_called_it(run_tests: RunTests) -> None:
+async def test_a_failure_in_a_file_of_the_package_names_that_file_and_who_called_it(
+    run_tests: RunTests,
+) -> None:
     ran = await run_tests(
         'import { half } from "../lib/half";\ntest("odd", () => {\n  half(3);\n});\n',
-        lib__half_ts='export function half(n: number) {\n  if (n % 2) throw new RangeError("odd: " + n);\n  return n / 2;\n}\n',
+        lib__half_ts=(
+            'export function half(n: number) {\n  if (n % 2) throw new RangeError("odd: " + n);\n '
+            " return n / 2;\n}\n"
+        ),
     )
     why = ran.why()
     assert why.startswith("assistants/a/lib/half.ts:2:20\nRangeError: odd: 3\n")
@@ -103,19 +116,24 @@ async def test_a_failure_in_a_file_of_the_package_names_that_file_and_who_called
         ("expect(NaN).toBe(0)", "to be 0 NaN"),
         ("expect(undefined).toBeDefined()", "to be defined  undefined"),
         ("expect(3).toBeGreaterThan(3)", "to be greater than 3 3"),
-        ('expect({}).toHaveCited("x")', "TypeError: expect(…).toHaveCited needs what turn() returned"),
+        (
+            'expect({}).toHaveCited("x")',
+            "TypeError: expect(…).toHaveCited needs what turn() returned",
+        ),
     ],
 )
-async def test_what_does_not_hold_is_said_in_words(run_tests: RunTests, expectation: str, expected: str) -> None:
+async def test_what_does_not_hold_is_said_in_words(
+    run_tests: RunTests, expectation: str, expected: str
+) -> None:
     ran = await run_tests(
-        f'const quiet = {{ searches: {{ kb: [] }}, model: ["x"] }};\ntest("wrong", () => {{ {expectation}; }});'
+        'const quiet = { searches: { kb: [] }, model: ["x"] };\ntest("wrong", () => {'
+        f" {expectation}; }});"
     )
     assert expected in ran.why().replace("\n", " ")
 
 
 async def test_what_holds_passes(run_tests: RunTests) -> None:
-    ran = await run_tests(
-        """
+    ran = await run_tests("""
         test("values", () => {
           expect({ a: [1, undefined], b: undefined }).toEqual({ a: [1, undefined] });
           expect(new Date(5)).toEqual(new Date(5));
@@ -133,9 +151,13 @@ async def test_what_holds_passes(run_tests: RunTests) -> None:
         test("a promise", async () => { expect(await Promise.resolve(1)).toBe(1); });
         describe("group", () => { test("inner", () => {}); });
         test.skip("later", () => { throw new Error("never run"); });
-        """
-    )
-    assert ran.outcome == {"values": "passed", "a promise": "passed", "group › inner": "passed", "later": "skipped"}, ran.results
+        """)
+    assert ran.outcome == {
+        "values": "passed",
+        "a promise": "passed",
+        "group › inner": "passed",
+        "later": "skipped",
+    }, ran.results
 
 
 async def test_a_rejected_promise_fails_the_test_that_returned_it(run_tests: RunTests) -> None:
@@ -144,19 +166,16 @@ async def test_a_rejected_promise_fails_the_test_that_returned_it(run_tests: Run
 
 
 async def test_nothing_that_a_test_leaves_behind_is_there_for_the_next(run_tests: RunTests) -> None:
-    ran = await run_tests(
-        """
+    ran = await run_tests("""
         let seen = 0;
         test("first", () => { seen += 1; globalThis.left = 1; expect(seen).toBe(1); });
         test("second", () => { seen += 1; expect(seen).toBe(1); expect(globalThis.left).toBeUndefined(); });
-        """
-    )
+        """)
     assert ran.outcome == {"first": "passed", "second": "passed"}
 
 
 async def test_a_failed_turn_is_an_answer_with_an_error(run_tests: RunTests) -> None:
-    ran = await run_tests(
-        """
+    ran = await run_tests("""
         test("the model", () => {
           const model = [{ text: "Half of it", error: { code: "stalled", after: 4 } }];
           const answer = turn("?", { searches: { kb: [] }, model });
@@ -168,8 +187,7 @@ async def test_a_failed_turn_is_an_answer_with_an_error(run_tests: RunTests) -> 
           expect(answer.error).toBeNull();
           expect(answer.searches[0].error).toBe("out of order");
         });
-        """
-    )
+        """)
     assert set(ran.outcome.values()) == {"passed"}, ran.results
 
 
@@ -191,8 +209,14 @@ async def test_a_hook_that_throws_is_the_turns_error_with_its_own_line(run_tests
         ('turn("?", { modle: [] })', "turn: unknown key 'modle' (did you mean 'model'?)"),
         ("turn(5)", "turn: the message must be text or a list"),
         ('turn("?", 5)', "turn: options must be an object"),
-        ('turn("?", { searches: { kb: [5] } })', "turn: searches.kb: item 0 must be a title or an object"),
-        ('turn("?", { searches: { kb: [{ titel: "x" }] } })', "unknown key 'titel' (did you mean 'title'?)"),
+        (
+            'turn("?", { searches: { kb: [5] } })',
+            "turn: searches.kb: item 0 must be a title or an object",
+        ),
+        (
+            'turn("?", { searches: { kb: [{ titel: "x" }] } })',
+            "unknown key 'titel' (did you mean 'title'?)",
+        ),
         (
             'turn("?", { searches: { kb: [{ score: 7 }] } })',
             "turn: searches.kb: item 0: score: should be less than or equal to 1",
@@ -202,7 +226,9 @@ async def test_a_hook_that_throws_is_the_turns_error_with_its_own_line(run_tests
         ('turn("?", { model: ["x"], searches: { kb: [] }, connector: "nobody" }); throw 1', "1"),
     ],
 )
-async def test_wrong_arguments_throw_at_their_line(run_tests: RunTests, call: str, said: str) -> None:
+async def test_wrong_arguments_throw_at_their_line(
+    run_tests: RunTests, call: str, said: str
+) -> None:
     ran = await run_tests(f'test("wrong", () => {{\n  {call};\n}});')
     assert said in ran.why()
 
@@ -227,7 +253,9 @@ async def test_an_endless_test_meets_its_limit_and_the_next_one_runs(run_tests: 
         ('test("only a name");', "test needs a name and a function"),
     ],
 )
-async def test_a_file_that_cannot_be_run_is_one_failure_with_its_place(run_tests: RunTests, file: str, why: str) -> None:
+async def test_a_file_that_cannot_be_run_is_one_failure_with_its_place(
+    run_tests: RunTests, file: str, why: str
+) -> None:
     ran = await run_tests(file)
     assert [result.status for result in ran.results] == ["failed"]
     assert why in ran.why()
@@ -243,11 +271,15 @@ async def test_assistants_without_tests_and_unknown_ones_are_told(run_tests: Run
     with pytest.raises(UnknownName, match="no assistant 'aa'"):
         await run_tests('test("x", () => {});', assistants=("aa",))
     with pytest.raises(UsageError, match="no tests in assistants/b/tests"):
-        await run_tests('test("x", () => {});', assistants=("b",), **{"../b/package.yao": '{"name": "B"}'})
+        await run_tests(
+            'test("x", () => {});', assistants=("b",), **{"../b/package.yao": '{"name": "B"}'}
+        )
 
 
 async def test_console_lines_are_kept_with_their_test(run_tests: RunTests) -> None:
-    ran = await run_tests('test("x", () => { console.log("n is %d", 5); console.warn("careful"); });')
+    ran = await run_tests(
+        'test("x", () => { console.log("n is %d", 5); console.warn("careful"); });'
+    )
     assert ran.results[0].said == ("n is 5", "warn: careful")
 
 
@@ -259,24 +291,35 @@ async def test_hooks_know_nothing_of_what_tests_have(run_tests: RunTests) -> Non
           expect(kinds).toEqual(["undefined", "undefined"]);
         });
         """,
-        index_ts="function Create() { return { metadata: { kinds: [typeof turn, typeof expect] } }; }",
+        index_ts=(
+            "function Create() { return { metadata: { kinds: [typeof turn, typeof expect] } }; }"
+        ),
     )
     assert ran.outcome == {"x": "passed"}, ran.why()
 
 
-async def test_a_turn_that_failed_or_warned_is_told_beside_what_did_not_hold(run_tests: RunTests) -> None:
+async def test_a_turn_that_failed_or_warned_is_told_beside_what_did_not_hold(
+    run_tests: RunTests,
+) -> None:
     ran = await run_tests(
         """
         test("on", () => { expect(turn("What?", { model: ["x"] }).content).toBe("x"); });
         """,
-        index_ts="function Create(ctx, messages) {\n  ctx.search.KB('q', { limt: 3 });\n  messages.none.at(0);\n}",
+        index_ts=(
+            "function Create(ctx, messages) {\n  ctx.search.KB('q', { limt: 3 });\n "
+            " messages.none.at(0);\n}"
+        ),
     )
     warned, failed = ran.results[0].said[-2:]
-    assert warned.startswith("the turn warned: assistants/a/index.ts: ctx.search.KB: unknown key 'limt'")
+    assert warned.startswith(
+        "the turn warned: assistants/a/index.ts: ctx.search.KB: unknown key 'limt'"
+    )
     assert failed.startswith("the turn failed: assistants/a/index.ts:3:17: Create threw TypeError")
 
 
-async def test_an_error_that_nothing_in_a_test_waits_for_fails_it_at_its_line(run_tests: RunTests) -> None:
+async def test_an_error_that_nothing_in_a_test_waits_for_fails_it_at_its_line(
+    run_tests: RunTests,
+) -> None:
     ran = await run_tests(
         """
         async function late() {
@@ -292,11 +335,19 @@ async def test_an_error_that_nothing_in_a_test_waits_for_fails_it_at_its_line(ru
         """,
         index_ts=HOOK,
     )
-    assert ran.outcome == {"floating": "failed", "a timer": "failed", "awaited": "passed", "not finite": "passed"}
+    assert ran.outcome == {
+        "floating": "failed",
+        "a timer": "failed",
+        "awaited": "passed",
+        "not finite": "passed",
+    }
     floating, timer, _, not_finite = ran.results
     assert floating.fault is not None
     assert "does not await threw unheard" in floating.fault.message
     assert str(floating.place).endswith("tests/first.test.ts:3:9")
     assert timer.fault is not None
     assert "threw boom" in timer.fault.message
-    assert any("turn was given NaN at argument 2.metadata.a, which arrives as null" in line for line in not_finite.said)
+    assert any(
+        "turn was given NaN at argument 2.metadata.a, which arrives as null" in line
+        for line in not_finite.said
+    )

@@ -18,7 +18,9 @@ from tests.conftest import MakeApp
 from tests.turn.test_stream import end, kb, of, scripted, web
 
 PLAIN = '{"name": "A", "connector": "%s"}'
-SEARCHING = '{"name": "B", "connector": "b", "search": {"kb": true}, "kb": {"collections": ["docs"]}}'
+SEARCHING = (
+    '{"name": "B", "connector": "b", "search": {"kb": true}, "kb": {"collections": ["docs"]}}'
+)
 LONG = "From the other, in many small pieces."
 
 
@@ -36,11 +38,20 @@ async def turn(
         files[f"assistants/{id}/package.yao"] = PLAIN % id
         files[f"assistants/{id}/index.ts"] = hook
     files.update({f"assistants/{id}/package.yao": text for id, text in (packages or {}).items()})
-    scripts: dict[str, Sequence[Any]] = {"a": ["Fine."], "b": [{"text": LONG, "times": 0}], **(models or {})}
+    scripts: dict[str, Sequence[Any]] = {
+        "a": ["Fine."],
+        "b": [{"text": LONG, "times": 0}],
+        **(models or {}),
+    }
     connectors = {id: scripted(*script) for id, script in scripts.items()}
     with anyio.fail_after(30):
         async with (
-            open_host(make_app(files), environment={}, sources={"kb": kb(), "web": web()}, connectors=connectors) as host,
+            open_host(
+                make_app(files),
+                environment={},
+                sources={"kb": kb(), "web": web()},
+                connectors=connectors,
+            ) as host,
             host.stream(assistant, asked.pop("messages", "question"), **asked) as events,
         ):
             return [event async for event in events], connectors
@@ -54,22 +65,32 @@ async def value(make_app: MakeApp, expression: str, *args: Any, **more: Any) -> 
     return end(events).metadata["value"]
 
 
-# ---------------------------------------------------------------------------------------------------- another assistant
+# -------------------------------------------------------------------------------- another assistant
 
 
 async def test_a_called_assistant_runs_a_turn_of_its_own(make_app: MakeApp) -> None:
     hooks = {
-        "a": "function Create(ctx) { globalThis.own = 1; return { metadata: { r: ctx.agent.Call('b', 'what?') } }; }",
-        "b": """
+        "a": (
+            "function Create(ctx) { globalThis.own = 1; return { metadata: { r: ctx.agent.Call('b',"
+            " 'what?') } }; }"
+        ),
+        "b": (
+            """
             function Next(ctx, payload) {
               const data = { who: ctx.authorized.user_id, chat: ctx.chat_id, id: ctx.assistant_id, own: typeof globalThis.own };
               return { data, metadata: { m: 1 } };
             }
-        """,
+        """
+        ),
     }
     models = {"b": ["See {ref:0}."]}
     events, connectors = await turn(
-        make_app, hooks, models, {"b": SEARCHING}, identity=Identity(user_id="u1"), options={"chat_id": "c1"}
+        make_app,
+        hooks,
+        models,
+        {"b": SEARCHING},
+        identity=Identity(user_id="u1"),
+        options={"chat_id": "c1"},
     )
     result = end(events).metadata["r"]
     assert (result["agent_id"], result["error"], result["finish_reason"]) == ("b", None, "stop")
@@ -82,9 +103,15 @@ async def test_a_called_assistant_runs_a_turn_of_its_own(make_app: MakeApp) -> N
     assert "question" not in said
 
 
-async def test_its_text_and_events_stay_with_the_caller_and_its_steps_are_in_the_callers_trace(make_app: MakeApp) -> None:
+async def test_its_text_and_events_stay_with_the_caller_and_its_steps_are_in_the_callers_trace(
+    make_app: MakeApp,
+) -> None:
     hook = "function Create(ctx) { ctx.agent.Call('b', 'x'); }"
-    events, _ = await turn(make_app, {"a": hook, "b": "function Create(ctx) { ctx.Send('hidden'); }"}, packages={"b": SEARCHING})
+    events, _ = await turn(
+        make_app,
+        {"a": hook, "b": "function Create(ctx) { ctx.Send('hidden'); }"},
+        packages={"b": SEARCHING},
+    )
     assert "".join(event.delta for event in of(events, "text")) == end(events).content == "Fine."
     assert not of(events, "search_start")
     assert not of(events, "message")
@@ -96,26 +123,45 @@ async def test_its_text_and_events_stay_with_the_caller_and_its_steps_are_in_the
     assert {"hook", "search", "model"} <= set(inside)
 
 
-async def test_what_is_forwarded_reaches_the_client_as_messages_of_a_thread(make_app: MakeApp) -> None:
+async def test_what_is_forwarded_reaches_the_client_as_messages_of_a_thread(
+    make_app: MakeApp,
+) -> None:
     hooks = {
-        "a": "function Create(ctx) { ctx.Send('first'); ctx.agent.Call('b', 'x', { forward: true }); ctx.Send('last'); }",
+        "a": (
+            "function Create(ctx) { ctx.Send('first'); ctx.agent.Call('b', 'x', { forward: true });"
+            " ctx.Send('last'); }"
+        ),
         "b": "function Create(ctx) { ctx.Send('from b'); }",
     }
     events, _ = await turn(make_app, hooks)
     sent = of(events, "message")
-    assert [(e.message_id, e.thread_id) for e in sent if e.action == "send"] == [("M1", ""), ("M2", ""), ("M3", "T1"), ("M4", "")]
-    text = "".join(e.message["props"]["content"] if e.action == "send" else e.message for e in sent if e.thread_id and e.message)
+    assert [(e.message_id, e.thread_id) for e in sent if e.action == "send"] == [
+        ("M1", ""),
+        ("M2", ""),
+        ("M3", "T1"),
+        ("M4", ""),
+    ]
+    text = "".join(
+        e.message["props"]["content"] if e.action == "send" else e.message
+        for e in sent
+        if e.thread_id and e.message
+    )
     assert text == LONG
     assert [e.action for e in sent if e.message_id == "M3"][-1] == "end"
     assert end(events).content == "Fine."
 
 
 @pytest.mark.parametrize(
-    ("options", "searched"), [("{ search: false }", False), ("{}", True), ("{ skip: { search: true } }", False)]
+    ("options", "searched"),
+    [("{ search: false }", False), ("{}", True), ("{ skip: { search: true } }", False)],
 )
-async def test_whether_it_searches_is_the_callers_choice(make_app: MakeApp, options: str, searched: bool) -> None:
+async def test_whether_it_searches_is_the_callers_choice(
+    make_app: MakeApp, options: str, searched: bool
+) -> None:
     events, _ = await turn(
-        make_app, {"a": f"function Create(ctx) {{ ctx.agent.Call('b', 'x', {options}); }}"}, packages={"b": SEARCHING}
+        make_app,
+        {"a": f"function Create(ctx) {{ ctx.agent.Call('b', 'x', {options}); }}"},
+        packages={"b": SEARCHING},
     )
     assert any(event.node.type == "search" for event in of(events, "trace")) == searched
 
@@ -134,7 +180,12 @@ async def test_history_puts_the_callers_conversation_first(make_app: MakeApp) ->
 @pytest.mark.parametrize(
     ("models", "hook", "said", "content"),
     [
-        ({"b": [{"text": "Half of it", "cut": True}]}, "", "ended before it was whole", "Half of it"),
+        (
+            {"b": [{"text": "Half of it", "cut": True}]},
+            "",
+            "ended before it was whole",
+            "Half of it",
+        ),
         ({"b": [{"error": {"code": "refused", "message": "no key"}}]}, "", "no key", ""),
         ({}, "function Create() { throw new Error('broken'); }", "Create threw broken", ""),
         ({}, "function Create( {", "expected", ""),
@@ -152,22 +203,40 @@ async def test_a_failure_of_the_other_assistant_is_an_error_on_the_result(
     assert said in result["error"]
     assert result["content"] == content
     assert not of(events, "error")
-    assert [event.node.status for event in of(events, "trace") if event.node.type == "agent"] == ["running", "failed"]
+    assert [event.node.status for event in of(events, "trace") if event.node.type == "agent"] == [
+        "running",
+        "failed",
+    ]
     assert end(events).content == "Fine."
 
 
-async def test_unknown_assistants_and_models_are_errors_with_the_nearest_name(make_app: MakeApp) -> None:
-    found = await value(make_app, "[ctx.agent.Call('bb', 'x').error, ctx.llm.Stream('extractiv', 'x').error]")
-    assert found == ["no assistant 'bb' (did you mean 'b'?)", "no connector 'extractiv' (did you mean 'extractive'?)"]
+async def test_unknown_assistants_and_models_are_errors_with_the_nearest_name(
+    make_app: MakeApp,
+) -> None:
+    found = await value(
+        make_app, "[ctx.agent.Call('bb', 'x').error, ctx.llm.Stream('extractiv', 'x').error]"
+    )
+    assert found == [
+        "no assistant 'bb' (did you mean 'b'?)",
+        "no connector 'extractiv' (did you mean 'extractive'?)",
+    ]
 
 
-# ---------------------------------------------------------------------------------------------------- circles
+# ------------------------------------------------------------------------------------------ circles
 
 
 async def test_a_circle_of_calls_is_an_error_that_shows_the_chain(make_app: MakeApp) -> None:
-    calling = "function Create(ctx) {{ return {{ metadata: {{ error: ctx.agent.Call('{}', 'x').error }} }}; }}"
-    passing = "function Create(ctx) { const r = ctx.agent.Call('a', 'x'); return { metadata: { inner: r.error } }; }"
-    result = "function Create(ctx) { return { metadata: { r: ctx.agent.Call('b', 'x').metadata } }; }"
+    calling = (
+        "function Create(ctx) {{ return {{ metadata: {{ error: ctx.agent.Call('{}', 'x').error }}"
+        " }}; }}"
+    )
+    passing = (
+        "function Create(ctx) { const r = ctx.agent.Call('a', 'x'); return { metadata: { inner:"
+        " r.error } }; }"
+    )
+    result = (
+        "function Create(ctx) { return { metadata: { r: ctx.agent.Call('b', 'x').metadata } }; }"
+    )
     events, _ = await turn(make_app, {"a": result, "b": passing})
     assert end(events).metadata["r"]["inner"].endswith("in a circle: a → b → a")
     events, _ = await turn(make_app, {"a": calling.format("a")})
@@ -177,7 +246,10 @@ async def test_a_circle_of_calls_is_an_error_that_shows_the_chain(make_app: Make
 async def test_calls_go_five_deep_and_no_deeper(make_app: MakeApp) -> None:
     def hook(next: str) -> str:
         call = f"const r = ctx.agent.Call('{next}', 'x');"
-        return f"function Create(ctx) {{ {call} return {{ metadata: {{ r: r.error ?? r.metadata.r }} }}; }}"
+        return (
+            f"function Create(ctx) {{ {call} return {{ metadata: {{ r: r.error ?? r.metadata.r }}"
+            " }; }"
+        )
 
     names = "abcdef"
     models = {name: ["ok"] for name in names}
@@ -187,7 +259,10 @@ async def test_calls_go_five_deep_and_no_deeper(make_app: MakeApp) -> None:
 
 
 async def test_the_same_assistant_may_be_called_again(make_app: MakeApp) -> None:
-    assert await value(make_app, "[1, 2].map(() => ctx.agent.Call('b', 'x').content)") == [LONG, LONG]
+    assert await value(make_app, "[1, 2].map(() => ctx.agent.Call('b', 'x').content)") == [
+        LONG,
+        LONG,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -224,20 +299,23 @@ async def test_the_same_assistant_may_be_called_again(make_app: MakeApp) -> None
     ],
     ids=["create", "next", "delegate-then-call", "call-then-delegate"],
 )
-async def test_a_circle_across_delegation_shows_the_chain(make_app: MakeApp, hooks: dict[str, str], chain: str) -> None:
+async def test_a_circle_across_delegation_shows_the_chain(
+    make_app: MakeApp, hooks: dict[str, str], chain: str
+) -> None:
     events, _ = await turn(make_app, hooks, {"a": [{"text": "ok", "times": 0}]})
     (error,) = of(events, "error")
     assert error.message.endswith(f"in a circle: {chain}")
     assert events[-1].type == "stream_end"
 
 
-# ---------------------------------------------------------------------------------------------------- handing the turn on
+# ------------------------------------------------------------------------------ handing the turn on
 
 
 @pytest.mark.parametrize("hook", ["Create", "Next"])
 async def test_a_delegated_turn_goes_on_in_the_same_stream(make_app: MakeApp, hook: str) -> None:
     hooks = {
-        "a": f"""
+        "a": (
+            f"""
             function Create(ctx) {{
               ctx.search.KB("q", {{ collections: ["docs"] }});
               ctx.Send("a says");
@@ -249,18 +327,28 @@ async def test_a_delegated_turn_goes_on_in_the_same_stream(make_app: MakeApp, ho
               messages: [{{ role: "user", content: "rather this" }}],
               options: {{ temperature: 0.2, metadata: {{ from: "a" }} }},
             }} }};
-        """,
-        "b": """
+        """
+        ),
+        "b": (
+            """
             function Create(ctx) { ctx.Send("b says"); }
             const Next = (ctx) => ({ data: { id: ctx.assistant_id, from: ctx.metadata.from } });
-        """,
+        """
+        ),
     }
-    events, models = await turn(make_app, hooks, packages={"b": SEARCHING}, options={"chat_id": "c1"})
+    events, models = await turn(
+        make_app, hooks, packages={"b": SEARCHING}, options={"chat_id": "c1"}
+    )
     assert not of(events, "error")
-    assert [(event.assistant_id, event.chat_id) for event in of(events, "stream_start")] == [("a", "c1"), ("b", "c1")]
+    assert [(event.assistant_id, event.chat_id) for event in of(events, "stream_start")] == [
+        ("a", "c1"),
+        ("b", "c1"),
+    ]
     assert len(of(events, "stream_end")) == 1
     assert len({event.turn_id for event in events}) == 1
-    assert [(event.message_id, event.message["props"]["content"]) for event in of(events, "message")] == [
+    assert [
+        (event.message_id, event.message["props"]["content"]) for event in of(events, "message")
+    ] == [
         ("M1", "a says"),
         ("M2", "b says"),
     ]
@@ -268,20 +356,27 @@ async def test_a_delegated_turn_goes_on_in_the_same_stream(make_app: MakeApp, ho
     assert end(events).content == "".join(event.delta for event in of(events, "text"))
     assert end(events).content.endswith(LONG)
     assert end(events).data == {"id": "b", "from": "a"}
-    assert (models["b"].asked[0].messages[-1].text, models["b"].asked[0].temperature) == ("rather this", 0.2)
+    assert (models["b"].asked[0].messages[-1].text, models["b"].asked[0].temperature) == (
+        "rather this",
+        0.2,
+    )
     assert len(models["a"].asked) == (hook == "Next")
 
 
 @pytest.mark.parametrize("hook", ["Create", "Next"])
 async def test_a_delegation_to_nobody_names_the_nearest(make_app: MakeApp, hook: str) -> None:
-    events, _ = await turn(make_app, {"a": f"const {hook} = () => ({{ delegate: {{ agent_id: 'bb' }} }})"})
+    events, _ = await turn(
+        make_app, {"a": f"const {hook} = () => ({{ delegate: {{ agent_id: 'bb' }} }})"}
+    )
     assert [(event.code, event.file, event.hint) for event in of(events, "error")] == [
         ("hook_return", "assistants/a/index.ts", "did you mean 'b'?")
     ]
 
 
 async def test_wrong_options_of_a_delegation_are_told(make_app: MakeApp) -> None:
-    wrong = "const Create = () => ({ delegate: { agent_id: 'b', options: { temperature: 'hot' } } })"
+    wrong = (
+        "const Create = () => ({ delegate: { agent_id: 'b', options: { temperature: 'hot' } } })"
+    )
     events, _ = await turn(make_app, {"a": wrong})
     assert "delegate.options.temperature" in of(events, "error")[0].message
     odd = wrong.replace("temperature: 'hot'", "temprature: 1")
@@ -290,7 +385,7 @@ async def test_wrong_options_of_a_delegation_are_told(make_app: MakeApp) -> None
     assert end(events).content == LONG
 
 
-# ---------------------------------------------------------------------------------------------------- models
+# ------------------------------------------------------------------------------------------- models
 
 
 async def test_a_model_is_asked_with_the_messages_and_options_given(make_app: MakeApp) -> None:
@@ -311,17 +406,26 @@ async def test_a_model_is_asked_with_the_messages_and_options_given(make_app: Ma
     assert result["tool_calls"] == [{"id": "c1", "name": "t", "arguments": {"x": 1}}]
     assert set(result["usage"]) == {"prompt_tokens", "completion_tokens", "total_tokens"}
     asked = models["b"].asked[0]
-    assert ([message.text for message in asked.messages], asked.temperature, asked.max_tokens) == (["be brief", "hi"], 0.3, 9)
+    assert ([message.text for message in asked.messages], asked.temperature, asked.max_tokens) == (
+        ["be brief", "hi"],
+        0.3,
+        9,
+    )
     assert asked.tools[0]["function"]["name"] == "t"
-    assert [event.node.label for event in of(events, "trace") if event.node.type == "llm"] == ["b", "b"]
+    assert [event.node.label for event in of(events, "trace") if event.node.type == "llm"] == [
+        "b",
+        "b",
+    ]
 
 
 async def test_a_model_that_fails_is_an_error_with_what_had_arrived(make_app: MakeApp) -> None:
-    found = await value(make_app, "ctx.llm.Stream('b', 'x')", {"b": [{"text": "Half", "cut": True}]})
+    found = await value(
+        make_app, "ctx.llm.Stream('b', 'x')", {"b": [{"text": "Half", "cut": True}]}
+    )
     assert (found["content"], "before it was whole" in found["error"]) == ("Half", True)
 
 
-# ---------------------------------------------------------------------------------------------------- as it arrives
+# ------------------------------------------------------------------------------------ as it arrives
 
 HEARD = """(() => {
     const heard = [];
@@ -330,13 +434,22 @@ HEARD = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize("call", ["ctx.agent.Call('b', 'x', { onChunk })", "ctx.llm.Stream('b', 'x', { onChunk })"])
-async def test_on_chunk_hears_the_text_in_order_while_it_arrives(make_app: MakeApp, call: str) -> None:
+@pytest.mark.parametrize(
+    "call", ["ctx.agent.Call('b', 'x', { onChunk })", "ctx.llm.Stream('b', 'x', { onChunk })"]
+)
+async def test_on_chunk_hears_the_text_in_order_while_it_arrives(
+    make_app: MakeApp, call: str
+) -> None:
     body = HEARD % call.replace("onChunk", "onChunk: (chunk) => { heard.push(chunk); }")
     found = await value(make_app, body)
     assert "".join(chunk["content"] for chunk in found["heard"]) == found["r"]["content"] == LONG
     assert len(found["heard"]) > 3
-    assert found["heard"][0] == {"type": "text", "index": 0, "content": LONG[:6], "props": {"content": LONG[:6]}}
+    assert found["heard"][0] == {
+        "type": "text",
+        "index": 0,
+        "content": LONG[:6],
+        "props": {"content": LONG[:6]},
+    }
 
 
 async def test_on_chunk_is_called_before_the_answer_is_whole(make_app: MakeApp) -> None:
@@ -357,9 +470,14 @@ async def test_on_chunk_is_called_before_the_answer_is_whole(make_app: MakeApp) 
 
 @pytest.mark.parametrize("answer", ["1", "-2", "true"])
 @pytest.mark.parametrize("call", ["ctx.agent.Call", "ctx.llm.Stream"])
-async def test_a_number_other_than_zero_stops_the_call(make_app: MakeApp, call: str, answer: str) -> None:
+async def test_a_number_other_than_zero_stops_the_call(
+    make_app: MakeApp, call: str, answer: str
+) -> None:
     script = [{"text": "x" * 60_000, "times": 0}]
-    body = HEARD % f"{call}('b', 'x', {{ onChunk: (c) => {{ heard.push(c); return heard.length === 2 ? {answer} : 0; }} }})"
+    body = (
+        HEARD % f"{call}('b', 'x', {{ onChunk: (c) => {{ heard.push(c); return heard.length === 2 ?"
+        f" {answer} : 0; }} }})"
+    )
     found = await value(make_app, body, {"b": script})
     assert len(found["heard"]) == 2
     assert found["r"]["finish_reason"] == "stopped"
@@ -367,9 +485,13 @@ async def test_a_number_other_than_zero_stops_the_call(make_app: MakeApp, call: 
     assert 12 <= len(found["r"]["content"]) < 10_000
 
 
-@pytest.mark.parametrize("answer", ["0", "undefined", "null", "'x'", "false", "NaN", "Promise.resolve(1)"])
+@pytest.mark.parametrize(
+    "answer", ["0", "undefined", "null", "'x'", "false", "NaN", "Promise.resolve(1)"]
+)
 async def test_any_other_value_goes_on(make_app: MakeApp, answer: str) -> None:
-    assert (await value(make_app, f"ctx.llm.Stream('b', 'x', {{ onChunk: () => {answer} }})"))["content"] == LONG
+    assert (await value(make_app, f"ctx.llm.Stream('b', 'x', {{ onChunk: () => {answer} }})"))[
+        "content"
+    ] == LONG
 
 
 async def test_what_on_chunk_throws_stops_the_call_and_goes_to_the_hook(make_app: MakeApp) -> None:
@@ -379,7 +501,9 @@ async def test_what_on_chunk_throws_stops_the_call_and_goes_to_the_hook(make_app
     assert await value(make_app, body, {"b": [{"text": "x" * 60_000}]}) == "enough"
 
 
-async def test_an_answer_that_stalls_is_an_error_after_the_deadline_of_a_call(make_app: MakeApp) -> None:
+async def test_an_answer_that_stalls_is_an_error_after_the_deadline_of_a_call(
+    make_app: MakeApp,
+) -> None:
     package = '{"name": "A", "connector": "a", "hooks": {"limits": {"call_ms": 60}}}'
     slow = [{"text": "late", "delay_ms": 20_000, "times": 0}]
     body = """[
@@ -396,7 +520,10 @@ async def test_an_answer_that_was_left_open_ends_with_the_hook(make_app: MakeApp
     hook = """function Create(ctx) {
         ctx.llm.Stream("b", "x", { onChunk() { for (;;) ; } });
     }"""
-    package = '{"name": "A", "connector": "a", "hooks": {"on_error": "continue", "limits": {"cpu_ms": 60}}}'
+    package = (
+        '{"name": "A", "connector": "a", "hooks": {"on_error": "continue", "limits": {"cpu_ms":'
+        " 60}}}"
+    )
     events, _ = await turn(make_app, {"a": hook}, {"b": [{"text": "x" * 60_000}]}, {"a": package})
     nodes = {event.node.id: event.node for event in of(events, "trace")}
     assert [node.status for node in nodes.values() if node.type == "llm"] == ["failed"]
@@ -404,10 +531,12 @@ async def test_an_answer_that_was_left_open_ends_with_the_hook(make_app: MakeApp
     assert end(events).content == "Fine."
 
 
-# ---------------------------------------------------------------------------------------------------- several at once
+# ---------------------------------------------------------------------------------- several at once
 
 
-async def test_all_answers_in_the_order_of_the_requests_and_failures_in_their_slots(make_app: MakeApp) -> None:
+async def test_all_answers_in_the_order_of_the_requests_and_failures_in_their_slots(
+    make_app: MakeApp,
+) -> None:
     body = """[
         ctx.agent.All([
             { agent: "b", messages: "x" },
@@ -418,7 +547,9 @@ async def test_all_answers_in_the_order_of_the_requests_and_failures_in_their_sl
         ctx.agent.All([]),
     ]"""
     agents, models, none = await value(make_app, body, {"c": [{"text": "slow", "delay_ms": 30}]})
-    assert [(result["agent_id"], result["content"], bool(result["error"])) for result in agents] == [
+    assert [
+        (result["agent_id"], result["content"], bool(result["error"])) for result in agents
+    ] == [
         ("b", LONG, False),
         ("nobody", "", True),
         ("b", LONG, False),
@@ -428,14 +559,19 @@ async def test_all_answers_in_the_order_of_the_requests_and_failures_in_their_sl
 
 
 async def test_any_takes_the_first_that_did_not_fail_and_race_the_first(make_app: MakeApp) -> None:
-    requests = "[{ connector: 'c', messages: 'x' }, { connector: 'd', messages: 'x' }, { connector: 'e', messages: 'x' }]"
+    requests = (
+        "[{ connector: 'c', messages: 'x' }, { connector: 'd', messages: 'x' }, { connector: 'e',"
+        " messages: 'x' }]"
+    )
     models = {
         "c": [{"error": {"code": "refused", "message": "no"}, "times": 0}],
         "d": [{"text": "second", "delay_ms": 20, "times": 0}],
         "e": [{"text": "late", "delay_ms": 25_000, "times": 0}],
     }
     any_, race, all_failed = await value(
-        make_app, f"[ctx.llm.Any({requests}), ctx.llm.Race({requests}), ctx.llm.Any([{requests}[0]])]", models
+        make_app,
+        f"[ctx.llm.Any({requests}), ctx.llm.Race({requests}), ctx.llm.Any([{requests}[0]])]",
+        models,
     )
     assert [result["content"] for result in any_] == ["second"]
     assert [(result["connector"], result["error"]) for result in race] == [("c", "no")]
@@ -458,33 +594,56 @@ async def test_chunks_of_several_carry_their_position(make_app: MakeApp) -> None
 
 
 async def test_stopping_one_of_several_stops_them_all(make_app: MakeApp) -> None:
-    body = "ctx.llm.All([{ connector: 'b', messages: 'x' }, { connector: 'c', messages: 'x' }], { onChunk: (c) => c.index })"
+    body = (
+        "ctx.llm.All([{ connector: 'b', messages: 'x' }, { connector: 'c', messages: 'x' }], {"
+        " onChunk: (c) => c.index })"
+    )
     models = {"b": [{"text": "never", "delay_ms": 25_000}], "c": [{"text": "x" * 60_000}]}
     found = await value(make_app, body, models)
     assert [result["finish_reason"] for result in found] == ["stopped", "stopped"]
     assert [bool(result["content"]) for result in found] == [False, True]
 
 
-# ---------------------------------------------------------------------------------------------------- wrong arguments
+# ---------------------------------------------------------------------------------- wrong arguments
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ("agent.Call()", "ctx.agent.Call: an assistant's id must be text that is not empty, not nothing"),
+        (
+            "agent.Call()",
+            "ctx.agent.Call: an assistant's id must be text that is not empty, not nothing",
+        ),
         ("agent.Call('b')", "messages must be text or a list of {role, content}, not nothing"),
-        ("agent.Call('b', [])", "messages must be text or a list of {role, content}, not an empty list"),
+        (
+            "agent.Call('b', [])",
+            "messages must be text or a list of {role, content}, not an empty list",
+        ),
         ("agent.Call('b', [{ role: 'usr', content: 'x' }])", "messages[0].role"),
         ("agent.Call('b', 'x', 'y')", "options must be an object, not text"),
         ("agent.Call('b', 'x', { search: 'maybe' })", "option search"),
         ("llm.Stream(4, 'x')", "a connector's id must be text that is not empty, not a number"),
-        ("llm.Stream('b', 'x', { temperature: 'hot', onChunk() {} })", "ctx.llm.Stream: option temperature"),
-        ("agent.All({})", "ctx.agent.All: requests must be a list of {agent, messages, options}, not an object"),
-        ("llm.Any(['b'])", "requests[0] must be an object {connector, messages, options}, not text"),
-        ("llm.Race([{ connector: 'b', messages: 'x' }, { messages: 'x' }])", "requests[1]: a connector's id must be text"),
+        (
+            "llm.Stream('b', 'x', { temperature: 'hot', onChunk() {} })",
+            "ctx.llm.Stream: option temperature",
+        ),
+        (
+            "agent.All({})",
+            "ctx.agent.All: requests must be a list of {agent, messages, options}, not an object",
+        ),
+        (
+            "llm.Any(['b'])",
+            "requests[0] must be an object {connector, messages, options}, not text",
+        ),
+        (
+            "llm.Race([{ connector: 'b', messages: 'x' }, { messages: 'x' }])",
+            "requests[1]: a connector's id must be text",
+        ),
     ],
 )
-async def test_wrong_arguments_throw_and_nothing_is_asked(make_app: MakeApp, call: str, said: str) -> None:
+async def test_wrong_arguments_throw_and_nothing_is_asked(
+    make_app: MakeApp, call: str, said: str
+) -> None:
     hook = f"""function Create(ctx) {{
         try {{ ctx.{call}; }} catch (e) {{ return {{ metadata: {{ caught: [e.constructor.name, e.message] }} }}; }}
     }}"""
@@ -495,22 +654,30 @@ async def test_wrong_arguments_throw_and_nothing_is_asked(make_app: MakeApp, cal
     assert models["b"].asked == []
 
 
-async def test_an_option_that_nothing_reads_is_a_warning_with_the_nearest(make_app: MakeApp) -> None:
-    events, _ = await turn(make_app, {"a": "function Create(ctx) { ctx.agent.Call('b', 'x', { serach: false }); }"})
+async def test_an_option_that_nothing_reads_is_a_warning_with_the_nearest(
+    make_app: MakeApp,
+) -> None:
+    events, _ = await turn(
+        make_app, {"a": "function Create(ctx) { ctx.agent.Call('b', 'x', { serach: false }); }"}
+    )
     assert ["did you mean 'search'?" in event.message for event in of(events, "warning")] == [True]
 
 
 async def test_leaving_the_turn_stops_the_called_assistant(make_app: MakeApp) -> None:
     files = {
         "assistants/a/package.yao": PLAIN % "a",
-        "assistants/a/index.ts": "function Create(ctx) { ctx.agent.Call('b', 'x', { onChunk() {} }); }",
+        "assistants/a/index.ts": (
+            "function Create(ctx) { ctx.agent.Call('b', 'x', { onChunk() {} }); }"
+        ),
         "assistants/b/package.yao": SEARCHING,
         "kb/docs.kb.yao": '{"name": "Docs"}',
     }
     held = CannedSource({"*": ()}, gate=anyio.Event())
     with anyio.fail_after(20):
         models = {"a": scripted(), "b": scripted()}
-        async with open_host(make_app(files), environment={}, sources={"kb": held}, connectors=models) as host:
+        async with open_host(
+            make_app(files), environment={}, sources={"kb": held}, connectors=models
+        ) as host:
             async with host.stream("a", "question") as events:
                 async for event in events:
                     if event.type == "trace" and event.node.type == "search":
@@ -525,7 +692,9 @@ async def test_results_are_plain_values(make_app: MakeApp) -> None:
     assert json.loads(found)["content"] == LONG
 
 
-async def test_a_hook_that_replaces_builtins_hears_its_chunks_all_the_same(make_app: MakeApp) -> None:
+async def test_a_hook_that_replaces_builtins_hears_its_chunks_all_the_same(
+    make_app: MakeApp,
+) -> None:
     hostile = """(() => {
         const stolen = [], { push } = Array.prototype;
         const trap = { set(value) { stolen[stolen.length] = value; }, configurable: true };

@@ -117,9 +117,12 @@ def test_markers_are_found_in_prose_and_not_in_code(text: str, found: list[str])
 
 
 @pytest.mark.parametrize(
-    ("text", "found"), [("[a1b2] [note] [2024] [x](u)", ["[a1b2]"]), ("a[1] = b[a1b2]", ["[a1b2]"]), ("[a1b2", [])]
+    ("text", "found"),
+    [("[a1b2] [note] [2024] [x](u)", ["[a1b2]"]), ("a[1] = b[a1b2]", ["[a1b2]"]), ("[a1b2", [])],
 )
-def test_a_format_of_brackets_takes_no_word_and_no_year_for_a_marker(text: str, found: list[str]) -> None:
+def test_a_format_of_brackets_takes_no_word_and_no_year_for_a_marker(
+    text: str, found: list[str]
+) -> None:
     assert markers(text, BRACKETS) == found
 
 
@@ -128,12 +131,27 @@ TICKED = Grammar.of("`{id}`")
 SEVERAL = Grammar.of("[{id}]", "[[{id}]]", "#ref:{id}", "#{id}", "#{id}#")
 # Pieces of fences and markers, so that texts are often nearly one.
 SIGNS = st.sampled_from(
-    [*"#ref:a1b2[]()<>/ \t\r\n`~c3é", "```", "````", "~~~", "```js", "\n", "#ref:a1b2", "[c3d4]", "    ", "`" * 20]
+    [
+        *"#ref:a1b2[]()<>/ \t\r\n`~c3é",
+        "```",
+        "````",
+        "~~~",
+        "```js",
+        "\n",
+        "#ref:a1b2",
+        "[c3d4]",
+        "    ",
+        "`" * 20,
+    ]
 )
 TEXT = st.lists(SIGNS, max_size=40).map("".join)
 
 
-@given(TEXT, st.lists(st.integers(0, 200)), st.sampled_from([HASH, BRACKETS, Grammar.of("<{id}/>"), ROUND, TICKED, SEVERAL]))
+@given(
+    TEXT,
+    st.lists(st.integers(0, 200)),
+    st.sampled_from([HASH, BRACKETS, Grammar.of("<{id}/>"), ROUND, TICKED, SEVERAL]),
+)
 def test_any_splitting_of_an_answer_gives_the_same_text_and_the_same_markers(
     text: str, cuts: list[int], grammar: Grammar
 ) -> None:
@@ -146,11 +164,15 @@ def test_any_splitting_of_an_answer_gives_the_same_text_and_the_same_markers(
 
 
 @given(TEXT)
-def test_only_the_beginning_of_a_marker_is_held_back_and_in_a_line_that_may_open_a_fence_what_follows(text: str) -> None:
+def test_only_the_beginning_of_a_marker_is_held_back_and_in_a_line_that_may_open_a_fence_what_follows(
+    text: str,
+) -> None:
     reading, pieces = read(Reading(), text, HASH)
     assert "".join(piece.text for piece in pieces) + reading.held == text
     in_line_of_fence = text.rpartition("\n")[2].lstrip(" ").startswith("```")
-    begins = HASH.could_begin(reading.held) or (in_line_of_fence and HASH.pattern.match(reading.held))
+    begins = HASH.could_begin(reading.held) or (
+        in_line_of_fence and HASH.pattern.match(reading.held)
+    )
     assert reading.held == "" or begins
 
 
@@ -159,8 +181,13 @@ def test_a_long_answer_of_one_fence_is_read_in_no_time() -> None:
     assert len(in_pieces(list(text), HASH)) == 1
 
 
-@given(TEXT, st.sampled_from([("#ref:{id}",), ("[{id}[",), ("[{id}]", "[[{id}]]"), ("#{id}", "#{id}#")]))
-def test_a_defused_text_holds_no_marker_and_reads_the_same(text: str, formats: tuple[str, ...]) -> None:
+@given(
+    TEXT,
+    st.sampled_from([("#ref:{id}",), ("[{id}[",), ("[{id}]", "[[{id}]]"), ("#{id}", "#{id}#")]),
+)
+def test_a_defused_text_holds_no_marker_and_reads_the_same(
+    text: str, formats: tuple[str, ...]
+) -> None:
     grammar = Grammar.of(*formats)
     defused = defuse(text, grammar)
     assert not grammar.pattern.search(defused)
@@ -184,7 +211,15 @@ FIELDS = st.fixed_dictionaries(
             name: st.sampled_from(["", "a", "a/b", '","', "A"])
             for name in ("title", "content", "document_id", "collection", "model")
         },
-        "url": st.sampled_from(["", "https://example.org/a", "https://example.org/a#b", "https://example.org/A", "http://["]),
+        "url": st.sampled_from(
+            [
+                "",
+                "https://example.org/a",
+                "https://example.org/a#b",
+                "https://example.org/A",
+                "http://[",
+            ]
+        ),
         "record_id": st.sampled_from([None, 1, "1", True, "a"]),
         "data": st.sampled_from([None, {}, {"a": 1}]),
     }
@@ -192,26 +227,43 @@ FIELDS = st.fixed_dictionaries(
 
 
 @given(FIELDS, FIELDS)
-def test_items_without_a_key_share_one_only_when_they_are_the_same_source(first: dict[str, Any], second: dict[str, Any]) -> None:
+def test_items_without_a_key_share_one_only_when_they_are_the_same_source(
+    first: dict[str, Any], second: dict[str, Any]
+) -> None:
     one, other = Item(**first), Item(**second)
     assert key_of(one) == key_of(Item(**first, score=0.3))
     if key_of(one) == key_of(other):
         record = one.model and one.record_id is not None
         page = not record and not one.document_id and one.type == "web" and one.url
-        what = ("model", "record_id") if record else ("url",) if page else ("collection", "document_id", "content")
-        assert [repr(first[name]) for name in ("type", *what)] == [repr(second[name]) for name in ("type", *what)]
+        what = (
+            ("model", "record_id")
+            if record
+            else ("url",)
+            if page
+            else ("collection", "document_id", "content")
+        )
+        assert [repr(first[name]) for name in ("type", *what)] == [
+            repr(second[name]) for name in ("type", *what)
+        ]
     if first["content"] != second["content"]:
-        record_or_page = (one.model and one.record_id is not None) or (one.type == "web" and one.url)
+        record_or_page = (one.model and one.record_id is not None) or (
+            one.type == "web" and one.url
+        )
         assert record_or_page or key_of(one) != key_of(other)
 
 
 def test_a_page_without_a_key_is_its_address_whatever_its_snippet_says() -> None:
-    one, other = (Item(type="web", url=url, content=url) for url in ("https://Example.org", "https://example.org/"))
+    one, other = (
+        Item(type="web", url=url, content=url)
+        for url in ("https://Example.org", "https://example.org/")
+    )
     assert key_of(one) == key_of(other)
 
 
 def test_items_without_a_key_are_cited_apart() -> None:
     book = CitationIndex("#ref:{id}")
-    cited = [book.cite(Item(type="kb", title="A title", content=text)) for text in ("one", "two", "one")]
+    cited = [
+        book.cite(Item(type="kb", title="A title", content=text)) for text in ("one", "two", "one")
+    ]
     assert len({each.citation_id for each in cited}) == 2
     assert len({each.key for each in cited}) == 2

@@ -1,4 +1,5 @@
-"""Packages as they are published elsewhere run as they are: where files lie, what they import, how options are spelled."""
+"""Packages as they are published elsewhere run as they are: where files lie, what they import, how
+options are spelled."""
 
 from __future__ import annotations
 
@@ -61,10 +62,15 @@ def files(choice: str = "search_types") -> dict[str, str]:
     return {
         "assistants/a/package.yao": PACKAGE,
         "assistants/a/src/index.ts": HOOK % choice,
-        "assistants/a/src/lib.ts": "export const words = (messages: any[]) => messages[messages.length - 1].content;",
-        "assistants/a/src/shared/loud.ts": "export function shout(text: string) { return text.toUpperCase(); }",
+        "assistants/a/src/lib.ts": (
+            "export const words = (messages: any[]) => messages[messages.length - 1].content;"
+        ),
+        "assistants/a/src/shared/loud.ts": (
+            "export function shout(text: string) { return text.toUpperCase(); }"
+        ),
         "assistants/a/src/config.json": '{"mark": "!"}',
-        "assistants/a/tsconfig.json": """
+        "assistants/a/tsconfig.json": (
+            """
             {
               // for editors, and for the names of files
               "compilerOptions": {
@@ -76,22 +82,35 @@ def files(choice: str = "search_types") -> dict[str, str]:
                 },
               },
             }
-        """,
+        """
+        ),
         "kb/docs.kb.yao": '{"name": "Docs"}',
     }
 
 
 async def turn(app: Path, **more: Any) -> list[Event]:
-    return await run(app, "what is new?", sources={"kb": kb(), "web": web(), "db": CannedSource({})}, **more)
+    return await run(
+        app, "what is new?", sources={"kb": kb(), "web": web(), "db": CannedSource({})}, **more
+    )
 
 
 @pytest.mark.parametrize("choice", ["search_types", "types"])
-async def test_a_package_in_the_common_dialect_runs_unchanged(make_app: MakeApp, choice: str) -> None:
+async def test_a_package_in_the_common_dialect_runs_unchanged(
+    make_app: MakeApp, choice: str
+) -> None:
     model = scripted("Fine.")
     source = web()
-    events = await run(make_app(files(choice)), "what is new?", connector=model, sources={"kb": kb(), "web": source})
+    events = await run(
+        make_app(files(choice)),
+        "what is new?",
+        connector=model,
+        sources={"kb": kb(), "web": source},
+    )
     assert not of(events, "error")
-    assert next(message.text for message in model.asked[0].messages if message.role == "system") == "W1!"
+    assert (
+        next(message.text for message in model.asked[0].messages if message.role == "system")
+        == "W1!"
+    )
     assert [event.source for event in of(events, "search_start")] == ["hook", "auto"]
     assert {event.search_type for event in of(events, "search_start")} == {"web"}
     assert (source.asked[0].time_range, source.asked[0].limit) == ("week", 3)
@@ -118,9 +137,17 @@ async def test_what_the_runtime_does_not_have_cannot_be_imported_from_it(make_ap
         ("./empty/*", "finds no file"),
     ],
 )
-async def test_names_of_files_stay_inside_the_package(make_app: MakeApp, target: str, said: str) -> None:
+async def test_names_of_files_stay_inside_the_package(
+    make_app: MakeApp, target: str, said: str
+) -> None:
     config = f'{{"compilerOptions": {{"paths": {{"@lib/*": ["{target}"]}}}}}}'
-    app = make_app({**files(), "assistants/a/tsconfig.json": config, "outside/loud.ts": "export const shout = 1;"})
+    app = make_app(
+        {
+            **files(),
+            "assistants/a/tsconfig.json": config,
+            "outside/loud.ts": "export const shout = 1;",
+        }
+    )
     (error,) = of(await turn(app), "error")
     assert f"the import '@lib/loud' {said}" in error.message
     assert (error.file, error.line) == ("assistants/a/src/index.ts", 9)

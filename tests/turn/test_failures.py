@@ -1,4 +1,5 @@
-"""What goes wrong in a turn, and what is kept: errors out of task groups, deadlines, turns handed on, a host that is closed."""
+"""What goes wrong in a turn, and what is kept: errors out of task groups, deadlines, turns handed
+on, a host that is closed."""
 
 from __future__ import annotations
 
@@ -42,10 +43,16 @@ class Grouped(CannedSource):
         return Found()
 
 
-async def test_a_source_that_fails_in_a_task_group_is_an_error_on_its_result(make_app: MakeApp) -> None:
-    events = await run(app_with(make_app), sources={"kb": Grouped({}), "web": web()}, script=["Fine {ref:0}."])
+async def test_a_source_that_fails_in_a_task_group_is_an_error_on_its_result(
+    make_app: MakeApp,
+) -> None:
+    events = await run(
+        app_with(make_app), sources={"kb": Grouped({}), "web": web()}, script=["Fine {ref:0}."]
+    )
     assert not of(events, "error")
-    assert [event.error for event in of(events, "search_complete") if event.error] == ["the source is down"]
+    assert [event.error for event in of(events, "search_complete") if event.error] == [
+        "the source is down"
+    ]
     assert end(events).content.startswith("Fine #ref:")
 
 
@@ -71,8 +78,12 @@ class GroupedModel:
         yield
 
 
-async def test_a_model_that_fails_in_a_task_group_does_not_keep_next_from_running(make_app: MakeApp) -> None:
-    app = app_with(make_app, NO_SEARCH, index_ts="const Next = (ctx, payload) => ({ data: payload.error });")
+async def test_a_model_that_fails_in_a_task_group_does_not_keep_next_from_running(
+    make_app: MakeApp,
+) -> None:
+    app = app_with(
+        make_app, NO_SEARCH, index_ts="const Next = (ctx, payload) => ({ data: payload.error });"
+    )
     async with (
         open_host(app, environment={}, connectors={"script": GroupedModel()}) as host,
         host.stream("a", "question") as stream,
@@ -82,7 +93,9 @@ async def test_a_model_that_fails_in_a_task_group_does_not_keep_next_from_runnin
     assert [event.code for event in of(events, "error")] == ["model_unreachable"]
 
 
-async def test_a_source_of_its_own_impatience_is_not_told_as_our_deadline(make_app: MakeApp) -> None:
+async def test_a_source_of_its_own_impatience_is_not_told_as_our_deadline(
+    make_app: MakeApp,
+) -> None:
     class Impatient(CannedSource):
         async def search(self, *_: Any) -> Found:
             raise TimeoutError("its own")
@@ -110,14 +123,20 @@ async def handed_on(make_app: MakeApp, hook: str, other: str, script: Sequence[A
     return await run(app, script=script)
 
 
-async def test_what_another_assistant_had_said_is_kept_when_its_hook_fails(make_app: MakeApp) -> None:
-    events = await handed_on(make_app, "create", "function Next() { throw new Error('boom'); }", ["Answer of b {ref:0}."])
+async def test_what_another_assistant_had_said_is_kept_when_its_hook_fails(
+    make_app: MakeApp,
+) -> None:
+    events = await handed_on(
+        make_app, "create", "function Next() { throw new Error('boom'); }", ["Answer of b {ref:0}."]
+    )
     assert [event.code for event in of(events, "error")] == ["hook_threw"]
     assert end(events).content.startswith("Answer of b #ref:")
     assert [cited.verdict for cited in end(events).citations] == ["ok"]
 
 
-async def test_the_end_of_a_turn_holds_all_that_was_streamed_by_whichever_assistant(make_app: MakeApp) -> None:
+async def test_the_end_of_a_turn_holds_all_that_was_streamed_by_whichever_assistant(
+    make_app: MakeApp,
+) -> None:
     events = await handed_on(make_app, "next", "", ["First {ref:0}.", "Second {ref:1}."])
     final = end(events)
     assert final.content == "".join(event.delta for event in of(events, "text"))
@@ -141,7 +160,9 @@ async def test_when_model_and_next_both_fail_both_are_told(make_app: MakeApp) ->
         ("const Create = () => ({ messages: 5 });", "hook_return"),
     ],
 )
-async def test_on_error_continue_holds_for_whatever_is_wrong_with_a_hook(make_app: MakeApp, hook: str, code: str) -> None:
+async def test_on_error_continue_holds_for_whatever_is_wrong_with_a_hook(
+    make_app: MakeApp, hook: str, code: str
+) -> None:
     package = ASSISTANT.replace('"name"', '"hooks": {"on_error": "continue"}, "name"')
     events = await run(app_with(make_app, package, index_ts=hook))
     assert [event.code for event in of(events, "warning")] == [code]
@@ -165,7 +186,12 @@ async def test_a_host_that_is_closed_ends_its_turns_and_says_so(make_app: MakeAp
     with anyio.fail_after(10):
         async with (
             anyio.create_task_group() as tasks,
-            open_host(app_with(make_app), environment={}, sources=sources, connectors={"script": scripted()}) as host,
+            open_host(
+                app_with(make_app),
+                environment={},
+                sources=sources,
+                connectors={"script": scripted()},
+            ) as host,
         ):
             tasks.start_soon(listen, host)
             await searching.wait()
@@ -176,14 +202,19 @@ async def test_a_host_that_is_closed_ends_its_turns_and_says_so(make_app: MakeAp
 async def test_what_the_callers_own_code_raises_comes_out_as_it_is(make_app: MakeApp) -> None:
     app = app_with(make_app, NO_SEARCH)
     with pytest.raises(KeyError, match="mine"):
-        async with open_host(app, environment={}, connectors={"script": scripted("Fine.")}) as host, host.stream("a", "q"):
+        async with (
+            open_host(app, environment={}, connectors={"script": scripted("Fine.")}) as host,
+            host.stream("a", "q"),
+        ):
             raise KeyError("mine")
     with pytest.raises(UnknownName, match="no assistant 'zz'"):
         async with open_host(app, environment={}) as host, host.stream("zz", "q"):
             pass
 
 
-async def test_a_search_for_a_hook_ends_before_the_hooks_call_so_that_others_keep_what_they_found(make_app: MakeApp) -> None:
+async def test_a_search_for_a_hook_ends_before_the_hooks_call_so_that_others_keep_what_they_found(
+    make_app: MakeApp,
+) -> None:
     package = ASSISTANT.replace('"name"', '"hooks": {"limits": {"call_ms": 3000}}, "name"')
     hook = """
     function Create(ctx) {
@@ -192,7 +223,10 @@ async def test_a_search_for_a_hook_ends_before_the_hooks_call_so_that_others_kee
     }
     """
     slow = CannedSource({"*": ()}, gate=anyio.Event())
-    events = await run(app_with(make_app, package, index_ts=hook), sources={"web": slow, "kb": kb(canned_item("k"))})
+    events = await run(
+        app_with(make_app, package, index_ts=hook),
+        sources={"web": slow, "kb": kb(canned_item("k"))},
+    )
     (none, error), (one, fine) = end(events).metadata["found"]
     assert (none, one, fine) == (0, 1, "")
     assert "hooks.limits.call_ms" in error
@@ -204,7 +238,9 @@ async def test_a_search_that_was_asked_for_and_cannot_be_is_said(make_app: MakeA
 
 
 @pytest.mark.parametrize("own", ["agents.b.secret", "open"])
-async def test_another_assistants_collection_is_not_reached_by_its_name(make_app: MakeApp, own: str) -> None:
+async def test_another_assistants_collection_is_not_reached_by_its_name(
+    make_app: MakeApp, own: str
+) -> None:
     app = make_app(
         {
             "assistants/a/package.yao": NO_SEARCH,
@@ -225,12 +261,20 @@ async def test_another_assistants_collection_is_not_reached_by_its_name(make_app
         assert source.asked == []
 
 
-async def test_the_trace_says_why_each_item_stands_where_it_does_or_was_dropped(make_app: MakeApp) -> None:
+async def test_the_trace_says_why_each_item_stands_where_it_does_or_was_dropped(
+    make_app: MakeApp,
+) -> None:
     package = ASSISTANT.replace('"web": true', '"web": false, "rerank": {"top_n": 1}')
     events = await run(app_with(make_app, package))
-    (merge,) = [event.node.data for event in of(events, "trace") if event.node.type == "merge" and event.node.data.get("entries")]
+    (merge,) = [
+        event.node.data
+        for event in of(events, "trace")
+        if event.node.type == "merge" and event.node.data.get("entries")
+    ]
     assert [entry["title"] for entry in merge["entries"]] == ["k1"]
-    assert [(entry["title"], entry["dropped"]) for entry in merge["dropped"]] == [("k2", "beyond the best 1")]
+    assert [(entry["title"], entry["dropped"]) for entry in merge["dropped"]] == [
+        ("k2", "beyond the best 1")
+    ]
     assert {event.item.weight for event in of(events, "search_result")} == {0.6}
 
 
@@ -241,7 +285,9 @@ async def test_a_node_that_was_stopped_says_so_and_no_address(make_app: MakeApp)
       return { search: false };
     }"""
     events = await run(app_with(make_app, index_ts=hook), sources={"web": held, "kb": kb()})
-    failed = {event.node.data["error"] for event in of(events, "trace") if event.node.status == "failed"}
+    failed = {
+        event.node.data["error"] for event in of(events, "trace") if event.node.status == "failed"
+    }
     assert failed == {"stopped"}
 
 
@@ -274,11 +320,15 @@ anyio.run(main, sys.argv[1])
 
 def test_a_program_that_leaves_from_one_of_its_tasks_ends(tmp_path: Path) -> None:
     (tmp_path / "assistants").mkdir()
-    ended = subprocess.run([sys.executable, "-c", LEAVES, str(tmp_path)], cwd=Path(__file__).parents[2], timeout=30)
+    ended = subprocess.run(
+        [sys.executable, "-c", LEAVES, str(tmp_path)], cwd=Path(__file__).parents[2], timeout=30
+    )
     assert ended.returncode == 3
 
 
-async def test_a_source_of_no_type_that_is_searched_is_refused_with_the_nearest_name(make_app: MakeApp) -> None:
+async def test_a_source_of_no_type_that_is_searched_is_refused_with_the_nearest_name(
+    make_app: MakeApp,
+) -> None:
     sources: Any = {"kbb": kb()}
     with pytest.raises(UnknownName, match="no search type 'kbb'") as caught:
         async with open_host(app_with(make_app), environment={}, sources=sources):

@@ -26,37 +26,59 @@ function Create(ctx, messages, options) {
 """
 
 
-async def hooked(make_app: MakeApp, hook: str, package: str = ASSISTANT, **asked: Any) -> list[Event]:
+async def hooked(
+    make_app: MakeApp, hook: str, package: str = ASSISTANT, **asked: Any
+) -> list[Event]:
     return await run(app_with(make_app, package, index_ts=hook), **asked)
 
 
-async def test_a_hook_that_formats_its_own_references_is_the_only_one_to_speak_of_them(make_app: MakeApp) -> None:
+async def test_a_hook_that_formats_its_own_references_is_the_only_one_to_speak_of_them(
+    make_app: MakeApp,
+) -> None:
     model = scripted("As [1] says.")
     events = await hooked(make_app, EXAMPLE_5, connector=model)
     system = [message.text for message in model.asked[0].messages if message.role == "system"]
     assert len(system) == 1
     assert system[0].startswith("Use [N] to cite. References:\n[1] w1 - https://example.org/w1")
-    assert [(event.source, event.search_type) for event in of(events, "search_start")] == [("hook", "web")]
+    assert [(event.source, event.search_type) for event in of(events, "search_start")] == [
+        ("hook", "web")
+    ]
     assert end(events).citations == ()
 
 
-async def test_messages_without_a_user_message_are_context_and_with_one_the_conversation(make_app: MakeApp) -> None:
+async def test_messages_without_a_user_message_are_context_and_with_one_the_conversation(
+    make_app: MakeApp,
+) -> None:
     model = scripted("a", "b")
-    await hooked(make_app, "const Create = () => ({messages: [{role: 'system', content: 'context'}]})", connector=model)
-    replaced = "const Create = () => ({messages: [{role: 'user', content: 'rewritten'}], search: false})"
+    await hooked(
+        make_app,
+        "const Create = () => ({messages: [{role: 'system', content: 'context'}]})",
+        connector=model,
+    )
+    replaced = (
+        "const Create = () => ({messages: [{role: 'user', content: 'rewritten'}], search: false})"
+    )
     await hooked(make_app, replaced, connector=model)
-    assert [(m.role, m.text) for m in model.asked[0].messages] == [("system", "context"), ("user", "question")]
+    assert [(m.role, m.text) for m in model.asked[0].messages] == [
+        ("system", "context"),
+        ("user", "question"),
+    ]
     assert [(m.role, m.text) for m in model.asked[1].messages] == [("user", "rewritten")]
 
 
 async def test_a_rewritten_question_is_what_is_searched_for(make_app: MakeApp) -> None:
     source = kb()
-    hook = "const Create = () => ({messages: [{role: 'user', content: 'rewritten'}], search: {search_types: ['kb']}})"
+    hook = (
+        "const Create = () => ({messages: [{role: 'user', content: 'rewritten'}], search:"
+        " {search_types: ['kb']}})"
+    )
     await hooked(make_app, hook, sources={"kb": source, "web": web()})
     assert [request.query for request in source.asked] == ["rewritten"]
 
 
-async def test_results_of_hook_and_automatic_search_are_weighed_against_each_other(make_app: MakeApp) -> None:
+async def test_results_of_hook_and_automatic_search_are_weighed_against_each_other(
+    make_app: MakeApp,
+) -> None:
     hook = "function Create(ctx) { ctx.search.Web('other'); return {search: true}; }"
     package = ASSISTANT.replace('"web": true, ', "").replace(', "web": true', "")
     sources = {
@@ -66,7 +88,10 @@ async def test_results_of_hook_and_automatic_search_are_weighed_against_each_oth
     events = await hooked(make_app, hook, package, sources=sources, script=["{ref:0} {ref:1}"])
     assert [cited.title for cited in end(events).citations] == ["hook", "auto"]
     merged = [event.node.data for event in of(events, "trace") if event.node.type == "merge"][-1]
-    assert [(entry["source"], entry["final"]) for entry in merged["entries"]] == [("hook", 0.64), ("auto", 0.54)]
+    assert [(entry["source"], entry["final"]) for entry in merged["entries"]] == [
+        ("hook", 0.64),
+        ("auto", 0.54),
+    ]
 
 
 async def test_a_hook_may_change_the_marker_for_its_turn(make_app: MakeApp) -> None:
@@ -79,8 +104,13 @@ async def test_a_hook_may_change_the_marker_for_its_turn(make_app: MakeApp) -> N
     assert cited[0].marker in model.asked[0].messages[-2].text
 
 
-async def test_a_hook_that_throws_ends_the_turn_with_the_line_of_the_typescript(make_app: MakeApp) -> None:
-    hook = "interface A { a: string }\n\nexport function Create(ctx: A) {\n  throw new Error('no luck');\n}\n"
+async def test_a_hook_that_throws_ends_the_turn_with_the_line_of_the_typescript(
+    make_app: MakeApp,
+) -> None:
+    hook = (
+        "interface A { a: string }\n\nexport function Create(ctx: A) {\n  throw new Error('no"
+        " luck');\n}\n"
+    )
     events = await hooked(make_app, hook)
     (error,) = of(events, "error")
     assert (error.code, error.file, error.line) == ("hook_threw", "assistants/a/index.ts", 4)
@@ -90,7 +120,12 @@ async def test_a_hook_that_throws_ends_the_turn_with_the_line_of_the_typescript(
 
 async def test_with_on_error_continue_a_hook_that_fails_is_a_warning(make_app: MakeApp) -> None:
     package = ASSISTANT.replace('"name"', '"hooks": {"on_error": "continue"}, "name"')
-    events = await hooked(make_app, "function Create() { throw new Error('no luck'); }", package, script=["Fine {ref:0}."])
+    events = await hooked(
+        make_app,
+        "function Create() { throw new Error('no luck'); }",
+        package,
+        script=["Fine {ref:0}."],
+    )
     assert [event.code for event in of(events, "warning")] == ["hook_threw"]
     assert not of(events, "error")
     assert end(events).citations[0].verdict == "ok"
@@ -111,7 +146,10 @@ async def test_next_sees_the_completion_and_gives_the_client_its_data(make_app: 
 
 
 async def test_next_runs_and_sees_the_error_when_the_model_fails(make_app: MakeApp) -> None:
-    hook = "function Next(ctx, payload) { return { data: [payload.completion.content, payload.error] }; }"
+    hook = (
+        "function Next(ctx, payload) { return { data: [payload.completion.content, payload.error]"
+        " }; }"
+    )
     events = await hooked(make_app, hook, script=[{"text": "Half", "cut": True}])
     content, error = end(events).data
     assert content == "Half"
@@ -127,7 +165,9 @@ async def test_next_runs_and_sees_the_error_when_the_model_fails(make_app: MakeA
         ("function Create(ctx) { ctx.search.KB('q', {rerank: {topk: 3}}); }", "rerank.topk"),
     ],
 )
-async def test_a_key_that_nothing_reads_is_said_and_never_ignored_in_silence(make_app: MakeApp, hook: str, said: str) -> None:
+async def test_a_key_that_nothing_reads_is_said_and_never_ignored_in_silence(
+    make_app: MakeApp, hook: str, said: str
+) -> None:
     events = await hooked(make_app, hook)
     assert [said in event.message for event in of(events, "warning")] == [True]
     assert [event.file for event in of(events, "warning")] == ["assistants/a/index.ts"]
@@ -136,8 +176,16 @@ async def test_a_key_that_nothing_reads_is_said_and_never_ignored_in_silence(mak
 @pytest.mark.parametrize(
     ("returned", "said", "hint"),
     [
-        ("connector: 'extractiv'", "what Create returned leads nowhere: no connector 'extractiv'", "did you mean 'extractive'?"),
-        ("prompt_preset: 'short'", "what Create returned leads nowhere: no prompt preset 'short'", "none are known"),
+        (
+            "connector: 'extractiv'",
+            "what Create returned leads nowhere: no connector 'extractiv'",
+            "did you mean 'extractive'?",
+        ),
+        (
+            "prompt_preset: 'short'",
+            "what Create returned leads nowhere: no prompt preset 'short'",
+            "none are known",
+        ),
         ("delegate: {agent_id: 'b'}", "delegate.agent_id: no assistant 'b'", "known: a"),
     ],
 )
@@ -153,8 +201,14 @@ async def test_a_name_that_a_hook_returns_and_nothing_has_is_an_error_of_the_hoo
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
-        ("citation: {format: 'x'}", "Create returned a wrong 'citation.format': must contain {id} exactly once"),
-        ("mcp_servers: [5]", "Create returned a wrong 'mcp_servers[0]': should be the id of a server"),
+        (
+            "citation: {format: 'x'}",
+            "Create returned a wrong 'citation.format': must contain {id} exactly once",
+        ),
+        (
+            "mcp_servers: [5]",
+            "Create returned a wrong 'mcp_servers[0]': should be the id of a server",
+        ),
     ],
 )
 async def test_a_wrong_setting_that_a_hook_returns_is_named_as_it_was_returned(
@@ -166,30 +220,51 @@ async def test_a_wrong_setting_that_a_hook_returns_is_named_as_it_was_returned(
 
 
 async def test_console_lines_are_nodes_of_the_trace_under_the_hook(make_app: MakeApp) -> None:
-    events = await hooked(make_app, "function Create() { console.warn('found %d', 3); log.Info('x %s', 'y'); }")
+    events = await hooked(
+        make_app, "function Create() { console.warn('found %d', 3); log.Info('x %s', 'y'); }"
+    )
     nodes = {event.node.id: event.node for event in of(events, "trace")}
     lines = [node for node in nodes.values() if node.type == "log"]
-    assert [(node.label, node.data["level"]) for node in lines] == [("found 3", "warn"), ("x y", "info")]
+    assert [(node.label, node.data["level"]) for node in lines] == [
+        ("found 3", "warn"),
+        ("x y", "info"),
+    ]
     assert {nodes[node.parent].type for node in lines} == {"hook"}
 
 
 @pytest.mark.parametrize(
     ("call", "level"),
-    [*((f"console.{name}", level) for name, level in CONSOLE.items()), *((f"log.{name}", level) for name, level in LOG.items())],
+    [
+        *((f"console.{name}", level) for name, level in CONSOLE.items()),
+        *((f"log.{name}", level) for name, level in LOG.items()),
+    ],
 )
-async def test_whatever_writes_a_line_writes_it_at_its_level(make_app: MakeApp, call: str, level: str) -> None:
+async def test_whatever_writes_a_line_writes_it_at_its_level(
+    make_app: MakeApp, call: str, level: str
+) -> None:
     events = await hooked(make_app, f"function Create() {{ {call}('found %d', 3); }}")
-    lines = {(event.node.label, event.node.data["level"]) for event in of(events, "trace") if event.node.type == "log"}
+    lines = {
+        (event.node.label, event.node.data["level"])
+        for event in of(events, "trace")
+        if event.node.type == "log"
+    }
     assert lines == {("found 3", level)}
 
 
-async def test_a_failed_search_is_an_error_on_the_hooks_result_and_does_not_throw(make_app: MakeApp) -> None:
-    hook = "function Create(ctx) { const r = ctx.search.DB('x', {models: ['nope']}); return {metadata: {error: r.error}}; }"
+async def test_a_failed_search_is_an_error_on_the_hooks_result_and_does_not_throw(
+    make_app: MakeApp,
+) -> None:
+    hook = (
+        "function Create(ctx) { const r = ctx.search.DB('x', {models: ['nope']}); return {metadata:"
+        " {error: r.error}}; }"
+    )
     events = await hooked(make_app, hook)
     assert "no model 'nope'" in end(events).metadata["error"]
 
 
-async def test_any_answers_with_the_first_that_has_items_and_cancels_the_others(make_app: MakeApp) -> None:
+async def test_any_answers_with_the_first_that_has_items_and_cancels_the_others(
+    make_app: MakeApp,
+) -> None:
     held = CannedSource({"*": ()}, gate=anyio.Event())
     hook = """
     function Create(ctx) {
@@ -214,13 +289,19 @@ async def test_markers_that_a_hook_was_given_are_citations_whatever_format_it_th
     """
     item = canned_item("k1", score=0.9, content="says [zz99] and #ref:zz99")
     model = scripted("{ref:0}")
-    await hooked(make_app, hook, connector=model, sources={"kb": kb(item), "web": CannedSource({"*": []})})
-    given, sources = (message.text for message in model.asked[0].messages if message.role == "system")
+    await hooked(
+        make_app, hook, connector=model, sources={"kb": kb(item), "web": CannedSource({"*": []})}
+    )
+    given, sources = (
+        message.text for message in model.asked[0].messages if message.role == "system"
+    )
     assert "#ref:zz99" not in sources + model.asked[0].references[0].content
     marker = format.replace("{id}", given.removeprefix("#ref:"))
     assert marker in sources
     answer = scripted(f"Both {given} and {marker}, not #ref:zz98.")
-    events = await hooked(make_app, hook, connector=answer, sources={"kb": kb(item), "web": CannedSource({"*": []})})
+    events = await hooked(
+        make_app, hook, connector=answer, sources={"kb": kb(item), "web": CannedSource({"*": []})}
+    )
     assert [(cited.marker, cited.verdict) for cited in end(events).citations] == [
         (given, "ok"),
         (marker, "ok"),
@@ -234,7 +315,9 @@ async def test_a_format_that_a_hook_returns_is_checked_as_one_in_a_file(make_app
     assert "must not begin or end with a blank" in failed.message
 
 
-async def test_what_a_hook_does_not_await_and_what_json_lacks_are_warnings_of_a_turn_that_goes_on(make_app: MakeApp) -> None:
+async def test_what_a_hook_does_not_await_and_what_json_lacks_are_warnings_of_a_turn_that_goes_on(
+    make_app: MakeApp,
+) -> None:
     hook = """\
 async function save(answer) {
   throw new Error("no " + answer);
@@ -245,7 +328,10 @@ function Next(ctx, payload) {
 }
 """
     events = await hooked(make_app, hook, script=["Fine."])
-    assert [(event.code, event.message, event.file, event.line, event.column) for event in of(events, "warning")] == [
+    assert [
+        (event.code, event.message, event.file, event.line, event.column)
+        for event in of(events, "warning")
+    ] == [
         (
             "hook_not_finite",
             "what Next returned has NaN at data.score, which arrives as null",
@@ -255,7 +341,10 @@ function Next(ctx, payload) {
         ),
         (
             "hook_uncaught",
-            "an async function that Next does not await threw no Fine. (called from assistants/a/index.ts:5:3 in Next)",
+            (
+                "an async function that Next does not await threw no Fine. (called from"
+                " assistants/a/index.ts:5:3 in Next)"
+            ),
             "assistants/a/index.ts",
             2,
             9,
@@ -267,4 +356,8 @@ function Next(ctx, payload) {
 
 async def test_a_hook_that_is_a_value_ends_the_turn_with_its_line(make_app: MakeApp) -> None:
     (failed,) = of(await hooked(make_app, "\nexport const Create = 5;"), "error")
-    assert (failed.code, failed.message, failed.line) == ("hook_syntax", "Create is a number, not a function", 2)
+    assert (failed.code, failed.message, failed.line) == (
+        "hook_syntax",
+        "Create is a number, not a function",
+        2,
+    )

@@ -26,11 +26,19 @@ PACKAGE = '{"connector": "script", "search": {"kb": true}, "kb": {"collections":
 
 
 def app_of(make_app: MakeApp) -> Path:
-    return make_app({"assistants/a/package.yao": PACKAGE, "assistants/a/index.ts": HOOK, "kb/docs.kb.yao": "{}"})
+    return make_app(
+        {"assistants/a/package.yao": PACKAGE, "assistants/a/index.ts": HOOK, "kb/docs.kb.yao": "{}"}
+    )
 
 
-async def test_a_hundred_turns_at_once_half_of_them_left_leave_nothing_behind(make_app: MakeApp) -> None:
-    spec = ConnectorSpec(id="script", type="scripted", options=ConnectorOptions(script=({"text": "Yes {ref:0}.", "times": 0},)))
+async def test_a_hundred_turns_at_once_half_of_them_left_leave_nothing_behind(
+    make_app: MakeApp,
+) -> None:
+    spec = ConnectorSpec(
+        id="script",
+        type="scripted",
+        options=ConnectorOptions(script=({"text": "Yes {ref:0}.", "times": 0},)),
+    )
     source = CannedSource({"*": [canned_item("k")]})
     app = app_of(make_app)
     threads, files, children = _held()
@@ -49,7 +57,12 @@ async def test_a_hundred_turns_at_once_half_of_them_left_leave_nothing_behind(ma
                     break
 
     with anyio.fail_after(50):
-        async with open_host(app, environment={}, sources={"kb": source}, connectors={"script": ScriptedConnector(spec)}) as host:
+        async with open_host(
+            app,
+            environment={},
+            sources={"kb": source},
+            connectors={"script": ScriptedConnector(spec)},
+        ) as host:
             await whole(host)
             async with anyio.create_task_group() as tasks:
                 for n in range(50):

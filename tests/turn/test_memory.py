@@ -37,29 +37,46 @@ class App:
     def __init__(self, host: Host, folder: Path, clock: Clock) -> None:
         self.host, self.folder, self.clock = host, folder, clock
 
-    async def events(self, hook: str, identity: Identity | None = ANN, chat: str = "c1", assistant: str = "a") -> list[Event]:
+    async def events(
+        self, hook: str, identity: Identity | None = ANN, chat: str = "c1", assistant: str = "a"
+    ) -> list[Event]:
         (self.folder / f"assistants/{assistant}/index.ts").write_text(hook, encoding="utf-8")
         with anyio.fail_after(20):
-            async with self.host.stream(assistant, "q", identity=identity, options={"chat_id": chat}) as events:
+            async with self.host.stream(
+                assistant, "q", identity=identity, options={"chat_id": chat}
+            ) as events:
                 return [event async for event in events]
 
-    async def value(self, expression: str, identity: Identity | None = ANN, chat: str = "c1") -> Any:
+    async def value(
+        self, expression: str, identity: Identity | None = ANN, chat: str = "c1"
+    ) -> Any:
         """What an expression is worth in Create."""
         hook = f"function Create(ctx: any) {{ return {{ metadata: {{ value: {expression} }} }}; }}"
         return end(await self.events(hook, identity, chat)).metadata["value"]
 
-    async def failure(self, expression: str, identity: Identity | None = ANN, chat: str = "c1") -> str:
-        failed = of(await self.events(f"function Create(ctx: any) {{ {expression}; }}", identity, chat), "error")
+    async def failure(
+        self, expression: str, identity: Identity | None = ANN, chat: str = "c1"
+    ) -> str:
+        failed = of(
+            await self.events(f"function Create(ctx: any) {{ {expression}; }}", identity, chat),
+            "error",
+        )
         return f"{failed[0].message} {failed[0].hint}"
 
 
 @pytest.fixture
 async def app(make_app: MakeApp) -> AsyncIterator[App]:
-    files = {f"assistants/{id}/{name}": text for id in "ab" for name, text in (("package.yao", PACKAGE), ("index.ts", ""))}
+    files = {
+        f"assistants/{id}/{name}": text
+        for id in "ab"
+        for name, text in (("package.yao", PACKAGE), ("index.ts", ""))
+    }
     folder = make_app({**files, "agent/agent.yml": "hooks:\n  workers: 1\n"})
     clock = Clock()
     models = {"script": scripted(*["Fine."] * 40)}
-    async with open_host(folder, environment={}, now=clock, connectors=models, sources={"kb": CannedSource({})}) as host:
+    async with open_host(
+        folder, environment={}, now=clock, connectors=models, sources={"kb": CannedSource({})}
+    ) as host:
         yield App(host, folder, clock)
 
 
@@ -86,8 +103,12 @@ async def test_every_call_does_what_its_name_says(app: App, space: str) -> None:
 
 
 async def test_memory_outlives_the_turn_except_that_of_the_turn(app: App) -> None:
-    await app.value("['user', 'team', 'chat', 'context'].map((name) => ctx.memory[name].Set('k', name))")
-    assert await app.value("['user', 'team', 'chat', 'context'].map((name) => ctx.memory[name].Get('k'))") == [
+    await app.value(
+        "['user', 'team', 'chat', 'context'].map((name) => ctx.memory[name].Set('k', name))"
+    )
+    assert await app.value(
+        "['user', 'team', 'chat', 'context'].map((name) => ctx.memory[name].Get('k'))"
+    ) == [
         "user",
         "team",
         "chat",
@@ -103,9 +124,12 @@ async def test_create_and_next_share_the_memory_of_the_turn(app: App) -> None:
     assert end(await app.events(hook)).data == 2
 
 
-async def test_an_assistant_that_is_handed_the_turn_has_a_memory_of_its_own_for_it(app: App) -> None:
+async def test_an_assistant_that_is_handed_the_turn_has_a_memory_of_its_own_for_it(
+    app: App,
+) -> None:
     (app.folder / "assistants/b/index.ts").write_text(
-        "const Create = ({ memory: m }: any) => ({ metadata: { seen: m.context.Get('k'), kept: m.user.Get('k') } });",
+        "const Create = ({ memory: m }: any) => ({ metadata: { seen: m.context.Get('k'), kept:"
+        " m.user.Get('k') } });",
         encoding="utf-8",
     )
     hook = """function Create(ctx: any) {
@@ -128,7 +152,14 @@ async def test_memory_belongs_to_an_identity_and_is_not_seen_by_another(
     app: App, identity: Identity, chat: str, seen: list[str]
 ) -> None:
     await app.value("['user', 'team', 'chat'].map((name) => ctx.memory[name].Set('secret', 1))")
-    assert await app.value("['user', 'team', 'chat'].filter((name) => ctx.memory[name].Has('secret'))", identity, chat) == seen
+    assert (
+        await app.value(
+            "['user', 'team', 'chat'].filter((name) => ctx.memory[name].Has('secret'))",
+            identity,
+            chat,
+        )
+        == seen
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,16 +178,27 @@ async def test_memory_of_nobody_is_refused_and_not_shared(
     assert "not permitted" in said
     assert f"needs a {noun}" in said
     assert "'context' memory" in said
-    code = f"(() => {{ try {{ ctx.memory.{space}.Get('k'); }} catch (error: any) {{ return error.code; }} }})()"
+    code = (
+        f"(() => {{ try {{ ctx.memory.{space}.Get('k'); }} catch (error: any) {{ return error.code;"
+        " } })()"
+    )
     assert await app.value(code, identity, chat) == "not_permitted"
 
 
 async def test_the_memory_of_the_turn_needs_no_identity(app: App) -> None:
-    assert await app.value("(ctx.memory.context.Set('k', 1), ctx.memory.context.Get('k'))", Identity(), "") == 1
+    assert (
+        await app.value(
+            "(ctx.memory.context.Set('k', 1), ctx.memory.context.Get('k'))", Identity(), ""
+        )
+        == 1
+    )
 
 
 async def test_a_time_to_live_is_in_milliseconds(app: App) -> None:
-    set = "ctx.memory.user.Set('short', 1, 1500), ctx.memory.user.Set('long', 1), ctx.memory.user.Set('null', 1, null)"
+    set = (
+        "ctx.memory.user.Set('short', 1, 1500), ctx.memory.user.Set('long', 1),"
+        " ctx.memory.user.Set('null', 1, null)"
+    )
     await app.value(f"({set}, 1)")
     app.clock.now += timedelta(milliseconds=1499)
     assert await app.value("ctx.memory.user.Keys()") == ["long", "null", "short"]
@@ -168,7 +210,10 @@ async def test_a_time_to_live_is_in_milliseconds(app: App) -> None:
     ("call", "said"),
     [
         ("user.Get()", "ctx.memory.user.Get: the key is missing"),
-        ("user.Get('')", "ctx.memory.user.Get: a key of the memory must be text of at least one character"),
+        (
+            "user.Get('')",
+            "ctx.memory.user.Get: a key of the memory must be text of at least one character",
+        ),
         ("user.Get(5)", "must be text"),
         ("user.Set('k')", "ctx.memory.user.Set: the value is missing"),
         ("user.Set('k', 1, -5)", "ctx.memory.user.Set: "),
@@ -176,8 +221,14 @@ async def test_a_time_to_live_is_in_milliseconds(app: App) -> None:
         ("user.Set('k', 'x'.repeat(300000))", "the value for 'k'"),
         ("context.Incr('k', 'x')", "ctx.memory.context.Incr: "),
         ("user.Set('t', 'text'); ctx.memory.user.Incr('t')", "ctx.memory.user.Incr: "),
-        ("user.Gett('k')", "ctx.memory.user.Gett is not offered by this host: there are Get, Set, Del"),
-        ("session.Get('k')", "ctx.memory.session is not offered by this host: there are user, team, chat, context"),
+        (
+            "user.Gett('k')",
+            "ctx.memory.user.Gett is not offered by this host: there are Get, Set, Del",
+        ),
+        (
+            "session.Get('k')",
+            "ctx.memory.session is not offered by this host: there are user, team, chat, context",
+        ),
     ],
 )
 async def test_wrong_calls_throw_and_say_what_is_wrong(app: App, call: str, said: str) -> None:
@@ -186,7 +237,8 @@ async def test_wrong_calls_throw_and_say_what_is_wrong(app: App, call: str, said
 
 async def test_counters_of_many_turns_at_once_lose_nothing(app: App) -> None:
     (app.folder / "assistants/a/index.ts").write_text(
-        "function Create(ctx: any) { for (let i = 0; i < 5; i++) ctx.memory.user.Incr('n'); }", encoding="utf-8"
+        "function Create(ctx: any) { for (let i = 0; i < 5; i++) ctx.memory.user.Incr('n'); }",
+        encoding="utf-8",
     )
 
     async def turn() -> None:

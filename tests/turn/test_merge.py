@@ -24,7 +24,10 @@ def keys(pooled: Pool) -> list[str]:
 
 def test_the_users_data_wins_over_a_better_automatic_result() -> None:
     pooled = pool([result("auto", a=0.9), result("user", u=0.8)], WEIGHTS)
-    assert [(entry.item.key, round(entry.final, 2)) for entry in pooled.entries] == [("u", 0.8), ("a", 0.54)]
+    assert [(entry.item.key, round(entry.final, 2)) for entry in pooled.entries] == [
+        ("u", 0.8),
+        ("a", 0.54),
+    ]
 
 
 def test_passages_of_a_document_stay_in_reading_order() -> None:
@@ -35,9 +38,15 @@ def test_passages_of_a_document_stay_in_reading_order() -> None:
 
 def test_passages_of_several_documents_are_not_mixed() -> None:
     first, second = (
-        result("user", **{f"{name}{n}": 1.0 for n in range(11)}).model_copy(update={"query": f"docs/{name}"}) for name in "ab"
+        result("user", **{f"{name}{n}": 1.0 for n in range(11)}).model_copy(
+            update={"query": f"docs/{name}"}
+        )
+        for name in "ab"
     )
-    assert keys(pool([second, first], WEIGHTS)) == [*(f"a{n}" for n in range(11)), *(f"b{n}" for n in range(11))]
+    assert keys(pool([second, first], WEIGHTS)) == [
+        *(f"a{n}" for n in range(11)),
+        *(f"b{n}" for n in range(11)),
+    ]
 
 
 def test_of_duplicates_the_version_of_the_highest_priority_stays_and_the_others_say_why() -> None:
@@ -52,12 +61,20 @@ CHUNK = "".join(f"Sentence {n}. " for n in range(9)).strip()
 
 def part(first: int, last: int) -> Item:
     """Sentences of the chunk, which begins at character 100 of its document."""
-    start, end = CHUNK.index(f"Sentence {first}"), CHUNK.index(f"Sentence {last}") + len("Sentence n.")
-    extent = Extent(start=100 + start, end=100 + end, sentences=Sentences(first=first + 1, last=last + 1, of=9))
+    start, end = (
+        CHUNK.index(f"Sentence {first}"),
+        CHUNK.index(f"Sentence {last}") + len("Sentence n."),
+    )
+    extent = Extent(
+        start=100 + start, end=100 + end, sentences=Sentences(first=first + 1, last=last + 1, of=9)
+    )
     return Item(type="kb", key="c", content=CHUNK[start:end], extent=extent, score=0.5)
 
 
-@given(st.tuples(st.integers(0, 8), st.integers(0, 8)).map(sorted), st.tuples(st.integers(0, 8), st.integers(0, 8)).map(sorted))
+@given(
+    st.tuples(st.integers(0, 8), st.integers(0, 8)).map(sorted),
+    st.tuples(st.integers(0, 8), st.integers(0, 8)).map(sorted),
+)
 def test_parts_of_one_chunk_are_told_together(hooks: list[int], automatic: list[int]) -> None:
     found = [SearchResult(type="kb", query="p", source="hook", items=(part(*hooks),))]
     found.append(SearchResult(type="kb", query="q", source="auto", items=(part(*automatic),)))
@@ -68,14 +85,19 @@ def test_parts_of_one_chunk_are_told_together(hooks: list[int], automatic: list[
     assert all(entry.item.content.count(f"Sentence {n}.") <= 1 for n in range(9))
     whole = part(min(told), max(told))
     assert entry.item.extent == whole.extent
-    if len(told) == max(told) - min(told) + 1 and max(hooks[0], automatic[0]) <= min(hooks[1], automatic[1]):
+    if len(told) == max(told) - min(told) + 1 and max(hooks[0], automatic[0]) <= min(
+        hooks[1], automatic[1]
+    ):
         assert entry.item.content == whole.content
 
 
 def test_a_part_beside_its_whole_chunk_is_the_chunk() -> None:
     whole = part(0, 8).model_copy(update={"extent": Extent(start=100, end=100 + len(CHUNK))})
     for items in ((part(2, 3), whole), (whole, part(2, 3))):
-        found = [SearchResult(type="kb", query=str(n), source="hook", items=(item,)) for n, item in enumerate(items)]
+        found = [
+            SearchResult(type="kb", query=str(n), source="hook", items=(item,))
+            for n, item in enumerate(items)
+        ]
         [entry] = pool(found, WEIGHTS).entries
         assert (entry.item.content, entry.item.extent) == (CHUNK, whole.extent)
 
@@ -93,10 +115,14 @@ RESULTS = st.lists(
 
 
 @given(RESULTS, st.randoms())
-def test_the_order_never_depends_on_which_search_answered_first(results: list[SearchResult], random: object) -> None:
+def test_the_order_never_depends_on_which_search_answered_first(
+    results: list[SearchResult], random: object
+) -> None:
     shuffled = list(results)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert [e.why() for e in pool(results, WEIGHTS).entries] == [e.why() for e in pool(shuffled, WEIGHTS).entries]
+    assert [e.why() for e in pool(results, WEIGHTS).entries] == [
+        e.why() for e in pool(shuffled, WEIGHTS).entries
+    ]
 
 
 @given(RESULTS)
@@ -110,7 +136,9 @@ def test_every_item_is_kept_once_or_dropped_with_a_reason(results: list[SearchRe
 
 
 @given(RESULTS, st.lists(st.builds(Ranked, st.integers(-3, 12), st.floats(-1, 2))))
-def test_a_reranker_can_neither_lose_nor_invent_an_item(results: list[SearchResult], ranking: list[Ranked]) -> None:
+def test_a_reranker_can_neither_lose_nor_invent_an_item(
+    results: list[SearchResult], ranking: list[Ranked]
+) -> None:
     merged = pool(results, WEIGHTS)
     ranked = apply_ranking(merged, ranking)
     assert sorted(keys(ranked)) == sorted(keys(merged))
@@ -121,7 +149,9 @@ def test_a_reranker_can_neither_lose_nor_invent_an_item(results: list[SearchResu
 def test_a_reranker_without_an_opinion_changes_nothing(results: list[SearchResult]) -> None:
     merged = pool(results, WEIGHTS)
     assert keys(apply_ranking(merged, [])) == keys(merged)
-    assert keys(apply_ranking(merged, [Ranked(n, 1.0) for n in range(len(merged.entries))])) == keys(merged)
+    assert keys(
+        apply_ranking(merged, [Ranked(n, 1.0) for n in range(len(merged.entries))])
+    ) == keys(merged)
 
 
 def test_items_that_were_not_judged_follow_those_that_were_in_the_merged_order() -> None:

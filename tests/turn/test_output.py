@@ -23,7 +23,10 @@ async def sending(make_app: MakeApp, body: str, **more: Any) -> list[Event]:
 
 
 def actions(events: list[Event]) -> list[tuple[Any, ...]]:
-    return [(event.action, event.message_id, event.message, event.path) for event in of(events, "message")]
+    return [
+        (event.action, event.message_id, event.message, event.path)
+        for event in of(events, "message")
+    ]
 
 
 def text(content: str) -> dict[str, Any]:
@@ -63,7 +66,9 @@ async def test_a_message_reaches_the_client_while_the_hook_still_runs(make_app: 
     seen: list[str] = []
     with anyio.fail_after(20):
         async with (
-            open_host(app, environment={}, sources={"web": held}, connectors={"script": scripted("Fine.")}) as host,
+            open_host(
+                app, environment={}, sources={"web": held}, connectors={"script": scripted("Fine.")}
+            ) as host,
             host.stream("a", "question") as events,
         ):
             async for event in events:
@@ -93,11 +98,18 @@ async def test_merge_and_set_take_raw_data_and_message_objects(make_app: MakeApp
     (standing,) = fold(events)
     assert standing.message == {
         "type": "progress",
-        "props": {"done": 2, "inner": {"a": 1, "b": 2, "c": 3}, "status": "ready!", "rows": [{"n": 5}, {"n": 6}]},
+        "props": {
+            "done": 2,
+            "inner": {"a": 1, "b": 2, "c": 3},
+            "status": "ready!",
+            "rows": [{"n": 5}, {"n": 6}],
+        },
     }
 
 
-async def test_blocks_and_threads_hold_messages_together_and_end_with_their_streams(make_app: MakeApp) -> None:
+async def test_blocks_and_threads_hold_messages_together_and_end_with_their_streams(
+    make_app: MakeApp,
+) -> None:
     events = await sending(
         make_app,
         """
@@ -121,11 +133,23 @@ async def test_blocks_and_threads_hold_messages_together_and_end_with_their_stre
 
 
 @pytest.mark.parametrize("rest", ["", "throw new Error('x');", "for (;;) ;"])
-async def test_a_stream_without_an_end_is_closed_when_its_hook_ends_however_it_ends(make_app: MakeApp, rest: str) -> None:
-    package = '{"name": "A", "connector": "script", "hooks": {"on_error": "continue", "limits": {"cpu_ms": 100}}}'
-    hook = f"function Create(ctx) {{ ctx.SendStream('a'); {rest} }} function Next(ctx) {{ ctx.SendStream('b'); }}"
+async def test_a_stream_without_an_end_is_closed_when_its_hook_ends_however_it_ends(
+    make_app: MakeApp, rest: str
+) -> None:
+    package = (
+        '{"name": "A", "connector": "script", "hooks": {"on_error": "continue", "limits":'
+        ' {"cpu_ms": 100}}}'
+    )
+    hook = (
+        f"function Create(ctx) {{ ctx.SendStream('a'); {rest} }} function Next(ctx) {{"
+        " ctx.SendStream('b'); }"
+    )
     events = await hooked(make_app, hook, package)
-    order = [(e.action, e.message_id) if e.type == "message" else e.type for e in events if e.type in ("message", "text")]
+    order = [
+        (e.action, e.message_id) if e.type == "message" else e.type
+        for e in events
+        if e.type in ("message", "text")
+    ]
     assert order == [("send", "M1"), ("end", "M1"), "text", ("send", "M2"), ("end", "M2")]
 
 
@@ -134,22 +158,39 @@ async def test_a_stream_without_an_end_is_closed_when_its_hook_ends_however_it_e
     [
         ("Send()", "ctx.Send: a message must be text or an object, not nothing"),
         ("Send({ props: {} })", "ctx.Send: a message must have a type"),
-        ("Send({ type: 'text', props: 'x' })", "the props of a message must be an object, not text"),
+        (
+            "Send({ type: 'text', props: 'x' })",
+            "the props of a message must be an object, not text",
+        ),
         ("Send('x', 4)", "the id of a block must be text, not a number"),
-        ("Send({ type: 'x', message_id: 'M1' })", "a message 'M1' was sent before (Replace changes it"),
+        (
+            "Send({ type: 'x', message_id: 'M1' })",
+            "a message 'M1' was sent before (Replace changes it",
+        ),
         ("Append('M9', 'x')", "no message 'M9' (there are M1, M2)"),
         ("Append(ctx.MessageID(), 'x')", "nothing was sent under the id 'M3' yet"),
         ("Append('M1')", "ctx.Append: there is nothing to append"),
         ("Append('M1', 'x', 'a..b')", "the path must be keys with dots between"),
         ("Replace('M1', 4)", "ctx.Replace: a message must be text or an object"),
         ("Merge('M1', 'x')", "what is merged must be an object, not text"),
-        ("Set('M1', 1)", "ctx.Set: the path must be keys with dots between, such as 'props.content', not nothing"),
+        (
+            "Set('M1', 1)",
+            (
+                "ctx.Set: the path must be keys with dots between, such as 'props.content', not"
+                " nothing"
+            ),
+        ),
         ("End('M7')", "no message 'M7' (there are M1, M2)"),
         ("EndBlock('B3')", "no block 'B3' (there are B1)"),
-        ("Send({ type: 'x', props: JSON.parse('{\"a\":'.repeat(80) + '1' + '}'.repeat(80)) })", "nested more than 64 deep"),
+        (
+            "Send({ type: 'x', props: JSON.parse('{\"a\":'.repeat(80) + '1' + '}'.repeat(80)) })",
+            "nested more than 64 deep",
+        ),
     ],
 )
-async def test_a_wrong_call_throws_and_says_what_there_is(make_app: MakeApp, call: str, said: str) -> None:
+async def test_a_wrong_call_throws_and_says_what_there_is(
+    make_app: MakeApp, call: str, said: str
+) -> None:
     events = await sending(
         make_app,
         f"""
@@ -163,7 +204,9 @@ async def test_a_wrong_call_throws_and_says_what_there_is(make_app: MakeApp, cal
     assert len(of(events, "message")) == 2
 
 
-async def test_a_hook_that_sent_something_is_not_run_again_when_its_process_dies(make_app: MakeApp) -> None:
+async def test_a_hook_that_sent_something_is_not_run_again_when_its_process_dies(
+    make_app: MakeApp,
+) -> None:
     hook = "function Create(ctx) { ctx.Send('once'); 'ab'.repeat(2 ** 27).split(''); }"
     events = await hooked(make_app, hook, PLAIN)
     assert [event.code for event in of(events, "error")] == ["hook_crashed"]
@@ -172,7 +215,8 @@ async def test_a_hook_that_sent_something_is_not_run_again_when_its_process_dies
 
 async def test_many_messages_to_a_slow_reader_do_not_pile_up(make_app: MakeApp) -> None:
     hook = (
-        "function Create(ctx) { const id = ctx.SendStream(''); for (let i = 0; i < 500; i++) ctx.Append(id, 'x'.repeat(100)); }"
+        "function Create(ctx) { const id = ctx.SendStream(''); for (let i = 0; i < 500; i++)"
+        " ctx.Append(id, 'x'.repeat(100)); }"
     )
     events = await hooked(make_app, hook, PLAIN, sources={"web": web()})
     assert len(fold(events)[0].message["props"]["content"]) == 50_000

@@ -12,12 +12,15 @@ from groundhook.host.core.types.turn import CreateReturn, Message, SearchChoice
 from groundhook.host.search.plan import complete, plan
 
 PLAIN = Settings()
-CONFIGURED = Settings.model_validate({"search": {"kb": {"enabled": True}, "web": {"enabled": True}}})
+CONFIGURED = Settings.model_validate(
+    {"search": {"kb": {"enabled": True}, "web": {"enabled": True}}}
+)
 CONTEXT = CreateReturn(messages=(Message(role="system", content="found"),))
 
 
 @pytest.mark.parametrize(
-    ("asked", "configured", "handled"), list(itertools.product([True, False, None], [True, False], [True, False]))
+    ("asked", "configured", "handled"),
+    list(itertools.product([True, False, None], [True, False], [True, False])),
 )
 def test_the_request_outranks_the_hook_and_the_hook_outranks_the_assistant(
     asked: bool | None, configured: bool, handled: bool
@@ -43,9 +46,14 @@ def test_enough_results_of_the_users_own_data_make_searching_needless() -> None:
 def test_a_hook_may_choose_the_types() -> None:
     choice = CreateReturn(search=SearchChoice(search_types=("db",)), messages=CONTEXT.messages)
     assert plan(None, choice, CONFIGURED, 0, set()).types == ("db",)
-    assert plan(None, CreateReturn(search=SearchChoice(need_search=False)), CONFIGURED, 0, set()).types == ()
+    assert (
+        plan(None, CreateReturn(search=SearchChoice(need_search=False)), CONFIGURED, 0, set()).types
+        == ()
+    )
     assert plan(None, CreateReturn(search=False), CONFIGURED, 0, set()).types == ()
-    assert plan(None, CreateReturn(search=True, messages=CONTEXT.messages), PLAIN, 0, {"db"}).types == ("db",)
+    assert plan(
+        None, CreateReturn(search=True, messages=CONTEXT.messages), PLAIN, 0, {"db"}
+    ).types == ("db",)
 
 
 def test_a_hook_that_returns_no_messages_has_not_handled_the_search() -> None:
@@ -69,6 +77,13 @@ def test_a_requests_gaps_are_filled_from_the_settings_and_what_it_says_stands() 
         {"search": {"kb": {"threshold": 0.4, "max_results": 7}}, "kb": {"collections": ["a", "b"]}}
     )
     filled = complete(SearchRequest(type="kb", query="q"), settings)
-    assert (filled.limit, filled.threshold, filled.collections, filled.graph) == (7, 0.4, ("a", "b"), False)
-    said = complete(SearchRequest(type="kb", query="q", limit=1, threshold=0.0, collections=("c",)), settings)
+    assert (filled.limit, filled.threshold, filled.collections, filled.graph) == (
+        7,
+        0.4,
+        ("a", "b"),
+        False,
+    )
+    said = complete(
+        SearchRequest(type="kb", query="q", limit=1, threshold=0.0, collections=("c",)), settings
+    )
     assert (said.limit, said.threshold, said.collections) == (1, 0.0, ("c",))

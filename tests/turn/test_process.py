@@ -1,4 +1,5 @@
-"""`Process` in hooks through the public door: texts, records under the asker's permissions, and the refusal of all else."""
+"""`Process` in hooks through the public door: texts, records under the asker's permissions, and the
+refusal of all else."""
 
 from __future__ import annotations
 
@@ -61,7 +62,9 @@ class App:
                 return [event async for event in events]
 
     async def value(self, expression: str, identity: Identity = ANN) -> Any:
-        return end(await self._events(f"return {{ metadata: {{ value: {expression} }} }};", identity)).metadata["value"]
+        return end(
+            await self._events(f"return {{ metadata: {{ value: {expression} }} }};", identity)
+        ).metadata["value"]
 
     async def failure(self, expression: str, identity: Identity = ANN) -> str:
         (failed,) = of(await self._events(f"{expression};", identity), "error")
@@ -82,18 +85,28 @@ async def app(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     models = {"script": scripted(*["Fine."] * 60)}
-    async with open_host(folder, environment={}, connectors=models, sources={"kb": CannedSource({})}) as host:
+    async with open_host(
+        folder, environment={}, connectors=models, sources={"kb": CannedSource({})}
+    ) as host:
         await host.database.load()
         yield App(host, folder)
 
 
-# ---------------------------------------------------------------------------------------------------- records
+# ------------------------------------------------------------------------------------------ records
 
 
 async def test_a_record_is_found_by_its_key_and_null_where_there_is_none(app: App) -> None:
-    assert await app.value("Process('models.product.Find', 1)") == {"id": 1, "name": "Pen", "price": 2.5, "made": "2026-01-02"}
+    assert await app.value("Process('models.product.Find', 1)") == {
+        "id": 1,
+        "name": "Pen",
+        "price": 2.5,
+        "made": "2026-01-02",
+    }
     assert await app.value("Process('models.product.Find', 99)") is None
-    assert await app.value("Process('models.product.Find', 2, { select: ['name'] })") == {"id": 2, "name": "Book"}
+    assert await app.value("Process('models.product.Find', 2, { select: ['name'] })") == {
+        "id": 2,
+        "name": "Book",
+    }
 
 
 async def test_records_come_by_conditions_orders_and_a_limit(app: App) -> None:
@@ -101,11 +114,21 @@ async def test_records_come_by_conditions_orders_and_a_limit(app: App) -> None:
         select: ['name'], limit: 2,
         wheres: [{ column: 'price', op: 'gt', value: 3 }], orders: [{ column: 'price', option: 'desc' }],
     }"""
-    assert await app.value(f"Process('models.product.Get', {query}).map((r: any) => r.name)") == ["Desk", "Book"]
+    assert await app.value(f"Process('models.product.Get', {query}).map((r: any) => r.name)") == [
+        "Desk",
+        "Book",
+    ]
     assert len(await app.value("Process('models.product.Get')")) == 3
-    assert await app.value("Process('models.product.Get', { wheres: [{ field: 'name', value: 'Nothing' }] })") == []
+    assert (
+        await app.value(
+            "Process('models.product.Get', { wheres: [{ field: 'name', value: 'Nothing' }] })"
+        )
+        == []
+    )
     ascending = "{ orders: [{ field: 'price', order: 'asc' }] }"
-    assert [row["id"] for row in await app.value(f"Process('models.product.get', {ascending})")] == [1, 2, 3]
+    assert [
+        row["id"] for row in await app.value(f"Process('models.product.get', {ascending})")
+    ] == [1, 2, 3]
 
 
 async def test_records_are_read_under_the_permissions_of_whoever_asks(app: App) -> None:
@@ -121,39 +144,71 @@ async def test_records_are_read_under_the_permissions_of_whoever_asks(app: App) 
     ("call", "said"),
     [
         ("Process('models.prodcut.Get')", "no model 'prodcut' did you mean 'product'?"),
-        ("Process('models.product.Get', { where: [] })", "models.product.Get: the query has an unknown key 'where'"),
-        ("Process('models.product.Get', { wheres: [{ column: 'a', method: 'orwhere' }] })", "unknown key 'wheres[0].method'"),
-        ("Process('models.product.Get', { wheres: [{ field: 'prize', value: 1 }] })", "has no field 'prize'"),
+        (
+            "Process('models.product.Get', { where: [] })",
+            "models.product.Get: the query has an unknown key 'where'",
+        ),
+        (
+            "Process('models.product.Get', { wheres: [{ column: 'a', method: 'orwhere' }] })",
+            "unknown key 'wheres[0].method'",
+        ),
+        (
+            "Process('models.product.Get', { wheres: [{ field: 'prize', value: 1 }] })",
+            "has no field 'prize'",
+        ),
         ("Process('models.product.Get', { limit: 0 })", "models.product.Get: limit: "),
         ("Process('models.product.Get', { limit: 5000 })", "models.product.Get: limit: "),
         ("Process('models.product.Get', 'all')", "the query must be an object, not text"),
         ("Process('models.product.Find')", "the primary key must be a number or text, not nothing"),
-        ("Process('models.product.Find', { id: 1 })", "the primary key must be a number or text, not an object"),
-        ("Process('models.product.Save', {})", "'models.product.Save' is not offered models are read only: models.product.Find"),
-        ("Process('models.product.Delete', 1)", "'models.product.Delete' is not offered models are read only"),
+        (
+            "Process('models.product.Find', { id: 1 })",
+            "the primary key must be a number or text, not an object",
+        ),
+        (
+            "Process('models.product.Save', {})",
+            "'models.product.Save' is not offered models are read only: models.product.Find",
+        ),
+        (
+            "Process('models.product.Delete', 1)",
+            "'models.product.Delete' is not offered models are read only",
+        ),
     ],
 )
-async def test_wrong_queries_and_writes_throw_and_say_what_is_wrong(app: App, call: str, said: str) -> None:
+async def test_wrong_queries_and_writes_throw_and_say_what_is_wrong(
+    app: App, call: str, said: str
+) -> None:
     assert said in (await app.failure(call)).replace("(", "").replace(")", "")
 
 
-# ---------------------------------------------------------------------------------------------------- texts
+# -------------------------------------------------------------------------------------------- texts
 
 
 async def test_texts_are_made_into_something_else(app: App) -> None:
     answer = 'Sure!\\n```json\\n{ \\"a\\": [1, 2] }\\n```\\nDone.'
     assert await app.value(f'Process("text.ExtractJSON", "{answer}")') == {"a": [1, 2]}
-    html = "<style>p{}</style><h1>Title</h1><p>Some <b>bold</b> <a href='https://example.org'>link</a>.</p><script>x()</script>"
+    html = (
+        "<style>p{}</style><h1>Title</h1><p>Some <b>bold</b> <a"
+        " href='https://example.org'>link</a>.</p><script>x()</script>"
+    )
     markdown = await app.value(f"Process('text.HTMLToMarkdown', {json.dumps(html)})")
     assert markdown == "# Title\n\nSome **bold** [link](https://example.org).\n"
-    assert await app.value("Process('text.MarkdownToHTML', '# A\\n\\n*b*')") == "<h1>A</h1>\n<p><em>b</em></p>\n"
+    assert (
+        await app.value("Process('text.MarkdownToHTML', '# A\\n\\n*b*')")
+        == "<h1>A</h1>\n<p><em>b</em></p>\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ("Process('text.ExtractJSN', 'x')", "'text.ExtractJSN' is not offered did you mean 'text.ExtractJSON'?"),
-        ("Process('scripts.lib.Run', 1)", "'scripts.lib.Run' is not offered known: text.ExtractJSON"),
+        (
+            "Process('text.ExtractJSN', 'x')",
+            "'text.ExtractJSN' is not offered did you mean 'text.ExtractJSON'?",
+        ),
+        (
+            "Process('scripts.lib.Run', 1)",
+            "'scripts.lib.Run' is not offered known: text.ExtractJSON",
+        ),
         ("Process('http.Get', 'x')", "'http.Get' is not offered"),
         ("Process()", "Process: the name must be text, not nothing known: text.ExtractJSON"),
         ("Process('text.ExtractJSON')", "text.ExtractJSON: the argument must be text, not nothing"),
@@ -191,7 +246,9 @@ def test_the_first_json_value_of_a_text_is_found(text: str, value: Any) -> None:
     assert extract_json(text) == value
 
 
-JSON_OBJECTS = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5) | st.lists(st.booleans()), max_size=4)
+JSON_OBJECTS = st.dictionaries(
+    st.text(max_size=5), st.integers() | st.text(max_size=5) | st.lists(st.booleans()), max_size=4
+)
 
 
 # Without quotation marks either: two of them may make one JSON string of it all.
@@ -199,8 +256,13 @@ WORDS = st.text(st.characters(exclude_characters='[{`~"'), max_size=20)
 
 
 @given(value=JSON_OBJECTS, before=WORDS, after=st.text(max_size=20))
-def test_an_object_is_found_between_any_words(value: dict[str, Any], before: str, after: str) -> None:
-    assert extract_json(f"{before} {json.dumps(value)} {after}") == value or extract_json(after.strip()) is not None
+def test_an_object_is_found_between_any_words(
+    value: dict[str, Any], before: str, after: str
+) -> None:
+    assert (
+        extract_json(f"{before} {json.dumps(value)} {after}") == value
+        or extract_json(after.strip()) is not None
+    )
 
 
 @given(text=st.text(max_size=200))
@@ -209,7 +271,9 @@ def test_any_text_has_a_json_value_or_none(text: str) -> None:
 
 
 def test_html_in_markdown_is_shown_and_links_that_run_code_are_none() -> None:
-    made = markdown_to_html("<script>x()</script> [a](javascript:x) [b](https://example.org)\n\n| a |\n|---|\n| 1 |")
+    made = markdown_to_html(
+        "<script>x()</script> [a](javascript:x) [b](https://example.org)\n\n| a |\n|---|\n| 1 |"
+    )
     assert "<script>" not in made
     assert 'href="javascript' not in made
     assert '<a href="https://example.org">b</a>' in made

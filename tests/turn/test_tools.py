@@ -1,4 +1,5 @@
-"""Tools of a turn over real MCP servers, through the public door: what the model is offered, and what its calls come to."""
+"""Tools of a turn over real MCP servers, through the public door: what the model is offered, and
+what its calls come to."""
 
 from __future__ import annotations
 
@@ -37,7 +38,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
 def served(make_app: MakeApp, server: HttpServer) -> Served:
     """An app with servers, of which the assistant lists some."""
 
-    def make(servers: Any = ("tests",), hook: str = "", agent: str = "", spec: Mapping[str, Any] = server.spec) -> Path:
+    def make(
+        servers: Any = ("tests",),
+        hook: str = "",
+        agent: str = "",
+        spec: Mapping[str, Any] = server.spec,
+    ) -> Path:
         package = {"name": "A", "connector": "script", "mcp": {"servers": list(servers)}}
         more = {"assistants/a/index.ts": hook}
         return make_app(
@@ -59,7 +65,9 @@ def called(*calls: tuple[str, Any]) -> dict[str, Any]:
     return {"tool_calls": [{"name": name, "arguments": arguments} for name, arguments in calls]}
 
 
-async def turn(app: Path, *script: Any, tools: Sequence[Tool] = ()) -> tuple[list[Event], ScriptedConnector]:
+async def turn(
+    app: Path, *script: Any, tools: Sequence[Tool] = ()
+) -> tuple[list[Event], ScriptedConnector]:
     model = scripted(*(script or ("Fine.",)))
     return await run(app, connector=model, tools=tools), model
 
@@ -85,10 +93,21 @@ async def test_tools_of_servers_stand_beside_those_of_the_host(served: Served) -
     script = called(("tests__echo", {"text": "hello"}), ("weather", {"city": "Haifa"}))
     events, model = await turn(served(), script, "Done.", tools=[tool])
     assert {"weather", "tests__echo", "tests__search"} <= set(names(model))
-    assert [json.loads(text) for text in told(model)] == [{"result": "hello"}, {"city": "Haifa", "sky": "clear"}]
-    assert {(event.name, event.server) for event in of(events, "tool_start")} == {("tests__echo", "tests"), ("weather", "")}
-    assert {event.name: event.error for event in of(events, "tool_result")} == {"tests__echo": None, "weather": None}
-    nodes = {event.node.label: event.node for event in of(events, "trace") if event.node.type == "tool"}
+    assert [json.loads(text) for text in told(model)] == [
+        {"result": "hello"},
+        {"city": "Haifa", "sky": "clear"},
+    ]
+    assert {(event.name, event.server) for event in of(events, "tool_start")} == {
+        ("tests__echo", "tests"),
+        ("weather", ""),
+    }
+    assert {event.name: event.error for event in of(events, "tool_result")} == {
+        "tests__echo": None,
+        "weather": None,
+    }
+    nodes = {
+        event.node.label: event.node for event in of(events, "trace") if event.node.type == "tool"
+    }
     assert {label: (node.status, node.data["server"]) for label, node in nodes.items()} == {
         "tests__echo": ("completed", "tests"),
         "weather": ("completed", ""),
@@ -97,13 +116,18 @@ async def test_tools_of_servers_stand_beside_those_of_the_host(served: Served) -
 
 
 async def test_next_is_told_which_server_a_tool_belongs_to(served: Served) -> None:
-    hook = "function Next(ctx, payload) { return { data: [payload.tools, payload.completion.tool_calls] }; }"
+    hook = (
+        "function Next(ctx, payload) { return { data: [payload.tools,"
+        " payload.completion.tool_calls] }; }"
+    )
     events, _ = await turn(served(hook=hook), called(("tests__plain", {"text": "hello"})), "Done.")
     tools, calls = end(events).data
-    assert [(tool["server"], tool["tool"], tool["arguments"], tool["result"]) for tool in tools] == [
-        ("tests", "plain", {"text": "hello"}, "hello")
+    assert [
+        (tool["server"], tool["tool"], tool["arguments"], tool["result"]) for tool in tools
+    ] == [("tests", "plain", {"text": "hello"}, "hello")]
+    assert [(call["name"], call["arguments"]) for call in calls] == [
+        ("tests__plain", {"text": "hello"})
     ]
-    assert [(call["name"], call["arguments"]) for call in calls] == [("tests__plain", {"text": "hello"})]
 
 
 @pytest.mark.parametrize(
@@ -119,9 +143,15 @@ async def test_next_is_told_which_server_a_tool_belongs_to(served: Served) -> No
         ([], set()),
     ],
 )
-async def test_every_way_of_listing_servers_is_understood(served: Served, servers: Any, offered: set[str] | None) -> None:
+async def test_every_way_of_listing_servers_is_understood(
+    served: Served, servers: Any, offered: set[str] | None
+) -> None:
     events, model = await turn(served(servers))
-    assert set(names(model)) == offered if offered is not None else {"tests__echo", "tests__act"} < set(names(model))
+    assert (
+        set(names(model)) == offered
+        if offered is not None
+        else {"tests__echo", "tests__act"} < set(names(model))
+    )
     assert of(events, "warning") == []
 
 
@@ -134,7 +164,9 @@ async def test_what_create_returns_replaces_the_list(served: Served) -> None:
 
 
 async def test_arguments_that_do_not_fit_the_schema_do_not_reach_the_server(served: Served) -> None:
-    script = called(("tests__echo", {"text": 7}), ("tests__echo", {}), ("tests__echo", "{"), ("tests__ecko", {}))
+    script = called(
+        ("tests__echo", {"text": 7}), ("tests__echo", {}), ("tests__echo", "{"), ("tests__ecko", {})
+    )
     events, model = await turn(served(), script, "Sorry.")
     assert [json.loads(text)["error"] for text in told(model)] == [
         "wrong arguments: text: 7 is not of type 'string'",
@@ -155,16 +187,26 @@ async def test_arguments_that_do_not_fit_the_schema_do_not_reach_the_server(serv
     ],
     ids=["deep", "digits", "surrogate", "list"],
 )
-async def test_arguments_that_nobody_can_read_are_told_to_the_model(served: Served, arguments: str, said: str) -> None:
-    events, model = await turn(served([{"tests": ["echo"]}]), called(("tests__echo", arguments)), "Sorry.")
+async def test_arguments_that_nobody_can_read_are_told_to_the_model(
+    served: Served, arguments: str, said: str
+) -> None:
+    events, model = await turn(
+        served([{"tests": ["echo"]}]), called(("tests__echo", arguments)), "Sorry."
+    )
     assert json.loads(told(model)[0])["error"].startswith(said)
     assert [event.arguments for event in of(events, "tool_start")] == [{"arguments": arguments}]
     assert all(event.model_dump_json() for event in events)
 
 
-@pytest.mark.parametrize("text", ["[" * 200_000, '{"a": "\\ud800"}', "9" * 5000], ids=["deep", "surrogate", "digits"])
-async def test_text_of_a_tool_that_only_looks_like_json_stays_text(served: Served, text: str) -> None:
-    events, model = await turn(served([{"tests": ["plain"]}]), called(("tests__plain", {"text": text})), "Done.")
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, '{"a": "\\ud800"}', "9" * 5000], ids=["deep", "surrogate", "digits"]
+)
+async def test_text_of_a_tool_that_only_looks_like_json_stays_text(
+    served: Served, text: str
+) -> None:
+    events, model = await turn(
+        served([{"tests": ["plain"]}]), called(("tests__plain", {"text": text})), "Done."
+    )
     assert of(events, "tool_result")[0].result == text
     assert told(model)[0].startswith(text[:60_000])
     assert all(event.model_dump_json() for event in events)
@@ -174,49 +216,76 @@ async def test_a_tool_that_fails_is_an_error_that_the_model_may_mend(served: Ser
     events, model = await turn(served(), called(("tests__fail", {"why": "no ink"})), "Sorry.")
     assert "tool 'fail' of MCP server 'tests' failed" in json.loads(told(model)[0])["error"]
     assert ["failed" in event.error for event in of(events, "tool_result")] == [True]
-    assert [event.node.status for event in of(events, "trace") if event.node.type == "tool"][-1] == "failed"
+    assert [event.node.status for event in of(events, "trace") if event.node.type == "tool"][
+        -1
+    ] == "failed"
 
 
 async def test_calls_of_a_round_run_at_the_same_time_and_are_told_in_order(served: Served) -> None:
-    script = called(*(("tests__wait", {"seconds": seconds}) for seconds in (0.6, 0.5, 0.4)), ("tests__plain", {"text": "quick"}))
+    script = called(
+        *(("tests__wait", {"seconds": seconds}) for seconds in (0.6, 0.5, 0.4)),
+        ("tests__plain", {"text": "quick"}),
+    )
     events, model = await turn(served(), script, "Done.")
     finished = [event.name for event in of(events, "tool_result")]
-    took = [event.at_ms for event in of(events, "tool_result")][-1] - of(events, "tool_start")[0].at_ms
+    took = [event.at_ms for event in of(events, "tool_result")][-1] - of(events, "tool_start")[
+        0
+    ].at_ms
     assert finished[0] == "tests__plain"
     assert took < 1300, "one after the other would take 1500 ms"
     assert [json.loads(text) for text in told(model)[:3]] == [{"result": "waited"}] * 3
     assert told(model)[3] == "quick"
 
 
-async def test_a_long_result_is_cut_for_the_model_and_whole_for_everybody_else(served: Served) -> None:
+async def test_a_long_result_is_cut_for_the_model_and_whole_for_everybody_else(
+    served: Served,
+) -> None:
     app = served(agent="options:\n  tool_result_kb: 2\n")
     events, model = await turn(app, called(("tests__large", {"megabytes": 0.1})), "Done.")
     (text,) = told(model)
-    assert text.startswith("x" * 2048 + "\n[cut here: the result has 103 KB, and only the first 2 KB are above]")
+    assert text.startswith(
+        "x" * 2048 + "\n[cut here: the result has 103 KB, and only the first 2 KB are above]"
+    )
     (result,) = of(events, "tool_result")
     assert len(result.result) == int(0.1 * 1024 * 1024)
-    (node,) = [event.node for event in of(events, "trace") if event.node.type == "tool" and event.node.status == "completed"]
+    (node,) = [
+        event.node
+        for event in of(events, "trace")
+        if event.node.type == "tool" and event.node.status == "completed"
+    ]
     assert node.data["cut"] == "the model is told 2 of 103 KB (options.tool_result_kb)"
 
 
-async def test_rounds_of_tool_calls_are_bounded_and_the_last_answer_is_without_tools(served: Served) -> None:
+async def test_rounds_of_tool_calls_are_bounded_and_the_last_answer_is_without_tools(
+    served: Served,
+) -> None:
     app = served(agent="options:\n  tool_rounds: 2\n")
-    script = (called(("tests__echo", {"text": "1"})), called(("tests__echo", {"text": "2"})), "Done.")
+    script = (
+        called(("tests__echo", {"text": "1"})),
+        called(("tests__echo", {"text": "2"})),
+        "Done.",
+    )
     events, model = await turn(app, *script)
     assert [bool(asked.tools) for asked in model.asked] == [True, True, False]
     assert len(of(events, "tool_result")) == 2
     (warning,) = of(events, "warning")
     assert (warning.code, warning.hint) == ("tool_rounds", "options.tool_rounds sets how many")
-    assert "after 2 rounds of tool calls the model is asked to answer without tools" in warning.message
+    assert (
+        "after 2 rounds of tool calls the model is asked to answer without tools" in warning.message
+    )
     assert end(events).content == "Done."
 
 
-async def test_a_model_that_asks_for_tools_when_there_are_none_left_is_told_of(served: Served) -> None:
+async def test_a_model_that_asks_for_tools_when_there_are_none_left_is_told_of(
+    served: Served,
+) -> None:
     app = served(agent="options:\n  tool_rounds: 1\n")
     again = called(("tests__echo", {"text": "again"}))
     events, _ = await turn(app, again, again)
     assert len(of(events, "tool_result")) == 1
-    assert [event.message for event in of(events, "warning")][-1] == "the model asked for tools that were not run: tests__echo"
+    assert [event.message for event in of(events, "warning")][
+        -1
+    ] == "the model asked for tools that were not run: tests__echo"
     assert end(events).content == ""
 
 
@@ -230,15 +299,27 @@ async def test_a_model_that_asks_for_tools_when_there_are_none_left_is_told_of(s
         ([{"server_id": "tests", "resources": ["memo://gone"]}], "server_refused", "memo://gone"),
     ],
 )
-async def test_what_cannot_be_had_is_a_warning_and_the_turn_goes_on(served: Served, servers: Any, code: str, said: str) -> None:
-    events, model = await turn(served(servers), called(("tests__echo", {"text": "still here"})), "Done.")
-    assert [(event.code, said in event.message) for event in of(events, "warning")] == [(code, True)]
+async def test_what_cannot_be_had_is_a_warning_and_the_turn_goes_on(
+    served: Served, servers: Any, code: str, said: str
+) -> None:
+    events, model = await turn(
+        served(servers), called(("tests__echo", {"text": "still here"})), "Done."
+    )
+    assert [(event.code, said in event.message) for event in of(events, "warning")] == [
+        (code, True)
+    ]
     assert json.loads(told(model)[0]) == {"result": "still here"}
     assert end(events).content == "Done."
 
 
-async def test_a_server_that_dies_under_a_call_is_an_error_and_back_for_the_next(served: Served) -> None:
-    script = (called(("tests__die", {"code": 3})), called(("tests__echo", {"text": "again"})), "Done.")
+async def test_a_server_that_dies_under_a_call_is_an_error_and_back_for_the_next(
+    served: Served,
+) -> None:
+    script = (
+        called(("tests__die", {"code": 3})),
+        called(("tests__echo", {"text": "again"})),
+        "Done.",
+    )
     events, _ = await turn(served(spec={"command": sys.executable, "args": [SERVER]}), *script)
     first, second = of(events, "tool_result")
     assert "MCP server 'tests'" in first.error
@@ -248,10 +329,13 @@ async def test_a_server_that_dies_under_a_call_is_an_error_and_back_for_the_next
 async def test_a_list_that_is_none_names_its_place(served: Served) -> None:
     events, _ = await turn(served(hook="const Create = () => ({ mcp_servers: [{ tests: 3 }] })"))
     (error,) = of(events, "error")
-    assert (error.code, "'tests' must be followed by a list of tools" in error.message) == ("hook_return", True)
+    assert (error.code, "'tests' must be followed by a list of tools" in error.message) == (
+        "hook_return",
+        True,
+    )
 
 
-# ---------------------------------------------------------------------------------------------------- ctx.mcp, ctx.tools
+# ------------------------------------------------------------------------------- ctx.mcp, ctx.tools
 
 
 async def value(app_hook: str, served: Served, servers: Any = ("tests",)) -> Any:
@@ -265,7 +349,11 @@ async def value(app_hook: str, served: Served, servers: Any = ("tests",)) -> Any
 async def test_a_hook_calls_a_tool_and_reads_its_value(served: Served) -> None:
     both = await value("[ctx.mcp.CallTool('tests', 'search', {query: 'pens'}), ctx.mcp.CallTool('own', 'fail', {why: 'x'})]",
                        served, ["tests", "own"])  # fmt: skip
-    assert both[0]["result"] == both[0]["structuredContent"] == {"results": [{"title": "pens", "score": None}]}
+    assert (
+        both[0]["result"]
+        == both[0]["structuredContent"]
+        == {"results": [{"title": "pens", "score": None}]}
+    )
     assert (both[1]["isError"], "x" in both[1]["error"], "result" in both[1]) == (True, True, False)
 
 
@@ -284,11 +372,18 @@ async def test_a_hook_reads_resources_and_prompts(served: Served) -> None:
 
 async def test_a_failing_call_among_several_is_an_error_in_its_place(served: Served) -> None:
     calls = (
-        "[{server: 'gone', tool: 'x'}, {server: 'tests', tool: 'plain', arguments: {text: 'a'}}, {server: 'tests', tool: 'pain'}]"
+        "[{server: 'gone', tool: 'x'}, {server: 'tests', tool: 'plain', arguments: {text: 'a'}},"
+        " {server: 'tests', tool: 'pain'}]"
     )
-    answers, first = await value(f"[ctx.mcp.All({calls}), ctx.mcp.Any({calls})]", served, ["gone", "tests"])
+    answers, first = await value(
+        f"[ctx.mcp.All({calls}), ctx.mcp.Any({calls})]", served, ["gone", "tests"]
+    )
     assert ["error" in answer for answer in answers] == [True, False, True]
-    assert (answers[1]["server"], answers[1]["tool"], answers[1]["result"]) == ("tests", "plain", "a")
+    assert (answers[1]["server"], answers[1]["tool"], answers[1]["result"]) == (
+        "tests",
+        "plain",
+        "a",
+    )
     assert "did you mean 'tests.plain'" in answers[2]["error"]
     assert [answer["result"] for answer in first] == ["a"]
 
@@ -297,28 +392,54 @@ async def test_calls_in_order_and_in_parallel_keep_their_order(served: Served) -
     calls = "[{tool: 'wait', arguments: {seconds: 0.1}}, {tool: 'plain', arguments: {text: 'b'}}]"
     ordered, parallel, first = await value(
         f"[ctx.mcp.CallTools('tests', {calls}), ctx.mcp.CallToolsParallel('tests', {calls}),"
-        " ctx.mcp.Race([{server: 'tests', tool: 'wait', arguments: {seconds: 20}}, {server: 'tests', tool: 'plain',"
-        " arguments: {text: 'c'}}])]",
+        " ctx.mcp.Race([{server: 'tests', tool: 'wait', arguments: {seconds: 20}}, {server:"
+        " 'tests', tool: 'plain', arguments: {text: 'c'}}])]",
         served,
     )
-    assert [answer["result"] for answer in ordered] == [answer["result"] for answer in parallel] == [{"result": "waited"}, "b"]
+    assert (
+        [answer["result"] for answer in ordered]
+        == [answer["result"] for answer in parallel]
+        == [{"result": "waited"}, "b"]
+    )
     assert [answer["result"] for answer in first] == ["c"]
 
 
 @pytest.mark.parametrize(
     ("servers", "call", "said"),
     [
-        (["tests"], "ListTools('gone')", "MCP server 'gone' is not among those that the assistant may use"),
-        (["tests"], "ListTools('gone')", "'mcp.servers' in assistants/a/package.yao lists them: known: tests"),
-        ([], "ListTools('tests')", "'mcp.servers' in assistants/a/package.yao lists them: none are known"),
-        ([{"tests": ["echo"]}], "CallTool('tests', 'act')", "tool 'act' of MCP server 'tests' is not among those"),
+        (
+            ["tests"],
+            "ListTools('gone')",
+            "MCP server 'gone' is not among those that the assistant may use",
+        ),
+        (
+            ["tests"],
+            "ListTools('gone')",
+            "'mcp.servers' in assistants/a/package.yao lists them: known: tests",
+        ),
+        (
+            [],
+            "ListTools('tests')",
+            "'mcp.servers' in assistants/a/package.yao lists them: none are known",
+        ),
+        (
+            [{"tests": ["echo"]}],
+            "CallTool('tests', 'act')",
+            "tool 'act' of MCP server 'tests' is not among those",
+        ),
         (["tsets"], "ListTools('tsets')", "no MCP server 'tsets' (known: "),
         (["broken"], "ListTools('broken')", "mcps/broken.mcp.yao"),
         (["gone"], "ListTools('gone')", "there-is-no-such-program"),
     ],
 )
-async def test_a_hook_uses_only_what_the_package_lists(served: Served, servers: Any, call: str, said: str) -> None:
-    caught = await value(f"(() => {{ try {{ return ctx.mcp.{call} }} catch (e) {{ return e.message }} }})()", served, servers)
+async def test_a_hook_uses_only_what_the_package_lists(
+    served: Served, servers: Any, call: str, said: str
+) -> None:
+    caught = await value(
+        f"(() => {{ try {{ return ctx.mcp.{call} }} catch (e) {{ return e.message }} }})()",
+        served,
+        servers,
+    )
     assert said in caught
 
 
@@ -426,12 +547,19 @@ async def test_what_the_model_says_in_two_rounds_are_two_paragraphs(make_app: Ma
     tool = Tool(name="weather", description="The weather in a city", arguments=Where, run=weather)
     app = make_app({"assistants/a/package.yao": '{"name": "A", "connector": "script"}'})
     call = called(("weather", {"city": "Haifa"}))
-    script = [{"text": "Looking #ref:nk47", **call}, call, {"text": "Again.", **call}, "The answer."]
+    script = [
+        {"text": "Looking #ref:nk47", **call},
+        call,
+        {"text": "Again.", **call},
+        "The answer.",
+    ]
     events, model = await turn(app, *script, tools=[tool])
     assert end(events).content == "Looking #ref:nk47\n\nAgain.\n\nThe answer."
     assert "".join(event.delta for event in of(events, "text")) == end(events).content
     assert [cited.marker for cited in end(events).citations] == ["#ref:nk47"]
-    assert [message.content for message in model.asked[3].messages if message.role == "assistant"] == [
+    assert [
+        message.content for message in model.asked[3].messages if message.role == "assistant"
+    ] == [
         "Looking #ref:nk47",
         "",
         "Again.",
@@ -446,7 +574,9 @@ class Weather:
 
 
 @pytest.mark.parametrize("kind", ["async", "plain", "around"])
-async def test_a_tool_answers_with_values_of_python_and_may_be_a_plain_function(make_app: MakeApp, kind: str) -> None:
+async def test_a_tool_answers_with_values_of_python_and_may_be_a_plain_function(
+    make_app: MakeApp, kind: str
+) -> None:
     loop = threading.get_ident()
     threads: list[int] = []
 
@@ -467,7 +597,9 @@ async def test_a_tool_answers_with_values_of_python_and_may_be_a_plain_function(
     assert (threads[0] == loop) == (kind != "plain")
 
 
-async def test_what_has_no_json_form_is_an_error_of_the_tool_and_not_of_the_turn(make_app: MakeApp) -> None:
+async def test_what_has_no_json_form_is_an_error_of_the_tool_and_not_of_the_turn(
+    make_app: MakeApp,
+) -> None:
     tool = Tool(name="odd", description="", arguments=Where, run=lambda where: object())
     app = make_app({"assistants/a/package.yao": '{"connector": "script"}'})
     events, _ = await turn(app, called(("odd", {"city": "Oslo"})), "Odd.", tools=[tool])

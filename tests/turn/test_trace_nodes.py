@@ -45,7 +45,11 @@ async def test_nodes_stand_under_the_hook_and_under_each_other(make_app: MakeApp
     step, inner = by_label(events, "step"), by_label(events, "inner")
     assert (step.parent, step.type, step.status) == (hook.id, "lookup", "completed")
     assert step.data == {"icon": "x", "input": {"q": 1}, "a": 1, "b": 2, "output": {"n": 3}}
-    assert (inner.parent, inner.type, inner.data) == (step.id, "custom", {"input": "inner", "output": [1]})
+    assert (inner.parent, inner.type, inner.data) == (
+        step.id,
+        "custom",
+        {"input": "inner", "output": [1]},
+    )
     line = by_label(events, 'found 3 of {"a":1}')
     assert (line.parent, line.type, line.data) == (inner.id, "log", {"level": "info"})
 
@@ -62,7 +66,9 @@ async def test_the_hooks_own_node_takes_lines_output_and_a_failure(make_app: Mak
     create, next_ = nodes(events, "hook")
     assert (create.status, create.data) == ("completed", {"output": "out", "k": 1})
     assert (next_.status, next_.data) == ("failed", {"error": "not good"})
-    assert [(node.parent == create.id, node.label, node.data["level"]) for node in nodes(events, "log")] == [
+    assert [
+        (node.parent == create.id, node.label, node.data["level"]) for node in nodes(events, "log")
+    ] == [
         (True, "a", "info"),
         (True, "b", "debug"),
         (True, "c", "warn"),
@@ -71,17 +77,27 @@ async def test_the_hooks_own_node_takes_lines_output_and_a_failure(make_app: Mak
     assert end(events).data == 1
 
 
-@pytest.mark.parametrize(("rest", "status"), [("", "completed"), ("throw new Error('x');", "failed")])
-async def test_nodes_that_were_left_open_end_with_the_hook(make_app: MakeApp, rest: str, status: str) -> None:
+@pytest.mark.parametrize(
+    ("rest", "status"), [("", "completed"), ("throw new Error('x');", "failed")]
+)
+async def test_nodes_that_were_left_open_end_with_the_hook(
+    make_app: MakeApp, rest: str, status: str
+) -> None:
     events = await tracing(make_app, f"ctx.trace.Add('outer').Add('inner'); {rest}")
     assert [by_label(events, label).status for label in ("outer", "inner")] == [status] * 2
-    order = [event.node.label or event.node.type for event in of(events, "trace") if event.node.status != "running"]
+    order = [
+        event.node.label or event.node.type
+        for event in of(events, "trace")
+        if event.node.status != "running"
+    ]
     assert order[:3] == ["inner", "outer", "Create"]
 
 
 async def test_next_may_add_to_what_create_began(make_app: MakeApp) -> None:
     events = await tracing(
-        make_app, "kept = ctx.trace.Add('first'); kept.Fail('bad');", "kept.Complete('mended'); kept.Info('x');"
+        make_app,
+        "kept = ctx.trace.Add('first'); kept.Fail('bad');",
+        "kept.Complete('mended'); kept.Info('x');",
     )
     assert (by_label(events, "first").status, by_label(events, "first").data) == (
         "completed",
@@ -90,8 +106,12 @@ async def test_next_may_add_to_what_create_began(make_app: MakeApp) -> None:
     assert by_label(events, "x").parent == by_label(events, "first").id
 
 
-async def test_every_node_that_a_hook_made_belongs_to_one_that_exists_and_ended(make_app: MakeApp) -> None:
-    events = await tracing(make_app, "for (let i = 0; i < 50; i++) ctx.trace.Add(i).Add(i).Info(i);")
+async def test_every_node_that_a_hook_made_belongs_to_one_that_exists_and_ended(
+    make_app: MakeApp,
+) -> None:
+    events = await tracing(
+        make_app, "for (let i = 0; i < 50; i++) ctx.trace.Add(i).Add(i).Info(i);"
+    )
     known = {node.id: node for node in nodes(events)}
     assert len(known) > 150
     assert all(node.parent in known for node in known.values() if node.parent)
@@ -101,20 +121,44 @@ async def test_every_node_that_a_hook_made_belongs_to_one_that_exists_and_ended(
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ("Add('x', 'y')", "ctx.trace.Add: options must be an object such as {type, label}, not text"),
+        (
+            "Add('x', 'y')",
+            "ctx.trace.Add: options must be an object such as {type, label}, not text",
+        ),
         ("Add('x', { label: 4 })", "ctx.trace.Add: the label must be text, not a number"),
-        ("SetMetadata(4)", "ctx.trace.SetMetadata: give an object, or a key and a value, not a number"),
+        (
+            "SetMetadata(4)",
+            "ctx.trace.SetMetadata: give an object, or a key and a value, not a number",
+        ),
         ("Add('x').Finish()", "node.Finish is not offered by this host: there are id, Add, Info"),
     ],
 )
-async def test_a_wrong_call_throws_and_names_what_is_wrong(make_app: MakeApp, call: str, said: str) -> None:
-    body = f"try {{ ctx.trace.{call}; }} catch (error) {{ return {{ metadata: {{ caught: error.message }} }}; }}"
+async def test_a_wrong_call_throws_and_names_what_is_wrong(
+    make_app: MakeApp, call: str, said: str
+) -> None:
+    body = (
+        f"try {{ ctx.trace.{call}; }} catch (error) {{ return {{ metadata: {{ caught: error.message"
+        " } }; }"
+    )
     assert said in end(await tracing(make_app, body)).metadata["caught"]
 
 
 async def test_what_a_node_is_given_may_be_anything(make_app: MakeApp) -> None:
-    values: list[Any] = ["'x'", "1", "null", "undefined", "[1]", "() => 1", "Symbol('s')", "10n", "new Error('e')", "NaN"]
-    calls = "".join(f"node.Info({value}); node.Warn('%s', {value}); node.Fail({value});" for value in values)
+    values: list[Any] = [
+        "'x'",
+        "1",
+        "null",
+        "undefined",
+        "[1]",
+        "() => 1",
+        "Symbol('s')",
+        "10n",
+        "new Error('e')",
+        "NaN",
+    ]
+    calls = "".join(
+        f"node.Info({value}); node.Warn('%s', {value}); node.Fail({value});" for value in values
+    )
     events = await tracing(make_app, f"const node = ctx.trace.Add(); {calls}")
     assert not of(events, "warning")
     assert len(nodes(events, "log")) == 2 * len(values)

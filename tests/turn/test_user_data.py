@@ -21,12 +21,16 @@ from groundhook.host.turn.content import MOST_SOURCES, user_data
 from tests.conftest import MakeApp
 from tests.turn.test_stream import app_with, end, kb, of, run, scripted, web
 
-PASSAGES = tuple(canned_item(f"kb:docs/guide.md#{n}", score=1.0, document_id="guide.md", collection="docs") for n in range(12))
+PASSAGES = tuple(
+    canned_item(f"kb:docs/guide.md#{n}", score=1.0, document_id="guide.md", collection="docs")
+    for n in range(12)
+)
 
 
 @dataclass
 class Library(CannedSource):
-    """A canned source with one document. With `meet`, whatever is asked waits until all are asked."""
+    """A canned source with one document. With `meet`, whatever is asked waits until all are
+    asked."""
 
     meet: int = 0
     waiting: int = 0
@@ -49,33 +53,54 @@ class Library(CannedSource):
 
 def asking(*sources: tuple[str, str], text: Any = "question") -> list[dict[str, Any]]:
     listed = [{"type": type, "name": name} for type, name in sources]
-    return [{"role": "user", "content": [{"type": "text", "text": text}, {"type": "data", "data": {"sources": listed}}]}]
+    return [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": text},
+                {"type": "data", "data": {"sources": listed}},
+            ],
+        }
+    ]
 
 
-async def turn(app: Path, messages: Any, library: Library, connector: ScriptedConnector | None = None) -> list[Event]:
+async def turn(
+    app: Path, messages: Any, library: Library, connector: ScriptedConnector | None = None
+) -> list[Event]:
     model = connector or scripted("Fine.")
     with anyio.fail_after(20):
-        async with open_host(app, environment={}, sources={"kb": library}, connectors={"script": model}) as host:
+        async with open_host(
+            app, environment={}, sources={"kb": library}, connectors={"script": model}
+        ) as host:
             over = replace(host, runtime=replace(host.runtime, documents=library))
             async with over.stream("a", messages, search=False) as events:
                 return [event async for event in events]
 
 
-PACKAGE = '{"name": "A", "connector": "script", "kb": {"collections": ["docs"]}, "search": {"rerank": {"top_k": 20}}}'
+PACKAGE = (
+    '{"name": "A", "connector": "script", "kb": {"collections": ["docs"]}, "search": {"rerank":'
+    ' {"top_k": 20}}}'
+)
 
 
-async def test_a_document_is_a_search_to_the_client_and_reaches_the_model_in_reading_order(make_app: MakeApp) -> None:
+async def test_a_document_is_a_search_to_the_client_and_reaches_the_model_in_reading_order(
+    make_app: MakeApp,
+) -> None:
     model = scripted("Fine.")
     messages = asking(("kb_document", "docs/guide.md"))
     events = await turn(app_with(make_app, PACKAGE), messages, Library({}), model)
     (start,), (done,) = of(events, "search_start"), of(events, "search_complete")
     assert (start.source, start.search_type, start.query) == ("user", "kb", "docs/guide.md")
     assert (done.search_id, done.total, done.error) == (start.search_id, 12, None)
-    assert [event.item.title for event in of(events, "search_result")] == [item.title for item in PASSAGES]
+    assert [event.item.title for event in of(events, "search_result")] == [
+        item.title for item in PASSAGES
+    ]
     assert [item.title for item in model.asked[0].references] == [item.title for item in PASSAGES]
 
 
-async def test_a_document_that_is_not_there_is_told_as_a_search_that_failed(make_app: MakeApp) -> None:
+async def test_a_document_that_is_not_there_is_told_as_a_search_that_failed(
+    make_app: MakeApp,
+) -> None:
     messages = asking(("kb_document", "docs/gone.md"))
     events = await turn(app_with(make_app, PACKAGE), messages, Library({}))
     assert "no canned answer" in of(events, "search_complete")[0].error
@@ -85,18 +110,28 @@ async def test_a_document_that_is_not_there_is_told_as_a_search_that_failed(make
 
 async def test_documents_are_read_while_the_users_searches_are_under_way(make_app: MakeApp) -> None:
     source = Library({"*": [canned_item("found")]}, meet=3)
-    messages = asking(("kb_document", "docs/guide.md"), ("kb_collection", "docs"), ("kb_document", "docs/guide.md"))
+    messages = asking(
+        ("kb_document", "docs/guide.md"),
+        ("kb_collection", "docs"),
+        ("kb_document", "docs/guide.md"),
+    )
     events = await turn(app_with(make_app, PACKAGE), messages, source)
     assert [event.error for event in of(events, "search_complete")] == [None, None, None]
 
 
 async def test_a_citation_shows_the_version_that_the_pool_kept(make_app: MakeApp) -> None:
     hook = "function Create(ctx) { ctx.search.KB('other'); return { search: true }; }"
-    pages = {"*": [canned_item("x", title="the better", score=0.4)], "other": [canned_item("x", title="of the hook", score=0.2)]}
+    pages = {
+        "*": [canned_item("x", title="the better", score=0.4)],
+        "other": [canned_item("x", title="of the hook", score=0.2)],
+    }
     package = PACKAGE.replace('"rerank"', '"kb": true, "rerank"')
     app = app_with(make_app, package, index_ts=hook)
     events = await run(app, script=["See {ref:0}."], sources={"kb": CannedSource(pages)})
-    assert {event.item.title for event in of(events, "search_result")} == {"the better", "of the hook"}
+    assert {event.item.title for event in of(events, "search_result")} == {
+        "the better",
+        "of the hook",
+    }
     (seen,) = of(events, "citation")
     assert (seen.item.title, seen.item.weight) == ("of the hook", 0.8)
     assert end(events).citations[0].title == "of the hook"
@@ -106,7 +141,9 @@ async def test_items_of_a_source_without_keys_are_all_kept(make_app: MakeApp) ->
     items = [canned_item("", title=title, content=title) for title in ("one", "two")]
     model = scripted("{ref:0} {ref:1}")
     package = PACKAGE.replace('"rerank"', '"kb": true, "rerank"')
-    events = await run(app_with(make_app, package), connector=model, sources={"kb": CannedSource({"*": items})})
+    events = await run(
+        app_with(make_app, package), connector=model, sources={"kb": CannedSource({"*": items})}
+    )
     assert [cited.title for cited in end(events).citations] == ["one", "two"]
 
 
@@ -136,15 +173,23 @@ def test_malformed_parts_are_told_of_once() -> None:
 
 
 def test_a_part_without_text_says_nothing() -> None:
-    parts: list[dict[str, Any]] = [{"type": "text", "text": None}, {"type": "text"}, {"type": "text", "text": "a"}]
+    parts: list[dict[str, Any]] = [
+        {"type": "text", "text": None},
+        {"type": "text"},
+        {"type": "text", "text": "a"},
+    ]
     assert Message(role="user", content=parts).text == "\n\na"
     assert Message(role="user", content=parts[:1]).text == ""
 
 
-async def test_half_a_surrogate_pair_that_a_client_sends_becomes_the_replacement_character(make_app: MakeApp) -> None:
+async def test_half_a_surrogate_pair_that_a_client_sends_becomes_the_replacement_character(
+    make_app: MakeApp,
+) -> None:
     source = kb()
     events = await run(
-        app_with(make_app), messages=[{"role": "user", "content": "pens \ud800"}], sources={"kb": source, "web": web()}
+        app_with(make_app),
+        messages=[{"role": "user", "content": "pens \ud800"}],
+        sources={"kb": source, "web": web()},
     )
     assert [request.query for request in source.asked] == ["pens \ufffd"]
     assert end(events).content

@@ -1,4 +1,5 @@
-"""The web server of docs/python.md as a process of its own, on each event loop that such servers use."""
+"""The web server of docs/python.md as a process of its own, on each event loop that such servers
+use."""
 
 from __future__ import annotations
 
@@ -22,36 +23,48 @@ from tests.mcp.conftest import SERVER
 
 ROOT = Path(__file__).parents[2]
 APP = {
-    "connectors/cites.conn.yao": """\
+    "connectors/cites.conn.yao": (
+        """\
         {"label": "Cites", "type": "scripted", "options": {"script": [{"text": "Four minutes {ref:0}.", "times": 0}]}}
-        """,
-    "connectors/slow.conn.yao": """\
+        """
+    ),
+    "connectors/slow.conn.yao": (
+        """\
         {"label": "Slow", "type": "scripted", "options": {"script": [{"text": "Never", "delay_ms": 3600000}]}}
-        """,
-    "models/tea.mod.yao": """\
+        """
+    ),
+    "models/tea.mod.yao": (
+        """\
         {
           "name": "Tea",
           "table": { "name": "tea" },
           "columns": [{ "name": "id", "type": "ID" }, { "name": "name", "type": "string" }],
           "values": [{ "id": 1, "name": "Assam" }, { "id": 2, "name": "Sencha" }]
         }
-        """,
+        """
+    ),
     "kb/notes.kb.yao": '{ "name": "Notes" }',
-    "mcps/own.mcp.yao": json.dumps({"transport": "stdio", "command": sys.executable, "args": [SERVER]}),
-    "assistants/tea/package.yao": """\
+    "mcps/own.mcp.yao": json.dumps(
+        {"transport": "stdio", "command": sys.executable, "args": [SERVER]}
+    ),
+    "assistants/tea/package.yao": (
+        """\
         {
           "name": "Tea", "connector": "cites",
           "kb": { "collections": ["notes"] }, "db": { "models": ["tea"] }, "mcp": { "servers": [{"server_id": "own"}] }
         }
-        """,
-    "assistants/tea/index.ts": """\
+        """
+    ),
+    "assistants/tea/index.ts": (
+        """\
         function Create(ctx: any, messages: any[]) {
           const query = messages[messages.length - 1].content;
           const [notes, teas] = ctx.search.Parallel([{ type: "kb", query }, { type: "db", query: "all teas" }]);
           const said = ctx.mcp.CallTool("own", "plain", { text: "hello" });
           return { metadata: { notes: notes.items.length, teas: teas.items.length, said: said.content[0].text } };
         }
-        """,
+        """
+    ),
     "assistants/late/package.yao": '{ "name": "Late", "connector": "slow" }',
     "notes.md": "# Tea\nBlack tea takes boiling water and four minutes.\n",
 }
@@ -63,12 +76,25 @@ QUESTION = {"messages": "How long does black tea take?"}
 @contextmanager
 def served(app: Path, home: Path, loop: str) -> Iterator[tuple[str, psutil.Process]]:
     """The docs' example as `uvicorn` runs it: its address and its process."""
-    example = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    example = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.DOTALL
+    )[1]
     (home / "server.py").write_text(example.replace("path/to/app", str(app)), encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = "http://{}:{}".format(*listening.getsockname())
-        command = [sys.executable, "-m", "uvicorn", "server:app", "--fd", str(listening.fileno()), "--loop", loop]
-        with subprocess.Popen(command, cwd=home, pass_fds=(listening.fileno(),), env={**SPARSE, "HOME": str(home)}) as process:
+        command = [
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "server:app",
+            "--fd",
+            str(listening.fileno()),
+            "--loop",
+            loop,
+        ]
+        with subprocess.Popen(
+            command, cwd=home, pass_fds=(listening.fileno(),), env={**SPARSE, "HOME": str(home)}
+        ) as process:
             try:
                 yield address, psutil.Process(process.pid)
             finally:
@@ -87,15 +113,25 @@ def test_the_example_of_the_docs_serves_turns_that_use_every_worker_and_ends_cle
     app = make_app(APP)
     for command in (("db", "load"), ("kb", "add", "notes", "notes.md")):
         groundhook = Path(sys.executable).with_name("groundhook")
-        subprocess.run([groundhook, *command], cwd=app, env={**SPARSE, "HOME": str(tmp_path)}, check=True, capture_output=True)
+        subprocess.run(
+            [groundhook, *command],
+            cwd=app,
+            env={**SPARSE, "HOME": str(tmp_path)},
+            check=True,
+            capture_output=True,
+        )
     with served(app, tmp_path, loop) as (address, process):
         events = ask(address, "tea")
         end = events[-1]
         assert end["type"] == "stream_end", events
         assert end["metadata"] == {"notes": 1, "teas": 2, "said": "hello"}
         assert [cited["title"] for cited in end["citations"]] == ["Tea"]
-        with httpx.stream("POST", f"{address}/chat", json={**QUESTION, "assistant": "late"}) as answer:
-            next(answer.iter_lines())  # and then the client goes away, in a turn that would never end
+        with httpx.stream(
+            "POST", f"{address}/chat", json={**QUESTION, "assistant": "late"}
+        ) as answer:
+            next(
+                answer.iter_lines()
+            )  # and then the client goes away, in a turn that would never end
         assert ask(address, "coffee")[-1]["code"] == "unknown_name"
         children = process.children(recursive=True)
         assert children

@@ -1,4 +1,5 @@
-"""How providers are asked: answers kept, equal requests made once, tries again, and providers that are left alone."""
+"""How providers are asked: answers kept, equal requests made once, tries again, and providers that
+are left alone."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from groundhook.handlers.web.request import Asking, canonical
 from groundhook.host.core.errors import SourceError, SourceRateLimited, SourceRefused, SourceTimeout
 from groundhook.host.core.source_settings import WebSettings
 
-NO_CACHE = WebSettings.model_validate({"retries": 0, "cache": {"enabled": False}, "breaker": {"failures": 3, "pause_s": 10}})
+NO_CACHE = WebSettings.model_validate(
+    {"retries": 0, "cache": {"enabled": False}, "breaker": {"failures": 3, "pause_s": 10}}
+)
 
 
 def passing(kind: type[SourceError] = SourceError, after: float | None = None) -> SourceError:
@@ -29,7 +32,8 @@ def passing(kind: type[SourceError] = SourceError, after: float | None = None) -
 
 @dataclass
 class Scripted:
-    """A provider that answers with hits or errors in order, the last one again and again; `gate` holds every answer back."""
+    """A provider that answers with hits or errors in order, the last one again and again; `gate`
+    holds every answer back."""
 
     script: list[SourceError | None]
     gate: anyio.Event | None = None
@@ -58,9 +62,13 @@ class Desk:
     provider: Scripted
     now: list[float]
 
-    async def ask(self, query: str = "q", settings: WebSettings | None = None, **fields: object) -> tuple[str, str]:
+    async def ask(
+        self, query: str = "q", settings: WebSettings | None = None, **fields: object
+    ) -> tuple[str, str]:
         ask = Ask(query=query, limit=5, **fields)  # type: ignore[arg-type]
-        hits, how = await self.asking.hits("p", "who", self.provider, ask, settings or WebSettings())
+        hits, how = await self.asking.hits(
+            "p", "who", self.provider, ask, settings or WebSettings()
+        )
         return hits[0].url.rpartition("/")[2], how
 
 
@@ -87,7 +95,7 @@ async def leave(at: Desk, **asked: Any) -> None:
             await anyio.lowlevel.checkpoint()
 
 
-# ------------------------------------------------------------------------------------------------ answers kept
+# ------------------------------------------------------------------------------------- answers kept
 
 
 async def test_an_answer_is_used_again_for_as_long_as_its_time_range_says() -> None:
@@ -104,7 +112,13 @@ async def test_an_answer_is_used_again_for_as_long_as_its_time_range_says() -> N
 
 async def test_what_differs_in_anything_that_decides_the_answer_is_asked_anew() -> None:
     at = desk()
-    for fields in ({}, {"sites": ("a.org",)}, {"exclude_sites": ("a.org",)}, {"language": "de"}, {"time_range": "year"}):
+    for fields in (
+        {},
+        {"sites": ("a.org",)},
+        {"exclude_sites": ("a.org",)},
+        {"language": "de"},
+        {"time_range": "year"},
+    ):
         assert (await at.ask(**fields))[1] == "asked"
     assert (await at.ask(sites=("A.org", "a.org")))[1] == "cached"
 
@@ -122,8 +136,12 @@ async def test_failures_are_not_kept() -> None:
     assert await at.ask() == ("2", "asked")
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5), st.integers(0, 3))), st.integers(1, 4))
-def test_a_cache_is_bounded_and_never_gives_what_is_too_old(steps: list[tuple[int, int, int]], most: int) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5), st.integers(0, 3))), st.integers(1, 4)
+)
+def test_a_cache_is_bounded_and_never_gives_what_is_too_old(
+    steps: list[tuple[int, int, int]], most: int
+) -> None:
     cache: Cache[int] = Cache()
     good: dict[int, float] = {}
     now = 0.0
@@ -138,13 +156,20 @@ def test_a_cache_is_bounded_and_never_gives_what_is_too_old(steps: list[tuple[in
 
 
 @given(st.text(), st.lists(st.text(max_size=3)), st.lists(st.text(max_size=3)))
-def test_sites_in_another_order_are_the_same_request(query: str, sites: list[str], without: list[str]) -> None:
+def test_sites_in_another_order_are_the_same_request(
+    query: str, sites: list[str], without: list[str]
+) -> None:
     one = Ask(query=query, limit=3, sites=tuple(sites), exclude_sites=tuple(without))
-    other = Ask(query=f" {query} ", limit=3, sites=tuple(reversed(sites)), exclude_sites=tuple(sorted(without)))
+    other = Ask(
+        query=f" {query} ",
+        limit=3,
+        sites=tuple(reversed(sites)),
+        exclude_sites=tuple(sorted(without)),
+    )
     assert canonical(one) == canonical(other)
 
 
-# ------------------------------------------------------------------------------------------------ at the same time
+# --------------------------------------------------------------------------------- at the same time
 
 
 async def test_a_stampede_of_equal_requests_makes_one_call() -> None:
@@ -213,7 +238,7 @@ async def test_all_who_wait_hear_of_a_failure() -> None:
     assert len(at.provider.asked) == 1
 
 
-# ------------------------------------------------------------------------------------------------ again
+# -------------------------------------------------------------------------------------------- again
 
 
 async def test_a_failure_that_may_pass_is_tried_again_after_the_providers_own_pause() -> None:
@@ -246,7 +271,7 @@ async def test_the_deadline_holds_over_all_tries() -> None:
         await at.ask(timeout=0.05)
 
 
-# ------------------------------------------------------------------------------------------------ left alone
+# --------------------------------------------------------------------------------------- left alone
 
 
 async def test_a_provider_that_keeps_failing_is_left_alone_and_tried_once_after_a_while() -> None:

@@ -16,9 +16,19 @@ PAGE = (Path(__file__).parents[2] / "docs" / "web-search.md").read_text(encoding
 
 
 async def test_the_example_runs_as_it_is_written(make_app: MakeApp) -> None:
-    written = dict(re.findall(r"^`(assistants/\S+)`:\n\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+    written = dict(
+        re.findall(r"^`(assistants/\S+)`:\n\n```\w+\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    )
     assert len(written) == 2
-    found = {"results": [{"title": "The Spree", "url": "https://spree.example/", "content": "The Spree flows through Berlin."}]}
+    found = {
+        "results": [
+            {
+                "title": "The Spree",
+                "url": "https://spree.example/",
+                "content": "The Spree flows through Berlin.",
+            }
+        ]
+    }
     with serving() as server:
         server.on("/search", Json(found))
         async with (

@@ -20,18 +20,34 @@ from groundhook.host.core.types.search import Item
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
-def items(hits: Sequence[Hit], *, limit: int = 10, sites: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> list[Item]:
-    return list(module.items(hits, Ask(query="q", limit=limit, sites=sites, exclude_sites=without), NOW))
+def items(
+    hits: Sequence[Hit],
+    *,
+    limit: int = 10,
+    sites: tuple[str, ...] = (),
+    without: tuple[str, ...] = (),
+) -> list[Item]:
+    return list(
+        module.items(hits, Ask(query="q", limit=limit, sites=sites, exclude_sites=without), NOW)
+    )
 
 
 def test_text_is_as_a_reader_sees_it() -> None:
-    assert clean("Q&amp;A&nbsp;about <b>cats</b>\u200b\u202e\x07\r\n\n\n\n  and   dogs \ud800") == "Q&A about cats\n\nand dogs"
+    assert (
+        clean("Q&amp;A&nbsp;about <b>cats</b>\u200b\u202e\x07\r\n\n\n\n  and   dogs \ud800")
+        == "Q&A about cats\n\nand dogs"
+    )
 
 
 def test_one_page_is_one_item_and_what_cannot_be_followed_is_none() -> None:
     found = items(
         [
-            Hit(url="https://www.example.com/a/?utm_source=x", title="First", content="one", score=0.4),
+            Hit(
+                url="https://www.example.com/a/?utm_source=x",
+                title="First",
+                content="one",
+                score=0.4,
+            ),
             Hit(url="https://example.com/a#part", title="Again", content="two", score=0.9),
             Hit(url="javascript:alert(1)", title="Sly", content="three", score=0.9),
             Hit(url="https://example.com/b", score=0.9),
@@ -55,7 +71,8 @@ SCORES = st.one_of(st.none(), st.floats())
 HITS = st.lists(
     st.builds(
         Hit,
-        url=st.sampled_from(["https://a.com", "http://www.b.org/x?utm_id=1", "ftp://c", ""]) | st.text(),
+        url=st.sampled_from(["https://a.com", "http://www.b.org/x?utm_id=1", "ftp://c", ""])
+        | st.text(),
         title=st.text(),
         content=st.text(),
         score=SCORES,
@@ -64,7 +81,9 @@ HITS = st.lists(
 
 
 @given(HITS, st.integers(1, 5))
-def test_whatever_a_provider_sends_items_are_few_distinct_ordered_and_well_formed(hits: list[Hit], limit: int) -> None:
+def test_whatever_a_provider_sends_items_are_few_distinct_ordered_and_well_formed(
+    hits: list[Hit], limit: int
+) -> None:
     found = items(hits, limit=limit)
     assert len(found) <= limit
     assert len({item.key for item in found}) == len(found)
@@ -79,7 +98,10 @@ def test_whatever_a_provider_sends_items_are_few_distinct_ordered_and_well_forme
 
 
 def test_pages_of_excluded_sites_are_left_out_whatever_the_provider_did() -> None:
-    found = items([Hit(url="https://a.com/x", title="A"), Hit(url="https://www.b.a.com", title="B")], without=("b.a.com",))
+    found = items(
+        [Hit(url="https://a.com/x", title="A"), Hit(url="https://www.b.a.com", title="B")],
+        without=("b.a.com",),
+    )
     assert [item.title for item in found] == ["A"]
 
 

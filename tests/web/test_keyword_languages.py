@@ -1,4 +1,5 @@
-"""A question in any language that knowledge bases analyse: its topic stays, and what only asks goes."""
+"""A question in any language that knowledge bases analyse: its topic stays, and what only asks
+goes."""
 
 from __future__ import annotations
 
@@ -93,7 +94,9 @@ def test_words_that_hold_a_function_word_stay_whole(text: str, query: str) -> No
 
 def test_a_language_is_said_by_its_code_with_or_without_a_country_or_by_its_name() -> None:
     question, query = QUESTIONS["portuguese"]
-    assert {extract(question, language=said).query for said in ("pt", "pt-BR", "Portuguese", "auto")} == {query}
+    assert {
+        extract(question, language=said).query for said in ("pt", "pt-BR", "Portuguese", "auto")
+    } == {query}
     assert extract(question, language="xx").query == question.rstrip("?")
 
 

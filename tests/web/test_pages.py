@@ -1,4 +1,5 @@
-"""Pages that a search listed are read: politely, within bounds, and never at an address that is not public."""
+"""Pages that a search listed are read: politely, within bounds, and never at an address that is not
+public."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ from tests.loopback.server import Answer, Hang, Html, Json, Loopback, Reply, Tri
 from tests.web.test_web import Asking
 
 FILLER = "".join(
-    f"<p>Paragraph {n} is about parks and gardens, of which the city has a great many, old and new.</p>" for n in range(60)
+    f"<p>Paragraph {n} is about parks and gardens, of which the city has a great many, old and"
+    " new.</p>"
+    for n in range(60)
 )
 PAGE = f"""<html><head><title>Rivers</title><meta property="article:published_time" content="2026-03-01"></head><body>
 <nav>Home About Login</nav><article><h1>Rivers of Berlin</h1>{FILLER}
@@ -46,7 +49,10 @@ class Reading(Asking):
         self.server = server
 
     def lists(self, *paths: str) -> None:
-        listed = [{"url": f"{self.server.url}{path}", "title": path, "content": "a snippet", "score": 0.9} for path in paths]
+        listed = [
+            {"url": f"{self.server.url}{path}", "title": path, "content": "a snippet", "score": 0.9}
+            for path in paths
+        ]
         self.server.on("/search", Json({"results": listed}))
 
     async def item(self, path: str = "/page") -> Item:
@@ -68,7 +74,9 @@ async def refused(reading: Reading, path: str = "/page") -> str:
     return warning
 
 
-async def test_the_passage_that_answers_best_is_the_content_of_a_page_that_was_read(server: Loopback) -> None:
+async def test_the_passage_that_answers_best_is_the_content_of_a_page_that_was_read(
+    server: Loopback,
+) -> None:
     server.on("/page", Html(PAGE))
     reading = Reading(server)
     item = await reading.item()
@@ -81,7 +89,9 @@ async def test_the_passage_that_answers_best_is_the_content_of_a_page_that_was_r
     assert {asked.headers["user-agent"] for asked in server.asked[1:]} == {"groundhook"}
 
 
-async def test_only_the_first_pages_are_read_and_the_request_decides_how_many(server: Loopback) -> None:
+async def test_only_the_first_pages_are_read_and_the_request_decides_how_many(
+    server: Loopback,
+) -> None:
     server.on("/page", Html(PAGE))
     reading = Reading(server)
     reading.lists("/page?1", "/page?2", "/page?3")
@@ -96,7 +106,9 @@ async def test_only_the_first_pages_are_read_and_the_request_decides_how_many(se
 async def test_a_page_at_an_address_that_is_not_public_is_not_asked_for(server: Loopback) -> None:
     server.on("/page", Html(PAGE))
     reading = Reading(server, hosts=[])
-    assert "'127.0.0.1' is a loopback address" in (await refused(reading)).replace("127.0.0.1 is", "'127.0.0.1' is")
+    assert "'127.0.0.1' is a loopback address" in (await refused(reading)).replace(
+        "127.0.0.1 is", "'127.0.0.1' is"
+    )
     assert reading.asked == []
 
 
@@ -111,12 +123,16 @@ async def test_a_page_at_an_address_that_is_not_public_is_not_asked_for(server: 
         ("http://2130706433/", "cannot be requested"),
     ],
 )
-async def test_a_redirect_to_an_address_that_is_not_public_is_not_followed(server: Loopback, to: str, why: str) -> None:
+async def test_a_redirect_to_an_address_that_is_not_public_is_not_followed(
+    server: Loopback, to: str, why: str
+) -> None:
     server.on("/page", Reply(b"", 302, headers={"location": to}))
     assert why in await refused(Reading(server, robots=False))
 
 
-@pytest.mark.parametrize("to", ["file:///etc/passwd", "ftp://a.example/", "javascript:alert(1)", "http://user@:80"])
+@pytest.mark.parametrize(
+    "to", ["file:///etc/passwd", "ftp://a.example/", "javascript:alert(1)", "http://user@:80"]
+)
 async def test_a_redirect_to_what_is_no_page_is_not_followed(server: Loopback, to: str) -> None:
     server.on("/page", Reply(b"", 302, headers={"location": to}))
     assert "redirects to" in await refused(Reading(server, robots=False))
@@ -136,7 +152,13 @@ async def test_redirects_are_followed_each_with_leave_of_its_site(server: Loopba
 
 
 async def test_robots_txt_is_kept_to_unless_that_is_switched_off(server: Loopback) -> None:
-    server.on("/robots.txt", Reply(b"User-agent: groundhook\nDisallow: /\n\nUser-agent: *\nAllow: /", content_type="text/plain"))
+    server.on(
+        "/robots.txt",
+        Reply(
+            b"User-agent: groundhook\nDisallow: /\n\nUser-agent: *\nAllow: /",
+            content_type="text/plain",
+        ),
+    )
     server.on("/page", Html(PAGE))
     reading = Reading(server)
     assert "search.web.pages.robots" in await refused(reading)
@@ -180,25 +202,37 @@ async def test_rules_made_to_take_for_ever_end_with_their_process(server: Loopba
         (Html("gone", 404), "answers with 404"),
         (Reply(b"\x89PNG\r\n", content_type="image/png"), "image/png, which is not read"),
         (Html("<html><body><script>render()</script></body></html>"), "no text to read"),
-        (Html("<html><body><p>A page about cooking soup with carrots.</p></body></html>"), "has to do with the question"),
+        (
+            Html("<html><body><p>A page about cooking soup with carrots.</p></body></html>"),
+            "has to do with the question",
+        ),
         (Reply(b"%PDF-1.7 broken", content_type="application/pdf"), "not a PDF that can be read"),
         (Html("x" * 3_000_000), "more than 2048 kB"),
-        (Reply(b"x", headers={"content-encoding": "br"}, content_type="text/html"), "compressed as 'br'"),
+        (
+            Reply(b"x", headers={"content-encoding": "br"}, content_type="text/html"),
+            "compressed as 'br'",
+        ),
     ],
 )
-async def test_a_page_that_cannot_be_read_keeps_its_snippet_and_says_why(server: Loopback, answer: Answer, why: str) -> None:
+async def test_a_page_that_cannot_be_read_keeps_its_snippet_and_says_why(
+    server: Loopback, answer: Answer, why: str
+) -> None:
     server.on("/page", answer)
     assert why in await refused(Reading(server))
 
 
 @pytest.mark.parametrize("answer", [Hang(), Trickle(b"x" * 2000)])
-async def test_a_page_that_takes_too_long_does_not_hold_up_the_others(server: Loopback, answer: Answer) -> None:
+async def test_a_page_that_takes_too_long_does_not_hold_up_the_others(
+    server: Loopback, answer: Answer
+) -> None:
     server.on("/slow", answer)
     server.on("/page", Html(PAGE))
     reading = Reading(server)
     reading.lists("/page", "/slow")
     await reading.search(QUESTION, fetch=1)
-    reading.settings = reading.settings.model_copy(update={"web": reading.settings.web.model_copy(update={"timeout_ms": 4000})})
+    reading.settings = reading.settings.model_copy(
+        update={"web": reading.settings.web.model_copy(update={"timeout_ms": 4000})}
+    )
     began = time.monotonic()
     found = await reading.search(QUESTION, fetch=2)
     assert time.monotonic() - began < 10
@@ -218,7 +252,9 @@ PAGES_OF_CHARSETS = [
 
 
 @pytest.mark.parametrize(("kind", "text", "charset"), PAGES_OF_CHARSETS)
-async def test_the_charset_is_found_out(server: Loopback, kind: str, text: str, charset: str) -> None:
+async def test_the_charset_is_found_out(
+    server: Loopback, kind: str, text: str, charset: str
+) -> None:
     body = text if kind.startswith("text/plain") else f"<html><body><p>{text}</p></body></html>"
     if text.startswith("<meta"):
         body = f"<html><head>{text[:27]}</head><body><p>{text[27:]}</p></body></html>"
@@ -239,7 +275,12 @@ async def test_a_pdf_is_read_whatever_it_says_it_is(server: Loopback) -> None:
 
 async def test_a_reader_that_is_killed_or_slow_costs_its_own_page_only() -> None:
     readers = Readers()
-    page = {"body": PAGE.encode(), "media_type": "text/html", "charset": "", "query": "river Spree long"}
+    page = {
+        "body": PAGE.encode(),
+        "media_type": "text/html",
+        "charset": "",
+        "query": "river Spree long",
+    }
     assert "400 km" in (await readers.call("read", page))["passage"]
     (child,) = readers._idle
     psutil.Process(child.pid).kill()
@@ -276,6 +317,9 @@ def test_a_passage_is_part_of_its_page_and_short_enough(text: str, query: str) -
     assert set(terms(found)) <= set(terms(text)) | set(terms("\n".join(cut(text))))
 
 
-@given(st.binary(max_size=300), st.sampled_from(["", "utf-8", "rot13", "hex", "utf-7", "\0", "x" * 300, "utf-16", "idna"]))
+@given(
+    st.binary(max_size=300),
+    st.sampled_from(["", "utf-8", "rot13", "hex", "utf-7", "\0", "x" * 300, "utf-16", "idna"]),
+)
 def test_any_bytes_under_any_charset_are_text(body: bytes, charset: str) -> None:
     assert isinstance(decoded(body, charset), str)

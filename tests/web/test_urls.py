@@ -65,8 +65,16 @@ def test_what_is_shown_is_an_http_address_or_nothing_and_the_same_page(url: str)
 
 
 def test_an_address_that_a_reader_may_not_follow_is_none() -> None:
-    assert followable("javascript:alert(1)") == followable("data:text/html,x") == followable("https:///x") == ""
-    assert followable("https://www.example.com/a?id=1&utm_medium=mail#top") == "https://www.example.com/a?id=1#top"
+    assert (
+        followable("javascript:alert(1)")
+        == followable("data:text/html,x")
+        == followable("https:///x")
+        == ""
+    )
+    assert (
+        followable("https://www.example.com/a?id=1&utm_medium=mail#top")
+        == "https://www.example.com/a?id=1#top"
+    )
 
 
 def test_sites_hold_their_subdomains_and_their_paths() -> None:

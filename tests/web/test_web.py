@@ -1,4 +1,5 @@
-"""The web source through its own door, with the providers' real clients against a server that behaves as they do."""
+"""The web source through its own door, with the providers' real clients against a server that
+behaves as they do."""
 
 from __future__ import annotations
 
@@ -87,7 +88,13 @@ GOOD: dict[str, dict[str, Any]] = {
                 "snippet": "Berlin lies on the Spree.",
                 "position": 1,
             },
-            {"title": "Museums", "link": "https://museum.example/a", "snippet": "Many.", "position": 2, "date": "Oct 31, 2026"},
+            {
+                "title": "Museums",
+                "link": "https://museum.example/a",
+                "snippet": "Many.",
+                "position": 2,
+                "date": "Oct 31, 2026",
+            },
         ]
     },
 }
@@ -103,19 +110,33 @@ class Asking:
     """Searches as the host does, and keeps what was warned and traced."""
 
     def __init__(
-        self, server: Loopback | None, provider: str = "auto", environment: Mapping[str, str] = KEYS, **settings: Any
+        self,
+        server: Loopback | None,
+        provider: str = "auto",
+        environment: Mapping[str, str] = KEYS,
+        **settings: Any,
     ) -> None:
         self.environment = environment
         self.warned: list[str] = []
         self.nodes: dict[str, TraceNode] = {}
         host = server.url if server else ""
-        web = {"provider": provider, "host": host, "timeout_ms": 5000, "retries": 0, "cache": {"enabled": False}, **settings}
+        web = {
+            "provider": provider,
+            "host": host,
+            "timeout_ms": 5000,
+            "retries": 0,
+            "cache": {"enabled": False},
+            **settings,
+        }
         self.uses: dict[str, str] = {}
         self.delegates: Any = Nobody()
         self.settings = SearchSettings.model_validate({"web": web})
 
-    async def search(self, query: str = "rivers of Berlin", *, warmed: bool = False, **options: Any) -> Found:
-        """`warmed`: once before without a short deadline, so that no import and no opening of clients counts."""
+    async def search(
+        self, query: str = "rivers of Berlin", *, warmed: bool = False, **options: Any
+    ) -> Found:
+        """`warmed`: once before without a short deadline, so that no import and no opening of
+        clients counts."""
 
         async def warn(code: str, message: str) -> None:
             self.warned.append(f"{code}: {message}")
@@ -129,12 +150,19 @@ class Asking:
             warn=warn,
             delegates=self.delegates,
         )
-        request = SearchRequest.model_validate({"type": "web", "query": query, "limit": 10, **options})
+        request = SearchRequest.model_validate(
+            {"type": "web", "query": query, "limit": 10, **options}
+        )
         with recording(lambda node: self.nodes.update({node.type: node})):
-            async with open_web_clients() as clients, open_web(self.environment, client_of=clients.of) as web:
+            async with (
+                open_web_clients() as clients,
+                open_web(self.environment, client_of=clients.of) as web,
+            ):
                 if warmed:
                     patient = {"web": self.settings.web.model_copy(update={"timeout_ms": 30_000})}
-                    await web.search(request, replace(scope, settings=self.settings.model_copy(update=patient)))
+                    await web.search(
+                        request, replace(scope, settings=self.settings.model_copy(update=patient))
+                    )
                 return await web.search(request, scope)
 
 
@@ -153,7 +181,9 @@ async def test_pages_come_back_clean_scored_and_with_a_key(server: Loopback, pro
 
 async def test_sites_time_range_and_limit_reach_tavily(server: Loopback) -> None:
     server.on("/search", Json({"results": []}))
-    await Asking(server, "tavily").search("rivers", sites=["https://www.berlin.example/", "b.example"], timeRange="week", limit=3)
+    await Asking(server, "tavily").search(
+        "rivers", sites=["https://www.berlin.example/", "b.example"], timeRange="week", limit=3
+    )
     asked = server.asked[0]
     assert asked.headers["authorization"] == "Bearer tvly-test"
     assert asked.json == {
@@ -167,16 +197,29 @@ async def test_sites_time_range_and_limit_reach_tavily(server: Loopback) -> None
 async def test_sites_time_range_and_limit_reach_serper(server: Loopback) -> None:
     server.on("/search", Json({"organic": []}))
     asking = Asking(server, "serper")
-    await asking.search("rivers", sites=["berlin.example", "b.example/docs"], time_range="day", limit=3)
+    await asking.search(
+        "rivers", sites=["berlin.example", "b.example/docs"], time_range="day", limit=3
+    )
     await asking.search("rivers", sites=["berlin.example"])
     assert server.asked[0].headers["x-api-key"] == "serper-test"
-    assert server.asked[0].json == {"q": "(site:berlin.example OR site:b.example/docs) rivers", "num": 3, "tbs": "qdr:d"}
+    assert server.asked[0].json == {
+        "q": "(site:berlin.example OR site:b.example/docs) rivers",
+        "num": 3,
+        "tbs": "qdr:d",
+    }
     assert server.asked[1].json == {"q": "site:berlin.example rivers", "num": 10}
 
 
-async def test_sites_time_range_and_language_reach_searxng_which_has_no_limit(server: Loopback) -> None:
+async def test_sites_time_range_and_language_reach_searxng_which_has_no_limit(
+    server: Loopback,
+) -> None:
     server.on("/search", Json(GOOD["searxng"]))
-    asked: dict[str, Any] = {"sites": ["berlin.example"], "exclude_sites": ["b.example"], "time_range": "week", "language": "de"}
+    asked: dict[str, Any] = {
+        "sites": ["berlin.example"],
+        "exclude_sites": ["b.example"],
+        "time_range": "week",
+        "language": "de",
+    }
     found = await Asking(server, "searxng").search("rivers", limit=1, **asked)
     assert len(found.items) == 1
     (only,) = server.asked
@@ -196,7 +239,10 @@ async def test_searxng_without_json_says_what_to_change(server: Loopback) -> Non
 
 
 async def test_searxng_whose_engines_are_all_silent_has_not_found_nothing(server: Loopback) -> None:
-    server.on("/search", Json({"results": [], "unresponsive_engines": [["google", "CAPTCHA"], ["bing", "timeout"]]}))
+    server.on(
+        "/search",
+        Json({"results": [], "unresponsive_engines": [["google", "CAPTCHA"], ["bing", "timeout"]]}),
+    )
     with pytest.raises(SourceError, match=r"google \(CAPTCHA\), bing \(timeout\)"):
         await Asking(server, "searxng").search()
     server.on("/search", Json({"results": []}))
@@ -217,7 +263,9 @@ async def test_searxng_is_found_by_its_address_below_a_path_too(server: Loopback
 async def test_excluded_sites_and_language_reach_those_who_know_them(server: Loopback) -> None:
     server.on("/search", Json({"organic": [], "results": []}))
     await Asking(server, "serper", exclude_sites=["x.example"], language="pt-BR").search("rivers")
-    await Asking(server, "tavily", exclude_sites=["y.example"]).search("rivers", exclude_sites=["www.x.example"])
+    await Asking(server, "tavily", exclude_sites=["y.example"]).search(
+        "rivers", exclude_sites=["www.x.example"]
+    )
     assert server.asked[0].json == {"q": "-site:x.example rivers", "num": 10, "hl": "pt-br"}
     assert server.asked[1].json["exclude_domains"] == ["x.example"]
 
@@ -226,14 +274,23 @@ async def test_what_a_provider_cannot_do_is_said(server: Loopback) -> None:
     server.on("/search", Json(GOOD["tavily"]))
     asking = Asking(server, "tavily")
     assert len((await asking.search(language="de")).items) == 2
-    assert asking.warned == ["web_language: 'tavily' cannot search by language: results in any language are shown"]
+    assert asking.warned == [
+        "web_language: 'tavily' cannot search by language: results in any language are shown"
+    ]
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_pages_outside_the_sites_and_beyond_the_limit_are_left_out(server: Loopback, provider: str) -> None:
+async def test_pages_outside_the_sites_and_beyond_the_limit_are_left_out(
+    server: Loopback, provider: str
+) -> None:
     server.on("/search", Json(GOOD[provider]))
-    assert [item.title for item in (await Asking(server, provider).search(sites=["museum.example"])).items] == ["Museums"]
-    assert [item.title for item in (await Asking(server, provider).search(limit=1)).items] == ["Spree & co"]
+    assert [
+        item.title
+        for item in (await Asking(server, provider).search(sites=["museum.example"])).items
+    ] == ["Museums"]
+    assert [item.title for item in (await Asking(server, provider).search(limit=1)).items] == [
+        "Spree & co"
+    ]
 
 
 async def test_a_box_with_the_answer_comes_first(server: Loopback) -> None:
@@ -243,13 +300,20 @@ async def test_a_box_with_the_answer_comes_first(server: Loopback) -> None:
         "snippet": "The Spree is 400 km long.",
         "link": "https://spree.example",
     }
-    server.on("/search", Json({**GOOD["serper"], "answerBox": box, "knowledgeGraph": {"title": "Spree"}}))
+    server.on(
+        "/search", Json({**GOOD["serper"], "answerBox": box, "knowledgeGraph": {"title": "Spree"}})
+    )
     first, *others = (await Asking(server, "serper").search()).items
-    assert (first.url, first.content) == ("https://spree.example", "400 km\nThe Spree is 400 km long.")
+    assert (first.url, first.content) == (
+        "https://spree.example",
+        "400 km\nThe Spree is 400 km long.",
+    )
     assert len(others) == 2
 
 
-async def test_a_question_is_searched_as_keywords_and_the_trace_shows_both(server: Loopback) -> None:
+async def test_a_question_is_searched_as_keywords_and_the_trace_shows_both(
+    server: Loopback,
+) -> None:
     server.on("/search", Json(GOOD["tavily"]))
     asking = Asking(server)
     await asking.search("Can you tell me which rivers flow through Berlin?")
@@ -281,7 +345,9 @@ async def test_auto_takes_the_first_provider_that_has_a_key(server: Loopback) ->
     assert await taken({"SERPER_API_KEY": "s", "TAVILY_API_KEY": ""}) == "serper"
     assert await taken({"MY_SERPER_KEY": "s"}, api_key_env="MY_SERPER_KEY") == "serper"
     assert await taken({"SEARCH_KEY": "s"}, api_key_env="SEARCH_KEY") == "tavily"
-    with pytest.raises(SourceNotConfigured, match="TAVILY_API_KEY or SERPER_API_KEY or SEARXNG_URL"):
+    with pytest.raises(
+        SourceNotConfigured, match="TAVILY_API_KEY or SERPER_API_KEY or SEARXNG_URL"
+    ):
         await taken({})
 
 
@@ -289,12 +355,32 @@ async def test_auto_takes_the_first_provider_that_has_a_key(server: Loopback) ->
 @pytest.mark.parametrize(
     ("answer", "kind", "words"),
     [
-        (Json({"detail": {"error": "invalid key"}}, 401), SourceRefused, "refused the key (401): invalid key"),
-        (Json({"detail": {"error": "slow down"}}, 429), SourceRateLimited, "too many requests (429): slow down"),
-        (Json({"detail": {"error": "plan limit"}}, 432), SourceRateLimited, "used up (432): plan limit"),
-        (Json({"detail": {"error": "paygo limit"}}, 433), SourceRateLimited, "used up (433): paygo limit"),
+        (
+            Json({"detail": {"error": "invalid key"}}, 401),
+            SourceRefused,
+            "refused the key (401): invalid key",
+        ),
+        (
+            Json({"detail": {"error": "slow down"}}, 429),
+            SourceRateLimited,
+            "too many requests (429): slow down",
+        ),
+        (
+            Json({"detail": {"error": "plan limit"}}, 432),
+            SourceRateLimited,
+            "used up (432): plan limit",
+        ),
+        (
+            Json({"detail": {"error": "paygo limit"}}, 433),
+            SourceRateLimited,
+            "used up (433): paygo limit",
+        ),
         (Json({"message": "Not enough credits"}, 400), SourceRateLimited, "Not enough credits"),
-        (Json({"detail": {"error": "query missing"}}, 400), SourceRefused, "refused the request (400): query missing"),
+        (
+            Json({"detail": {"error": "query missing"}}, 400),
+            SourceRefused,
+            "refused the request (400): query missing",
+        ),
         (Json({}, 500), SourceError, "failed (500)"),
         (Html(status=502), SourceError, "failed (502)"),
         (Html(), SourceMalformed, "text/html that is not JSON"),
@@ -303,7 +389,11 @@ async def test_auto_takes_the_first_provider_that_has_a_key(server: Loopback) ->
         (Json({"results": [1], "organic": [1]}), SourceMalformed, "not objects"),
         (Cut(b'{"results": ['), SourceError, "cannot be reached"),
         (Cut(), SourceError, "cannot be reached"),
-        (Json({}, 302, location="https://elsewhere.example/"), SourceError, "redirects (302) to 'https://elsewhere.example/'"),
+        (
+            Json({}, 302, location="https://elsewhere.example/"),
+            SourceError,
+            "redirects (302) to 'https://elsewhere.example/'",
+        ),
         (Reply(b"[" * 100_000), SourceMalformed, "not JSON"),
         (Reply(b" " * (5 << 20)), SourceError, "more than 4 MB"),
     ],
@@ -341,7 +431,9 @@ async def test_an_answer_that_takes_too_long_is_a_timeout_even_if_every_byte_is_
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_a_provider_that_cannot_be_reached_is_an_error_that_names_the_address(provider: str) -> None:
+async def test_a_provider_that_cannot_be_reached_is_an_error_that_names_the_address(
+    provider: str,
+) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         host = f"http://127.0.0.1:{unused.getsockname()[1]}"
@@ -389,16 +481,28 @@ class Scripted:
         return use.answers.model_validate(self.answer)
 
 
-PAGES = {"results": [{"url": "https://www.a.example/?utm_id=1", "title": "A", "snippet": "one"}, {"url": "https://b.example"}]}
+PAGES = {
+    "results": [
+        {"url": "https://www.a.example/?utm_id=1", "title": "A", "snippet": "one"},
+        {"url": "https://b.example"},
+    ]
+}
 
 
 @pytest.mark.parametrize("by", ["mcp:search.web", "workers.search", "finder"])
 async def test_pages_that_somebody_else_finds_are_items_like_any_others(by: str) -> None:
     asking = Asking(None, by)
     asking.delegates = Scripted(PAGES)
-    found = await asking.search("What are the rivers of Berlin?", sites=["www.a.example"], language="de", limit=3)
+    found = await asking.search(
+        "What are the rivers of Berlin?", sites=["www.a.example"], language="de", limit=3
+    )
     (item,) = found.items
-    assert (item.title, item.key, item.score, found.provider) == ("A", "web:https://a.example", 0.9, by)
+    assert (item.title, item.key, item.score, found.provider) == (
+        "A",
+        "web:https://a.example",
+        0.9,
+        by,
+    )
     wanted = {"query": "rivers Berlin", "limit": 3, "sites": ("a.example",), "language": "de"}
     assert asking.delegates.asked == [("web", by, wanted)]
     asking = Asking(None, "auto")
@@ -406,13 +510,17 @@ async def test_pages_that_somebody_else_finds_are_items_like_any_others(by: str)
     assert len((await asking.search()).items) == 1  # one of them has no text
 
 
-async def test_a_search_that_somebody_else_cannot_do_falls_back_on_the_built_in_one(server: Loopback) -> None:
+async def test_a_search_that_somebody_else_cannot_do_falls_back_on_the_built_in_one(
+    server: Loopback,
+) -> None:
     server.on("/search", Json(GOOD["tavily"]))
     asking = Asking(server)
     asking.uses, asking.delegates = {"web": "workers.search"}, Scripted(SourceError("it broke"))
     found = await asking.search()
     assert (found.provider, len(found.items)) == ("tavily", 2)
-    assert asking.warned == ["source: web by 'workers.search' failed: it broke; the built-in search was used"]
+    assert asking.warned == [
+        "source: web by 'workers.search' failed: it broke; the built-in search was used"
+    ]
     asking.environment = {}
     with pytest.raises(SourceError, match="it broke"):
         await asking.search()
@@ -430,13 +538,20 @@ async def test_a_provider_that_is_named_is_not_replaced(server: Loopback) -> Non
 async def test_keywords_that_somebody_else_chose_are_searched_for(server: Loopback) -> None:
     server.on("/search", Json(GOOD["tavily"]))
     asking = Asking(server)
-    asking.settings = asking.settings.model_copy(update={"keyword": KeywordSettings(max_keywords=2)})
+    asking.settings = asking.settings.model_copy(
+        update={"keyword": KeywordSettings(max_keywords=2)}
+    )
     asking.uses = {"keyword": "workers.kw"}
-    asking.delegates = Scripted([{"k": "rivers", "w": 0.9}, {"k": "of", "w": 0.1}, "Berlin", "berlin"])
+    asking.delegates = Scripted(
+        [{"k": "rivers", "w": 0.9}, {"k": "of", "w": 0.1}, "Berlin", "berlin"]
+    )
     await asking.search("What are the rivers of Berlin?")
     assert server.asked[0].json["query"] == "rivers Berlin"
     assert asking.nodes["keywords"].data["weights"] == [0.9, 1.0]
-    assert asking.delegates.asked[0][2] == {"query": "What are the rivers of Berlin?", "max_keywords": 2}
+    assert asking.delegates.asked[0][2] == {
+        "query": "What are the rivers of Berlin?",
+        "max_keywords": 2,
+    }
 
 
 async def test_a_keyword_extractor_that_fails_does_not_stop_the_search(server: Loopback) -> None:

@@ -1,4 +1,5 @@
-"""How a search travels: what is compressed is bounded, nothing is kept between requests, and proxies are those of the machine."""
+"""How a search travels: what is compressed is bounded, nothing is kept between requests, and
+proxies are those of the machine."""
 
 from __future__ import annotations
 
@@ -27,7 +28,11 @@ class Wired:
 
     def __init__(self, host: str) -> None:
         self.closing = list[object]()
-        self.wire = Wire("engine", Access(key="k", variable="V", host=host, closing=self.closing.append), {"X-Key": "k"})
+        self.wire = Wire(
+            "engine",
+            Access(key="k", variable="V", host=host, closing=self.closing.append),
+            {"X-Key": "k"},
+        )
 
     async def __aenter__(self) -> Wire:
         return self.wire
@@ -46,7 +51,9 @@ async def test_a_compressed_answer_is_read(server: Loopback) -> None:
     assert reply.headers["content-type"] == "application/json"
 
 
-async def test_one_that_grows_without_end_is_refused_before_it_fills_the_memory(server: Loopback) -> None:
+async def test_one_that_grows_without_end_is_refused_before_it_fills_the_memory(
+    server: Loopback,
+) -> None:
     bomb = gzip.compress(b" " * (400 << 20), compresslevel=1)
     server.on("/search", Reply(bomb, headers={"content-encoding": "gzip"}))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -78,7 +85,9 @@ async def test_a_proxy_of_the_machine_is_asked_unless_the_host_is_excepted(
     async with Wired("http://search.example/api/") as wire:
         assert json.loads((await wire.exchange("GET", "search", timeout=5)).body) == {"by": "proxy"}
     async with Wired(server.url) as wire:
-        assert json.loads((await wire.exchange("GET", "search", timeout=5)).body) == {"by": "itself"}
+        assert json.loads((await wire.exchange("GET", "search", timeout=5)).body) == {
+            "by": "itself"
+        }
 
 
 async def test_a_connection_that_was_closed_meanwhile_is_opened_anew(server: Loopback) -> None:

@@ -6,20 +6,33 @@ from ipaddress import ip_address
 
 import pytest
 
-from groundhook.host.core.errors import HostError, NotPermitted, SourceError, SourceMalformed, UsageError
+from groundhook.host.core.errors import (
+    HostError,
+    NotPermitted,
+    SourceError,
+    SourceMalformed,
+    UsageError,
+)
 from groundhook.host.core.settings import HttpSettings
 from groundhook.host.web_client.client import GuardedClient
 from tests.loopback.server import Json, Loopback
 from tests.web_client.conftest import Names
 
 
-async def test_a_host_that_is_not_declared_is_refused_with_what_to_declare(server: Loopback, names: Names) -> None:
+async def test_a_host_that_is_not_declared_is_refused_with_what_to_declare(
+    server: Loopback, names: Names
+) -> None:
     async with names.client() as client:
-        with pytest.raises(NotPermitted, match=f"'127.0.0.1' is not declared on port {server.port}") as caught:
+        with pytest.raises(
+            NotPermitted, match=f"'127.0.0.1' is not declared on port {server.port}"
+        ) as caught:
             await client.request("GET", server.url)
         assert f"'127.0.0.1:{server.port}' to http.hosts" in caught.value.hint
         with pytest.raises(
-            NotPermitted, match=r"the host 'api.example.org' is not declared \(add 'api.example.org' to http.hosts"
+            NotPermitted,
+            match=(
+                r"the host 'api.example.org' is not declared \(add 'api.example.org' to http.hosts"
+            ),
         ):
             await client.request("GET", "https://api.example.org/")
 
@@ -66,7 +79,9 @@ async def test_a_port_that_was_not_declared_is_refused(server: Loopback, other: 
         ("4000::1", "a reserved"),
     ],
 )
-async def test_a_declared_name_may_not_lead_to_an_address_that_is_not_public(names: Names, address: str, kind: str) -> None:
+async def test_a_declared_name_may_not_lead_to_an_address_that_is_not_public(
+    names: Names, address: str, kind: str
+) -> None:
     names.leads["api.example.org"] = [[address]]
     for declared in ("api.example.org", "*.example.org", "*"):
         async with names.client(declared) as client:
@@ -76,12 +91,16 @@ async def test_a_declared_name_may_not_lead_to_an_address_that_is_not_public(nam
             assert str(ip_address(address)) in caught.value.hint
 
 
-async def test_a_declared_name_may_lead_to_an_address_that_is_declared_as_well(server: Loopback, names: Names) -> None:
+async def test_a_declared_name_may_lead_to_an_address_that_is_declared_as_well(
+    server: Loopback, names: Names
+) -> None:
     server.on("/", Json("inside"))
     names.leads["intranet.example"] = [["127.0.0.1"]]
     for address in ("127.0.0.1", f"127.0.0.1:{server.port}", "127.0.0.0/8"):
         async with names.client("intranet.example", address) as client:
-            assert (await client.request("GET", f"http://intranet.example:{server.port}/")).value == "inside"
+            assert (
+                await client.request("GET", f"http://intranet.example:{server.port}/")
+            ).value == "inside"
     async with names.client("intranet.example", "127.0.0.1:1") as client:
         with pytest.raises(NotPermitted, match=r"leads to 127.0.0.1"):
             await client.request("GET", f"http://intranet.example:{server.port}/")
@@ -99,26 +118,34 @@ async def test_localhost_declared_by_name_is_this_machine(server: Loopback, name
             await client.request("GET", f"http://localhost:{server.port}/")
 
 
-async def test_only_the_judged_ones_of_several_addresses_are_used(server: Loopback, names: Names) -> None:
+async def test_only_the_judged_ones_of_several_addresses_are_used(
+    server: Loopback, names: Names
+) -> None:
     server.on("/", Json("ok"))
     names.leads["api.example.org"] = [["10.0.0.1", "169.254.169.254", "127.0.0.1"]]
     async with names.client("api.example.org", "127.0.0.1") as client:
         assert (await client.request("GET", f"http://api.example.org:{server.port}/")).value == "ok"
 
 
-async def test_an_address_that_refuses_gives_way_to_the_next(server: Loopback, names: Names) -> None:
+async def test_an_address_that_refuses_gives_way_to_the_next(
+    server: Loopback, names: Names
+) -> None:
     server.on("/", Json("ok"))
     names.leads["api.example.org"] = [["::1", "127.0.0.1"]]
     async with names.client("api.example.org", "127.0.0.1", "::1") as client:
         assert (await client.request("GET", f"http://api.example.org:{server.port}/")).value == "ok"
 
 
-async def test_a_name_that_changes_its_mind_is_looked_up_once_for_a_connection(server: Loopback, names: Names) -> None:
+async def test_a_name_that_changes_its_mind_is_looked_up_once_for_a_connection(
+    server: Loopback, names: Names
+) -> None:
     server.on("/", Json("ok"))
     names.leads["api.example.org"] = [["127.0.0.1"], ["10.0.0.1"]]
     async with names.client("api.example.org", "127.0.0.1") as client:
         for _ in range(2):
-            assert (await client.request("GET", f"http://api.example.org:{server.port}/")).value == "ok"
+            assert (
+                await client.request("GET", f"http://api.example.org:{server.port}/")
+            ).value == "ok"
         assert names.asked == ["api.example.org"]
 
     async with names.client("api.example.org", "127.0.0.1") as client:
@@ -132,8 +159,11 @@ async def test_a_name_that_was_public_a_moment_ago_leads_to_what_was_judged_and_
     names.leads["api.example.org"] = [["93.184.215.14"], ["127.0.0.1"]]
     url = f"http://api.example.org:{server.port}/"
     async with names.client("api.example.org") as client:
-        # The network of the tests ends at loopback: that the public address was tried is seen by its being blocked.
-        with pytest.RaisesGroup(pytest.RaisesExc(Exception, match=r"93\.184\.215\.14"), flatten_subgroups=True):
+        # The network of the tests ends at loopback: that the public address was tried is seen by
+        # its being blocked.
+        with pytest.RaisesGroup(
+            pytest.RaisesExc(Exception, match=r"93\.184\.215\.14"), flatten_subgroups=True
+        ):
             await client.request("GET", url)
         assert names.asked == ["api.example.org"]
         with pytest.raises(NotPermitted, match=r"leads to 127.0.0.1, a loopback address"):
@@ -178,7 +208,9 @@ async def test_a_name_that_was_public_a_moment_ago_leads_to_what_was_judged_and_
         "::1",
     ],
 )
-async def test_no_spelling_of_an_inner_address_gets_past_a_star(server: Loopback, spelling: str) -> None:
+async def test_no_spelling_of_an_inner_address_gets_past_a_star(
+    server: Loopback, spelling: str
+) -> None:
     async with GuardedClient(HttpSettings(hosts=("*",))) as client:
         with pytest.raises((NotPermitted, UsageError)):
             await client.request("GET", f"http://{spelling}:{server.port}/")
@@ -206,7 +238,9 @@ async def test_no_spelling_of_an_inner_address_gets_past_a_star(server: Loopback
         "http://[{inner}]/",
     ],
 )
-async def test_no_trick_with_the_parts_of_a_url_leads_elsewhere(server: Loopback, names: Names, url: str) -> None:
+async def test_no_trick_with_the_parts_of_a_url_leads_elsewhere(
+    server: Loopback, names: Names, url: str
+) -> None:
     names.leads["api.example.org"] = [["127.0.0.1"]]
     async with names.client("api.example.org") as client:
         with pytest.raises((NotPermitted, UsageError)):
@@ -218,7 +252,9 @@ async def test_no_trick_with_the_parts_of_a_url_leads_elsewhere(server: Loopback
 # ---- redirects
 
 
-async def test_redirects_are_followed_and_the_answer_says_where_it_is_from(server: Loopback) -> None:
+async def test_redirects_are_followed_and_the_answer_says_where_it_is_from(
+    server: Loopback,
+) -> None:
     server.on("/a", Json({}, 301, location="b?x=1"))
     server.on("/b", Json({}, 308, location=f"{server.url}/c#part"))
     server.on("/c", Json("there"))
@@ -231,12 +267,22 @@ async def test_redirects_are_followed_and_the_answer_says_where_it_is_from(serve
 
 @pytest.mark.parametrize(
     "location",
-    ["http://10.0.0.1/", "http://169.254.169.254/latest/meta-data", "http://evil.example/", "//evil.example/", "http://[::1]/"],
+    [
+        "http://10.0.0.1/",
+        "http://169.254.169.254/latest/meta-data",
+        "http://evil.example/",
+        "//evil.example/",
+        "http://[::1]/",
+    ],
 )
-async def test_a_redirect_to_a_host_that_is_not_declared_is_refused(server: Loopback, names: Names, location: str) -> None:
+async def test_a_redirect_to_a_host_that_is_not_declared_is_refused(
+    server: Loopback, names: Names, location: str
+) -> None:
     server.on("/", Json({}, 302, location=location))
     async with names.client(f"127.0.0.1:{server.port}") as client:
-        with pytest.raises(NotPermitted, match=r"'127.0.0.1' redirects to '.*', which is not declared"):
+        with pytest.raises(
+            NotPermitted, match=r"'127.0.0.1' redirects to '.*', which is not declared"
+        ):
             await client.request("GET", server.url)
 
     assert names.asked == []
@@ -255,9 +301,18 @@ async def test_a_redirect_to_a_declared_name_that_leads_inside_is_refused(
 
 
 @pytest.mark.parametrize(
-    "location", ["file:///etc/passwd", "gopher://x/", "http://u:p@127.0.0.1/", "http://2130706433/", "http://["]
+    "location",
+    [
+        "file:///etc/passwd",
+        "gopher://x/",
+        "http://u:p@127.0.0.1/",
+        "http://2130706433/",
+        "http://[",
+    ],
 )
-async def test_a_redirect_to_what_is_no_request_is_malformed(server: Loopback, location: str) -> None:
+async def test_a_redirect_to_what_is_no_request_is_malformed(
+    server: Loopback, location: str
+) -> None:
     server.on("/", Json({}, 302, location=location))
     async with GuardedClient(HttpSettings(hosts=("*", "127.0.0.1"))) as client:
         with pytest.raises(SourceMalformed, match=r"cannot be requested"):
@@ -293,7 +348,9 @@ async def test_method_and_body_after_a_redirect_are_those_of_the_fetch_standard(
     assert ("content-type" in asked.headers) == bool(asked.body)
 
 
-async def test_what_the_headers_say_stays_with_the_host_they_were_meant_for(server: Loopback, other: Loopback) -> None:
+async def test_what_the_headers_say_stays_with_the_host_they_were_meant_for(
+    server: Loopback, other: Loopback
+) -> None:
     secret = {"Authorization": "Bearer k", "Cookie": "s=1", "X-Api-Key": "k", "Accept": "text/x"}
     server.on("/here", Json({}, 307, location="/same"))
     server.on("/same", Json({}, 307, location=other.url))

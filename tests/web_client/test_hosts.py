@@ -9,7 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundhook.host.core.settings import HttpSettings
-from groundhook.host.core.types.hosts import Address, declares, parse_declared, parse_host, reachable, special
+from groundhook.host.core.types.hosts import (
+    Address,
+    declares,
+    parse_declared,
+    parse_host,
+    reachable,
+    special,
+)
 
 labels = st.from_regex(r"[a-z]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
 hosts = st.lists(labels, min_size=1, max_size=4).map(".".join)
@@ -43,7 +50,9 @@ def inside(text: str) -> st.SearchStrategy[Address]:
 
 
 @given(hosts, ports)
-def test_a_declared_name_covers_itself_in_any_spelling_and_on_every_port(name: str, port: int) -> None:
+def test_a_declared_name_covers_itself_in_any_spelling_and_on_every_port(
+    name: str, port: int
+) -> None:
     rule = parse_declared(name)
 
     for spelling in (name, name.upper(), f"{name}.", name.title()):
@@ -60,18 +69,24 @@ def test_a_star_covers_what_is_below_and_neither_the_name_itself_nor_what_only_e
     assert rule.covers(parse_host(f"{below}.{name}"), port)
     assert not rule.covers(parse_host(name), port)
     assert not rule.covers(parse_host(f"{below}{name}"), port)
-    assert not rule.covers(parse_host(f"{name}.{below}x"), port) or f"{name}.{below}x".endswith(f".{name}")
+    assert not rule.covers(parse_host(f"{name}.{below}x"), port) or f"{name}.{below}x".endswith(
+        f".{name}"
+    )
 
 
 @given(hosts, hosts, ports, ports)
-def test_a_name_covers_no_other_and_a_port_no_other(name: str, other: str, port: int, another: int) -> None:
+def test_a_name_covers_no_other_and_a_port_no_other(
+    name: str, other: str, port: int, another: int
+) -> None:
     rule = parse_declared(f"{name}:{port}")
 
     assert rule.covers(parse_host(other), another) == (name == other and port == another)
 
 
 @given(addresses, ports)
-def test_an_address_is_covered_in_every_spelling_of_it_and_no_name_is(address: Address, port: int) -> None:
+def test_an_address_is_covered_in_every_spelling_of_it_and_no_name_is(
+    address: Address, port: int
+) -> None:
     written = f"[{address}]" if address.version == 6 else str(address)
     exploded = f"[{address.exploded}]" if address.version == 6 else f"{address}."
 
@@ -98,7 +113,10 @@ def test_any_text_is_a_host_in_its_one_spelling_or_refused(text: str) -> None:
         return
     assert parse_host(str(host)) == host
     assert isinstance(host, ipaddress.IPv4Address | ipaddress.IPv6Address) or (
-        host.isascii() and host == host.lower() and not host.endswith(".") and not host.rpartition(".")[2].isdigit()
+        host.isascii()
+        and host == host.lower()
+        and not host.endswith(".")
+        and not host.rpartition(".")[2].isdigit()
     )
 
 
@@ -111,22 +129,35 @@ def test_what_counts_as_public_is_public_for_the_standard_library_as_well(addres
             assert getattr(address, name, None) is None
 
 
-@given(st.ip_addresses(v=4) | st.sampled_from(["8.0.0.0/8", "172.0.0.0/8", "192.0.0.0/8", "100.0.0.0/8"]).flatmap(inside))
+@given(
+    st.ip_addresses(v=4)
+    | st.sampled_from(["8.0.0.0/8", "172.0.0.0/8", "192.0.0.0/8", "100.0.0.0/8"]).flatmap(inside)
+)
 def test_no_public_ipv4_address_is_refused(address: Address) -> None:
     relay = ipaddress.ip_network("192.88.99.0/24")
-    # Two of the protocol assignments (anycast of PCP and TURN) are called global; nothing on the web is there.
+    # Two of the protocol assignments (anycast of PCP and TURN) are called global; nothing on the
+    # web is there.
     assignments = ipaddress.ip_network("192.0.0.0/24")
-    if address.is_global and not address.is_multicast and address not in relay and address not in assignments:
+    if (
+        address.is_global
+        and not address.is_multicast
+        and address not in relay
+        and address not in assignments
+    ):
         assert special(address) is None
 
 
 @given(addresses | networks.flatmap(inside), hosts, ports)
-def test_only_public_or_declared_addresses_can_be_reached(address: Address, name: str, port: int) -> None:
+def test_only_public_or_declared_addresses_can_be_reached(
+    address: Address, name: str, port: int
+) -> None:
     star, named = parse_declared("*"), parse_declared(f"{name}")
     own = parse_declared(f"{address}/{address.max_prefixlen}")
 
     public = special(address) is None
-    assert reachable([star, named], name, address, port) == (public or (name == "localhost" and address.is_loopback))
+    assert reachable([star, named], name, address, port) == (
+        public or (name == "localhost" and address.is_loopback)
+    )
     assert reachable([star, named, own], name, address, port)
 
 

@@ -24,12 +24,17 @@ async def test_a_declared_host_is_asked_and_its_json_is_a_value(server: Loopback
     server.on("/v1", Json({"tea": ["green", "☕"]}, x_kind="leaf"))
     async with declared(server) as client:
         answer = await client.request(
-            "get", f"{server.url}/v1?a=1", query={"q": "tea & more", "n": 2, "on": True, "l": ["x", "y"]}
+            "get",
+            f"{server.url}/v1?a=1",
+            query={"q": "tea & more", "n": 2, "on": True, "l": ["x", "y"]},
         )
 
     assert (answer.status, answer.value) == (200, {"tea": ["green", "☕"]})
     assert (answer.headers["x-kind"], answer.media_type) == ("leaf", "application/json")
-    assert (server.asked[0].method, server.asked[0].path) == ("GET", "/v1?a=1&q=tea+%26+more&n=2&on=true&l=x&l=y")
+    assert (server.asked[0].method, server.asked[0].path) == (
+        "GET",
+        "/v1?a=1&q=tea+%26+more&n=2&on=true&l=x&l=y",
+    )
 
 
 async def test_a_status_is_an_answer_and_no_error(server: Loopback) -> None:
@@ -44,13 +49,18 @@ async def test_bodies_are_sent_with_their_type(server: Loopback) -> None:
     server.on("/", Json({}))
     async with declared(server) as client:
         await client.request("POST", server.url, json={"half": "\ud83d", "ü": 1})
-        await client.request("PUT", server.url, body="grün", headers={"Content-Type": "text/x; charset=utf-8"})
+        await client.request(
+            "PUT", server.url, body="grün", headers={"Content-Type": "text/x; charset=utf-8"}
+        )
         await client.request("POST", server.url, body=b"\x00\xff")
         await client.request("POST", server.url)
 
     assert server.asked[0].json == {"half": "\ud83d", "ü": 1}
     assert server.asked[0].headers["content-type"] == "application/json"
-    assert (server.asked[1].body, server.asked[1].headers["content-type"]) == ("grün".encode(), "text/x; charset=utf-8")
+    assert (server.asked[1].body, server.asked[1].headers["content-type"]) == (
+        "grün".encode(),
+        "text/x; charset=utf-8",
+    )
     assert [asked.body for asked in server.asked[2:]] == [b"\x00\xff", b""]
     assert "content-type" not in server.asked[2].headers
 
@@ -58,10 +68,18 @@ async def test_bodies_are_sent_with_their_type(server: Loopback) -> None:
 async def test_headers_of_the_caller_are_sent_beside_our_own(server: Loopback) -> None:
     server.on("/", Json({}))
     async with declared(server) as client:
-        await client.request("GET", server.url, headers={"Authorization": "Bearer k", "Accept": "application/json", "X-E": "é"})
+        await client.request(
+            "GET",
+            server.url,
+            headers={"Authorization": "Bearer k", "Accept": "application/json", "X-E": "é"},
+        )
 
     sent = server.asked[0].headers
-    assert (sent["authorization"], sent["accept"], sent["x-e"]) == ("Bearer k", "application/json", "é")
+    assert (sent["authorization"], sent["accept"], sent["x-e"]) == (
+        "Bearer k",
+        "application/json",
+        "é",
+    )
     assert (sent["user-agent"], sent["accept-encoding"]) == ("groundhook", "gzip, deflate")
 
 
@@ -130,14 +148,18 @@ async def test_an_answer_may_be_as_large_as_allowed_and_no_byte_larger(server: L
     server.on("/", Reply(b"x" * 1024), Reply(b"x" * 1025))
     async with declared(server, max_kb=1) as client:
         assert len((await client.request("GET", server.url)).body) == 1024
-        with pytest.raises(SourceError, match=r"answered with more than 1 kB \(the limit is http.max_kb\)"):
+        with pytest.raises(
+            SourceError, match=r"answered with more than 1 kB \(the limit is http.max_kb\)"
+        ):
             await client.request("GET", server.url)
         server.on("/", Json("next"))
         assert (await client.request("GET", server.url)).value == "next"
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-async def test_a_compressed_flood_is_stopped_before_it_fills_the_memory(server: Loopback, layers: int) -> None:
+async def test_a_compressed_flood_is_stopped_before_it_fills_the_memory(
+    server: Loopback, layers: int
+) -> None:
     body = b"\x00" * 100_000_000
     for _ in range(layers):
         body = gzip.compress(body, 1)
@@ -157,7 +179,10 @@ async def test_a_compressed_flood_is_stopped_before_it_fills_the_memory(server: 
 async def test_a_body_that_trickles_meets_the_deadline_and_is_hung_up_on(server: Loopback) -> None:
     server.on("/", Trickle(b"x" * 1000, pause=0.01))
     async with declared(server, timeout_ms=300) as client:
-        with anyio.fail_after(5), pytest.raises(SourceTimeout, match=r"'127.0.0.1' did not answer in full within 300 ms"):
+        with (
+            anyio.fail_after(5),
+            pytest.raises(SourceTimeout, match=r"'127.0.0.1' did not answer in full within 300 ms"),
+        ):
             await client.request("GET", server.url)
 
         assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
@@ -172,7 +197,9 @@ async def test_the_deadline_holds_while_a_host_or_a_resolver_says_nothing(server
     async with declared(server, timeout_ms=50) as client:
         with anyio.fail_after(5), pytest.raises(SourceTimeout, match=r"http.timeout_ms"):
             await client.request("GET", server.url)
-    async with GuardedClient(HttpSettings(hosts=("slow.example",), timeout_ms=50), resolve=forever) as client:
+    async with GuardedClient(
+        HttpSettings(hosts=("slow.example",), timeout_ms=50), resolve=forever
+    ) as client:
         with anyio.fail_after(5), pytest.raises(SourceTimeout, match=r"'slow.example'"):
             await client.request("GET", "http://slow.example/")
 
@@ -210,7 +237,9 @@ async def test_leaving_the_client_closes_its_connections(server: Loopback) -> No
 # ---- what can go wrong
 
 
-async def test_a_host_that_refuses_or_breaks_off_is_an_error_that_names_it(server: Loopback) -> None:
+async def test_a_host_that_refuses_or_breaks_off_is_an_error_that_names_it(
+    server: Loopback,
+) -> None:
     server.on("/", Cut(), Cut(b"half"))
     async with declared(server) as client:
         for _ in range(2):
@@ -228,7 +257,9 @@ async def test_a_body_that_is_not_compressed_as_it_says_is_malformed(server: Loo
             await client.request("GET", server.url)
 
 
-async def test_a_compression_that_was_not_asked_for_is_malformed_and_not_taken_for_text(server: Loopback) -> None:
+async def test_a_compression_that_was_not_asked_for_is_malformed_and_not_taken_for_text(
+    server: Loopback,
+) -> None:
     server.on("/", Reply(b"\x0b\x02\x80tea\x03", headers={"content_encoding": "gzip, br"}))
     async with declared(server) as client:
         with pytest.raises(SourceMalformed, match="compressed as 'gzip, br'"):
@@ -281,7 +312,9 @@ async def test_a_name_that_the_machine_does_not_know_is_an_error_that_says_so() 
         {"timeout_ms": float("nan")},
     ],
 )
-async def test_what_is_no_request_is_the_callers_mistake_and_nothing_is_sent(server: Loopback, wrong: dict[str, Any]) -> None:
+async def test_what_is_no_request_is_the_callers_mistake_and_nothing_is_sent(
+    server: Loopback, wrong: dict[str, Any]
+) -> None:
     arguments = {"method": "GET", "url": server.url, **wrong}
     async with GuardedClient(HttpSettings(hosts=("*", "127.0.0.1"))) as client:
         with pytest.raises(UsageError):

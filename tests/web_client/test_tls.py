@@ -1,4 +1,5 @@
-"""Encrypted connections: the name is what is asked for and what must be vouched for, whatever address it leads to."""
+"""Encrypted connections: the name is what is asked for and what must be vouched for, whatever
+address it leads to."""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ async def encrypted() -> AsyncIterator[Encrypted]:
         yield server
 
 
-async def test_the_name_is_asked_for_at_the_judged_address_and_vouched_for(encrypted: Encrypted, names: Names) -> None:
+async def test_the_name_is_asked_for_at_the_judged_address_and_vouched_for(
+    encrypted: Encrypted, names: Names
+) -> None:
     names.leads["api.example.org"] = [["127.0.0.1"]]
     settings = HttpSettings(hosts=("api.example.org", "127.0.0.1"))
     async with GuardedClient(settings, resolve=names, trust=encrypted.trust()) as client:
@@ -63,11 +66,15 @@ async def test_the_name_is_asked_for_at_the_judged_address_and_vouched_for(encry
     assert names.asked == ["api.example.org"]
 
 
-async def test_a_name_that_nobody_vouches_for_is_refused(encrypted: Encrypted, names: Names) -> None:
+async def test_a_name_that_nobody_vouches_for_is_refused(
+    encrypted: Encrypted, names: Names
+) -> None:
     names.leads["other.example.org"] = [["127.0.0.1"]]
     settings = HttpSettings(hosts=("*.example.org", "127.0.0.1"))
     async with GuardedClient(settings, resolve=names, trust=encrypted.trust()) as client:
-        with pytest.raises(SourceError, match=r"'other.example.org' could not be reached.*Hostname mismatch"):
+        with pytest.raises(
+            SourceError, match=r"'other.example.org' could not be reached.*Hostname mismatch"
+        ):
             await client.request("GET", f"https://other.example.org:{encrypted.port}/")
     assert encrypted.heads == []
 
@@ -80,6 +87,8 @@ async def test_an_authority_that_only_the_environment_trusts_is_not_trusted(
         monkeypatch.setenv("SSL_CERT_FILE", file)
         authorities.cache_clear()  # read anew, now that the environment names others
         async with names.client("api.example.org", "127.0.0.1") as client:
-            with pytest.raises(SourceError, match=r"CERTIFICATE_VERIFY_FAILED|certificate verify failed"):
+            with pytest.raises(
+                SourceError, match=r"CERTIFICATE_VERIFY_FAILED|certificate verify failed"
+            ):
                 await client.request("GET", f"https://api.example.org:{encrypted.port}/")
     assert encrypted.heads == []

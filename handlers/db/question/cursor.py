@@ -1,5 +1,6 @@
-"""A question being read: what its tokens can mean at each position, the small pieces that rules share, and the draft that the
-rules fill. Positions are indices of tokens; what takes tokens returns the position after them, or None."""
+"""A question being read: what its tokens can mean at each position, the small pieces that rules
+share, and the draft that the rules fill. Positions are indices of tokens; what takes tokens returns
+the position after them, or None."""
 
 from __future__ import annotations
 
@@ -44,9 +45,10 @@ class Amount:
 
 @dataclass
 class Draft:
-    """What the rules have made of the question so far. `unplaced`, `excluded` and `idle` are positions: of words that became
-    no condition, of those that were negated, of those that only speak about other words; `alternatives` of every "or" between
-    conditions; `refused`: a "not" was understood that no query can say. `pieces`: for each piece of the question that became
+    """What the rules have made of the question so far. `unplaced`, `excluded` and `idle` are
+    positions: of words that became no condition, of those that were negated, of those that only
+    speak about other words; `alternatives` of every "or" between conditions; `refused`: a "not" was
+    understood that no query can say. `pieces`: for each piece of the question that became
     conditions, where it begins and ends, and which they are."""
 
     wheres: list[Where] = field(default_factory=list)
@@ -71,7 +73,8 @@ class Draft:
 
     def add(self, name: str, op: str, value: Any = None) -> None:
         where = Where(field=name, op=op, value=value)
-        # Of a flag that is mentioned twice ("not subscribed to the newsletter") the first word counts.
+        # Of a flag that is mentioned twice ("not subscribed to the newsletter") the first word
+        # counts.
         before = [there.value for there in self.wheres if there.field == name]
         flag = isinstance(value, bool) and bool(before)
         if flag and value is False and before == [True]:
@@ -82,7 +85,11 @@ class Draft:
     def negate(self, wheres: Sequence[Where], fields: Mapping[str, Field]) -> None:
         """Add that not all of these conditions hold; of what has no value none does."""
         against = [opposite for where in wheres for opposite in _against(where)]
-        empty = [name for name in dict.fromkeys(where.field for where in wheres) if name in fields and fields[name].nullable]
+        empty = [
+            name
+            for name in dict.fromkeys(where.field for where in wheres)
+            if name in fields and fields[name].nullable
+        ]
         against += [Where(field=name, op="null") for name in empty]
         self.wheres.append(against[0] if len(against) == 1 else Where(any_of=tuple(against)))
 
@@ -92,7 +99,8 @@ class Draft:
             self.aggregates.append(made)
 
     def sort(self, name: str, order: str) -> bool:
-        """Add an order; False where the question says the other way round of the same field already."""
+        """Add an order; False where the question says the other way round of the same field
+        already."""
         made = Order(field=name, order="asc" if order == "asc" else "desc")
         there = next((one for one in self.orders if one.field == name), None)
         if there is None:
@@ -118,7 +126,9 @@ class Cursor:
         found = self._memo.get(i)
         if found is None:
             meanings, end = self._said(i)
-            meant = tuple(meaning for meaning in meanings if _relation_of(meaning) not in self._unnamed)
+            meant = tuple(
+                meaning for meaning in meanings if _relation_of(meaning) not in self._unnamed
+            )
             found = self._memo[i] = (meant, end if meant else i)
         return found
 
@@ -128,16 +138,29 @@ class Cursor:
         if found is None:
             known = 0 <= i < len(self.tokens) and self.tokens[i].kind != "quoted"
             found = self.lexicon.meanings(self.tokens, i) if known else ((), i)
-            if known and i and (names := self.lexicon.names.get(self.typed[i].text)) and found[1] <= i + 1:
+            if (
+                known
+                and i
+                and (names := self.lexicon.names.get(self.typed[i].text))
+                and found[1] <= i + 1
+            ):
                 found = ((*names, *found[0]), i + 1)
             self._raw[i] = found
         return found
 
     def _relations_unnamed(self) -> frozenset[str]:
-        """Relations to many records that the question does not name: of their fields and values it does not speak."""
-        many = {relation.name for relation in self.lexicon.schema.relations.values() if relation.many}
+        """Relations to many records that the question does not name: of their fields and values it
+        does not speak."""
+        many = {
+            relation.name for relation in self.lexicon.schema.relations.values() if relation.many
+        }
         found = [self._said(i)[0] for i in range(len(self.tokens))] if many else []
-        named = {meaning.relation for meanings in found for meaning in meanings if isinstance(meaning, RelationRef)}
+        named = {
+            meaning.relation
+            for meanings in found
+            for meaning in meanings
+            if isinstance(meaning, RelationRef)
+        }
         return frozenset(many - named)
 
     def take(self, i: int, kind: type[M]) -> tuple[M, int] | None:
@@ -151,21 +174,32 @@ class Cursor:
         return None
 
     def all(self, i: int, kind: type[M]) -> list[M]:
-        """The meanings of a kind; of fields and values those of what is spoken about come first, then the model's own."""
+        """The meanings of a kind; of fields and values those of what is spoken about come first,
+        then the model's own."""
         meanings, end = self.at(i)
         found = [meaning for meaning in meanings if isinstance(meaning, kind)]
         if len(found) < 2 or kind not in (FieldRef, ValueRef):
             return found
-        ahead = {meaning.relation for meaning in self.at(end)[0] if isinstance(meaning, RelationRef)}
+        ahead = {
+            meaning.relation for meaning in self.at(end)[0] if isinstance(meaning, RelationRef)
+        }
 
         def far(meaning: M) -> int:
             relation = _relation_of(meaning)
-            return 0 if relation in ahead else 1 if relation == self.focus else 2 if not relation else 3
+            return (
+                0
+                if relation in ahead
+                else 1
+                if relation == self.focus
+                else 2
+                if not relation
+                else 3
+            )
 
         return sorted(found, key=far)
 
     def is_(self, i: int, *kinds: type[Meaning]) -> bool:
-        for meaning in self.at(i)[0]:  # noqa: SIM110 - asked most of all, and a generator takes twice as long
+        for meaning in self.at(i)[0]:  # noqa: SIM110
             if isinstance(meaning, kinds):
                 return True
         return False
@@ -175,10 +209,14 @@ class Cursor:
 
     def unknown(self, i: int) -> bool:
         """A word, number or date that means nothing by itself."""
-        return i < len(self.tokens) and self.tokens[i].kind in ("word", "number") and not self.at(i)[0]
+        return (
+            i < len(self.tokens) and self.tokens[i].kind in ("word", "number") and not self.at(i)[0]
+        )
 
     def is_mark(self, i: int, marks: str) -> bool:
-        return i < len(self.tokens) and self.tokens[i].kind == "mark" and self.tokens[i].norm in marks
+        return (
+            i < len(self.tokens) and self.tokens[i].kind == "mark" and self.tokens[i].norm in marks
+        )
 
     def past(self, i: int, *kinds: type[Meaning], most: int = 3) -> int:
         """The position after up to `most` phrases of these kinds."""
@@ -200,19 +238,33 @@ class Cursor:
         parts: list[str] = []
         for i in range(start, end):
             joined = i > start and self.typed[i].group == self.typed[i - 1].group
-            between = "" if joined and self.typed[i - 1].kind == "number" else "-" if joined else " " if i > start else ""
+            between = (
+                ""
+                if joined and self.typed[i - 1].kind == "number"
+                else "-"
+                if joined
+                else " "
+                if i > start
+                else ""
+            )
             parts.append(between + self.typed[i].text)
         return "".join(parts)
 
     def joint(self, i: int) -> int:
-        """The position after a comma, an "and" or an "or" that stands there; the same position where none does."""
+        """The position after a comma, an "and" or an "or" that stands there; the same position
+        where none does."""
         at = i + 1 if self.is_mark(i, ",") else i
         return self.at(at)[1] if self.is_(at, And, Or) else at
 
     def act(self, i: int) -> str | None:
-        """The relation to many records of which a word says that there are some: "ordered" of a customer's orders."""
+        """The relation to many records of which a word says that there are some: "ordered" of a
+        customer's orders."""
         word = self.tokens[i].norm if i < len(self.tokens) and self.tokens[i].kind == "word" else ""
-        return self.lexicon.acts.get(self.lexicon.vocabulary.root(word)) if word and not self.at(i)[0] else None
+        return (
+            self.lexicon.acts.get(self.lexicon.vocabulary.root(word))
+            if word and not self.at(i)[0]
+            else None
+        )
 
     # ---- numbers
 
@@ -230,10 +282,16 @@ class Cursor:
 
     def _minus(self, i: int) -> bool:
         """Whether a minus sign stands there: with a blank before it and none behind it."""
-        if not self.is_mark(i, "-") or i + 1 >= len(self.tokens) or self.tokens[i + 1].kind != "number":
+        if (
+            not self.is_mark(i, "-")
+            or i + 1 >= len(self.tokens)
+            or self.tokens[i + 1].kind != "number"
+        ):
             return False
         at, before = self.typed[i].group, self.typed[i - 1] if i else None
-        return self.typed[i + 1].group == at + 1 and (before is None or before.group + len(before.text) < at)
+        return self.typed[i + 1].group == at + 1 and (
+            before is None or before.group + len(before.text) < at
+        )
 
     def whole(self, i: int, most: int) -> tuple[int, int] | None:
         """A whole number from 1 to `most` without a currency sign."""
@@ -256,31 +314,47 @@ class Cursor:
             value, end = value * factor[0].factor, factor[1]
         if unit := self.take(end, Unit):
             kind, end = kind or unit[0].kind, unit[1]
-        if kind == "money" and value < 1000 and not factor and _PARTED.fullmatch(self.tokens[start].norm.strip(CURRENCY)):
+        if (
+            kind == "money"
+            and value < 1000
+            and not factor
+            and _PARTED.fullmatch(self.tokens[start].norm.strip(CURRENCY))
+        ):
             value = round(value * 1000)  # "1.500 euros": no price has three decimals
         return Amount(int(value) if value == int(value) else value, kind, end)
 
     # ---- fields
 
     def field_of_kind(self, kind: str) -> Field | None:
-        """The number field of a kind: of the relation that is spoken about, else the model's own."""
+        """The number field of a kind: of the relation that is spoken about, else the model's
+        own."""
         related = self.lexicon.of_kind(kind, self.focus) if self.focus else None
         return related or self.lexicon.of_kind(kind)
 
     def number_named(self, i: int) -> Field | None:
         """The number field that is named at a position."""
-        return next((reference.field for reference in self.all(i, FieldRef) if reference.field.kind in NUMBERS), None)
+        return next(
+            (
+                reference.field
+                for reference in self.all(i, FieldRef)
+                if reference.field.kind in NUMBERS
+            ),
+            None,
+        )
 
     def only_number(self) -> Field | None:
         """The model's number field, where it has one alone; keys do not count."""
         schema = self.lexicon.schema
         numbers = [
-            one for one in schema.visible if one.kind in NUMBERS and one.name != schema.key and not one.name.endswith("_id")
+            one
+            for one in schema.visible
+            if one.kind in NUMBERS and one.name != schema.key and not one.name.endswith("_id")
         ]
         return numbers[0] if len(numbers) == 1 else None
 
     def many(self, field: Field) -> bool:
-        """Whether a record has several values of the field, since it is one of several related records."""
+        """Whether a record has several values of the field, since it is one of several related
+        records."""
         relation = self.lexicon.schema.relations.get(field.name.rpartition(".")[0])
         return relation is not None and relation.many
 
@@ -289,20 +363,36 @@ class Cursor:
         return self.is_(i, DateUnit) and self.number_named(i) is None
 
     def continues(self, i: int) -> bool:
-        """Whether only "and", "or", "but" and the like stand between this position and the condition before it."""
+        """Whether only "and", "or", "but" and the like stand between this position and the
+        condition before it."""
         return i > 0 and self.is_(i - 1, And, Or)
 
 
-OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "=", "in": "not in", "not in": "in"}
+OPPOSITE = {
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+    "=": "!=",
+    "!=": "=",
+    "in": "not in",
+    "not in": "in",
+}
 
 
 def _against(where: Where) -> list[Where]:
     """The conditions of which one holds where this one does not."""
     if where.op == "between":
-        return [Where(field=where.field, op=op, value=value) for op, value in zip(("<", ">"), where.value, strict=True)]
+        return [
+            Where(field=where.field, op=op, value=value)
+            for op, value in zip(("<", ">"), where.value, strict=True)
+        ]
     return [Where(field=where.field, op=OPPOSITE[where.op], value=where.value)]
 
 
 def _relation_of(meaning: Meaning) -> str:
-    """The relation that a field or value is reached over; empty for the model's own and for other meanings."""
-    return meaning.field.name.rpartition(".")[0] if isinstance(meaning, (FieldRef, ValueRef)) else ""
+    """The relation that a field or value is reached over; empty for the model's own and for other
+    meanings."""
+    return (
+        meaning.field.name.rpartition(".")[0] if isinstance(meaning, (FieldRef, ValueRef)) else ""
+    )

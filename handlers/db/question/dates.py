@@ -1,4 +1,5 @@
-"""Spans of time: what "last month" or "March 2024" is on a given day. Pure; weeks begin on Monday."""
+"""Spans of time: what "last month" or "March 2024" is on a given day. Pure; weeks begin on
+Monday."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ LONGEST = 10_000  # units; further back there is nothing to find, and dates end
 
 @dataclass(frozen=True)
 class Span:
-    """From `start` (included) to `end` (not included), both with the time zone of `now`. `yearless`: no year was said, and it
-    is the latest that has begun."""
+    """From `start` (included) to `end` (not included), both with the time zone of `now`.
+    `yearless`: no year was said, and it is the latest that has begun."""
 
     start: datetime
     end: datetime
@@ -36,8 +37,16 @@ def shifted(moment: datetime, unit: DateUnitName, count: int) -> datetime:
     """`count` units later; a day that the month does not have becomes its last."""
     count = max(-LONGEST, min(LONGEST, count))
     if unit in ("hour", "day", "week"):
-        return moment + {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}[unit] * count
-    months = moment.year * 12 + moment.month - 1 + count * {"month": 1, "quarter": 3, "year": 12}[unit]
+        return (
+            moment
+            + {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}[
+                unit
+            ]
+            * count
+        )
+    months = (
+        moment.year * 12 + moment.month - 1 + count * {"month": 1, "quarter": 3, "year": 12}[unit]
+    )
     year, month = divmod(max(12, min(9998 * 12, months)), 12)
     last = calendar.monthrange(year, month + 1)[1]
     return moment.replace(year=year, month=month + 1, day=min(moment.day, last))
@@ -92,7 +101,10 @@ def years(now: datetime, first: int, count: int) -> Span:
 def month(now: datetime, number: int, in_year: int | None) -> Span:
     """That month of the year; without a year the latest that has begun."""
     within = in_year or (now.year if number <= now.month else now.year - 1)
-    return replace(current(midnight(now).replace(year=within, month=number, day=1), "month"), yearless=in_year is None)
+    return replace(
+        current(midnight(now).replace(year=within, month=number, day=1), "month"),
+        yearless=in_year is None,
+    )
 
 
 def nearest(now: datetime, span: Span) -> Span:
@@ -111,12 +123,21 @@ def whole_year(now: datetime, kind: str, start: str, end: str) -> int | None:
     """The year of which these are the ends, as conditions have them."""
     near = int(start[:4]) if start[:4].isdecimal() else FIRST_YEAR
     spans = [(number, year(now, number)) for number in (near, near + 1)]
-    return next((number for number, span in spans if (stored(span.start, kind), stored(span.end, kind)) == (start, end)), None)
+    return next(
+        (
+            number
+            for number, span in spans
+            if (stored(span.start, kind), stored(span.end, kind)) == (start, end)
+        ),
+        None,
+    )
 
 
 def quarter(now: datetime, number: int, in_year: int | None) -> Span:
     latest = now.year if number * 3 - 2 <= now.month else now.year - 1
-    within = current(midnight(now).replace(year=in_year or latest, month=number * 3 - 2, day=1), "quarter")
+    within = current(
+        midnight(now).replace(year=in_year or latest, month=number * 3 - 2, day=1), "quarter"
+    )
     return replace(within, yearless=in_year is None)
 
 

@@ -1,10 +1,11 @@
 """How the conditions that a question's pieces became belong together. Pure.
 
-All must hold, but for those between which the question says "or". That joins the two conditions beside it, and what is said
-before both holds for both ("direct flights to Rome or from Dublin"); where the model is named again after it, it parts the
-whole question ("books under $15 or products rated above 4.8"). Where a value of the same field is said again with something of
-its own ("lamps under 50 and chairs under 100"), each has what is said with it; and no day is in two months, so that those are
-alternatives too ("in March and April").
+All must hold, but for those between which the question says "or". That joins the two conditions
+beside it, and what is said before both holds for both ("direct flights to Rome or from Dublin");
+where the model is named again after it, it parts the whole question ("books under $15 or products
+rated above 4.8"). Where a value of the same field is said again with something of its own ("lamps
+under 50 and chairs under 100"), each has what is said with it; and no day is in two months, so that
+those are alternatives too ("in March and April").
 """
 
 from __future__ import annotations
@@ -25,32 +26,53 @@ def joined(cursor: Cursor, draft: Draft) -> list[Where]:
     for at in draft.alternatives:
         left = [number for number, piece in enumerate(draft.pieces) if piece[1] <= at]
         right = next((number for number, piece in enumerate(draft.pieces) if piece[0] > at), None)
-        if not left or right is None or any(at < i < draft.pieces[right][0] for i in draft.unplaced):
-            draft.notes.append(f"what stands around {cursor.typed[at].text!r} was not read as alternatives")
+        if (
+            not left
+            or right is None
+            or any(at < i < draft.pieces[right][0] for i in draft.unplaced)
+        ):
+            draft.notes.append(
+                f"what stands around {cursor.typed[at].text!r} was not read as alternatives"
+            )
         elif any(cursor.is_(i, ModelRef) for i in range(at + 1, draft.pieces[right][0])):
             apart.append(right)
         else:
             beside.add(right)
     if not apart and (starts := _repeated(cursor, draft.pieces, beside)):
         shared = _all(cursor, draft.pieces, range(starts[0]), beside)
-        parts = [_all(cursor, draft.pieces, range(*each), beside - {each[0]}) for each in pairwise([*starts, len(draft.pieces)])]
-        return [*shared, Where(any_of=tuple(part[0] if len(part) == 1 else Where(all_of=tuple(part)) for part in parts))]
+        parts = [
+            _all(cursor, draft.pieces, range(*each), beside - {each[0]})
+            for each in pairwise([*starts, len(draft.pieces)])
+        ]
+        return [
+            *shared,
+            Where(
+                any_of=tuple(
+                    part[0] if len(part) == 1 else Where(all_of=tuple(part)) for part in parts
+                )
+            ),
+        ]
     bounds = [0, *sorted(set(apart)), len(draft.pieces)]
-    parts = [_all(cursor, draft.pieces, range(start, end), beside) for start, end in pairwise(bounds)]
+    parts = [
+        _all(cursor, draft.pieces, range(start, end), beside) for start, end in pairwise(bounds)
+    ]
     if len(parts) == 1:
         return parts[0]
     return [_any([part[0] if len(part) == 1 else Where(all_of=tuple(part)) for part in parts])]
 
 
 def _repeated(cursor: Cursor, pieces: Sequence[Piece], beside: set[int]) -> list[int]:
-    """Where each of several groups of pieces begins that say a value of one field, and other things besides: those that are
-    joined by "or", or that say something of the same fields. Empty where the question does not speak in such a way."""
+    """Where each of several groups of pieces begins that say a value of one field, and other things
+    besides: those that are joined by "or", or that say something of the same fields. Empty where
+    the question does not speak in such a way."""
     said = [_value_field(cursor, piece) for piece in pieces]
     for first, name in enumerate(said):
         starts = [number for number in range(first, len(pieces)) if name and said[number] == name]
         if len(starts) > 1 and all(one + 1 < other for one, other in pairwise(starts)):
             groups = [pieces[start:end] for start, end in pairwise([*starts, len(pieces)])]
-            fields = [{where.field for _, _, made in group[1:] for where in made} for group in groups]
+            fields = [
+                {where.field for _, _, made in group[1:] for where in made} for group in groups
+            ]
             if all(start in beside for start in starts[1:]) or fields[0].intersection(*fields[1:]):
                 return starts
     return []
@@ -59,14 +81,24 @@ def _repeated(cursor: Cursor, pieces: Sequence[Piece], beside: set[int]) -> list
 def _value_field(cursor: Cursor, piece: Piece) -> str:
     """The text field of which a piece says one value; empty where it says something else."""
     where = piece[2][0]
-    known = cursor.lexicon.fields.get(where.field) if len(piece[2]) == 1 and where.group is None else None
+    known = (
+        cursor.lexicon.fields.get(where.field)
+        if len(piece[2]) == 1 and where.group is None
+        else None
+    )
     return where.field if known is not None and known.kind == "text" and where.op == "=" else ""
 
 
 def _apart(one: Sequence[Where], other: Sequence[Where]) -> bool:
-    """Whether these are two spans of the same field, from a day to another, that have no day in common."""
-    spans = [{where.op: where for where in wheres if where.group is None} for wheres in (one, other)]
-    if any(len(wheres) != 2 or set(span) != {">=", "<"} for wheres, span in zip((one, other), spans, strict=True)):
+    """Whether these are two spans of the same field, from a day to another, that have no day in
+    common."""
+    spans = [
+        {where.op: where for where in wheres if where.group is None} for wheres in (one, other)
+    ]
+    if any(
+        len(wheres) != 2 or set(span) != {">=", "<"}
+        for wheres, span in zip((one, other), spans, strict=True)
+    ):
         return False
     fields = {where.field for span in spans for where in span.values()}
     ends = [(span[">="].value, span["<"].value) for span in spans]
@@ -76,15 +108,22 @@ def _apart(one: Sequence[Where], other: Sequence[Where]) -> bool:
 def _listed(cursor: Cursor, one: Piece, other: Piece) -> bool:
     """Whether "and", "or" or a comma joins two pieces, and not "but"."""
     between = range(one[1], other[0])
-    return any(cursor.is_(i, And, Or) or cursor.is_mark(i, ",") for i in between) and not any(cursor.is_(i, But) for i in between)
+    return any(cursor.is_(i, And, Or) or cursor.is_mark(i, ",") for i in between) and not any(
+        cursor.is_(i, But) for i in between
+    )
 
 
 def _all(cursor: Cursor, pieces: Sequence[Piece], numbers: range, beside: set[int]) -> list[Where]:
-    """The conditions of some pieces; `beside`: the numbers of those that are alternatives to the one before them."""
+    """The conditions of some pieces; `beside`: the numbers of those that are alternatives to the
+    one before them."""
     groups: list[list[list[Where]]] = []
     for number in numbers:
         if groups and (
-            number in beside or (_listed(cursor, *pieces[number - 1 : number + 1]) and _apart(groups[-1][-1], pieces[number][2]))
+            number in beside
+            or (
+                _listed(cursor, *pieces[number - 1 : number + 1])
+                and _apart(groups[-1][-1], pieces[number][2])
+            )
         ):
             groups[-1].append(pieces[number][2])
         else:
@@ -94,7 +133,9 @@ def _all(cursor: Cursor, pieces: Sequence[Piece], numbers: range, beside: set[in
         if len(group) == 1:
             made += group[0]
         else:
-            made.append(_any([part[0] if len(part) == 1 else Where(all_of=tuple(part)) for part in group]))
+            made.append(
+                _any([part[0] if len(part) == 1 else Where(all_of=tuple(part)) for part in group])
+            )
     return _merged(cursor, made)
 
 
@@ -109,7 +150,11 @@ def _merged(cursor: Cursor, wheres: Sequence[Where]) -> list[Where]:
     """Several values of one text field are alternatives: a brand cannot be Apple and Sony."""
     values: dict[str, list[object]] = {}
     for where in wheres:
-        if where.op in ("=", "in") and where.group is None and cursor.lexicon.fields[where.field].kind == "text":
+        if (
+            where.op in ("=", "in")
+            and where.group is None
+            and cursor.lexicon.fields[where.field].kind == "text"
+        ):
             values.setdefault(where.field, []).extend(_values(where))
     merged: list[Where] = []
     for where in wheres:
@@ -123,7 +168,9 @@ def _merged(cursor: Cursor, wheres: Sequence[Where]) -> list[Where]:
 
 def _one_of(field: str, values: Sequence[object]) -> Where:
     found = list(dict.fromkeys(values))
-    return Where(field=field, op="in" if len(found) > 1 else "=", value=found if len(found) > 1 else found[0])
+    return Where(
+        field=field, op="in" if len(found) > 1 else "=", value=found if len(found) > 1 else found[0]
+    )
 
 
 def _values(where: Where) -> list[object]:

@@ -12,14 +12,16 @@ AUTO = "auto"
 
 @lru_cache(maxsize=1024)
 def language_of(question: str) -> str:
-    """The language whose words occur most often in the question; of equals the first, and English is the first of all. A
-    question in an alphabet that only one language is written in is in that one."""
+    """The language whose words occur most often in the question; of equals the first, and English
+    is the first of all. A question in an alphabet that only one language is written in is in that
+    one."""
     counts = {language: _known(question, vocabulary(language)) for language in languages()}
     return max(counts, key=lambda language: counts[language])
 
 
 def words_for(language: str, question: str) -> Vocabulary:
-    """The words to read a question with; `language` may be `auto`. Raises SourceNotConfigured for one without a file."""
+    """The words to read a question with; `language` may be `auto`. Raises SourceNotConfigured for
+    one without a file."""
     return vocabulary(language_of(question) if language == AUTO else language)
 
 

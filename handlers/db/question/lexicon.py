@@ -1,5 +1,5 @@
-"""What a question's phrases mean for one model: the language's words, the model's names and fields, the values it has, and the
-same of the models that it is related to."""
+"""What a question's phrases mean for one model: the language's words, the model's names and fields,
+the values it has, and the same of the models that it is related to."""
 
 from __future__ import annotations
 
@@ -26,7 +26,12 @@ from groundhook.handlers.db.question.tokens import Token, phrase_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 from groundhook.handlers.db.schema import Field, Schema, short_pieces
 
-NAME_ENDINGS = ("_at", "_on", "_date", "_time")  # of columns: `released_at` is asked about as "released"
+NAME_ENDINGS = (
+    "_at",
+    "_on",
+    "_date",
+    "_time",
+)  # of columns: `released_at` is asked about as "released"
 SHORTEST_MEANT = 4
 SHORTEST_SPOKEN = 7  # of the language's own words; shorter ones are too near to others
 LONGEST_NAME = 4  # words of what a person or a thing is called
@@ -35,7 +40,8 @@ Samples = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Offer:
-    """A model that a question may be about, the values that it has, and what its records are related to, by relation."""
+    """A model that a question may be about, the values that it has, and what its records are
+    related to, by relation."""
 
     schema: Schema
     samples: Samples
@@ -44,11 +50,12 @@ class Offer:
 
 @dataclass
 class Lexicon:
-    """Phrases and their meanings for one model. `exact` is looked up with the words as they are, `stems` without their plural
-    endings, `roots` without the endings of any form; `longest` says how many words the phrases beginning with a word have;
-    `words` are those that a misspelt word may have meant; `parts` the words of names, and the fields that have such a name;
-    `names` are values such as "Nice" that are also words of the language, as they are written;
-    `acts` the roots of what records of a relation to many are called ("order" for "ordered"), and that relation."""
+    """Phrases and their meanings for one model. `exact` is looked up with the words as they are,
+    `stems` without their plural endings, `roots` without the endings of any form; `longest` says
+    how many words the phrases beginning with a word have; `words` are those that a misspelt word
+    may have meant; `parts` the words of names, and the fields that have such a name; `names` are
+    values such as "Nice" that are also words of the language, as they are written; `acts` the roots
+    of what records of a relation to many are called ("order" for "ordered"), and that relation."""
 
     schema: Schema
     vocabulary: Vocabulary
@@ -67,12 +74,16 @@ class Lexicon:
     def meanings(self, tokens: Sequence[Token], at: int) -> tuple[tuple[Meaning, ...], int]:
         """The meanings of the longest phrase that begins at a token, and the position after it."""
         words, norm = self.vocabulary, tokens[at].norm
-        longest = max(self.longest.get(key, 0) for key in (norm, words.stem(norm), words.root(norm)))
+        longest = max(
+            self.longest.get(key, 0) for key in (norm, words.stem(norm), words.root(norm))
+        )
         norms = [token.norm for token in tokens[at : at + longest]]
         for length in range(len(norms), 0, -1):
             key = tuple(norms[:length])
             found = [*self.stems.get(tuple(map(words.stem, key)), ()), *self.exact.get(key, ())]
-            if not any(isinstance(meaning, (ModelRef, RelationRef)) for meaning in found):  # "orders" are not "ordered"
+            if not any(
+                isinstance(meaning, (ModelRef, RelationRef)) for meaning in found
+            ):  # "orders" are not "ordered"
                 found += self.roots.get(tuple(map(words.root, key)), ())
             found += words.phrases.get(key, ())
             if (
@@ -90,12 +101,14 @@ class Lexicon:
         return any(isinstance(meaning, Than) for meaning in said)
 
     def read(self, tokens: Iterable[Token]) -> list[tuple[Token, Token]]:
-        """Each token as typed and as it is looked up: a prefix that the language writes together with its word parted from
-        it, a misspelt word replaced by the one of the model's words that it must have meant, if there is one."""
+        """Each token as typed and as it is looked up: a prefix that the language writes together
+        with its word parted from it, a misspelt word replaced by the one of the model's words that
+        it must have meant, if there is one."""
         return [piece for token in tokens for piece in self._pieces(token)]
 
     def of_kind(self, kind: str, relation: str = "") -> Field | None:
-        """The model's number field of a kind; the words of a kind are listed best first. `relation`: of that one."""
+        """The model's number field of a kind; the words of a kind are listed best first.
+        `relation`: of that one."""
         found = self._of_kind(kind, ("integer", "number"), relation)
         return found[0] if found else None
 
@@ -112,8 +125,15 @@ class Lexicon:
     def counted_in(self, units: Iterable[str]) -> Field | None:
         """The model's number field that says such a unit of time in its name, label or comment."""
         words = {" ".join(phrase_of(unit)) for unit in units}
-        own = [candidate for candidate in self.schema.visible if candidate.kind in ("integer", "number")]
-        return next((candidate for candidate in own if not self._words_of(candidate).isdisjoint(words)), None)
+        own = [
+            candidate
+            for candidate in self.schema.visible
+            if candidate.kind in ("integer", "number")
+        ]
+        return next(
+            (candidate for candidate in own if not self._words_of(candidate).isdisjoint(words)),
+            None,
+        )
 
     def is_kind(self, candidate: Field, kind: str) -> bool:
         return not self._words_of(candidate).isdisjoint(self.vocabulary.kinds.get(kind, ()))
@@ -130,7 +150,11 @@ class Lexicon:
     @property
     def day_field(self) -> Field | None:
         """The model's own date: the first that it declares, else when its rows were made."""
-        dated = [candidate for candidate in self.schema.fields.values() if candidate.kind in ("date", "moment")]
+        dated = [
+            candidate
+            for candidate in self.schema.fields.values()
+            if candidate.kind in ("date", "moment")
+        ]
         own = [candidate for candidate in dated if not candidate.hidden]
         made = [candidate for candidate in dated if candidate.name == "created_at"]
         return next(iter(own or made), None)
@@ -138,8 +162,8 @@ class Lexicon:
     # ---- making
 
     def add(self, phrase: Phrase, meaning: Meaning, *, plural: bool, forms: bool = False) -> None:
-        """`plural`: the question may say it in the plural where the model does not, and the other way round; `forms`: in any
-        form ("earning" for "earns")."""
+        """`plural`: the question may say it in the plural where the model does not, and the other
+        way round; `forms`: in any form ("earning" for "earns")."""
         if not phrase:
             return
         stem = tuple(map(self.vocabulary.stem, phrase))
@@ -158,9 +182,15 @@ class Lexicon:
             self.longest[key[0]] = max(len(key), self.longest.get(key[0], 0))
         self._known = own | spoken | {word for key in self.stems for word in key}
         self._roots = {word for key in self.roots for word in key}
-        meant = (key for key, found in self.vocabulary.phrases.items() if not all(isinstance(one, Filler) for one in found))
+        meant = (
+            key
+            for key, found in self.vocabulary.phrases.items()
+            if not all(isinstance(one, Filler) for one in found)
+        )
         long = {word for key in meant for word in key if len(word) >= SHORTEST_SPOKEN}
-        self.words = sorted({word for word in own if len(word) >= SHORTEST_MEANT and word not in spoken} | long)
+        self.words = sorted(
+            {word for word in own if len(word) >= SHORTEST_MEANT and word not in spoken} | long
+        )
 
     def _pieces(self, token: Token) -> list[tuple[Token, Token]]:
         if token.kind != "word" or self._knows(token.norm):
@@ -178,7 +208,8 @@ class Lexicon:
         return [(token, token)]
 
     def _same_root(self, token: Token) -> Token:
-        """A word that is known only as a form of another, or what it is a misspelling of: "delaied" of "delayed"."""
+        """A word that is known only as a form of another, or what it is a misspelling of: "delaied"
+        of "delayed"."""
         root = self.vocabulary.root
         if token.norm in self._known or self.vocabulary.stem(token.norm) in self._known:
             return token
@@ -189,7 +220,8 @@ class Lexicon:
         return nearest(word, self.words) or nearest(self.vocabulary.stem(word), self.words)
 
     def _parted(self, token: Token, most: int = 2) -> list[Token]:
-        """The token as prefixes and a word that is known, or a number; empty where it is not that."""
+        """The token as prefixes and a word that is known, or a number; empty where it is not
+        that."""
         norm = token.norm
         for prefix, instead in self.vocabulary.file.prefixes.items():
             rest = norm[len(prefix) :]
@@ -204,24 +236,42 @@ class Lexicon:
         return []
 
     def _knows(self, word: str) -> bool:
-        return word in self._known or self.vocabulary.stem(word) in self._known or self.vocabulary.root(word) in self._roots
+        return (
+            word in self._known
+            or self.vocabulary.stem(word) in self._known
+            or self.vocabulary.root(word) in self._roots
+        )
 
     def _of_kind(self, kind: str, kinds: tuple[str, ...], relation: str) -> list[Field]:
         words = self.vocabulary.kinds.get(kind, ())
-        candidates = [candidate for candidate in self.fields.values() if candidate.name.rpartition(".")[0] == relation]
+        candidates = [
+            candidate
+            for candidate in self.fields.values()
+            if candidate.name.rpartition(".")[0] == relation
+        ]
         ranked = [
             (words.index(word), place)
             for place, candidate in enumerate(candidates)
-            if candidate.kind in kinds and candidate.name != self.schema.key and not candidate.hidden
+            if candidate.kind in kinds
+            and candidate.name != self.schema.key
+            and not candidate.hidden
             for word in self._words_of(candidate)
             if word in words
         ]
-        return list({candidates[place].name: candidates[place] for _, place in sorted(ranked)}.values())
+        return list(
+            {candidates[place].name: candidates[place] for _, place in sorted(ranked)}.values()
+        )
 
     def _words_of(self, candidate: Field) -> set[str]:
         name = candidate.name.rpartition(".")[2]
-        phrases = [phrase_of(said) for said in (name.replace("_", " "), candidate.label, *short_pieces(candidate.comment))]
-        return {*(" ".join(phrase) for phrase in phrases), *(word for phrase in phrases for word in phrase)}
+        phrases = [
+            phrase_of(said)
+            for said in (name.replace("_", " "), candidate.label, *short_pieces(candidate.comment))
+        ]
+        return {
+            *(" ".join(phrase) for phrase in phrases),
+            *(word for phrase in phrases for word in phrase),
+        }
 
 
 def lexicon(offer: Offer, words: Vocabulary, others: Iterable[Schema]) -> Lexicon:
@@ -233,7 +283,9 @@ def lexicon(offer: Offer, words: Vocabulary, others: Iterable[Schema]) -> Lexico
     _add_model(made, offer, "")
     for relation, related in offer.related.items():
         title = related.schema.fields.get(related.schema.title)
-        reference = RelationRef(relation, replace(title, name=f"{relation}.{title.name}") if title else None)
+        reference = RelationRef(
+            relation, replace(title, name=f"{relation}.{title.name}") if title else None
+        )
         for name in (relation.replace("_", " "), *related.schema.names):
             made.add(phrase_of(name), reference, plural=True)
             if schema.relations[relation].many and len(phrase_of(name)) == 1:
@@ -272,7 +324,11 @@ def _add_field(made: Lexicon, candidate: Field) -> None:
     names = [candidate.label, own.replace("_", " "), *short_pieces(candidate.comment)]
     names += [own.removesuffix(end).replace("_", " ") for end in NAME_ENDINGS if own.endswith(end)]
     if candidate.kind in ("date", "moment"):
-        names += [f"{name} {noun}" for name in filter(None, names) for noun in made.vocabulary.file.dates.nouns]
+        names += [
+            f"{name} {noun}"
+            for name in filter(None, names)
+            for noun in made.vocabulary.file.dates.nouns
+        ]
     for name in names:
         made.add(phrase_of(name), FieldRef(candidate), plural=True, forms=True)
     for option in candidate.options:
@@ -285,7 +341,12 @@ def _add_synonyms(made: Lexicon) -> None:
     """Other names of a field, where nothing else is called so."""
     groups = [list(map(phrase_of, group)) for group in made.vocabulary.file.synonyms]
     for group in groups:
-        named = [meaning for phrase in group for meaning in made.exact.get(phrase, ()) if isinstance(meaning, FieldRef)]
+        named = [
+            meaning
+            for phrase in group
+            for meaning in made.exact.get(phrase, ())
+            if isinstance(meaning, FieldRef)
+        ]
         for phrase in group:
             if phrase not in made.exact:
                 for meaning in dict.fromkeys(named):
@@ -293,10 +354,14 @@ def _add_synonyms(made: Lexicon) -> None:
 
 
 def _add_heads(made: Lexicon, schema: Schema) -> None:
-    """The last word of a longer name, such as "inspection" for "next inspection", where it means nothing else."""
+    """The last word of a longer name, such as "inspection" for "next inspection", where it means
+    nothing else."""
     heads: dict[str, list[Field]] = {}
     for candidate in schema.visible:
-        if candidate.kind not in ("integer", "number", "date", "moment") or candidate.name == schema.key:
+        if (
+            candidate.kind not in ("integer", "number", "date", "moment")
+            or candidate.name == schema.key
+        ):
             continue
         for name in (candidate.label, *short_pieces(candidate.comment)):
             words = [word for word in phrase_of(name) if (word,) not in made.vocabulary.phrases]
@@ -309,13 +374,18 @@ def _add_heads(made: Lexicon, schema: Schema) -> None:
 
 def _add_value(made: Lexicon, candidate: Field, value: str) -> None:
     phrase = phrase_of(value.replace("_", " "))
-    # A value that is a word such as "in", or a mere number or letter, would be found in questions that do not mean it.
-    code = len(phrase) > 1 and any(word.isdecimal() and len(word) > 2 for word in phrase)  # "SO-10744"
+    # A value that is a word such as "in", or a mere number or letter, would be found in questions
+    # that do not mean it.
+    code = len(phrase) > 1 and any(
+        word.isdecimal() and len(word) > 2 for word in phrase
+    )  # "SO-10744"
     function = made.vocabulary.function_words
     chosen = len(phrase) > 1 and bool(candidate.options)  # "no-show", "on time"
     if len(phrase) == 1 and len(phrase[0]) > 2 and phrase[0] in function and value[:1].isupper():
         made.names.setdefault(value, []).append(ValueRef(candidate, value))
-    if not (code or chosen) and all(word in function or word.replace(".", "").isdecimal() or len(word) < 2 for word in phrase):
+    if not (code or chosen) and all(
+        word in function or word.replace(".", "").isdecimal() or len(word) < 2 for word in phrase
+    ):
         return
     if made.is_kind(candidate, "name") and 1 < len(phrase) <= LONGEST_NAME:
         for word in phrase:
@@ -336,11 +406,18 @@ class Lexicons:
 
     def get(self, offer: Offer, words: Vocabulary, others: Sequence[Schema]) -> Lexicon:
         samples = (offer.samples, *(related.samples for related in offer.related.values()))
-        key = (offer.schema.id, words.language, *(other.id for other in others), *offer.related, *map(id, samples))
+        key = (
+            offer.schema.id,
+            words.language,
+            *(other.id for other in others),
+            *offer.related,
+            *map(id, samples),
+        )
         with self._lock:
             kept = self._made.get(key)
             if kept is None:
-                # The offer is held with its lexicon, so the ids of its samples are theirs for as long as they are in the key.
+                # The offer is held with its lexicon, so the ids of its samples are theirs for as
+                # long as they are in the key.
                 kept = (offer, lexicon(offer, words, others))
                 self._made[key] = kept
             self._made.move_to_end(key)

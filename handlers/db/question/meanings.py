@@ -1,4 +1,5 @@
-"""What a phrase of a question can mean: by the language (`vocabulary`) or by the model (`lexicon`)."""
+"""What a phrase of a question can mean: by the language (`vocabulary`) or by the model
+(`lexicon`)."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class ModelRef(Meaning):
 
 @dataclass(frozen=True)
 class RelationRef(Meaning):
-    """A model that records of this one are related to. `title`: its field that names a record best, as this model says it."""
+    """A model that records of this one are related to. `title`: its field that names a record best,
+    as this model says it."""
 
     relation: str
     title: Field | None
@@ -58,7 +60,8 @@ class OtherModel(Meaning):
 
 @dataclass(frozen=True)
 class FigureWord(Meaning):
-    """Asks for a number over records: "how many", "average"; `kind`: of the fields of that kind, as "revenue" does."""
+    """Asks for a number over records: "how many", "average"; `kind`: of the fields of that kind, as
+    "revenue" does."""
 
     function: Literal["count", "sum", "avg", "min", "max"]
     kind: str = ""
@@ -66,7 +69,8 @@ class FigureWord(Meaning):
 
 @dataclass(frozen=True)
 class Preposition(Meaning):
-    """Says which of several text fields the value after it belongs to: "from" the origin, "to" the destination."""
+    """Says which of several text fields the value after it belongs to: "from" the origin, "to" the
+    destination."""
 
     kind: str
 
@@ -141,7 +145,8 @@ class DateRelation(Meaning):
 
 @dataclass(frozen=True)
 class Period(Meaning):
-    """`previous` (last month), `rolling` (the last 30 days), `this`, `next` (next month, the next 30 days)."""
+    """`previous` (last month), `rolling` (the last 30 days), `this`, `next` (next month, the next
+    30 days)."""
 
     which: Literal["previous", "rolling", "this", "next"]
 

@@ -1,7 +1,8 @@
-"""A question to QueryDSL: which of the models offered it is about, its conditions, orders and limit, and the words left over.
+"""A question to QueryDSL: which of the models offered it is about, its conditions, orders and
+limit, and the words left over.
 
-Words that could not be placed are never dropped: they become a text search over the model's text fields, and are reported. No
-condition on a field is ever made of a word that is not known.
+Words that could not be placed are never dropped: they become a text search over the model's text
+fields, and are reported. No condition on a field is ever made of a word that is not known.
 """
 
 from __future__ import annotations
@@ -46,20 +47,36 @@ from groundhook.handlers.db.question.tokens import LONGEST_QUESTION, Token, toke
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 from groundhook.host.core.types.search import Order, Where
 
-# Words that speak about other words: alone they are reported, but there is no use in searching for them.
+# Words that speak about other words: alone they are reported, but there is no use in searching for
+# them.
 ABOUT_OTHERS: tuple[type[Meaning], ...] = (
-    *(Compare, Postfix, Between, BetweenAnd, Superlative, OrderWord, SortBy, Direction, Top, First, Not, Link),
+    *(
+        Compare,
+        Postfix,
+        Between,
+        BetweenAnd,
+        Superlative,
+        OrderWord,
+        SortBy,
+        Direction,
+        Top,
+        First,
+        Not,
+        Link,
+    ),
     *(DateRelation, DateUnit, Period, Ago, Condition, Per, FigureWord),
 )
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A question as a query on one model. `placed`: the words that were understood, `unplaced`: those that became no condition;
-    both in order, as typed, together all of the question; `left_out`: those of the latter that are not searched for either.
-    `notes`: what was read otherwise than typed. `named_at`: where the question names the model, None where it does not.
-    `asks`: whether it asks the model for anything at all; "thank you" does not. `far` counts the conditions on related
-    records, of which there are any `lead` is where the first one on the record's own fields stands."""
+    """A question as a query on one model. `placed`: the words that were understood, `unplaced`:
+    those that became no condition; both in order, as typed, together all of the question;
+    `left_out`: those of the latter that are not searched for either. `notes`: what was read
+    otherwise than typed. `named_at`: where the question names the model, None where it does not.
+    `asks`: whether it asks the model for anything at all; "thank you" does not. `far` counts the
+    conditions on related records, of which there are any `lead` is where the first one on the
+    record's own fields stands."""
 
     dsl: QueryDSL
     placed: tuple[str, ...]
@@ -82,7 +99,8 @@ def read_question(
     now: datetime,
     lexicons: Lexicons | None = None,
 ) -> list[Reading]:
-    """The readings of a question: one for the model that it names or fits best; several where models fit equally well."""
+    """The readings of a question: one for the model that it names or fits best; several where
+    models fit equally well."""
     tokens, made = tokens_of(question, words.file.decimal), lexicons or Lexicons()
     moment = now if now.tzinfo else now.replace(tzinfo=UTC)
     readings = []
@@ -120,25 +138,42 @@ def read_for(tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> Readin
 def _meant(readings: list[Reading]) -> list[Reading]:
     named = [reading for reading in readings if reading.named_at is not None]
     if named:
-        first = min(named, key=lambda reading: reading.named_at or 0)  # what is named first is what is asked for
-        whole = [one for one in readings if not one.unplaced and (one.named_at is not None or one.dsl.computed)]
+        first = min(
+            named, key=lambda reading: reading.named_at or 0
+        )  # what is named first is what is asked for
+        whole = [
+            one
+            for one in readings
+            if not one.unplaced and (one.named_at is not None or one.dsl.computed)
+        ]
         return whole if first.unplaced and not first.refused and len(whole) == 1 else [first]
 
     def fit(reading: Reading) -> tuple[int, bool, int, int, int]:
-        return len(reading.unplaced), not reading.fits_person, reading.far, -reading.effects, reading.lead
+        return (
+            len(reading.unplaced),
+            not reading.fits_person,
+            reading.far,
+            -reading.effects,
+            reading.lead,
+        )
 
     best = min(map(fit, readings), default=(0, False, 0, 0, 0))
     return [reading for reading in readings if fit(reading) == best]
 
 
 def _withdraw(cursor: Cursor, draft: Draft) -> None:
-    """Take back the condition behind a "not" that was not understood, since it may say the opposite, and what something was
-    compared with in a way that was not understood: "more expensive than the iPad" is not about the iPad."""
+    """Take back the condition behind a "not" that was not understood, since it may say the
+    opposite, and what something was compared with in a way that was not understood: "more expensive
+    than the iPad" is not about the iPad."""
     for at in [i for i in draft.unplaced if cursor.is_(i, Not, Compare)]:
         last, negated = cursor.at(at)[1], cursor.is_(at, Not)
         for piece in [piece for piece in draft.pieces if piece[0] >= last]:
             between = range(last, piece[0])
-            if all((negated and i in draft.unplaced) or cursor.is_(i, Filler, Link, FieldRef, RelationRef) for i in between):
+            if all(
+                (negated and i in draft.unplaced)
+                or cursor.is_(i, Filler, Link, FieldRef, RelationRef)
+                for i in between
+            ):
                 draft.pieces.remove(piece)
                 draft.wheres = [where for where in draft.wheres if where not in piece[2]]
                 draft.unplaced = sorted({*draft.unplaced, *range(*piece[:2])})
@@ -152,9 +187,19 @@ def _finished(cursor: Cursor, draft: Draft) -> Reading:
     computed = bool(draft.aggregates or draft.groups)
     orders = draft.orders or ([] if computed else _implied(cursor, wheres))
     named = [where.field for where in draft.wheres] + [order.field for order in draft.orders]
-    named += [one.field for one in draft.aggregates] + draft.groups + ([draft.mention.name] if draft.mention else [])
+    named += (
+        [one.field for one in draft.aggregates]
+        + draft.groups
+        + ([draft.mention.name] if draft.mention else [])
+    )
     far = sum("." in name for name in named)
-    effects = len(draft.wheres) + len(draft.orders) + (draft.limit is not None) + len(draft.aggregates) + len(draft.groups)
+    effects = (
+        len(draft.wheres)
+        + len(draft.orders)
+        + (draft.limit is not None)
+        + len(draft.aggregates)
+        + len(draft.groups)
+    )
     words, reported, left_out = _words(cursor, draft, draft.unplaced)
     excluded, also_reported, _ = _words(cursor, draft, draft.excluded)
     if searched := [*draft.phrases, *words]:
@@ -182,13 +227,18 @@ def _finished(cursor: Cursor, draft: Draft) -> Reading:
         left_out=tuple(left_out),
         refused=draft.refused,
         far=far,
-        lead=next((start for start, _, made in draft.pieces if "." not in made[0].field), 0) if far else 0,
+        lead=next((start for start, _, made in draft.pieces if "." not in made[0].field), 0)
+        if far
+        else 0,
         fits_person=not draft.person or cursor.lexicon.of_persons,
     )
 
 
-def _words(cursor: Cursor, draft: Draft, places: Sequence[int]) -> tuple[list[str], list[str], list[str]]:
-    """What to search for, what to report, and what of that is not searched for, of the tokens at these places."""
+def _words(
+    cursor: Cursor, draft: Draft, places: Sequence[int]
+) -> tuple[list[str], list[str], list[str]]:
+    """What to search for, what to report, and what of that is not searched for, of the tokens at
+    these places."""
     searched: list[str] = []
     reported: list[str] = []
     left_out: list[str] = []
@@ -203,7 +253,9 @@ def _words(cursor: Cursor, draft: Draft, places: Sequence[int]) -> tuple[list[st
         idle = all(i in draft.idle or _compared(cursor, draft, i) for i in range(first, last))
         if not idle and any(character.isalnum() for character in text):
             word = end - at == 1 and cursor.typed[first].kind == "word"
-            plain = cursor.typed[first].norm if text.isascii() else text.casefold()  # accents are searched for
+            plain = (
+                cursor.typed[first].norm if text.isascii() else text.casefold()
+            )  # accents are searched for
             searched.append(cursor.lexicon.vocabulary.stem(plain) if word else text)
         else:
             left_out.append(text)
@@ -212,7 +264,8 @@ def _words(cursor: Cursor, draft: Draft, places: Sequence[int]) -> tuple[list[st
 
 
 def _compared(cursor: Cursor, draft: Draft, i: int) -> bool:
-    """A number that was compared with what is not known: searching for its digits would find anything."""
+    """A number that was compared with what is not known: searching for its digits would find
+    anything."""
     return (i - 1 in draft.idle or cursor.is_(i - 1, Than)) and cursor.number(i) is not None
 
 
@@ -225,11 +278,14 @@ def _note_corrections(cursor: Cursor, draft: Draft, start: int, end: int) -> Non
         if cursor.tokens[i].norm != cursor.typed[i].norm and i not in draft.excluded:
             draft.notes.append(f"{cursor.typed[i].text!r} was read as {cursor.tokens[i].norm!r}")
     for other in cursor.all(start, OtherModel) if start in draft.unplaced else ():
-        draft.notes.append(f"{cursor.typed[start].text!r} names the model {other.id!r}; models are not joined")
+        draft.notes.append(
+            f"{cursor.typed[start].text!r} names the model {other.id!r}; models are not joined"
+        )
 
 
 def _implied(cursor: Cursor, wheres: Sequence[Where]) -> list[Order]:
-    """Who asks for what is below a price wants the cheapest first, who asks for what is since a day the newest."""
+    """Who asks for what is below a price wants the cheapest first, who asks for what is since a day
+    the newest."""
     for where in wheres:
         field = cursor.lexicon.fields.get(where.field)
         if field is None or "." in where.field:

@@ -1,6 +1,7 @@
 """The rules of the grammar, in the order in which they are tried at each position of a question.
 
-A rule adds to the draft and returns the position after what it took, or returns None and adds nothing.
+A rule adds to the draft and returns the position after what it took, or returns None and adds
+nothing.
 """
 
 from __future__ import annotations
@@ -35,10 +36,24 @@ from groundhook.handlers.db.question.meanings import (
     SortBy,
     ValueRef,
 )
-from groundhook.handlers.db.question.rules_field import excepted, field_led, happened, lacking, literal, prepositioned, values
+from groundhook.handlers.db.question.rules_field import (
+    excepted,
+    field_led,
+    happened,
+    lacking,
+    literal,
+    prepositioned,
+    values,
+)
 from groundhook.handlers.db.question.rules_figure import figure, figures, grouped, ranked
 from groundhook.handlers.db.question.rules_list import amounts
-from groundhook.handlers.db.question.rules_number import amount_led, between, compare, compared_date, date_led
+from groundhook.handlers.db.question.rules_number import (
+    amount_led,
+    between,
+    compare,
+    compared_date,
+    date_led,
+)
 from groundhook.handlers.db.question.rules_order import limit, order_words
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
@@ -56,7 +71,9 @@ def identifier(cursor: Cursor, draft: Draft, i: int) -> int | None:
     prefixes = cursor.lexicon.vocabulary.file.prefixes
     if cursor.typed[i].norm in prefixes:
         return None
-    mixed = cursor.typed[i].kind == "word" and any(cursor.typed[k].kind == "number" for k in range(i, end))
+    mixed = cursor.typed[i].kind == "word" and any(
+        cursor.typed[k].kind == "number" for k in range(i, end)
+    )
     if not mixed or cursor.at(i)[1] >= end:
         return None
     draft.unplaced.extend(range(i, end))
@@ -64,7 +81,8 @@ def identifier(cursor: Cursor, draft: Draft, i: int) -> int | None:
 
 
 def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    """ "not from Apple", "except discontinued ones", "without a description", "not more than 50", "neither paid nor sent"."""
+    """ "not from Apple", "except discontinued ones", "without a description", "not more than 50",
+    "neither paid nor sent"."""
     if not cursor.is_(i, Not) and not (draft.negated and cursor.is_(i, Nor)):
         return None
     draft.negated = True
@@ -98,14 +116,18 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> int | None:
 
 
 def _of_some(cursor: Cursor, wheres: Sequence[Where]) -> bool:
-    """Whether conditions are on related records of which there are many, and which were not spoken of before: "without overdue
-    invoices" is not the same as with some that are not overdue."""
+    """Whether conditions are on related records of which there are many, and which were not spoken
+    of before: "without overdue invoices" is not the same as with some that are not overdue."""
     fields = [cursor.lexicon.fields.get(where.field) for where in wheres]
-    return any(field is not None and cursor.many(field) and not field.name.startswith(f"{cursor.focus}.") for field in fields)
+    return any(
+        field is not None and cursor.many(field) and not field.name.startswith(f"{cursor.focus}.")
+        for field in fields
+    )
 
 
 def _goes_on(cursor: Cursor, i: int) -> bool:
-    """Whether more is said of the related records that there are none of: "without orders since March"."""
+    """Whether more is said of the related records that there are none of: "without orders since
+    March"."""
     for at in dict.fromkeys((i, cursor.past(i, Filler, Link))):
         ends = [rule(cursor, Draft(), at) for rule in (date_led, compared_date)]
         said = cursor.is_(at, Compare, Between) or any(end is not None for end in ends)
@@ -115,10 +137,18 @@ def _goes_on(cursor: Cursor, i: int) -> bool:
 
 
 def _nor_what_follows(cursor: Cursor, draft: Draft, i: int) -> int:
-    """ "not paid or cancelled": of two single words behind a "not" neither holds. → the position after them."""
+    """ "not paid or cancelled": of two single words behind a "not" neither holds. → the position
+    after them."""
     while cursor.is_(i, Or) and not cursor.is_(i, Nor):
         at, scratch = cursor.at(i)[1], Draft(pieces=draft.pieces)
-        end = next((end for rule in (field_led, values) if (end := rule(cursor, scratch, at, True)) is not None), None)
+        end = next(
+            (
+                end
+                for rule in (field_led, values)
+                if (end := rule(cursor, scratch, at, True)) is not None
+            ),
+            None,
+        )
         if end is None or end != cursor.at(at)[1]:
             break
         draft.wheres += scratch.wheres
@@ -127,7 +157,8 @@ def _nor_what_follows(cursor: Cursor, draft: Draft, i: int) -> int:
 
 
 def _not_within(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    """ "not between 50 and 100", "not in October", "price not between 50 and 100", "not older than a month"."""
+    """ "not between 50 and 100", "not in October", "price not between 50 and 100", "not older than
+    a month"."""
     field = draft.mention if cursor.is_(i - 2, FieldRef) else None
     for rule in (between, compared_date, date_led):
         scratch = Draft(pieces=draft.pieces)
@@ -153,16 +184,24 @@ def having(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "with a phone number", "with seats left": of a field that nothing else is said about."""
     word = cursor.take(i, Having)
     named = cursor.take(word[1], FieldRef) if word else None
-    if word is None or named is None or field_led(cursor, Draft(pieces=draft.pieces), word[1], False) is not None:
+    if (
+        word is None
+        or named is None
+        or field_led(cursor, Draft(pieces=draft.pieces), word[1], False) is not None
+    ):
         return None
-    if cursor.is_(cursor.past(named[1], Link, Filler), Compare, Postfix) or cursor.number(cursor.past(named[1], Link, Filler)):
+    if cursor.is_(cursor.past(named[1], Link, Filler), Compare, Postfix) or cursor.number(
+        cursor.past(named[1], Link, Filler)
+    ):
         return None
     field = named[0].field
     if (none := lacking(cursor, field)) is not None:
         draft.add(field.name, "!=", none)
     elif field.nullable and "." not in field.name and field.kind != "boolean":
         draft.add(field.name, "not null")
-    elif field == cursor.lexicon.of_kind("debt") or (field.kind == "integer" and not _measure(cursor, field)):
+    elif field == cursor.lexicon.of_kind("debt") or (
+        field.kind == "integer" and not _measure(cursor, field)
+    ):
         draft.add(field.name, ">", 0)
     else:
         return None
@@ -170,7 +209,8 @@ def having(cursor: Cursor, draft: Draft, i: int) -> int | None:
 
 
 def _measure(cursor: Cursor, field: Field) -> bool:
-    """Whether every record has some of it: a price, a length, a year. Of what is counted there may be none."""
+    """Whether every record has some of it: a price, a length, a year. Of what is counted there may
+    be none."""
     kinds = ("money", "rating", "age", "size", "weight", "duration", "distance", "year")
     return any(cursor.lexicon.is_kind(field, kind) for kind in kinds)
 
@@ -183,18 +223,25 @@ def called(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return word[1]  # "called April Summers", who is known
     if word is None or found is None:
         return None
-    known = [field.name for field in cursor.lexicon.parts.get(cursor.tokens[word[1]].norm, ()) if "." not in field.name]
+    known = [
+        field.name
+        for field in cursor.lexicon.parts.get(cursor.tokens[word[1]].norm, ())
+        if "." not in field.name
+    ]
     draft.add(title if title in known or not known else known[0], "like", found[0])
     return found[1]
 
 
 def part(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    """ "orders of customer Anna", "author Sato": a word of a name that occurs, where it is said whose name it is."""
+    """ "orders of customer Anna", "author Sato": a word of a name that occurs, where it is said
+    whose name it is."""
     fields = cursor.lexicon.parts.get(cursor.tokens[i].norm, ()) if cursor.unknown(i) else ()
     for field in fields:
         relation = field.name.rpartition(".")[0]
         named = draft.mention is not None and draft.mention.name == field.name
-        own = not relation and not cursor.focus and cursor.lexicon.of_persons and field.name == "name"
+        own = (
+            not relation and not cursor.focus and cursor.lexicon.of_persons and field.name == "name"
+        )
         if named or own or (relation and relation == cursor.focus):
             draft.add(field.name, "like", cursor.typed[i].text)
             return i + 1
@@ -229,7 +276,9 @@ def named(cursor: Cursor, draft: Draft, i: int) -> int | None:
     last, schema = cursor.tokens[model[1] - 1].norm, cursor.lexicon.schema
     singular = cursor.lexicon.vocabulary.stem(last) == last
     # In "customer orders" the second name says what is asked for.
-    aside = (singular and cursor.is_(model[1], RelationRef, OtherModel)) or (i > 0 and cursor.is_(i - 1, Per, SortBy))
+    aside = (singular and cursor.is_(model[1], RelationRef, OtherModel)) or (
+        i > 0 and cursor.is_(i - 1, Per, SortBy)
+    )
     if draft.named_at is None and not aside:
         draft.named_at, draft.singular = i, singular
     cursor.focus = ""
@@ -241,22 +290,34 @@ def named(cursor: Cursor, draft: Draft, i: int) -> int | None:
 
 
 def _record_number(cursor: Cursor, i: int) -> tuple[int, int] | None:
-    """The number of one record behind the singular of what its model is called, and the position after it."""
+    """The number of one record behind the singular of what its model is called, and the position
+    after it."""
     last, number = cursor.tokens[i - 1].norm, cursor.whole(i, 10**12)
-    if number is None or cursor.lexicon.vocabulary.stem(last) != last or cursor.tokens[i].kind != "number":
+    if (
+        number is None
+        or cursor.lexicon.vocabulary.stem(last) != last
+        or cursor.tokens[i].kind != "number"
+    ):
         return None
     return number if cursor.ended(number[1]) or cursor.is_(number[1], *AFTER_A_RECORD) else None
 
 
 def related(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    """The name of a model that records are related to: what follows is said of it. With a number behind it in the singular,
-    one record: "invoices of customer 42"."""
+    """The name of a model that records are related to: what follows is said of it. With a number
+    behind it in the singular, one record: "invoices of customer 42"."""
     relation = cursor.take(i, RelationRef)
     if relation is None or _corrected(cursor, i, relation[1]):
         return None
     cursor.focus, cursor.spoken_of = relation[0].relation, relation[0].title
-    known, number = cursor.lexicon.schema.relations[relation[0].relation], _record_number(cursor, relation[1])
-    if number is None or known.many or cursor.lexicon.schema.fields[known.foreign].kind != "integer":
+    known, number = (
+        cursor.lexicon.schema.relations[relation[0].relation],
+        _record_number(cursor, relation[1]),
+    )
+    if (
+        number is None
+        or known.many
+        or cursor.lexicon.schema.fields[known.foreign].kind != "integer"
+    ):
         return relation[1]
     draft.add(known.foreign, "=", number[0])
     return number[1]
@@ -287,7 +348,8 @@ def nothing(cursor: Cursor, draft: Draft, i: int) -> int | None:
 
 
 def _corrected(cursor: Cursor, start: int, end: int) -> bool:
-    """A misspelt word that would change nothing is better searched for than dropped; the name of a model changes which."""
+    """A misspelt word that would change nothing is better searched for than dropped; the name of a
+    model changes which."""
     wrong = any(cursor.tokens[i].norm != cursor.typed[i].norm for i in range(start, end))
     return wrong and not cursor.is_(start, ModelRef)
 

@@ -27,7 +27,14 @@ from groundhook.handlers.db.question.meanings import (
     ValueRef,
 )
 from groundhook.handlers.db.question.rules_list import equal_to
-from groundhook.handlers.db.question.rules_number import TIMES, between, compare, compared_date, date_led, postfixed
+from groundhook.handlers.db.question.rules_number import (
+    TIMES,
+    between,
+    compare,
+    compared_date,
+    date_led,
+    postfixed,
+)
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.search import Where
@@ -36,7 +43,8 @@ LONGEST_LITERAL = 5  # words of a value that is not known
 
 
 def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool) -> int | None:
-    """ "price under 100", "rating of at least 4", "category: books", "released since March", "not featured"."""
+    """ "price under 100", "rating of at least 4", "category: books", "released since March", "not
+    featured"."""
     for reference in cursor.all(i, FieldRef):
         field, after = reference.field, cursor.at(i)[1]
         if draft.listing and cursor.is_(after, But):
@@ -52,9 +60,15 @@ def field_led(cursor: Cursor, draft: Draft, i: int, negated: bool) -> int | None
     return None
 
 
-def values(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | None = None) -> int | None:
+def values(
+    cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | None = None
+) -> int | None:
     """ "Apple", "Apple or Samsung", "electronics category", "delivered, shipped and paid"."""
-    found = [meaning for meaning in cursor.all(i, ValueRef) if of is None or meaning.field.name == of.name]
+    found = [
+        meaning
+        for meaning in cursor.all(i, ValueRef)
+        if of is None or meaning.field.name == of.name
+    ]
     if not found:
         return None
     end = cursor.at(i)[1]
@@ -74,19 +88,30 @@ def values(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | None
     if not also:
         draft.add(chosen.field.name, op, listed if many else listed[0])
         return end
-    each = [Where(field=name, op=op, value=listed if many else listed[0]) for name in (chosen.field.name, *also)]
+    each = [
+        Where(field=name, op=op, value=listed if many else listed[0])
+        for name in (chosen.field.name, *also)
+    ]
     draft.wheres += each if negated else [Where(any_of=tuple(each))]
-    draft.notes.append(f"{cursor.text(i, end)!r} was looked for in {' and '.join(where.field for where in each)}")
+    draft.notes.append(
+        f"{cursor.text(i, end)!r} was looked for in {' and '.join(where.field for where in each)}"
+    )
     return end
 
 
-def _fields_alike(cursor: Cursor, found: list[ValueRef], chosen: ValueRef, listed: list[str]) -> list[str]:
-    """Other fields of the same record that have these values too, and of which none is said: "flights Oslo". What is called
-    as the value of another field ("Apple") does not count."""
+def _fields_alike(
+    cursor: Cursor, found: list[ValueRef], chosen: ValueRef, listed: list[str]
+) -> list[str]:
+    """Other fields of the same record that have these values too, and of which none is said:
+    "flights Oslo". What is called as the value of another field ("Apple") does not count."""
     path = chosen.field.name.rpartition(".")[0]
     if chosen.field.options or cursor.lexicon.is_kind(chosen.field, "name"):
         return []
-    near = [value.field for value in found if value.field.name.rpartition(".")[0] == path and value.value in listed]
+    near = [
+        value.field
+        for value in found
+        if value.field.name.rpartition(".")[0] == path and value.value in listed
+    ]
     others = [field for field in near if field.name != chosen.field.name and not field.options]
     return [field.name for field in others if not cursor.lexicon.is_kind(field, "name")]
 
@@ -99,11 +124,14 @@ def excepted(cursor: Cursor, draft: Draft, i: int) -> int | None:
 
 
 def prepositioned(cursor: Cursor, draft: Draft, i: int, negated: bool = False) -> int | None:
-    """ "from Oslo", "to Rome": which of several fields the value belongs to is said by the word before it."""
+    """ "from Oslo", "to Rome": which of several fields the value belongs to is said by the word
+    before it."""
     at = cursor.past(cursor.at(i)[1], Filler, most=1) if cursor.is_(i, Preposition) else i
     for word in cursor.all(i, Preposition):
         for field in cursor.lexicon.texts_of_kind(word.kind):
-            end = values(cursor, draft, cursor.at(i)[1], negated, field) or values(cursor, draft, at, negated, field)
+            end = values(cursor, draft, cursor.at(i)[1], negated, field) or values(
+                cursor, draft, at, negated, field
+            )
             if end is not None:
                 return end
     return None
@@ -131,15 +159,33 @@ def said_of(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) 
     if field.kind in TIMES and negated:
         return _unsaid(cursor, draft, field, at)
     if field.kind in TIMES:
-        if cursor.is_(at - 1, DateRelation):  # "customer since 2020": the name's last word says how the time relates to it
+        if cursor.is_(
+            at - 1, DateRelation
+        ):  # "customer since 2020": the name's last word says how the time relates to it
             end = date_led(cursor, draft, at - 1, field)
             if end is not None:
                 return end
-        at = at if cursor.is_(at, FieldRef) else cursor.past(at, Falls, Link, Filler) if cursor.is_(at, Falls) else at
-        return between(cursor, draft, at, field) or compared_date(cursor, draft, at, field) or date_led(cursor, draft, at, field)
+        at = (
+            at
+            if cursor.is_(at, FieldRef)
+            else cursor.past(at, Falls, Link, Filler)
+            if cursor.is_(at, Falls)
+            else at
+        )
+        return (
+            between(cursor, draft, at, field)
+            or compared_date(cursor, draft, at, field)
+            or date_led(cursor, draft, at, field)
+        )
     if field.kind == "text":
-        end = values(cursor, draft, at, negated, field) or values(cursor, draft, cursor.past(at, Link, Filler), negated, field)
-        return end or _option(cursor, draft, field, at, negated) or _contains(cursor, draft, field, at, negated)
+        end = values(cursor, draft, at, negated, field) or values(
+            cursor, draft, cursor.past(at, Link, Filler), negated, field
+        )
+        return (
+            end
+            or _option(cursor, draft, field, at, negated)
+            or _contains(cursor, draft, field, at, negated)
+        )
     return None
 
 
@@ -152,8 +198,11 @@ def _unsaid(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:
     return end
 
 
-def _alone(cursor: Cursor, draft: Draft, field: Field, after: int, at: int, negated: bool) -> int | None:
-    """A field with nothing but a link behind it: a flag, a sort order, a value not seen before, or the lack of one."""
+def _alone(
+    cursor: Cursor, draft: Draft, field: Field, after: int, at: int, negated: bool
+) -> int | None:
+    """A field with nothing but a link behind it: a flag, a sort order, a value not seen before, or
+    the lack of one."""
     if (direction := cursor.take(after, Direction)) and not cursor.many(field):
         draft.sort(field.name, direction[0].order)
         return direction[1]
@@ -162,7 +211,12 @@ def _alone(cursor: Cursor, draft: Draft, field: Field, after: int, at: int, nega
         value = truth[0].value if truth else True
         draft.add(field.name, "=", value != negated)
         return truth[1] if truth else after
-    if field.kind == "text" and not field.options and cursor.is_(after, Equals) and (found := literal(cursor, at)):
+    if (
+        field.kind == "text"
+        and not field.options
+        and cursor.is_(after, Equals)
+        and (found := literal(cursor, at))
+    ):
         draft.add(field.name, "!=" if negated else "=", found[0])
         return found[1]
     if negated and (none := lacking(cursor, field)) and not cursor.is_(after, Link, Equals):
@@ -171,14 +225,19 @@ def _alone(cursor: Cursor, draft: Draft, field: Field, after: int, at: int, nega
     if negated and field.nullable and not cursor.is_(after, Link, Equals):
         draft.add(field.name, "null")
         return after
-    if negated and field.kind == "integer" and not cursor.is_(after, Link, Equals, Compare, Between):
+    if (
+        negated
+        and field.kind == "integer"
+        and not cursor.is_(after, Link, Equals, Compare, Between)
+    ):
         draft.add(field.name, "=", 0)  # "no renewals"
         return after
     return None
 
 
 def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
-    """ "discharged patients", "patients who were discharged": of a time that there may be none of, there is one."""
+    """ "discharged patients", "patients who were discharged": of a time that there may be none of,
+    there is one."""
     if not field.nullable or field.kind not in TIMES or "." in field.name:
         return False
     if cursor.is_(end, ModelRef):
@@ -192,7 +251,11 @@ def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
 def lacking(cursor: Cursor, field: Field) -> str | None:
     """The option that says that there is none: "none", "no"."""
     phrases = cursor.lexicon.vocabulary.phrases
-    said = (option for option in field.options if any(isinstance(meaning, Not) for meaning in phrases.get(phrase_of(option), ())))
+    said = (
+        option
+        for option in field.options
+        if any(isinstance(meaning, Not) for meaning in phrases.get(phrase_of(option), ()))
+    )
     return next(said, None)
 
 
@@ -201,7 +264,9 @@ def _number(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:
     if (
         amount is None
         or cursor.is_(at - 1, Than)
-        or (cursor.is_(at - 1, DateRelation) and dates.FIRST_YEAR <= amount.value <= dates.LAST_YEAR)
+        or (
+            cursor.is_(at - 1, DateRelation) and dates.FIRST_YEAR <= amount.value <= dates.LAST_YEAR
+        )
     ):
         return None  # "sick days in 2026"
     postfix = postfixed(cursor, amount.end)
@@ -212,13 +277,24 @@ def _number(cursor: Cursor, draft: Draft, field: Field, at: int) -> int | None:
 
 
 def _option(cursor: Cursor, draft: Draft, field: Field, at: int, negated: bool) -> int | None:
-    """ "grade 2", "grade 1 or 2": options that are numbers, of which it is not known which is more."""
+    """ "grade 2", "grade 1 or 2": options that are numbers, of which it is not known which is
+    more."""
     found: list[str] = []
     end = at
-    while at < len(cursor.tokens) and cursor.tokens[at].kind == "number" and cursor.tokens[at].norm in field.options:
+    while (
+        at < len(cursor.tokens)
+        and cursor.tokens[at].kind == "number"
+        and cursor.tokens[at].norm in field.options
+    ):
         found.append(cursor.tokens[at].norm)
         end = at + 1
-        at = cursor.at(end)[1] if cursor.is_(end, And, Or) else end + 1 if cursor.is_mark(end, ",") else len(cursor.tokens)
+        at = (
+            cursor.at(end)[1]
+            if cursor.is_(end, And, Or)
+            else end + 1
+            if cursor.is_mark(end, ",")
+            else len(cursor.tokens)
+        )
     if not found:
         return None
     if postfix := postfixed(cursor, end):
@@ -244,10 +320,19 @@ def _next_value(cursor: Cursor, i: int, field: Field) -> tuple[str, int] | None:
     at, joined = i, False
     while cursor.is_mark(at, ",") or cursor.is_(at, And, Or):
         at, joined = max(cursor.at(at)[1], at + 1), True
-    other = any(field not in cursor.lexicon.texts_of_kind(word.kind) for word in cursor.all(at, Preposition))
+    other = any(
+        field not in cursor.lexicon.texts_of_kind(word.kind) for word in cursor.all(at, Preposition)
+    )
     further = at if other else cursor.past(at, Filler, Link, most=2)  # "to Rome or from Dublin"
     for start in dict.fromkeys((at, further)) if joined else ():
-        value = next((meaning for meaning in cursor.all(start, ValueRef) if meaning.field.name == field.name), None)
+        value = next(
+            (
+                meaning
+                for meaning in cursor.all(start, ValueRef)
+                if meaning.field.name == field.name
+            ),
+            None,
+        )
         if value is not None:
             return value.value, cursor.at(start)[1]
     return None

@@ -1,4 +1,5 @@
-"""Rules for questions that ask for a number over records: "how many", "average price", "per category"."""
+"""Rules for questions that ask for a number over records: "how many", "average price", "per
+category"."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ OF_ORDER = {"asc": "min", "desc": "max"}
 
 
 def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    """ "how many", "number of", "average price", "total of the fines", "on average", "how many different cities"."""
+    """ "how many", "number of", "average price", "total of the fines", "on average", "how many
+    different cities"."""
     words = cursor.all(i, FigureWord)
     if not words:
         return _extreme(cursor, draft, i) or _most(cursor, draft, i)
@@ -61,20 +63,35 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
             return cursor.at(at)[1]
         model = at if cursor.is_(at, ModelRef) else model  # "average order value"
         at = cursor.at(at)[1]
-    named = next((one.field for one in cursor.all(at, FieldRef) if _measured(cursor, one.field, function)), None)
+    named = next(
+        (one.field for one in cursor.all(at, FieldRef) if _measured(cursor, one.field, function)),
+        None,
+    )
     if named is not None and cursor.number(cursor.past(cursor.at(at)[1], Link)) is None:
         draft.figure(function, named.name)
         draft.named_at = model if draft.named_at is None else draft.named_at
         return cursor.at(at)[1]
-    if draft.mention is not None and _measured(cursor, draft.mention, function) and not draft.aggregates:
+    if (
+        draft.mention is not None
+        and _measured(cursor, draft.mention, function)
+        and not draft.aggregates
+    ):
         draft.figure(function, draft.mention.name)  # "the price on average"
         return end
-    if (whole := _of_records(cursor, at, own, model)) is not None and _measured(cursor, whole, function):
+    if (whole := _of_records(cursor, at, own, model)) is not None and _measured(
+        cursor, whole, function
+    ):
         draft.figure(function, whole.name)
         return end
     again = any(one.function == function for one in draft.aggregates)  # "… in total"
-    later = function == "sum" and any(_of_kind(cursor, place) for place in range(at, len(cursor.tokens)))
-    paid = cursor.lexicon.of_kind("turnover") if function == "sum" and not (again or later or draft.aggregates) else None
+    later = function == "sum" and any(
+        _of_kind(cursor, place) for place in range(at, len(cursor.tokens))
+    )
+    paid = (
+        cursor.lexicon.of_kind("turnover")
+        if function == "sum" and not (again or later or draft.aggregates)
+        else None
+    )
     if paid is not None and draft.named_at is None and not cursor.is_(i, FieldRef):
         draft.figure("sum", paid.name)  # "how much was paid by card"
         return end
@@ -84,7 +101,10 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> int | None:
 def figures(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "average, min and max price", "total and average of invoices"."""
     functions, last, at = [], i, i
-    while word := next((one for one in cursor.all(at, FigureWord) if one.function != "count" and not one.kind), None):
+    while word := next(
+        (one for one in cursor.all(at, FigureWord) if one.function != "count" and not one.kind),
+        None,
+    ):
         functions.append(word.function)
         last, at = at, cursor.joint(cursor.at(at)[1])
         if at == cursor.at(last)[1]:
@@ -111,20 +131,32 @@ def ranked(cursor: Cursor, draft: Draft, i: int) -> int | None:
     if not group or cursor.is_(at, ModelRef, ValueRef) or not cursor.is_(by, SortBy):
         return None
     scratch, start = Draft(), cursor.at(by)[1]
-    paid = next((one.field for one in cursor.all(start, FieldRef) if cursor.lexicon.is_kind(one.field, "turnover")), None)
+    paid = next(
+        (
+            one.field
+            for one in cursor.all(start, FieldRef)
+            if cursor.lexicon.is_kind(one.field, "turnover")
+        ),
+        None,
+    )
     earned = _of_kind(cursor, start) or (paid if paid and _measured(cursor, paid, "sum") else None)
     if earned is not None:
         scratch.figure("sum", earned.name)
     end = cursor.at(start)[1] if earned is not None else figure(cursor, scratch, start)
     if end is None or not scratch.aggregates:
         return None
-    draft.aggregates, draft.groups, draft.limit = scratch.aggregates, group, number[0] if number else draft.limit
+    draft.aggregates, draft.groups, draft.limit = (
+        scratch.aggregates,
+        group,
+        number[0] if number else draft.limit,
+    )
     draft.sort(scratch.aggregates[0].called, "desc")
     return end
 
 
 def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
-    """ "per genre", "by city", "for each airline". What may also sort ("by") groups only where a number is asked for."""
+    """ "per genre", "by city", "for each airline". What may also sort ("by") groups only where a
+    number is asked for."""
     asked = any(cursor.is_(at, FigureWord) for at in range(len(cursor.tokens)))
     ordered = any(cursor.is_(at, OrderWord, Superlative) for at in range(len(cursor.tokens)))
     clear = not cursor.is_(i, SortBy, Each) and not ordered  # "the newest per author" is no number
@@ -137,24 +169,41 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> int | None:
         return None
     draft.groups += [name for name in names if name not in draft.groups]
     if not draft.aggregates:
-        earned = draft.mention if draft.mention is not None and cursor.lexicon.is_kind(draft.mention, "turnover") else None
+        earned = (
+            draft.mention
+            if draft.mention is not None and cursor.lexicon.is_kind(draft.mention, "turnover")
+            else None
+        )
         if earned is not None and _measured(cursor, earned, "sum"):
             draft.figure("sum", earned.name)  # "revenue by city", where a field is called so
         else:
             draft.figure("count")
     end = cursor.at(at)[1]
-    further = cursor.past(cursor.joint(end), Filler, Per, most=1) if cursor.joint(end) > end else end
-    if further > end and not cursor.is_(further, ValueRef, ModelRef, FigureWord) and (more := _grouping(cursor, further)):
-        draft.groups += [name for name in more if name not in draft.groups]  # "per status and country"
+    further = (
+        cursor.past(cursor.joint(end), Filler, Per, most=1) if cursor.joint(end) > end else end
+    )
+    if (
+        further > end
+        and not cursor.is_(further, ValueRef, ModelRef, FigureWord)
+        and (more := _grouping(cursor, further))
+    ):
+        draft.groups += [
+            name for name in more if name not in draft.groups
+        ]  # "per status and country"
         end = cursor.at(further)[1]
     return end
 
 
 def _grouping(cursor: Cursor, at: int) -> list[str]:
-    """What is named here and can be grouped by: a field, or related records; empty where nothing is."""
+    """What is named here and can be grouped by: a field, or related records; empty where nothing
+    is."""
     fields = [one.field for one in cursor.all(at, FieldRef) if one.field.kind != "number"]
     named = [field for field in fields if not field.long and not cursor.many(field)]
-    related = [one.title for one in cursor.all(at, RelationRef) if one.title is not None and not cursor.many(one.title)]
+    related = [
+        one.title
+        for one in cursor.all(at, RelationRef)
+        if one.title is not None and not cursor.many(one.title)
+    ]
     return [named[0].name] if named else _each(cursor, related[0]) if related else []
 
 
@@ -184,7 +233,9 @@ def _extreme(cursor: Cursor, draft: Draft, i: int) -> int | None:
     at = cursor.past(asked[1], Filler, most=1) if asked else i
     word = cursor.take(at, Superlative) if asked else None
     at = cursor.past(word[1], ModelRef, most=1) if word else i
-    named = cursor.take(word[1], FieldRef) or cursor.take(at, FieldRef) if word else None  # "the highest payment amount"
+    named = (
+        cursor.take(word[1], FieldRef) or cursor.take(at, FieldRef) if word else None
+    )  # "the highest payment amount"
     if word is None or named is None or not _measured(cursor, named[0].field, "max"):
         return None
     draft.figure(OF_ORDER[word[0].order], named[0].field.name)
@@ -195,7 +246,13 @@ def _most(cursor: Cursor, draft: Draft, i: int) -> int | None:
     """ "which brand has the most products": the group with most records, or with fewest."""
     word, group = cursor.take(i, Superlative), draft.mention or cursor.spoken_of
     model = cursor.take(word[1], ModelRef) if word else None
-    if word is None or model is None or group is None or group.kind in (*NUMBERS, *TIMES) or cursor.many(group):
+    if (
+        word is None
+        or model is None
+        or group is None
+        or group.kind in (*NUMBERS, *TIMES)
+        or cursor.many(group)
+    ):
         return None
     draft.named_at = i if draft.named_at is None else draft.named_at
     draft.figure("count")
@@ -206,17 +263,21 @@ def _most(cursor: Cursor, draft: Draft, i: int) -> int | None:
 
 
 def _called_so(cursor: Cursor, i: int) -> Field | None:
-    """The model's number that is called like the first word of a figure of several: "amount of", of payments with an amount."""
+    """The model's number that is called like the first word of a figure of several: "amount of", of
+    payments with an amount."""
     alone, end = cursor.lexicon.meanings(cursor.tokens[i : i + 1], 0)
     if cursor.at(i)[1] - i != 2 or not end:
         return None
     named = [one.field for one in alone if isinstance(one, FieldRef)]
-    return next((field for field in named if _measured(cursor, field, "sum") and "." not in field.name), None)
+    return next(
+        (field for field in named if _measured(cursor, field, "sum") and "." not in field.name),
+        None,
+    )
 
 
 def _of_records(cursor: Cursor, i: int, own: Field | None, model: int | None) -> Field | None:
-    """ "total of paid invoices", "average payment": records named where a field would be are sums of money themselves. `model`:
-    where they were named before this position."""
+    """ "total of paid invoices", "average payment": records named where a field would be are sums
+    of money themselves. `model`: where they were named before this position."""
     while cursor.is_(i, Filler, Link, ValueRef) and not cursor.is_(i, ModelRef):
         i = cursor.at(i)[1]
     named = model is not None or cursor.is_(i, ModelRef)
@@ -227,7 +288,9 @@ def _of_kind(cursor: Cursor, i: int) -> Field | None:
     """The field whose figure a word names by itself; a field that is called so comes first."""
     kinds = [word.kind for word in cursor.all(i, FigureWord) if word.kind]
     behind = cursor.past(cursor.at(i)[1], Link, Filler)
-    in_year = cursor.is_(behind - 1, BeforeYear) and not cursor.is_(behind - 1, Link)  # "revenue in 2025"
+    in_year = cursor.is_(behind - 1, BeforeYear) and not cursor.is_(
+        behind - 1, Link
+    )  # "revenue in 2025"
     number = cursor.number(behind) is not None and not in_year
     compared = cursor.is_(behind, Compare, Between) or number  # "revenue over 500" is a condition
     if not kinds or compared:
@@ -235,7 +298,12 @@ def _of_kind(cursor: Cursor, i: int) -> Field | None:
     if called := [one.field for one in cursor.all(i, FieldRef)]:
         asked = i == 0 or cursor.is_(cursor.back(i), AskedValue)
         return next(
-            (one for one in called if asked and cursor.lexicon.is_kind(one, kinds[0]) and _measured(cursor, one, "sum")), None
+            (
+                one
+                for one in called
+                if asked and cursor.lexicon.is_kind(one, kinds[0]) and _measured(cursor, one, "sum")
+            ),
+            None,
         )
     return cursor.lexicon.of_kind(kinds[0])
 

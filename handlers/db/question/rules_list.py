@@ -1,9 +1,19 @@
-"""Rules for several numbers of one field: "49, 100 or 249 euros", "3 or 4 rooms", "price 49 or 100"."""
+"""Rules for several numbers of one field: "49, 100 or 249 euros", "3 or 4 rooms", "price 49 or
+100"."""
 
 from __future__ import annotations
 
 from groundhook.handlers.db.question.cursor import Amount, Cursor, Draft
-from groundhook.handlers.db.question.meanings import Compare, Condition, DateUnit, ModelRef, OrderWord, Postfix, Than, ValueRef
+from groundhook.handlers.db.question.meanings import (
+    Compare,
+    Condition,
+    DateUnit,
+    ModelRef,
+    OrderWord,
+    Postfix,
+    Than,
+    ValueRef,
+)
 from groundhook.handlers.db.schema import Field
 
 
@@ -42,7 +52,9 @@ def _in_stock(cursor: Cursor, draft: Draft, amount: Amount) -> int | None:
 def equal_to(cursor: Cursor, draft: Draft, field: Field, amount: Amount) -> int:
     """Add that the field has this number or one of those behind it → the position after them."""
     found = [amount, *(_following(cursor, amount.end))]
-    while len(found) > 1 and not (_plain(cursor, found[-1]) and cursor.number_named(found[-1].end) in (None, field)):
+    while len(found) > 1 and not (
+        _plain(cursor, found[-1]) and cursor.number_named(found[-1].end) in (None, field)
+    ):
         found.pop()
     values = [each.value for each in found]
     draft.add(field.name, "in" if len(found) > 1 else "=", values if len(found) > 1 else values[0])
@@ -64,7 +76,8 @@ def _following(cursor: Cursor, i: int) -> list[Amount]:
 
 
 def _plain(cursor: Cursor, amount: Amount) -> bool:
-    """Whether nothing behind the number makes it a comparison, a length of time or a number of records."""
+    """Whether nothing behind the number makes it a comparison, a length of time or a number of
+    records."""
     return not cursor.is_(amount.end, Postfix, OrderWord) and not (
         cursor.is_(amount.end, DateUnit) and cursor.number_named(amount.end) is None
     )

@@ -44,12 +44,26 @@ from groundhook.handlers.db.schema import Field
 
 TIMES = ("date", "moment")
 ABOUT, ROUGHLY = "~", 0.1  # how far from a number "about" reaches
-SAYS_MORE: tuple[type[Meaning], ...] = (Compare, Link, Between, Superlative)  # of the field before it
-COUNTED: tuple[type[Meaning], ...] = (OtherModel, RelationRef, DateUnit, Unit, Multiplier)  # of which we have no number
+SAYS_MORE: tuple[type[Meaning], ...] = (
+    Compare,
+    Link,
+    Between,
+    Superlative,
+)  # of the field before it
+COUNTED: tuple[type[Meaning], ...] = (
+    OtherModel,
+    RelationRef,
+    DateUnit,
+    Unit,
+    Multiplier,
+)  # of which we have no number
 
 
-def compare(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | None = None) -> int | None:
-    """ "under $100", "at least 4 stars", "more than 50 in stock", "minimum rating 4"; `of`: the field, where it was said."""
+def compare(
+    cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | None = None
+) -> int | None:
+    """ "under $100", "at least 4 stars", "more than 50 in stock", "minimum rating 4"; `of`: the
+    field, where it was said."""
     word = cursor.take(i, Compare)
     if word is None:
         return None
@@ -59,7 +73,11 @@ def compare(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | Non
         of, at = between[0].field, cursor.past(between[1], Link)
     amount = cursor.amount(at)
     if amount is not None and cursor.time_unit(amount.end):
-        return _long(cursor, draft, amount, OPPOSITE[word[0].op] if negated else word[0].op) if word[0].op in OPPOSITE else None
+        return (
+            _long(cursor, draft, amount, OPPOSITE[word[0].op] if negated else word[0].op)
+            if word[0].op in OPPOSITE
+            else None
+        )
     if amount is None:
         return None
     found = (of, _past_unit(cursor, of, amount.end)) if of else None
@@ -68,9 +86,15 @@ def compare(cursor: Cursor, draft: Draft, i: int, negated: bool, of: Field | Non
         return None
     if word[0].op == ABOUT:
         return _range(draft, found[0], *_about(amount), found[1]) if not negated else None
-    until = cursor.take(found[1], BetweenAnd) if word[0].op == ">=" and not cursor.is_(found[1], And) else None
+    until = (
+        cursor.take(found[1], BetweenAnd)
+        if word[0].op == ">=" and not cursor.is_(found[1], And)
+        else None
+    )
     if upper := cursor.amount(until[1]) if until and not negated else None:
-        return _range(draft, found[0], amount, upper, _past_unit(cursor, found[0], upper.end))  # "rated 4 to 4.5"
+        return _range(
+            draft, found[0], amount, upper, _past_unit(cursor, found[0], upper.end)
+        )  # "rated 4 to 4.5"
     if word[0].op == "=" and not negated and found[1] == amount.end:
         return equal_to(cursor, draft, found[0], amount)
     more = postfixed(cursor, found[1])  # "rated 2 stars or lower"
@@ -88,9 +112,13 @@ def amount_led(cursor: Cursor, draft: Draft, i: int) -> int | None:
     upper = cursor.amount(until[1]) if until else None
     named = cursor.number_named(upper.end) if upper else None
     if upper is not None and (amount.kind or upper.kind or named):
-        field = cursor.field_of_kind(amount.kind or upper.kind) if amount.kind or upper.kind else named
+        field = (
+            cursor.field_of_kind(amount.kind or upper.kind) if amount.kind or upper.kind else named
+        )
         return _range(draft, field, amount, upper, upper.end) if field else None
-    if (named := cursor.number_named(amount.end)) and (not amount.kind or amount.kind == "duration"):
+    if (named := cursor.number_named(amount.end)) and (
+        not amount.kind or amount.kind == "duration"
+    ):
         after = cursor.at(amount.end)[1]
         more = postfixed(cursor, after)
         draft.add(named.name, more[0] if more else "=", amount.value)
@@ -119,14 +147,21 @@ def between(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> in
     word = cursor.take(i, Between)
     if word is None:
         return None
-    return _between_dates(cursor, draft, word[1], of) or _between_numbers(cursor, draft, word[1], of)
+    return _between_dates(cursor, draft, word[1], of) or _between_numbers(
+        cursor, draft, word[1], of
+    )
 
 
 def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> int | None:
-    """ "last month", "since March", "before 2024", "in the last 7 days", "upcoming", "before 1950 built"."""
+    """ "last month", "since March", "before 2024", "in the last 7 days", "upcoming", "before 1950
+    built"."""
     if of is not None and not _tells_time(cursor, of):
         return None
-    if (ahead := cursor.take(i, Ahead)) and (day := of or cursor.lexicon.day_field) and day.kind in TIMES:
+    if (
+        (ahead := cursor.take(i, Ahead))
+        and (day := of or cursor.lexicon.day_field)
+        and day.kind in TIMES
+    ):
         draft.add(day.name, ">=" if ahead[0].future else "<", dates.stored(cursor.now, day.kind))
         return ahead[1]
     earlier = _before(cursor, draft, i)
@@ -135,7 +170,11 @@ def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> i
     if found is None:
         return None
     relation, span, end = found
-    behind = [reference.field for reference in cursor.all(end, FieldRef) if _tells_time(cursor, reference.field)]
+    behind = [
+        reference.field
+        for reference in cursor.all(end, FieldRef)
+        if _tells_time(cursor, reference.field)
+    ]
     if of is None and behind and not dated(cursor, cursor.at(end)[1], year=True):
         of, end = behind[0], cursor.at(end)[1]
     field = of or earlier or _year_field(cursor, end) or cursor.lexicon.day_field
@@ -177,23 +216,38 @@ def _year_field(cursor: Cursor, end: int) -> Field | None:
 
 
 def postfixed(cursor: Cursor, i: int) -> tuple[str, int] | None:
-    """A comparison behind its number: "4 or more", "$100 and above". Before another number it is that one's."""
+    """A comparison behind its number: "4 or more", "$100 and above". Before another number it is
+    that one's."""
     if postfix := cursor.take(i, Postfix):
         following = (postfix[1], cursor.past(postfix[1], Filler, most=1))  # "… and less than 800"
-        return (postfix[0].op, postfix[1]) if all(cursor.number(at) is None for at in following) else None
+        return (
+            (postfix[0].op, postfix[1])
+            if all(cursor.number(at) is None for at in following)
+            else None
+        )
     word = cursor.take(cursor.at(i)[1], Compare) if cursor.is_(i, And, Or) else None
     if word is None or word[0].kind or cursor.number(word[1]) is not None:
         return None
     return word[0].op[0] + "=", word[1]
 
 
-def number_field(cursor: Cursor, amount: Amount, kind: str, before: Field | None = None) -> tuple[Field, int] | None:
-    """The field that a number is about, and the position after what says so: "€40 a day" is about a price for a day."""
+def number_field(
+    cursor: Cursor, amount: Amount, kind: str, before: Field | None = None
+) -> tuple[Field, int] | None:
+    """The field that a number is about, and the position after what says so: "€40 a day" is about a
+    price for a day."""
     found = _number_field(cursor, amount, kind, before)
     if found is None:
         return None
     rated = _rated(cursor, found[1])
-    field = next((one for one in [found[0], *cursor.lexicon.numbers_of_kind("money")] if rated and rated[0](one)), None)
+    field = next(
+        (
+            one
+            for one in [found[0], *cursor.lexicon.numbers_of_kind("money")]
+            if rated and rated[0](one)
+        ),
+        None,
+    )
     return (field, rated[1]) if rated and field is not None else found
 
 
@@ -208,9 +262,12 @@ def _rated(cursor: Cursor, i: int) -> tuple[Callable[[Field], bool], int] | None
     return (lambda field: cursor.lexicon.speaks_of(field, words)), unit[1]
 
 
-def _number_field(cursor: Cursor, amount: Amount, kind: str, before: Field | None = None) -> tuple[Field, int] | None:
-    """The field that a number is about: the one named behind it, that of its unit, that of the comparison, that of the
-    condition `before` ("under 20 or over 1000"), or a price. None where the word behind it says that it counts something else."""
+def _number_field(
+    cursor: Cursor, amount: Amount, kind: str, before: Field | None = None
+) -> tuple[Field, int] | None:
+    """The field that a number is about: the one named behind it, that of its unit, that of the
+    comparison, that of the condition `before` ("under 20 or over 1000"), or a price. None where the
+    word behind it says that it counts something else."""
     end = amount.end
     if (stock := cursor.take(end, Condition)) and amount.kind in ("", "quantity"):
         field = cursor.field_of_kind(stock[0].kind)
@@ -226,7 +283,9 @@ def _number_field(cursor: Cursor, amount: Amount, kind: str, before: Field | Non
         return before, end
     if cursor.unknown(end) or cursor.is_(end, *COUNTED) or cursor.is_(end, ModelRef):
         return None
-    only = None if cursor.lexicon.of_persons else cursor.only_number()  # of persons a mere number is an age
+    only = (
+        None if cursor.lexicon.of_persons else cursor.only_number()
+    )  # of persons a mere number is an age
     field = cursor.field_of_kind("money") or only
     return (field, end) if field else None
 
@@ -253,7 +312,10 @@ def _long(cursor: Cursor, draft: Draft, amount: Amount, op: str) -> int | None:
         return None
     file = cursor.lexicon.vocabulary.file
     name, (shorter, factor) = unit[0].unit, SHORTER.get(unit[0].unit, (unit[0].unit, 1))
-    for words, times in ((file.dates.units[name], 1), (file.dates.units[shorter] if shorter else file.units["duration"], factor)):
+    for words, times in (
+        (file.dates.units[name], 1),
+        (file.dates.units[shorter] if shorter else file.units["duration"], factor),
+    ):
         field = cursor.lexicon.counted_in(words)
         if field is not None:
             draft.add(field.name, op, amount.value * times)
@@ -277,8 +339,8 @@ def _past_unit(cursor: Cursor, field: Field, i: int) -> int:
 
 
 def _near(cursor: Cursor, draft: Draft, field: Field, span: Span) -> Span:
-    """The time meant where no year was said: that of a year said before ("in 2025, but not in March"), else of dates that lie
-    ahead the nearest, of others the latest."""
+    """The time meant where no year was said: that of a year said before ("in 2025, but not in
+    March"), else of dates that lie ahead the nearest, of others the latest."""
     year = said_year(cursor, draft, field) if span.yearless else None
     if year is not None:
         return dates.earlier(span, "year", span.start.year - year)
@@ -287,7 +349,9 @@ def _near(cursor: Cursor, draft: Draft, field: Field, span: Span) -> Span:
 
 def _tells_time(cursor: Cursor, field: Field) -> bool:
     """Whether a field is a date, or a number that is a year."""
-    return field.kind in TIMES or (field.kind == "integer" and cursor.lexicon.is_kind(field, "year"))
+    return field.kind in TIMES or (
+        field.kind == "integer" and cursor.lexicon.is_kind(field, "year")
+    )
 
 
 def _says_more(cursor: Cursor, i: int) -> bool:
@@ -307,9 +371,17 @@ def _between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> in
     start, end = (_near(cursor, draft, field, span[0]) for span in (first, last))
     if start.start > end.start:
         # "from November to February" began a year earlier, "from Friday to Monday" a week.
-        said = any(token.day or dates.FIRST_YEAR <= token.number <= dates.LAST_YEAR for token in cursor.tokens[i : first[1]])
+        said = any(
+            token.day or dates.FIRST_YEAR <= token.number <= dates.LAST_YEAR
+            for token in cursor.tokens[i : first[1]]
+        )
         start, end = (
-            (end, start) if said else (dates.earlier(start, "week" if cursor.is_(first[1] - 1, Weekday) else "year"), end)
+            (end, start)
+            if said
+            else (
+                dates.earlier(start, "week" if cursor.is_(first[1] - 1, Weekday) else "year"),
+                end,
+            )
         )
     _within(draft, field, "during", Span(start.start, end.end))
     return last[1]
@@ -321,8 +393,16 @@ def _between_numbers(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> 
     upper = cursor.amount(until[1]) if until else None
     if lower is None or upper is None:
         return None
-    found = (of, upper.end) if of else number_field(cursor, Amount(upper.value, upper.kind or lower.kind, upper.end), "")
-    return _range(draft, found[0], lower, upper, found[1]) if found and found[0] and found[0].kind in NUMBERS else None
+    found = (
+        (of, upper.end)
+        if of
+        else number_field(cursor, Amount(upper.value, upper.kind or lower.kind, upper.end), "")
+    )
+    return (
+        _range(draft, found[0], lower, upper, found[1])
+        if found and found[0] and found[0].kind in NUMBERS
+        else None
+    )
 
 
 def _range(draft: Draft, field: Field, one: Amount, other: Amount, end: int) -> int:
@@ -331,8 +411,12 @@ def _range(draft: Draft, field: Field, one: Amount, other: Amount, end: int) -> 
 
 
 def _within(draft: Draft, field: Field, relation: str, span: Span) -> None:
-    start: str | int = span.start.year if field.kind == "integer" else dates.stored(span.start, field.kind)
-    end: str | int = span.end.year if field.kind == "integer" else dates.stored(span.end, field.kind)
+    start: str | int = (
+        span.start.year if field.kind == "integer" else dates.stored(span.start, field.kind)
+    )
+    end: str | int = (
+        span.end.year if field.kind == "integer" else dates.stored(span.end, field.kind)
+    )
     if relation == "before":
         draft.add(field.name, "<", start)
     elif relation == "until":

@@ -8,14 +8,17 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 SHORTEST = 5  # letters; shorter words are too near to others
-WRONG_LETTER = 6  # letters from which one may be another, or the last one miss: "boots" are no "books"
+WRONG_LETTER = (
+    6  # letters from which one may be another, or the last one miss: "boots" are no "books"
+)
 TWO_ERRORS = 7  # letters from which two errors are let pass
 ALIKE = 3  # letters that begin a word with two errors
 
 
 def nearest(word: str, words: Sequence[str]) -> str | None:
-    """The word of `words` that is at most one error away (two in a long word) and begins with the same letter; None where
-    there is none, or where two are as near. An error is a letter too many, missing or wrong, or two that are swapped."""
+    """The word of `words` that is at most one error away (two in a long word) and begins with the
+    same letter; None where there is none, or where two are as near. An error is a letter too many,
+    missing or wrong, or two that are swapped."""
     if len(word) < SHORTEST:
         return None
     most = 2 if len(word) >= TWO_ERRORS else 1

@@ -1,4 +1,5 @@
-"""Times in a question: "last month", "since March", "3 weeks ago", "5 March 2024", "the next 7 days"; and how long something is.
+"""Times in a question: "last month", "since March", "3 weeks ago", "5 March 2024", "the next 7
+days"; and how long something is.
 
 What is said of a time is read at a position of a cursor; the answer has the position after it.
 """
@@ -38,12 +39,18 @@ def duration(cursor: Cursor, i: int) -> tuple[int, DateUnitName, int] | None:
     """ "3 months", "a week"."""
     single = cursor.take(i, Single)
     count = (1, single[1]) if single else cursor.whole(i, dates.LONGEST)
-    unit = cursor.take(count[1], DateUnit) or cursor.take(cursor.past(count[1], Filler, most=1), DateUnit) if count else None
+    unit = (
+        cursor.take(count[1], DateUnit)
+        or cursor.take(cursor.past(count[1], Filler, most=1), DateUnit)
+        if count
+        else None
+    )
     return (count[0], unit[0].unit, unit[1]) if count and unit else None
 
 
 def dated(cursor: Cursor, i: int, *, year: bool = False) -> tuple[str, Span, int] | None:
-    """A time with the word before it that relates to it: ("since", span, end). `year`: a bare number may be one."""
+    """A time with the word before it that relates to it: ("since", span, end). `year`: a bare
+    number may be one."""
     relation = cursor.take(i, DateRelation)
     if relation is None:
         found = span(cursor, i, said=year, year=year)
@@ -60,7 +67,8 @@ def dated(cursor: Cursor, i: int, *, year: bool = False) -> tuple[str, Span, int
 
 
 def span(cursor: Cursor, i: int, *, said: bool, year: bool) -> tuple[Span, int] | None:
-    """A time. `said`: a word before it announced one, so that "may" can be a month; `year`: so that 2024 can be a year."""
+    """A time. `said`: a word before it announced one, so that "may" can be a month; `year`: so that
+    2024 can be a year."""
     if i >= len(cursor.tokens):
         return None
     token, now = cursor.tokens[i], cursor.now
@@ -89,12 +97,23 @@ def span(cursor: Cursor, i: int, *, said: bool, year: bool) -> tuple[Span, int] 
 
 def _decade(cursor: Cursor, i: int) -> bool:
     """ "1990s": the number and its ending are one word."""
-    ended = i + 1 < len(cursor.tokens) and cursor.tokens[i + 1].norm in cursor.lexicon.vocabulary.file.dates.decades
-    return ended and cursor.tokens[i].group == cursor.tokens[i + 1].group and cursor.tokens[i].norm.endswith("0")
+    ended = (
+        i + 1 < len(cursor.tokens)
+        and cursor.tokens[i + 1].norm in cursor.lexicon.vocabulary.file.dates.decades
+    )
+    return (
+        ended
+        and cursor.tokens[i].group == cursor.tokens[i + 1].group
+        and cursor.tokens[i].norm.endswith("0")
+    )
 
 
 def _year(cursor: Cursor, i: int) -> int | None:
-    if i >= len(cursor.tokens) or cursor.tokens[i].kind != "number" or not cursor.tokens[i].norm.isdecimal():
+    if (
+        i >= len(cursor.tokens)
+        or cursor.tokens[i].kind != "number"
+        or not cursor.tokens[i].norm.isdecimal()
+    ):
         return None
     number = int(cursor.tokens[i].norm)
     return number if dates.FIRST_YEAR <= number <= dates.LAST_YEAR else None
@@ -113,12 +132,22 @@ def _period(cursor: Cursor, i: int) -> tuple[Span, int] | None:
         the_last = "rolling" in which and i > 0 and cursor.is_(i - 1, Definite)
         if "previous" in which and not the_last:
             return dates.previous(cursor.now, unit[0].unit), unit[1]
-        whole = dates.current(cursor.now, unit[0].unit) if "this" in which else dates.rolling(cursor.now, unit[0].unit, 1)
+        whole = (
+            dates.current(cursor.now, unit[0].unit)
+            if "this" in which
+            else dates.rolling(cursor.now, unit[0].unit, 1)
+        )
         return whole, unit[1]
     if weekday := cursor.take(after, Weekday):
-        return dates.weekday(cursor.now, weekday[0].number, before_today="this" not in which), weekday[1]
+        return dates.weekday(
+            cursor.now, weekday[0].number, before_today="this" not in which
+        ), weekday[1]
     if month := cursor.take(after, Month):
-        year = cursor.now.year if "this" in which or month[0].number < cursor.now.month else cursor.now.year - 1
+        year = (
+            cursor.now.year
+            if "this" in which or month[0].number < cursor.now.month
+            else cursor.now.year - 1
+        )
         return dates.month(cursor.now, month[0].number, year), month[1]
     return None
 
@@ -130,13 +159,19 @@ def _period_behind(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     if counted is None:
         return None
     count, name, end = counted
-    word = cursor.take(end, PeriodBehind) or cursor.take(cursor.past(end, Filler, most=1), PeriodBehind)
+    word = cursor.take(end, PeriodBehind) or cursor.take(
+        cursor.past(end, Filler, most=1), PeriodBehind
+    )
     return (_relative(cursor, word[0].which, name, count), word[1]) if word else None
 
 
 def _relative(cursor: Cursor, which: str, unit: DateUnitName, count: int) -> Span:
     if count:
-        return dates.coming(cursor.now, unit, count) if which == "next" else dates.rolling(cursor.now, unit, count)
+        return (
+            dates.coming(cursor.now, unit, count)
+            if which == "next"
+            else dates.rolling(cursor.now, unit, count)
+        )
     if which == "rolling":
         return dates.rolling(cursor.now, unit, 1)
     made = {"this": dates.current, "next": dates.following}.get(which, dates.previous)
@@ -160,7 +195,11 @@ def _coming(cursor: Cursor, i: int) -> tuple[Span, int] | None:
 def _ago(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     length = duration(cursor, i)
     ago = cursor.take(length[2], Ago) if length else None
-    return (dates.day(dates.shifted(cursor.now, length[1], -length[0])), ago[1]) if length and ago else None
+    return (
+        (dates.day(dates.shifted(cursor.now, length[1], -length[0])), ago[1])
+        if length and ago
+        else None
+    )
 
 
 def _quarter(cursor: Cursor, i: int) -> tuple[Span, int] | None:
@@ -198,13 +237,19 @@ def _on(cursor: Cursor, day: int, month: int, end: int) -> tuple[Span, int] | No
     year = _year(cursor, comma)
     span = dates.month(cursor.now, month, year or _year_ahead(cursor, end))
     moment = dates.shifted(span.start, "day", day - 1)
-    return (replace(dates.day(moment), yearless=span.yearless), comma + 1 if year else end) if moment < span.end else None
+    return (
+        (replace(dates.day(moment), yearless=span.yearless), comma + 1 if year else end)
+        if moment < span.end
+        else None
+    )
 
 
 def _year_ahead(cursor: Cursor, i: int) -> int | None:
     """The year of "March or April 2025", which is said behind the last month alone."""
     while cursor.is_(i, And, Or, BetweenAnd) or cursor.is_mark(i, ","):
-        at = cursor.past(cursor.at(i)[1] if cursor.at(i)[0] else i + 1, DateRelation, And, Or, most=2)
+        at = cursor.past(
+            cursor.at(i)[1] if cursor.at(i)[0] else i + 1, DateRelation, And, Or, most=2
+        )
         day = cursor.whole(at, 31)
         later = cursor.take(cursor.past(_ordinal(cursor, day[1]), Link) if day else at, Month)
         if later is None:
@@ -212,7 +257,9 @@ def _year_ahead(cursor: Cursor, i: int) -> int | None:
         i = later[1]
         number = None if day else cursor.whole(i, 31)
         comma = _ordinal(cursor, number[1]) if number else i
-        if year := _year(cursor, i) or _year(cursor, comma + 1 if cursor.is_mark(comma, ",") else comma):
+        if year := _year(cursor, i) or _year(
+            cursor, comma + 1 if cursor.is_mark(comma, ",") else comma
+        ):
             return year
         i = comma
     return None
@@ -229,7 +276,11 @@ def _year_behind(cursor: Cursor, i: int) -> tuple[int, int] | None:
 def said_year(cursor: Cursor, draft: Draft, field: Field) -> int | None:
     """The year that the question has said of a field."""
     for _, _, made in draft.pieces:
-        said = {where.op: str(where.value) for where in made if where.group is None and where.field == field.name}
+        said = {
+            where.op: str(where.value)
+            for where in made
+            if where.group is None and where.field == field.name
+        }
         year = dates.whole_year(cursor.now, field.kind, said.get(">=", ""), said.get("<", ""))
         if year is not None:
             return year
@@ -237,7 +288,8 @@ def said_year(cursor: Cursor, draft: Draft, field: Field) -> int | None:
 
 
 def days(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    """ "10 and 20 March", "the 10th to the 20th of March": days of one month, which is said behind the second."""
+    """ "10 and 20 March", "the 10th to the 20th of March": days of one month, which is said behind
+    the second."""
     first = cursor.whole(cursor.past(i, Filler, most=1), 31)
     until = cursor.take(_ordinal(cursor, first[1]), BetweenAnd) if first else None
     last = _day_month(cursor, cursor.past(until[1], Filler, most=1)) if until else None
@@ -247,5 +299,8 @@ def days(cursor: Cursor, i: int) -> tuple[Span, int] | None:
 
 
 def _ordinal(cursor: Cursor, i: int) -> int:
-    ordinal = i < len(cursor.tokens) and cursor.tokens[i].norm in cursor.lexicon.vocabulary.file.dates.ordinals
+    ordinal = (
+        i < len(cursor.tokens)
+        and cursor.tokens[i].norm in cursor.lexicon.vocabulary.file.dates.ordinals
+    )
     return i + 1 if ordinal else i

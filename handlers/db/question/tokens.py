@@ -1,7 +1,8 @@
 """A question's words, numbers, dates, quoted texts and marks. Pure.
 
-Words are folded (case, compatibility forms); compounds with hyphens are several tokens of one `group`, so that "in-stock" reads
-as "in stock" and an unknown "usb-c" can still be put together again.
+Words are folded (case, compatibility forms); compounds with hyphens are several tokens of one
+`group`, so that "in-stock" reads as "in stock" and an unknown "usb-c" can still be put together
+again.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ LONGEST_QUESTION = 2000  # characters read; nobody asks a table longer questions
 LONGEST_NUMBER = 15  # digits; longer ones are identifiers, and more than a float holds
 MONTHS, LAST_OF_MONTH = 12, 31
 CURRENCY = "$€£₪¥₹"
-# Within a Hebrew word the quotation mark stands before the last letter of an abbreviation: the currency ש"ח.
+# Within a Hebrew word the quotation mark stands before the last letter of an abbreviation: the
+# currency ש"ח.
 _PART = r"(?:[א-ת]+[\"״][א-ת]+|\w+(?:['’.&]\w+)*)"
 
 
 def _scanner(thousands: str, decimal: str) -> re.Pattern[str]:
-    mixed = r"\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)|\d{1,3}(?:,\d{3})+\.\d{1,2}(?!\d)"  # of both signs the last parts the decimals
-    parted = rf"{mixed}|\d{{1,3}}(?:[{thousands}]\d{{3}})+(?:[{decimal}]\d+)?|\d{{1,3}}(?:\.\d{{3}})*\.000"
+    # of both signs the last parts the decimals
+    mixed = r"\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)|\d{1,3}(?:,\d{3})+\.\d{1,2}(?!\d)"
+    grouped = rf"\d{{1,3}}(?:[{thousands}]\d{{3}})+(?:[{decimal}]\d+)?"
+    parted = rf"{mixed}|{grouped}|\d{{1,3}}(?:\.\d{{3}})*\.000"
     digits = rf"{parted}|\d+(?:[{decimal}]\d+|\.\d{{1,2}}(?!\d))?"
     return re.compile(
         rf"""
@@ -48,7 +52,8 @@ _SPLIT = re.compile(r"^(\d+(?:\.\d+)?)([^\W\d_]+)$")
 
 @dataclass(frozen=True)
 class Token:
-    """One piece of a question. `norm` is what is looked up, `text` what was typed; `group` the word it is a piece of."""
+    """One piece of a question. `norm` is what is looked up, `text` what was typed; `group` the word
+    it is a piece of."""
 
     kind: TokenKind
     text: str
@@ -60,7 +65,8 @@ class Token:
 
 
 def tokens_of(question: str, decimal: str = ".") -> list[Token]:
-    """The tokens of a question, in order. `decimal`: the sign before decimals; the other of `.` and `,` parts thousands."""
+    """The tokens of a question, in order. `decimal`: the sign before decimals; the other of `.` and
+    `,` parts thousands."""
     tokens: list[Token] = []
     for match in _SCANNERS[decimal].finditer(question[:LONGEST_QUESTION]):
         tokens += _tokens(match, decimal)
@@ -75,11 +81,14 @@ def phrase_of(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def folded(text: str) -> str:
-    """Without case, accents, vowel points and compatibility forms: `Sao Paulo` finds `São Paulo`."""
+    """Without case, accents, vowel points and compatibility forms: `Sao Paulo` finds `São
+    Paulo`."""
     plain = text.replace("’", "'").replace("״", '"').casefold()
     if plain.isascii():
         return plain
-    return "".join(sign for sign in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(sign))
+    return "".join(
+        sign for sign in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(sign)
+    )
 
 
 def _tokens(match: re.Match[str], decimal: str) -> list[Token]:
@@ -100,7 +109,8 @@ def _tokens(match: re.Match[str], decimal: str) -> list[Token]:
 
 
 def _day(text: str) -> date:
-    """Raises ValueError for what is no day, and for what may be two: 03/04/2026 is in March or in April."""
+    """Raises ValueError for what is no day, and for what may be two: 03/04/2026 is in March or in
+    April."""
     first, second, third = (int(number) for number in re.split("[./-]", text))
     if first > LAST_OF_MONTH:
         return date(first, second, third)
@@ -123,7 +133,9 @@ def _number(match: re.Match[str], decimal: str) -> Token:
         return Token("word", text, folded(text), match.start())
     value = float(digits) * {"": 1, "k": 1_000, "m": 1_000_000}[(match["factor"] or "").lower()]
     money = bool(match["before"] or match["after"])
-    return Token("number", text, folded(text).replace(" ", ""), match.start(), number=value, money=money)
+    return Token(
+        "number", text, folded(text).replace(" ", ""), match.start(), number=value, money=money
+    )
 
 
 def _words(text: str, at: int) -> list[Token]:
@@ -135,7 +147,8 @@ def _words(text: str, at: int) -> list[Token]:
                 norm = norm[: -len(ending)] + ("s" if ending == "s'" else "")
         joined = _SPLIT.match(norm)
         if joined and part == text and len(joined[1]) <= LONGEST_NUMBER:
-            # "100usd" and "5th" are a number and a word; the parser puts unknown ones together again.
+            # "100usd" and "5th" are a number and a word; the parser puts unknown ones together
+            # again.
             found.append(Token("number", joined[1], joined[1], at, number=float(joined[1])))
             found.append(Token("word", joined[2], joined[2], at))
         elif norm.isdecimal() and len(norm) <= LONGEST_NUMBER:

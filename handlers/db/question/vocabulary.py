@@ -1,4 +1,5 @@
-"""The words of a language: read from `<language>.yml` beside this module, checked, and made into a table of phrases."""
+"""The words of a language: read from `<language>.yml` beside this module, checked, and made into a
+table of phrases."""
 
 from __future__ import annotations
 
@@ -193,8 +194,9 @@ class Vocabulary:
         return _without(word, self.file.endings, self.file.endings_kept)
 
     def root(self, word: str) -> str:
-        """The word without the endings of any of its forms, which a verb or an adjective shares with its noun: "earning",
-        "earns" and "earned" are "earn". Not a word of the language; only to be compared with another root."""
+        """The word without the endings of any of its forms, which a verb or an adjective shares
+        with its noun: "earning", "earns" and "earned" are "earn". Not a word of the language; only
+        to be compared with another root."""
         endings, kept = self.file.forms or self.file.endings, self.file.endings_kept
         return _without(_without(word, endings, kept), endings, kept)
 
@@ -210,23 +212,30 @@ def _without(word: str, endings: tuple[tuple[str, str], ...], kept: Words) -> st
 
 @cache
 def vocabulary(language: str) -> Vocabulary:
-    """Raises SourceNotConfigured for a language without a file, ConfigError for a file that is wrong."""
+    """Raises SourceNotConfigured for a language without a file, ConfigError for a file that is
+    wrong."""
     if language not in languages():
-        raise SourceNotConfigured(f"questions in {language!r} cannot be read", hint=suggestion(language, languages()))
+        raise SourceNotConfigured(
+            f"questions in {language!r} cannot be read", hint=suggestion(language, languages())
+        )
     return made(language, _yaml(FOLDER / f"{language}.yml"))
 
 
 @cache
 def languages() -> tuple[str, ...]:
     """The languages that there is a file for; English first."""
-    return tuple(sorted((file.stem for file in FOLDER.glob("*.yml")), key=lambda name: (name != "en", name)))
+    return tuple(
+        sorted((file.stem for file in FOLDER.glob("*.yml")), key=lambda name: (name != "en", name))
+    )
 
 
 def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
     """A vocabulary from the content of a language's file. Raises ConfigError that names the key."""
     connectors = {name: tuple(raw.get(name, ())) for name in ("and", "or")}
     try:
-        file = LanguageFile.model_validate({key: value for key, value in raw.items() if key not in connectors})
+        file = LanguageFile.model_validate(
+            {key: value for key, value in raw.items() if key not in connectors}
+        )
     except ValidationError as exc:
         path, message = problems(exc)[0]
         raise ConfigError(f"the words of {language!r}: {dotted(path)}: {message}") from exc
@@ -234,13 +243,37 @@ def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
     for words, meaning in _entries(file, connectors):
         for phrase in filter(None, map(phrase_of, words)):
             phrases.setdefault(phrase, []).append(meaning)
-    groups = (file.fillers, file.everything, file.negations, file.links, file.single, *connectors.values())
-    function = {word for group in (*groups, *file.comparisons.values()) for said in group for word in phrase_of(said)}
+    groups = (
+        file.fillers,
+        file.everything,
+        file.negations,
+        file.links,
+        file.single,
+        *connectors.values(),
+    )
+    function = {
+        word
+        for group in (*groups, *file.comparisons.values())
+        for said in group
+        for word in phrase_of(said)
+    }
     single = frozenset(key[0] for key in phrases if len(key) == 1 and len(key[0]) > 1)
     made_of = {key: tuple(value) for key, value in phrases.items()}
-    kinds = {kind: tuple(" ".join(phrase_of(word)) for word in words) for kind, words in file.kinds.items()}
+    kinds = {
+        kind: tuple(" ".join(phrase_of(word)) for word in words)
+        for kind, words in file.kinds.items()
+    }
     persons = frozenset(" ".join(phrase_of(word)) for word in file.persons)
-    return Vocabulary(language, file, made_of, frozenset(function), single, frozenset(file.letters), kinds, persons)
+    return Vocabulary(
+        language,
+        file,
+        made_of,
+        frozenset(function),
+        single,
+        frozenset(file.letters),
+        kinds,
+        persons,
+    )
 
 
 def _yaml(path: Path) -> Mapping[str, Any]:
@@ -251,7 +284,9 @@ def _yaml(path: Path) -> Mapping[str, Any]:
     return raw
 
 
-def _entries(file: LanguageFile, connectors: Mapping[str, Words]) -> Iterator[tuple[Iterable[str], Meaning]]:
+def _entries(
+    file: LanguageFile, connectors: Mapping[str, Words]
+) -> Iterator[tuple[Iterable[str], Meaning]]:
     yield from ((words, FigureWord(function)) for function, words in file.figures.items())
     for kind, groups in file.figures_of.items():
         yield from ((words, FigureWord(function, kind)) for function, words in groups.items())
@@ -274,7 +309,9 @@ def _entries(file: LanguageFile, connectors: Mapping[str, Words]) -> Iterator[tu
     yield from ((words, Direction(order)) for order, words in file.directions.items())
     yield file.top, Top()
     yield file.first, First()
-    yield from ((entry.words, Condition(entry.kind, entry.op, entry.value)) for entry in file.conditions)
+    yield from (
+        (entry.words, Condition(entry.kind, entry.op, entry.value)) for entry in file.conditions
+    )
     yield file.having, Having()
     yield file.negations, Not()
     yield file.nor, Nor()

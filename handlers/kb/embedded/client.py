@@ -1,7 +1,8 @@
 """The knowledge base's worker as others see it: a `VectorStore` in another process.
 
-Finds the worker of a state folder, or starts it; when it died under a call, starts another and asks once more (every
-request may be repeated: a document that is stored twice is there once). Nothing is started before the first request.
+Finds the worker of a state folder, or starts it; when it died under a call, starts another and asks
+once more (every request may be repeated: a document that is stored twice is there once). Nothing is
+started before the first request.
 """
 
 from __future__ import annotations
@@ -58,12 +59,26 @@ class KBClient:
         self._told: dict[int, Told] = {}
 
     async def put(
-        self, collection: str, made: Made, /, *documents: Incoming, reserve_bytes: int = 0, told: Told | None = None
+        self,
+        collection: str,
+        made: Made,
+        /,
+        *documents: Incoming,
+        reserve_bytes: int = 0,
+        told: Told | None = None,
     ) -> list[Outcome]:
         if not documents:
             return []
-        sent = [{**plain(document), "passages": [plain(passage) for passage in document.passages]} for document in documents]
-        body = {"collection": collection, "made": plain(made), "documents": sent, "reserve_bytes": reserve_bytes}
+        sent = [
+            {**plain(document), "passages": [plain(passage) for passage in document.passages]}
+            for document in documents
+        ]
+        body = {
+            "collection": collection,
+            "made": plain(made),
+            "documents": sent,
+            "reserve_bytes": reserve_bytes,
+        }
         outcomes: list[Outcome] = await self._ask("put", body, told)
         return outcomes
 
@@ -75,26 +90,55 @@ class KBClient:
         return Answer(**{**found, "hits": _hits(found["hits"])})
 
     async def passages(
-        self, collection: str, tenant: str | None, document: str, /, *, ordinals: Sequence[int] | None = None
+        self,
+        collection: str,
+        tenant: str | None,
+        document: str,
+        /,
+        *,
+        ordinals: Sequence[int] | None = None,
     ) -> tuple[Hit, ...]:
         wanted = None if ordinals is None else list(ordinals)
-        body = {"collection": collection, "tenant": tenant, "document": document, "ordinals": wanted}
+        body = {
+            "collection": collection,
+            "tenant": tenant,
+            "document": document,
+            "ordinals": wanted,
+        }
         return _hits(await self._ask("passages", body))
 
     async def facets(
-        self, collection: str, tenant: str | None, fields: Sequence[str], filter: Filter | None, limit: int, /
+        self,
+        collection: str,
+        tenant: str | None,
+        fields: Sequence[str],
+        filter: Filter | None,
+        limit: int,
+        /,
     ) -> dict[str, list[tuple[Scalar, int]]]:
         among = None if filter is None else dumped(filter)
-        body = {"collection": collection, "tenant": tenant, "fields": list(fields), "filter": among, "limit": limit}
+        body = {
+            "collection": collection,
+            "tenant": tenant,
+            "fields": list(fields),
+            "filter": among,
+            "limit": limit,
+        }
         found = await self._ask("facets", body)
-        return {name: [(value, count) for value, count in counted] for name, counted in found.items()}
+        return {
+            name: [(value, count) for value, count in counted] for name, counted in found.items()
+        }
 
     async def made(self, collection: str, /) -> Made | None:
         """Read from the disk; starts no worker."""
-        contents = await anyio.to_thread.run_sync(folder_of(self._folder, collection).read, collection)
+        contents = await anyio.to_thread.run_sync(
+            folder_of(self._folder, collection).read, collection
+        )
         return contents.made if contents else None
 
-    async def usage(self, collection: str, tenant: str | None, /, *, made: Made | None = None) -> Usage:
+    async def usage(
+        self, collection: str, tenant: str | None, /, *, made: Made | None = None
+    ) -> Usage:
         body = {"collection": collection, "tenant": tenant, "made": plain(made) if made else None}
         found = await self._ask("usage", body)
         if found is None:
@@ -102,34 +146,57 @@ class KBClient:
         stored = tuple(Stored(**raw) for raw in found["documents"])
         return Usage(**{**found, "documents": stored, "made": Made(**found["made"])})
 
-    async def whole(self, collection: str, documents: Sequence[tuple[str, str]], /) -> list[Incoming]:
+    async def whole(
+        self, collection: str, documents: Sequence[tuple[str, str]], /
+    ) -> list[Incoming]:
         found = await self._ask("whole", {"collection": collection, "documents": documents})
-        return [Incoming(**{**raw, "passages": tuple(Passage(**one) for one in raw["passages"])}) for raw in found]
+        return [
+            Incoming(**{**raw, "passages": tuple(Passage(**one) for one in raw["passages"])})
+            for raw in found
+        ]
 
     async def swap(self, building: str, collection: str, /) -> bool:
         done: bool = await self._ask("swap", {"collection": collection, "building": building})
         return done
 
-    async def stored(self, collection: str, tenant: str | None, documents: Sequence[str], /) -> tuple[Stored, ...]:
+    async def stored(
+        self, collection: str, tenant: str | None, documents: Sequence[str], /
+    ) -> tuple[Stored, ...]:
         return await self._listed(collection, tenant, documents=list(documents))
 
-    async def come_from(self, collection: str, tenant: str | None, source: str, /) -> AsyncIterator[Stored]:
+    async def come_from(
+        self, collection: str, tenant: str | None, source: str, /
+    ) -> AsyncIterator[Stored]:
         after = ["", ""]
-        while page := await self._listed(collection, tenant, source=source, after=after, limit=_PAGE):
+        while page := await self._listed(
+            collection, tenant, source=source, after=after, limit=_PAGE
+        ):
             for stored in page:
                 yield stored
             after = [page[-1].tenant, page[-1].document]
 
-    async def _listed(self, collection: str, tenant: str | None, **asked: Any) -> tuple[Stored, ...]:
-        found = await self._ask("stored", {"collection": collection, "tenant": tenant, "asked": asked})
+    async def _listed(
+        self, collection: str, tenant: str | None, **asked: Any
+    ) -> tuple[Stored, ...]:
+        found = await self._ask(
+            "stored", {"collection": collection, "tenant": tenant, "asked": asked}
+        )
         return tuple(Stored(**raw) for raw in found)
 
-    async def relocate(self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /) -> None:
-        await self._ask("relocate", {"collection": collection, "tenant": tenant, "places": dict(places)})
+    async def relocate(
+        self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /
+    ) -> None:
+        await self._ask(
+            "relocate", {"collection": collection, "tenant": tenant, "places": dict(places)}
+        )
 
-    async def remove(self, collection: str, tenant: str | None, documents: Sequence[str] | None, /) -> list[str]:
+    async def remove(
+        self, collection: str, tenant: str | None, documents: Sequence[str] | None, /
+    ) -> list[str]:
         wanted = None if documents is None else list(documents)
-        gone: list[str] = await self._ask("remove", {"collection": collection, "tenant": tenant, "documents": wanted})
+        gone: list[str] = await self._ask(
+            "remove", {"collection": collection, "tenant": tenant, "documents": wanted}
+        )
         return gone
 
     async def stop_worker(self) -> None:
@@ -163,8 +230,12 @@ class KBClient:
         # The engine maps its files into memory: writing to them on a full disk ends the process.
         free = shutil.disk_usage(self._folder).free >> 20
         raise StorageError(
-            f"{_NAME} ended twice under the same request in {str(self._folder)!r} ({free} MB of disk are free)",
-            hint=f"what was added before is intact; free some disk, and see {str(self._folder / 'worker.log')!r}",
+            f"{_NAME} ended twice under the same request in {str(self._folder)!r} ({free} MB of"
+            " disk are free)",
+            hint=(
+                "what was added before is intact; free some disk, and see"
+                f" {str(self._folder / 'worker.log')!r}"
+            ),
         )
 
     def _incoming(self, _link: Link, _id: int | None, operation: str, body: Any) -> None:
@@ -183,7 +254,9 @@ class KBClient:
         link = await self._connect()
         with anyio.move_on_after(_PATIENCE_S):
             while link is None:
-                with anyio.CancelScope(shield=True):  # a moment; half started it would be nobody's child
+                with anyio.CancelScope(
+                    shield=True
+                ):  # a moment; half started it would be nobody's child
                     code = await self._start()
                 if code == _BUSY:
                     # Somebody else's worker is about to listen, or about to end.
@@ -192,7 +265,10 @@ class KBClient:
         if link is None:
             raise StorageError(
                 f"{_NAME} holds {str(self._folder)!r} and does not listen",
-                hint=f"see {str(self._folder / 'worker.log')!r}, or end the process that has worker.lock open",
+                hint=(
+                    f"see {str(self._folder / 'worker.log')!r}, or end the process that has"
+                    " worker.lock open"
+                ),
             )
         return link
 
@@ -200,12 +276,21 @@ class KBClient:
         """A link to the worker that runs, if one does."""
         try:
             address = json.loads((self._folder / "worker.json").read_text(encoding="utf-8"))
-            if address.get("lock", own := identity((self._folder / "worker.lock").stat())) != own:  # older workers say none
-                return None  # the folder is a copy, and the worker has the one that it was copied from
+            if (
+                address.get("lock", own := identity((self._folder / "worker.lock").stat())) != own
+            ):  # older workers say none
+                return (
+                    None  # the folder is a copy, and the worker has the one that it was copied from
+                )
             link = Link(_NAME, self._incoming)
             await asyncio.get_running_loop().create_unix_connection(lambda: link, address["socket"])
-            if await link.call("hello") != SPEAKS:  # raises where a process that was just killed still takes connections
-                link.post("stop")  # it was started by another version of Groundhook, and what it keeps is on the disk
+            if (
+                await link.call("hello") != SPEAKS
+            ):  # raises where a process that was just killed still takes connections
+                link.post(
+                    "stop"
+                    # another version of Groundhook started it; what it keeps is on the disk
+                )
                 await link.closed.wait()
                 return None
         except (FileNotFoundError, ConnectionError, NotADirectoryError, ValueError, WorkerDied):
@@ -215,20 +300,31 @@ class KBClient:
         return link
 
     async def _start(self) -> int:
-        """Start a worker unless one runs → the exit code of who started it. Raises StorageError when it cannot start."""
+        """Start a worker unless one runs → the exit code of who started it. Raises StorageError
+        when it cannot start."""
         log = self._folder / "worker.log"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with log.open("ab") as output:
                 arguments = [str(self._folder.parent), str(self._idle_s)]
                 launcher = await asyncio.create_subprocess_exec(
-                    sys.executable, "-m", _MODULE, *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output
+                    sys.executable,
+                    "-m",
+                    _MODULE,
+                    *arguments,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
                 )
         except OSError as exc:
-            raise StorageError(f"{_NAME} cannot be started in {str(self._folder)!r}: {exc.strerror or exc}") from exc
+            raise StorageError(
+                f"{_NAME} cannot be started in {str(self._folder)!r}: {exc.strerror or exc}"
+            ) from exc
         code = await launcher.wait()
         if code not in (_LISTENS, _BUSY):
-            raise StorageError(f"{_NAME} did not start in {str(self._folder)!r}", hint=f"see {str(log)!r}")
+            raise StorageError(
+                f"{_NAME} did not start in {str(self._folder)!r}", hint=f"see {str(log)!r}"
+            )
         return code
 
 

@@ -1,6 +1,8 @@
-"""One collection on disk: vectors, the list of documents, and what it is made with; `folder` says where each lies.
+"""One collection on disk: vectors, the list of documents, and what it is made with; `folder` says
+where each lies.
 
-Synchronous, for the worker process alone; `put` gives way between batches: searches go on while a large document is stored.
+Synchronous, for the worker process alone; `put` gives way between batches: searches go on while a
+large document is stored.
 """
 
 from __future__ import annotations
@@ -45,11 +47,23 @@ from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter
 
-_WORTH_POINTS, _WORTH_SHARE = 5_000, 0.2  # written since it was optimised: so many, and such a part of all
-_SYNC_POINTS = 16_384  # points put between two waits for the disk, which take longer than writing thousands of points,
-_SYNC_S, _QUIET_S = 10.0, 1.0  # and seconds, while more is put; when nothing was for so long, the disk is waited for
-_HITS, _MATCHED = 1024, 512  # passages remembered as they are shown, and the words of those that match best
-_LONG = 32_768  # characters of a passage that is not remembered: with nothing but blanks between its words it may have millions
+_WORTH_POINTS, _WORTH_SHARE = (
+    5_000,
+    0.2,
+)  # written since it was optimised: so many, and such a part of all
+# points put between two waits for the disk, which take longer than writing thousands of points,
+_SYNC_POINTS = 16_384
+_SYNC_S, _QUIET_S = (
+    10.0,
+    1.0,
+)  # and seconds, while more is put; when nothing was for so long, the disk is waited for
+_HITS, _MATCHED = (
+    1024,
+    512,
+)  # passages remembered as they are shown, and the words of those that match best
+# characters of a passage that is not remembered: with nothing but blanks between its words it may
+# have millions
+_LONG = 32_768
 BATCH = 64  # points written before others get their turn
 assert MOST_PASSAGES < 1 << ORDINALS
 
@@ -83,7 +97,9 @@ class Collection:
         opened = cls(id, folder, contents)
         for generation, chunks in opened._manifest.unsynced().items():
             if opened._shard.count_generation(generation) != chunks:
-                opened._manifest.lose(generation)  # the power failed: it counts as not there, and adding it again adds it
+                opened._manifest.lose(
+                    generation
+                )  # the power failed: it counts as not there, and adding it again adds it
         opened.sweep()
         return opened
 
@@ -98,11 +114,14 @@ class Collection:
             shard.close()
             folder.write(contents)
         except OSError as exc:
-            raise StorageError(f"collection {id!r} cannot be made in {str(path)!r}: {exc.strerror or exc}") from exc
+            raise StorageError(
+                f"collection {id!r} cannot be made in {str(path)!r}: {exc.strerror or exc}"
+            ) from exc
         return cls(id, folder, contents)
 
     def sync(self) -> None:
-        """See that what was put is on the disk, whatever becomes of the machine. Killed processes lose nothing without it."""
+        """See that what was put is on the disk, whatever becomes of the machine. Killed processes
+        lose nothing without it."""
         if self._unsynced:
             self._shard.flush()
             self._manifest.sync()
@@ -126,21 +145,27 @@ class Collection:
         self._folder.remove()
 
     def replace(self, building: Collection) -> bool:
-        """Take over what `building` holds, which is gone then; both are closed. False, and nothing happened, when it does not
-        hold the same documents."""
+        """Take over what `building` holds, which is gone then; both are closed. False, and nothing
+        happened, when it does not hold the same documents."""
         if _held(self) != _held(building):
             return False
         self.close()
         building.close()
         here, there = self._folder, building._folder
-        taken = Contents(made=building.made, shard=here.free_name("shard"), manifest=here.free_name("manifest", ".sqlite"))
+        taken = Contents(
+            made=building.made,
+            shard=here.free_name("shard"),
+            manifest=here.free_name("manifest", ".sqlite"),
+        )
         try:
             there.forget()
             (there.path / building._contents.shard).rename(here.path / taken.shard)
             (there.path / building._contents.manifest).rename(here.path / taken.manifest)
             here.write(taken)
         except OSError as exc:
-            raise StorageError(f"collection {self.id!r} stays as it was: {exc.strerror or exc}") from exc
+            raise StorageError(
+                f"collection {self.id!r} stays as it was: {exc.strerror or exc}"
+            ) from exc
         here.tidy(taken)
         shutil.rmtree(there.path, ignore_errors=True)
         return True
@@ -151,15 +176,20 @@ class Collection:
         return unindexed >= max(_WORTH_POINTS, points * _WORTH_SHARE)
 
     def begin_copy(self) -> Copy:
-        """A copy of the vectors to be optimised; what is written after it was made is brought over by `catch_up`."""
+        """A copy of the vectors to be optimised; what is written after it was made is brought over
+        by `catch_up`."""
         self._unsynced += 1
         self.sync()
         source = self._folder.path / self._contents.shard
         needed, free = size(source), shutil.disk_usage(source).free
         if free < 3 * needed:
-            raise StorageError(f"it needs {3 * needed >> 20} MB of disk, and {free >> 20} MB are free")
+            raise StorageError(
+                f"it needs {3 * needed >> 20} MB of disk, and {free >> 20} MB are free"
+            )
         path = self._folder.path / self._folder.free_name("shard")
-        return Copy(source, path, self._manifest.generations | self._manifest.hidden, self.made.fields)
+        return Copy(
+            source, path, self._manifest.generations | self._manifest.hidden, self.made.fields
+        )
 
     def catch_up(self, copy: Copy) -> Iterator[None]:
         """Bring a copy to what is here now, in steps."""
@@ -185,13 +215,15 @@ class Collection:
         old.close()
 
     def check(self, asked: Mapping[str, Any]) -> None:
-        """Raises ConfigError when the collection was made with something else than is asked for now: a `Made` in a message."""
+        """Raises ConfigError when the collection was made with something else than is asked for
+        now: a `Made` in a message."""
         if asked != self._agreed:  # as a rule it is what the last question said
             agree(self.id, self.made, Made(**asked))
             self._agreed = asked
 
     def declare(self, fields: Mapping[str, str]) -> None:
-        """Bring the indexes of payload fields in line with what is declared now. Raises StorageError."""
+        """Bring the indexes of payload fields in line with what is declared now. Raises
+        StorageError."""
         if self.made.fields == fields:
             return
         try:
@@ -201,14 +233,21 @@ class Collection:
             self._contents = replace(self._contents, made=self.made)
             self._folder.write(self._contents)
         except OSError as exc:
-            raise StorageError(f"collection {self.id!r} cannot be changed in {str(self._folder.path)!r}: {exc.strerror}") from exc
+            raise StorageError(
+                f"collection {self.id!r} cannot be changed in {str(self._folder.path)!r}:"
+                f" {exc.strerror}"
+            ) from exc
 
     def put(self, *documents: Incoming) -> Generator[int, None, list[Outcome]]:
-        """Store documents in place of their last versions; yields after each batch how many passages are written, so that
-        others get their turn. They are shown at once and whole. One call at a time."""
+        """Store documents in place of their last versions; yields after each batch how many
+        passages are written, so that others get their turn. They are shown at once and whole. One
+        call at a time."""
         refuse_too_long(documents)
         entered = [Entered(document) for document in documents]
-        length, total = sum(one.length for one in entered), sum(len(document.passages) for document in documents)
+        length, total = (
+            sum(one.length for one in entered),
+            sum(len(document.passages) for document in documents),
+        )
         mean = points.mean_length(self._manifest.words + length, self._manifest.chunks + total)
         lexical = Analyser(self.made.language, mean)
         generations = self._manifest.begin(entered)
@@ -223,7 +262,9 @@ class Collection:
                 self.sync()
             replaced = self._manifest.commit(generations)
         except StorageError:
-            with suppress(StorageError):  # what cannot be removed now stays hidden, and is removed when opened again
+            with suppress(
+                StorageError
+            ):  # what cannot be removed now stays hidden, and is removed when opened again
                 self.sweep()
             raise
         self.sweep()
@@ -235,12 +276,23 @@ class Collection:
         words = self._question.question(question.text)
         pool = max(POOL, 4 * question.limit)
         ranked = self._shard.rank(
-            vector, words, limit=pool, tenant=question.tenant, hidden=self._manifest.hidden, among=question.filter
+            vector,
+            words,
+            limit=pool,
+            tenant=question.tenant,
+            hidden=self._manifest.hidden,
+            among=question.filter,
         )
-        weight = fusion.weight_of_words(words, self._tokens.of(fusion.best(ranked.words))) if ranked.words else 0.0
+        weight = (
+            fusion.weight_of_words(words, self._tokens.of(fusion.best(ranked.words)))
+            if ranked.words
+            else 0.0
+        )
         fits = bool(weight) or words_can_match(question.text, self._manifest.scripts)
         fused = fusion.fuse(ranked.dense, ranked.words, limit=pool, weight=weight)
-        together = question.company and bool(weight) and not fusion.clear(ranked.dense, ranked.words)
+        together = (
+            question.company and bool(weight) and not fusion.clear(ranked.dense, ranked.words)
+        )
         # Passages are judged by all of their company, near enough or not.
         first, least = (pool, -1.0) if together else (question.limit, question.least_cosine)
         cosines = fused.needed_by_vectors(first, least)
@@ -250,11 +302,18 @@ class Collection:
         worth |= fused.worths(measured)
         order = fusion.ordered(worth)
         order = self._in_company(order, worth, words, weight) if together else order
-        enough = islice((id for id in order if cosines[id] >= question.least_cosine), question.limit)
+        enough = islice(
+            (id for id in order if cosines[id] >= question.least_cosine), question.limit
+        )
         return Answer(
             hits=self._found({id: cosines[id] for id in enough}, vectors=question.vectors),
             candidates=len(ranked.dense) + len(measured),
-            below=sum(map(float(question.least_cosine).__gt__, chain(ranked.dense.values(), measured.values()))),
+            below=sum(
+                map(
+                    float(question.least_cosine).__gt__,
+                    chain(ranked.dense.values(), measured.values()),
+                )
+            ),
             lexical="used" if weight else "no match" if fits else "other script",
             judged=together,
             language=self.made.language,
@@ -265,26 +324,46 @@ class Collection:
     ) -> dict[str, list[tuple[Scalar, int]]]:
         refuse_without_tenant(self.id, self.made, tenant)
         known = {name: self.made.fields[name] for name in fields if name in self.made.fields}
-        return self._shard.facets(known, tenant=tenant, hidden=self._manifest.hidden, among=among, limit=limit)
+        return self._shard.facets(
+            known, tenant=tenant, hidden=self._manifest.hidden, among=among, limit=limit
+        )
 
-    def passages(self, tenant: str, document: str, ordinals: Sequence[int] | None = None) -> tuple[Hit, ...]:
+    def passages(
+        self, tenant: str, document: str, ordinals: Sequence[int] | None = None
+    ) -> tuple[Hit, ...]:
         found = self._manifest.generation(tenant, document)
         if found is None:
             return ()
         generation, chunks = found
-        wanted = range(chunks) if ordinals is None else [ordinal for ordinal in ordinals if 0 <= ordinal < chunks]
-        return tuple(self._read_hits([generation << ORDINALS | ordinal for ordinal in wanted]).values())
+        wanted = (
+            range(chunks)
+            if ordinals is None
+            else [ordinal for ordinal in ordinals if 0 <= ordinal < chunks]
+        )
+        return tuple(
+            self._read_hits([generation << ORDINALS | ordinal for ordinal in wanted]).values()
+        )
 
     def whole(self, documents: Sequence[tuple[str, str]]) -> list[Incoming]:
         """Documents, given as (tenant, document), as they were put."""
         found = filter(None, starmap(self._manifest.generation, documents))
-        ids = {version: range(version << ORDINALS, (version << ORDINALS) + chunks) for version, chunks in found}
+        ids = {
+            version: range(version << ORDINALS, (version << ORDINALS) + chunks)
+            for version, chunks in found
+        }
         kept = self._shard.kept([*chain.from_iterable(ids.values())])
         listed = self._manifest.document
-        return [points.incoming(listed(one), [kept[id] for id in own], self.made.fields) for one, own in ids.items()]
+        return [
+            points.incoming(listed(one), [kept[id] for id in own], self.made.fields)
+            for one, own in ids.items()
+        ]
 
     def usage(self, tenant: str | None) -> Usage:
-        return Usage(documents=tuple(self._manifest.stored(tenant)), disk_bytes=size(self._folder.path), made=self.made)
+        return Usage(
+            documents=tuple(self._manifest.stored(tenant)),
+            disk_bytes=size(self._folder.path),
+            made=self.made,
+        )
 
     def stored(self, tenant: str | None, **asked: Any) -> list[Stored]:
         """What `Manifest.stored` is asked."""
@@ -315,11 +394,17 @@ class Collection:
                 payload={"generation": generation, **points.payload(document, ordinal)},
             )
 
-    def _in_company(self, order: Sequence[int], worth: Mapping[int, float], question: Sparse, weight: float) -> list[int]:
-        from groundhook.handlers.kb.ranking import company  # numpy takes 100 ms, which adding need not wait for
+    def _in_company(
+        self, order: Sequence[int], worth: Mapping[int, float], question: Sparse, weight: float
+    ) -> list[int]:
+        from groundhook.handlers.kb.ranking import (
+            company,
+        )  # numpy takes 100 ms, which adding need not wait for
 
         self._portraits = self._portraits or company.Portraits()
-        portraits = self._portraits.of(order[:POOL], self._shard.both(self._portraits.missing(order[:POOL])))
+        portraits = self._portraits.of(
+            order[:POOL], self._shard.both(self._portraits.missing(order[:POOL]))
+        )
         return company.judged(order, worth, portraits, question, weight)
 
     def _found(self, cosines: Mapping[int, float], *, vectors: bool) -> tuple[Hit, ...]:
@@ -329,7 +414,12 @@ class Collection:
         if not vectors:
             return tuple([hit.found(cosine) for hit, cosine in hits])
         brought = self._shard.vectors(ids)
-        return tuple([hit.found(cosine, packed(brought[id])) for id, (hit, cosine) in zip(ids, hits, strict=True)])
+        return tuple(
+            [
+                hit.found(cosine, packed(brought[id]))
+                for id, (hit, cosine) in zip(ids, hits, strict=True)
+            ]
+        )
 
     def _read_hits(self, ids: Sequence[int]) -> dict[int, Hit]:
         payloads = self._shard.payloads(ids)
@@ -337,10 +427,17 @@ class Collection:
         for id in ids:
             document, title, url = self._manifest.shown(id >> ORDINALS)
             read[id] = points.hit(
-                payloads[id], self.made.fields, document=document, title=title, url=url, ordinal=id & MOST_PASSAGES
+                payloads[id],
+                self.made.fields,
+                document=document,
+                title=title,
+                url=url,
+                ordinal=id & MOST_PASSAGES,
             )
         return read
 
 
 def _held(collection: Collection) -> set[tuple[str, str, str]]:
-    return {(stored.tenant, stored.document, stored.fingerprint) for stored in collection.stored(None)}
+    return {
+        (stored.tenant, stored.document, stored.fingerprint) for stored in collection.stored(None)
+    }

@@ -1,4 +1,5 @@
-"""A copy of a collection's vectors, made to be optimised beside them. Knows nothing of what is done with it."""
+"""A copy of a collection's vectors, made to be optimised beside them. Knows nothing of what is done
+with it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The door to the embedded vector engine: the only file that imports `qdrant_edge`.
 
-One `Shard` is one collection's points on disk. It is synchronous, and the engine holds the interpreter's lock in every
-call: only the knowledge base's worker process may use it. Point ids carry the generation of their document
-(`generation << 20 | ordinal`), so that a version of a document is one range of numbers.
+One `Shard` is one collection's points on disk. It is synchronous, and the engine holds the
+interpreter's lock in every call: only the knowledge base's worker process may use it. Point ids
+carry the generation of their document (`generation << 20 | ordinal`), so that a version of a
+document is one range of numbers.
 """
 
 from __future__ import annotations
@@ -62,8 +63,11 @@ class Shard:
                     memory=engine.Memory.Cold if made.on_disk else None,
                 )
             },
-            sparse_vectors={WORDS: engine.EdgeSparseVectorParams(_SCANNED, modifier=engine.Modifier.Idf)},
-            # With more, every query is handed to other threads and back, which takes longer than most queries.
+            sparse_vectors={
+                WORDS: engine.EdgeSparseVectorParams(_SCANNED, modifier=engine.Modifier.Idf)
+            },
+            # With more, every query is handed to other threads and back, which takes longer than
+            # most queries.
             max_search_threads=1,
         )
         with _engine_at(path):
@@ -82,7 +86,8 @@ class Shard:
             return cls(path, engine.EdgeShard.load(str(path)))
 
     def index_fields(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-        """Index payload fields by their types; what is no longer declared, or as something else, loses its index."""
+        """Index payload fields by their types; what is no longer declared, or as something else,
+        loses its index."""
         with _engine_at(self._path):
             for name, type in before.items():
                 if now.get(name) != type and type in _INDEXES:
@@ -92,13 +97,20 @@ class Shard:
                     self._index(path_of(name), _INDEXES[type]())
 
     def upsert(self, points: Sequence[NewPoint]) -> None:
-        made = [engine.Point(point.id, {DENSE: point.vector, WORDS: _sparse(point.words)}, point.payload) for point in points]
+        made = [
+            engine.Point(
+                point.id, {DENSE: point.vector, WORDS: _sparse(point.words)}, point.payload
+            )
+            for point in points
+        ]
         with _engine_at(self._path):
             self._handle.update(engine.UpdateOperation.upsert_points(made))
 
     def delete_generations(self, generations: Sequence[int]) -> None:
         with _engine_at(self._path):
-            wanted = engine.Filter(must=[engine.FieldCondition("generation", match=engine.MatchAny(list(generations)))])
+            wanted = engine.Filter(
+                must=[engine.FieldCondition("generation", match=engine.MatchAny(list(generations)))]
+            )
             self._handle.update(engine.UpdateOperation.delete_points_by_filter(wanted))
 
     @property
@@ -106,10 +118,13 @@ class Shard:
         """(points whose embedding no graph leads to, points)."""
         with _engine_at(self._path):
             info = self._handle.info()
-        return max(0, 2 * info.points_count - info.indexed_vectors_count), info.points_count  # both kinds of vectors count
+        return max(
+            0, 2 * info.points_count - info.indexed_vectors_count
+        ), info.points_count  # both kinds of vectors count
 
     def optimise(self) -> None:
-        """Build what makes searches fast. Takes seconds to minutes, and holds the interpreter all the while."""
+        """Build what makes searches fast. Takes seconds to minutes, and holds the interpreter all
+        the while."""
         with _engine_at(self._path):
             self._handle.optimize()
             self._handle.flush()
@@ -120,7 +135,13 @@ class Shard:
         while True:
             with _engine_at(self._path):
                 page, offset = self._handle.scroll(
-                    engine.ScrollRequest(offset=offset, limit=_PAGE, filter=wanted, with_payload=True, with_vector=True)
+                    engine.ScrollRequest(
+                        offset=offset,
+                        limit=_PAGE,
+                        filter=wanted,
+                        with_payload=True,
+                        with_vector=True,
+                    )
                 )
             yield [engine.Point(record.id, record.vector or {}, record.payload) for record in page]
             if offset is None:
@@ -154,13 +175,21 @@ class Shard:
         hidden: Collection[int],
         among: Filter | None = None,
     ) -> Rankings:
-        """The `limit` nearest passages by vector, and by words when there are any. Generations in `hidden` are left out, and
-        passages that do not fulfil `among`."""
+        """The `limit` nearest passages by vector, and by words when there are any. Generations in
+        `hidden` are left out, and passages that do not fulfil `among`."""
         wanted = _filter(tenant, hidden, among)
-        questions = [engine.QueryRequest(limit=limit, query=engine.Query.Nearest(vector, using=DENSE), filter=wanted)]
+        questions = [
+            engine.QueryRequest(
+                limit=limit, query=engine.Query.Nearest(vector, using=DENSE), filter=wanted
+            )
+        ]
         if words is not None and words.indices:
             questions.append(
-                engine.QueryRequest(limit=limit, query=engine.Query.Nearest(_sparse(words), using=WORDS), filter=wanted)
+                engine.QueryRequest(
+                    limit=limit,
+                    query=engine.Query.Nearest(_sparse(words), using=WORDS),
+                    filter=wanted,
+                )
             )
         with _engine_at(self._path):
             found = self._handle.query_batch(engine.QueryBatchRequest(questions))
@@ -177,16 +206,29 @@ class Shard:
             return _scores(self._handle.query(asked))
 
     def facets(
-        self, fields: Mapping[str, str], *, tenant: str | None, hidden: Collection[int], among: Filter | None, limit: int
+        self,
+        fields: Mapping[str, str],
+        *,
+        tenant: str | None,
+        hidden: Collection[int],
+        among: Filter | None,
+        limit: int,
     ) -> dict[str, list[tuple[Scalar, int]]]:
         """How many documents have each value of an indexed field: the most frequent `limit`."""
         found: dict[str, list[tuple[Scalar, int]]] = {}
-        whole = _filter(tenant, hidden, among, [engine.FieldCondition(FIRST, match=engine.MatchValue(1))])
+        whole = _filter(
+            tenant, hidden, among, [engine.FieldCondition(FIRST, match=engine.MatchValue(1))]
+        )
         for name, type in fields.items():
             with _engine_at(self._path):
                 # The engine breaks ties as it likes: all values are asked for, and cut here.
-                asked = engine.FacetRequest(path_of(name), limit=_MOST_VALUES, exact=True, filter=whole)
-                counted = [(shown_value(hit.value, type), hit.count) for hit in self._handle.facet(asked).hits]
+                asked = engine.FacetRequest(
+                    path_of(name), limit=_MOST_VALUES, exact=True, filter=whole
+                )
+                counted = [
+                    (shown_value(hit.value, type), hit.count)
+                    for hit in self._handle.facet(asked).hits
+                ]
             found[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))[:limit]
         return found
 
@@ -203,7 +245,10 @@ class Shard:
         with _engine_at(self._path):
             records = self._handle.retrieve(list(ids), False, [DENSE, WORDS])
         brought: dict[int, Any] = {int(record.id): record.vector for record in records}
-        return {id: (both[DENSE], Sparse(both[WORDS].indices, both[WORDS].values)) for id, both in brought.items()}
+        return {
+            id: (both[DENSE], Sparse(both[WORDS].indices, both[WORDS].values))
+            for id, both in brought.items()
+        }
 
     def tokens(self, ids: Sequence[int]) -> dict[int, frozenset[int]]:
         """The indices of each passage's words."""
@@ -217,7 +262,10 @@ class Shard:
         with _engine_at(self._path):
             records = self._handle.retrieve(list(ids), True, [DENSE])
         brought: list[Any] = records
-        return {int(record.id): (record.payload or {}, packed(record.vector[DENSE])) for record in brought}
+        return {
+            int(record.id): (record.payload or {}, packed(record.vector[DENSE]))
+            for record in brought
+        }
 
     def payloads(self, ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
         with _engine_at(self._path):
@@ -231,7 +279,9 @@ class Shard:
 def _quantisation(wanted: str) -> engine.QuantizationConfigType | None:
     match wanted:
         case "scalar":
-            return engine.ScalarQuantizationConfig(engine.ScalarType.Int8, memory=engine.Memory.Pinned)
+            return engine.ScalarQuantizationConfig(
+                engine.ScalarType.Int8, memory=engine.Memory.Pinned
+            )
         case "binary":
             return engine.BinaryQuantizationConfig(memory=engine.Memory.Pinned)
         case _:
@@ -253,14 +303,23 @@ def _equals(field: str, value: str | int) -> engine.FieldCondition:
     return engine.FieldCondition(field, match=engine.MatchValue(value))
 
 
-def _filter(tenant: str | None, hidden: Collection[int], among: Filter | None, more: Sequence[Any] = ()) -> engine.Filter | None:
-    must = [*([_equals("tenant", tenant)] if tenant is not None else []), *([_condition(among)] if among else []), *more]
+def _filter(
+    tenant: str | None, hidden: Collection[int], among: Filter | None, more: Sequence[Any] = ()
+) -> engine.Filter | None:
+    must = [
+        *([_equals("tenant", tenant)] if tenant is not None else []),
+        *([_condition(among)] if among else []),
+        *more,
+    ]
     if not must and not hidden:
         return None
-    # A filter on generations makes the engine's plan twice as slow, so it is there only while a document is being replaced.
+    # A filter on generations makes the engine's plan twice as slow, so it is there only while a
+    # document is being replaced.
     return engine.Filter(
         must=must or None,
-        must_not=[engine.FieldCondition("generation", match=engine.MatchAny(sorted(hidden)))] if hidden else None,
+        must_not=[engine.FieldCondition("generation", match=engine.MatchAny(sorted(hidden)))]
+        if hidden
+        else None,
     )
 
 
@@ -268,7 +327,9 @@ def _condition(filter: Filter) -> Any:
     match filter:
         case OneOf(field, values):
             # Of no values the engine's condition fulfils nothing, as it should.
-            return engine.FieldCondition(path_of(field), match=engine.MatchAny([stored_value(value) for value in values]))
+            return engine.FieldCondition(
+                path_of(field), match=engine.MatchAny([stored_value(value) for value in values])
+            )
         case Range(field, gt, gte, lt, lte):
             moments = any(isinstance(bound, str) for bound in (gt, gte, lt, lte))
             kind: Any = engine.RangeDateTime if moments else engine.RangeFloat
@@ -290,10 +351,13 @@ _INDEXES: Mapping[str, Callable[[], Any]] = {
     "float": engine.FloatIndexParams,
     "datetime": engine.DatetimeIndexParams,
 }
-_EVERY_ONE = engine.SearchParams(exact=True)  # of a few, without a plan of how to find them, which takes a fifth of the time
+_EVERY_ONE = engine.SearchParams(
+    exact=True
+)  # of a few, without a plan of how to find them, which takes a fifth of the time
 _PAGE = 64  # points copied at a time
-# Where a filter lets so few passages pass their words are compared one by one, 50 ns each; elsewhere the lists of the question's
-# words are gone through, whoever is in them: of 300,000 passages 1.8 ms, against 0.3 ms for 6,000 that a filter lets pass.
+# Where a filter lets so few passages pass their words are compared one by one, 50 ns each;
+# elsewhere the lists of the question's words are gone through, whoever is in them: of 300,000
+# passages 1.8 ms, against 0.3 ms for 6,000 that a filter lets pass.
 _SCANNED = 20_000
 _MOST_VALUES = 100_000  # of one facet
 
@@ -303,7 +367,9 @@ def _engine_at(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise StorageError(f"the vector store {str(path)!r} cannot be used: {exc.strerror or exc}") from exc
+        raise StorageError(
+            f"the vector store {str(path)!r} cannot be used: {exc.strerror or exc}"
+        ) from exc
     except Exception as exc:  # the engine raises nothing more specific
         if type(exc) is not Exception:
             raise

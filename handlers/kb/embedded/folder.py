@@ -1,7 +1,9 @@
-"""The folder of one collection: `made.json`, which says what it was made with and which files count, and those files.
+"""The folder of one collection: `made.json`, which says what it was made with and which files
+count, and those files.
 
-`made.json` is replaced in one step, so that whatever stands beside it is either what it names or was left by a process that
-was killed; the latter is removed when the collection is opened. A folder without it is half made and counts as not there.
+`made.json` is replaced in one step, so that whatever stands beside it is either what it names or
+was left by a process that was killed; the latter is removed when the collection is opened. A folder
+without it is half made and counts as not there.
 """
 
 from __future__ import annotations
@@ -38,12 +40,18 @@ class Folder:
         try:
             raw = json.loads((self.path / _FILE).read_text(encoding="utf-8"))
             raw = {"analyser": 0, **raw}  # what it was before it had a version
-            made = Made(**{field.name: raw[field.name] for field in fields(Made) if field.name in raw})
-            return Contents(made=made, **{name: raw[name] for name in ("shard", "manifest") if name in raw})
+            made = Made(
+                **{field.name: raw[field.name] for field in fields(Made) if field.name in raw}
+            )
+            return Contents(
+                made=made, **{name: raw[name] for name in ("shard", "manifest") if name in raw}
+            )
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError) as exc:
-            raise StorageError(f"collection {id!r} in {str(self.path)!r} cannot be read: {exc}") from exc
+            raise StorageError(
+                f"collection {id!r} in {str(self.path)!r} cannot be read: {exc}"
+            ) from exc
 
     def write(self, contents: Contents) -> None:
         """From now on these files count. Raises OSError."""
@@ -75,7 +83,11 @@ class Folder:
     def tidy(self, contents: Contents) -> None:
         """Remove what does not count."""
         for path in self.path.iterdir():
-            if path.name == _FILE or path.name == contents.shard or path.name.startswith(contents.manifest):
+            if (
+                path.name == _FILE
+                or path.name == contents.shard
+                or path.name.startswith(contents.manifest)
+            ):
                 continue
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -84,7 +96,8 @@ class Folder:
 
 
 def folder_of(root: Path, collection: str) -> Folder:
-    """`made.json` and dots have no meaning in a quoted id, so a collection is always one folder of its own."""
+    """`made.json` and dots have no meaning in a quoted id, so a collection is always one folder of
+    its own."""
     return Folder(root / ("c-" + quote(collection, safe=" ")))
 
 

@@ -1,9 +1,10 @@
-"""Which documents a collection has: a small SQLite file beside the vectors, and the one point at which a document
-becomes visible.
+"""Which documents a collection has: a small SQLite file beside the vectors, and the one point at
+which a document becomes visible.
 
-Each version of a document is a generation: `pending` while its points are written, `live` once it is committed, `dead` when
-another took its place and its points are still to be removed. A commit is one SQLite transaction. Whatever is
-pending or dead when the file is opened was left by a process that was killed; its points are to be removed.
+Each version of a document is a generation: `pending` while its points are written, `live` once it
+is committed, `dead` when another took its place and its points are still to be removed. A commit is
+one SQLite transaction. Whatever is pending or dead when the file is opened was left by a process
+that was killed; its points are to be removed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ create table if not exists generations (
     state text not null check (state in ('pending', 'live', 'dead')),
     tenant text not null, document text not null, title text not null, url text not null,
     fingerprint text not null, chunks integer not null, bytes integer not null,
-    words integer not null default 0, scripts text not null default '{}', source text not null default ''
+    words integer not null default 0, scripts text not null default '{}', source text not null
+    default ''
 );
 create unique index if not exists one_live on generations (tenant, document) where state = 'live';
 """
@@ -36,18 +38,37 @@ _ENTER = f"insert into generations (state, {_GIVEN}) values ('pending', {', '.jo
 
 
 class Entered:
-    """A document as it is entered, with what its text is like: `length` in characters, and letters by script."""
+    """A document as it is entered, with what its text is like: `length` in characters, and letters
+    by script."""
 
     def __init__(self, document: Incoming) -> None:
         texts = [passage.text for passage in document.passages]
-        self.tenant, self.document, self.title, self.url = document.tenant, document.document, document.title, document.url
-        self.length, self.chunks, self.scripts = sum(map(len, texts)), len(texts), scripts("".join(texts))
+        self.tenant, self.document, self.title, self.url = (
+            document.tenant,
+            document.document,
+            document.title,
+            document.url,
+        )
+        self.length, self.chunks, self.scripts = (
+            sum(map(len, texts)),
+            len(texts),
+            scripts("".join(texts)),
+        )
         self._rest = (document.fingerprint, document.bytes, document.source)
 
     def values(self) -> tuple[str | int, ...]:
         """In the order of `_GIVEN`."""
         letters = json.dumps(self.scripts, sort_keys=True)
-        return (self.tenant, self.document, self.title, self.url, *self._rest, self.chunks, self.length, letters)
+        return (
+            self.tenant,
+            self.document,
+            self.title,
+            self.url,
+            *self._rest,
+            self.chunks,
+            self.length,
+            letters,
+        )
 
 
 class Manifest:
@@ -64,12 +85,18 @@ class Manifest:
                 raise
 
     def _read(self) -> None:
-        # A power cut may take back the last commits, never a part of one; a killed process takes back none.
+        # A power cut may take back the last commits, never a part of one; a killed process takes
+        # back none.
         self._db.executescript(f"pragma journal_mode = wal; pragma synchronous = normal; {_SCHEMA}")
         if "source" not in {row[1] for row in self._db.execute("pragma table_info(generations)")}:
             self._db.execute("alter table generations add column source text not null default ''")
-        self.hidden = {row[0] for row in self._db.execute("select id from generations where state != 'live'")}
-        live = self._db.execute("select id, document, title, url, words, chunks, scripts from generations where state = 'live'")
+        self.hidden = {
+            row[0] for row in self._db.execute("select id from generations where state != 'live'")
+        }
+        live = self._db.execute(
+            "select id, document, title, url, words, chunks, scripts from generations where state ="
+            " 'live'"
+        )
         self.scripts: Counter[str] = Counter()
         self.words = self.chunks = 0
         self._pending: dict[int, Entered] = {}  # of those that this process has begun
@@ -82,7 +109,8 @@ class Manifest:
         self._db.close()
 
     def begin(self, documents: Sequence[Entered]) -> list[int]:
-        """Enter versions whose points are about to be written → their generations, which are hidden until `commit`."""
+        """Enter versions whose points are about to be written → their generations, which are hidden
+        until `commit`."""
         begun: dict[int, Entered] = {}
         with self._speaking(), self._db:
             self._db.execute("begin immediate")
@@ -127,13 +155,17 @@ class Manifest:
             self._db.execute(f"pragma user_version = {max(self._shown, default=0)}")
 
     def unsynced(self) -> dict[int, int]:
-        """Live versions whose points may not have reached the disk when the power failed → how many points each has."""
+        """Live versions whose points may not have reached the disk when the power failed → how many
+        points each has."""
         with self._speaking():
-            rows = self._db.execute("select id, chunks from generations where state = 'live' and id > ?", [self.synced])
+            rows = self._db.execute(
+                "select id, chunks from generations where state = 'live' and id > ?", [self.synced]
+            )
             return dict(rows.fetchall())
 
     def lose(self, generation: int) -> None:
-        """A live version whose points are gone is hidden, so that the document counts as not there."""
+        """A live version whose points are gone is hidden, so that the document counts as not
+        there."""
         with self._speaking():
             self._db.execute("update generations set state = 'dead' where id = ?", [generation])
         self._hide(generation)
@@ -147,8 +179,14 @@ class Manifest:
         """Hide documents, given as (tenant, document)."""
         with self._speaking(), self._db:
             self._db.execute("begin immediate")
-            gone = [id for tenant, document in documents if (id := self._live(tenant, document)) is not None]
-            self._db.executemany("update generations set state = 'dead' where id = ?", [[id] for id in gone])
+            gone = [
+                id
+                for tenant, document in documents
+                if (id := self._live(tenant, document)) is not None
+            ]
+            self._db.executemany(
+                "update generations set state = 'dead' where id = ?", [[id] for id in gone]
+            )
         for id in gone:
             self._hide(id)
 
@@ -158,14 +196,19 @@ class Manifest:
             id = self._live(tenant, document)
             if id is not None:
                 with self._speaking():
-                    self._db.execute("update generations set url = ?, source = ? where id = ?", [url, source, id])
+                    self._db.execute(
+                        "update generations set url = ?, source = ? where id = ?", [url, source, id]
+                    )
                 self._shown[id] = (*self._shown[id][:2], url)
 
     def forget(self, generations: Sequence[int]) -> None:
         """Hidden versions whose points are removed."""
         with self._speaking(), self._db:
             self._db.execute("begin immediate")
-            self._db.executemany("delete from generations where id = ? and state != 'live'", [[id] for id in generations])
+            self._db.executemany(
+                "delete from generations where id = ? and state != 'live'",
+                [[id] for id in generations],
+            )
         self.hidden.difference_update(generations)
         for generation in generations:
             self._pending.pop(generation, None)
@@ -178,14 +221,18 @@ class Manifest:
         """(generation, chunks) of a live document."""
         with self._speaking():
             row = self._db.execute(
-                "select id, chunks from generations where state = 'live' and tenant = ? and document = ?", [tenant, document]
+                "select id, chunks from generations where state = 'live' and tenant = ? and"
+                " document = ?",
+                [tenant, document],
             ).fetchone()
         return (row[0], row[1]) if row else None
 
     def document(self, generation: int) -> Stored:
         """A version as a document is listed."""
         with self._speaking():
-            row = self._db.execute(f"select {_COLUMNS} from generations where id = ?", [generation]).fetchone()
+            row = self._db.execute(
+                f"select {_COLUMNS} from generations where id = ?", [generation]
+            ).fetchone()
         return Stored(**dict(zip(_COLUMNS.split(", "), row, strict=True)))
 
     def stored(
@@ -197,8 +244,9 @@ class Manifest:
         after: Sequence[str] = ("", ""),
         limit: int = -1,
     ) -> list[Stored]:
-        """The live documents of a tenant, or of all (None), by tenant and id, after (tenant, id) and at most `limit` (-1: all).
-        Of these ids only when some are named, and of what comes from that file or folder when a `source` is."""
+        """The live documents of a tenant, or of all (None), by tenant and id, after (tenant, id)
+        and at most `limit` (-1: all). Of these ids only when some are named, and of what comes from
+        that file or folder when a `source` is."""
         values: list[Any] = [*after]
         where = ["state = 'live'", "(tenant, document) > (?, ?)"]
         if tenant is not None:
@@ -211,14 +259,18 @@ class Manifest:
             where.append("(source = ? or substr(source, 1, ?) = ?)")
             values += [source, len(source) + 1, f"{source}/"]
         with self._speaking():
-            sql = f"select {_COLUMNS} from generations where {' and '.join(where)} order by tenant, document limit {limit:d}"
+            sql = (
+                f"select {_COLUMNS} from generations where {' and '.join(where)} order by tenant,"
+                f" document limit {limit:d}"
+            )
             rows: list[tuple[Any, ...]] = self._db.execute(sql, values).fetchall()
         names = _COLUMNS.split(", ")
         return [Stored(**dict(zip(names, row, strict=True))) for row in rows]
 
     def _live(self, tenant: str, document: str) -> int | None:
         row = self._db.execute(
-            "select id from generations where state = 'live' and tenant = ? and document = ?", [tenant, document]
+            "select id from generations where state = 'live' and tenant = ? and document = ?",
+            [tenant, document],
         ).fetchone()
         return row[0] if row else None
 
@@ -228,7 +280,9 @@ class Manifest:
         words, chunks, scripts = self._db.execute(
             "select words, chunks, scripts from generations where id = ?", [generation]
         ).fetchone()
-        self._count(-words, -chunks, {script: -count for script, count in json.loads(scripts).items()})
+        self._count(
+            -words, -chunks, {script: -count for script, count in json.loads(scripts).items()}
+        )
 
     def _count(self, words: int, chunks: int, scripts: Mapping[str, int]) -> None:
         self.words += words
@@ -240,4 +294,6 @@ class Manifest:
         try:
             yield
         except sqlite3.Error as exc:
-            raise StorageError(f"the list of documents {str(self._path)!r} cannot be used: {exc}") from exc
+            raise StorageError(
+                f"the list of documents {str(self._path)!r} cannot be used: {exc}"
+            ) from exc

@@ -1,10 +1,12 @@
-"""Collections optimised in the background: HNSW graphs, segments merged, what was removed given back.
+"""Collections optimised in the background: HNSW graphs, segments merged, what was removed given
+back.
 
-The engine holds the interpreter's lock for as long as it optimises, seconds to minutes. So a copy of a collection's vectors is
-optimised in a process beside (`python -m groundhook.handlers.kb.embedded.optimise PATH`),
-while searches and writes go on with the original;
-then what was written meanwhile is copied over in steps, and the copy takes the original's place. Killed at any moment it
-leaves a folder that does not count, which is removed when the collection is opened again.
+The engine holds the interpreter's lock for as long as it optimises, seconds to minutes. So a copy
+of a collection's vectors is optimised in a process beside (`python -m
+groundhook.handlers.kb.embedded.optimise PATH`), while searches and writes go on with the original;
+then what was written meanwhile is copied over in steps, and the copy takes the original's place.
+Killed at any moment it leaves a folder that does not count, which is removed when the collection is
+opened again.
 """
 
 from __future__ import annotations
@@ -36,9 +38,12 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 class Optimiser:
-    """Optimises the worker's open collections, one at a time. `locks` are held by whoever writes to a collection."""
+    """Optimises the worker's open collections, one at a time. `locks` are held by whoever writes to
+    a collection."""
 
-    def __init__(self, collections: MutableMapping[str, Collection], locks: Mapping[str, anyio.Lock]) -> None:
+    def __init__(
+        self, collections: MutableMapping[str, Collection], locks: Mapping[str, anyio.Lock]
+    ) -> None:
         self.busy = False
         self._running = anyio.CancelScope()
         self._collections = collections
@@ -83,7 +88,10 @@ class Optimiser:
                 raise
         try:
             done = await anyio.run_process(
-                [sys.executable, "-m", __name__, str(copy.path)], check=False, stdin=subprocess.DEVNULL, stderr=None
+                [sys.executable, "-m", __name__, str(copy.path)],
+                check=False,
+                stdin=subprocess.DEVNULL,
+                stderr=None,
             )
             if done.returncode != 0:
                 raise StorageError(f"the process that does it ended with {done.returncode}")

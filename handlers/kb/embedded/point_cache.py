@@ -1,5 +1,5 @@
-"""What was read of the points that were met last: the same passages answer many questions, and to have the engine read one and
-hand it over takes longer than most of what is done with it."""
+"""What was read of the points that were met last: the same passages answer many questions, and to
+have the engine read one and hand it over takes longer than most of what is done with it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ Read = TypeVar("Read")
 
 
 class Remembered(Generic[Read]):
-    """Of the last `most` points, by ids that never come to mean another point; `read` gets what is not there yet. What is
-    `too_long` is read every time: so much of it would not fit into memory."""
+    """Of the last `most` points, by ids that never come to mean another point; `read` gets what is
+    not there yet. What is `too_long` is read every time: so much of it would not fit into
+    memory."""
 
     def __init__(
-        self, most: int, read: Callable[[Sequence[int]], Mapping[int, Read]], too_long: Callable[[Read], bool] = lambda _: False
+        self,
+        most: int,
+        read: Callable[[Sequence[int]], Mapping[int, Read]],
+        too_long: Callable[[Read], bool] = lambda _: False,
     ) -> None:
         self._most = most
         self._read = read

@@ -1,11 +1,12 @@
 """The knowledge base's worker: the one process that has a state folder's collections open.
 
-`python -m groundhook.handlers.kb.embedded.worker STATE IDLE_SECONDS` starts it in the background and ends at once: with 0 when it
-listens, with BUSY when another worker holds the state folder. It lives apart from whoever started it, serves
-any number of processes on a local socket, and ends when nothing was asked for IDLE_SECONDS, when it is told to, or when its
-state folder is gone. What tells that it runs is a lock on `kb/worker.lock`, which dies with it; `kb/worker.json` says where it
-listens, and which lock it holds: in a copy of the folder, it tells of the worker of another one. Nothing here decides what a
-search or a document means: that is `collection`.
+`python -m groundhook.handlers.kb.embedded.worker STATE IDLE_SECONDS` starts it in the background
+and ends at once: with 0 when it listens, with BUSY when another worker holds the state folder. It
+lives apart from whoever started it, serves any number of processes on a local socket, and ends when
+nothing was asked for IDLE_SECONDS, when it is told to, or when its state folder is gone. What tells
+that it runs is a lock on `kb/worker.lock`, which dies with it; `kb/worker.json` says where it
+listens, and which lock it holds: in a copy of the folder, it tells of the worker of another one.
+Nothing here decides what a search or a document means: that is `collection`.
 """
 
 from __future__ import annotations
@@ -38,19 +39,29 @@ import portalocker
 from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.folder import folder_of, identity
 from groundhook.handlers.kb.embedded.optimise import Optimiser
-from groundhook.handlers.kb.store import SPEAKS, Incoming, Made, Outcome, Passage, plain, question_in
+from groundhook.handlers.kb.store import (
+    SPEAKS,
+    Incoming,
+    Made,
+    Outcome,
+    Passage,
+    plain,
+    question_in,
+)
 from groundhook.host.core.errors import HostError, StorageError
 from groundhook.host.core.types.filters import loaded
 from groundhook.host.core.workers import Link
 
 LISTENS, FAILED, BUSY = 0, 1, 3
-_LONGEST_SOCKET_PATH = 100  # the system's limit is 108 bytes, of which some systems use a few themselves
+_LONGEST_SOCKET_PATH = (
+    100  # the system's limit is 108 bytes, of which some systems use a few themselves
+)
 _LOOK_S = 0.5
 
 
 class Worker:
-    """Answers requests. Searches are answered where they arrive; documents are stored one at a time for each collection,
-    giving way to searches between batches."""
+    """Answers requests. Searches are answered where they arrive; documents are stored one at a time
+    for each collection, giving way to searches between batches."""
 
     def __init__(self, folder: Path, tasks: anyio.abc.TaskGroup) -> None:
         self.stopped = asyncio.Event()
@@ -97,14 +108,29 @@ class Worker:
             if operation == "search":
                 link.answer(id, self._search(collection, body))
             elif operation == "passages":
-                hits = collection.passages(body["tenant"] or "", body["document"], body["ordinals"]) if collection else ()
+                hits = (
+                    collection.passages(body["tenant"] or "", body["document"], body["ordinals"])
+                    if collection
+                    else ()
+                )
                 link.answer(id, hits)
             elif operation == "facets":
                 among = None if body["filter"] is None else loaded(body["filter"])
-                found = collection.facets(body["tenant"], body["fields"], among, body["limit"]) if collection else {}
+                found = (
+                    collection.facets(body["tenant"], body["fields"], among, body["limit"])
+                    if collection
+                    else {}
+                )
                 link.answer(id, found)
             elif operation == "whole":
-                link.answer(id, [_outgoing(document) for document in collection.whole(body["documents"])] if collection else [])
+                link.answer(
+                    id,
+                    (
+                        [_outgoing(document) for document in collection.whole(body["documents"])]
+                        if collection
+                        else []
+                    ),
+                )
             elif operation == "usage":
                 link.answer(id, self._usage(collection, body))
             elif operation == "relocate":
@@ -116,7 +142,9 @@ class Worker:
                 link.answer(id, [plain(stored) for stored in listed])
         except HostError as exc:
             link.refuse(id, exc)
-        except ImportError:  # its code was replaced while it ran; whoever asked asks again, and starts a worker of the new code
+        # its code was replaced while it ran; whoever asked asks again, and starts a worker of the
+        # new code
+        except ImportError:
             traceback.print_exc()
             self.stopped.set()
             link.close()
@@ -151,7 +179,9 @@ class Worker:
         total = self._refuse_full_disk(documents, body["reserve_bytes"])
         collection = self._collection(name)
         if collection is None:
-            collection = self._open[name] = Collection.create(self._path(name), name, made, *documents)
+            collection = self._open[name] = Collection.create(
+                self._path(name), name, made, *documents
+            )
         collection.check(body["made"])
         collection.declare(made.fields)
         try:
@@ -176,7 +206,11 @@ class Worker:
         collection = self._collection(name)
         if collection is None:
             return []
-        gone = [stored for stored in collection.stored(tenant) if wanted is None or stored.document in wanted]
+        gone = [
+            stored
+            for stored in collection.stored(tenant)
+            if wanted is None or stored.document in wanted
+        ]
         if len(gone) == len(collection.stored(None)):
             del self._open[name]
             collection.discard()
@@ -202,15 +236,20 @@ class Worker:
 
     def _refuse_full_disk(self, documents: Sequence[Incoming], reserve: int) -> int:
         """How many passages there are to write. Raises StorageError."""
-        # The engine maps its files into memory: a disk that is full would end the process in the middle of a write.
+        # The engine maps its files into memory: a disk that is full would end the process in the
+        # middle of a write.
         passages = [passage for document in documents for passage in document.passages]
-        needed = 4 * sum(len(passage.vector) + len(passage.text.encode()) * 3 for passage in passages)
+        needed = 4 * sum(
+            len(passage.vector) + len(passage.text.encode()) * 3 for passage in passages
+        )
         free = shutil.disk_usage(self._folder).free
         if free < needed + reserve:
-            names = repr(documents[0].document) + (f" and {len(documents) - 1} more" if documents[1:] else "")
+            names = repr(documents[0].document) + (
+                f" and {len(documents) - 1} more" if documents[1:] else ""
+            )
             raise StorageError(
-                f"not added: {names}; {free >> 20} MB of disk are free at {str(self._folder)!r}, and adding it "
-                f"needs {(needed + reserve) >> 20} MB",
+                f"not added: {names}; {free >> 20} MB of disk are free at {str(self._folder)!r},"
+                f" and adding it needs {(needed + reserve) >> 20} MB",
                 hint="free some space; what was added before is intact",
             )
         return len(passages)
@@ -248,10 +287,16 @@ async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: 
             with anyio.move_on_after(min(_LOOK_S, idle_s / 2)):
                 await worker.stopped.wait()
             if not _still_there(folder, lock):
-                _leave(listener)  # closing the collections would write into a folder that somebody removed
+                _leave(
+                    listener
+                )  # closing the collections would write into a folder that somebody removed
             if not worker.busy:
                 worker.settle()
-            if not worker.busy and not worker.optimiser.busy and time.monotonic() - worker.asked_at > idle_s:
+            if (
+                not worker.busy
+                and not worker.optimiser.busy
+                and time.monotonic() - worker.asked_at > idle_s
+            ):
                 worker.stopped.set()
         # No longer found by new clients; those that are connected try again with the next worker.
         (folder / "worker.json").unlink(missing_ok=True)
@@ -293,7 +338,9 @@ def _runtime_folder() -> Path:
 def _listen(folder: Path, lock: IO[bytes]) -> socket.socket:
     name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
     path = _runtime_folder() / f"{name}.sock"
-    path.unlink(missing_ok=True)  # we hold the lock: a socket of this name was left by a worker that was killed
+    path.unlink(
+        missing_ok=True
+    )  # we hold the lock: a socket of this name was left by a worker that was killed
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(str(path))
     listener.listen(128)
@@ -303,7 +350,8 @@ def _listen(folder: Path, lock: IO[bytes]) -> socket.socket:
         address.write_text(json.dumps({**told, "pid": os.getpid()}), encoding="utf-8")
         address.replace(folder / "worker.json")
     except OSError:
-        # On a full disk the address that the last worker left serves as well: it is always the same.
+        # On a full disk the address that the last worker left serves as well: it is always the
+        # same.
         if not _says(folder / "worker.json", told):
             raise
     return listener
@@ -317,14 +365,17 @@ def _says(address: Path, told: Mapping[str, Any]) -> bool:
 
 
 def main(state: str, idle_s: str) -> int:
-    """Start the worker → LISTENS, BUSY or FAILED, in the process that was asked; the worker itself is a child of none."""
+    """Start the worker → LISTENS, BUSY or FAILED, in the process that was asked; the worker itself
+    is a child of none."""
     told, tell = os.pipe()
     if os.fork():
         os.close(tell)
         return (os.read(told, 1) or bytes([FAILED]))[0]
     os.close(told)
     os.setsid()
-    os.putenv("OPENBLAS_NUM_THREADS", "1")  # numpy's threads would wait for each other in a spin; it reads this when it is loaded
+    os.putenv(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # numpy's threads would wait for each other in a spin; it reads this when it is loaded
     folder = Path(state) / "kb"
     with (folder / "worker.lock").open("ab") as lock:
         try:

@@ -1,8 +1,10 @@
-"""Vectors that were computed before: a bounded file that all processes of an app share, and an `Embedder` in front of another.
+"""Vectors that were computed before: a bounded file that all processes of an app share, and an
+`Embedder` in front of another.
 
-A vector is found by provider, model, dimensions, whether it is of a question or a document, and a hash of the text; the
-text itself is not kept. The file is SQLite. It is a cache and nothing else: whatever goes wrong with it is said in the
-trace, and the vector is computed. Where there is no room, what was not asked for for longest goes.
+A vector is found by provider, model, dimensions, whether it is of a question or a document, and a
+hash of the text; the text itself is not kept. The file is SQLite. It is a cache and nothing else:
+whatever goes wrong with it is said in the trace, and the vector is computed. Where there is no
+room, what was not asked for for longest goes.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ _BUSY_S = 2.0
 
 
 class VectorCache:
-    """Usable from any thread. Nothing is opened before the first use; every method raises sqlite3.Error and OSError."""
+    """Usable from any thread. Nothing is opened before the first use; every method raises
+    sqlite3.Error and OSError."""
 
     def __init__(self, path: Path, *, most_bytes: int) -> None:
         self._path = path
@@ -53,13 +56,17 @@ class VectorCache:
             for start in range(0, len(keys), _LOOKED_UP):
                 some = keys[start : start + _LOOKED_UP]
                 marks = ",".join("?" * len(some))
-                for key, vector, used in db.execute(f"select key, vector, turn from vectors where key in ({marks})", some):
+                for key, vector, used in db.execute(
+                    f"select key, vector, turn from vectors where key in ({marks})", some
+                ):
                     found[key] = vector
                     if used + _STALE < turn:
                         old.append(key)
             if old:  # what was asked for again stays
                 with db:
-                    db.executemany("update vectors set turn = ? where key = ?", [(turn, key) for key in old])
+                    db.executemany(
+                        "update vectors set turn = ? where key = ?", [(turn, key) for key in old]
+                    )
         return found
 
     def put(self, vectors: Mapping[bytes, bytes]) -> None:
@@ -70,7 +77,9 @@ class VectorCache:
             with db:
                 db.execute("begin immediate")
                 rows = [(key, vector, self._turn(db)) for key, vector in vectors.items()]
-                db.executemany("insert or ignore into vectors (key, vector, turn) values (?, ?, ?)", rows)
+                db.executemany(
+                    "insert or ignore into vectors (key, vector, turn) values (?, ?, ?)", rows
+                )
                 if self._size(db) > self._most:
                     self._make_room(db)
 
@@ -83,12 +92,17 @@ class VectorCache:
     def _make_room(self, db: sqlite3.Connection) -> None:
         """Remove what was not used for longest until a tenth is free."""
         while self._size(db) > self._most * 9 // 10:
-            db.execute("delete from vectors where id in (select id from vectors order by turn, id limit ?)", [_REMOVED])
+            db.execute(
+                "delete from vectors where id in (select id from vectors order by turn, id"
+                " limit ?)",
+                [_REMOVED],
+            )
 
     def _size(self, db: sqlite3.Connection) -> int:
         """Bytes that are in use; those of removed vectors are used again and not given back."""
         pages, free, size = (
-            int(db.execute(f"pragma {name}").fetchone()[0]) for name in ("page_count", "freelist_count", "page_size")
+            int(db.execute(f"pragma {name}").fetchone()[0])
+            for name in ("page_count", "freelist_count", "page_size")
         )
         return (pages - free) * size
 
@@ -105,12 +119,16 @@ class VectorCache:
                 if isinstance(exc, sqlite3.OperationalError):
                     raise
                 for path in (self._path, *(Path(f"{self._path}{end}") for end in ("-wal", "-shm"))):
-                    path.unlink(missing_ok=True)  # not a database: what was in it can be computed again
+                    path.unlink(
+                        missing_ok=True
+                    )  # not a database: what was in it can be computed again
                 self._db = self._connected()
         return self._db
 
     def _connected(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(
+            self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+        )
         try:
             db.executescript(f"pragma journal_mode = wal; pragma synchronous = off; {_SCHEMA}")
         except BaseException:
@@ -142,20 +160,32 @@ class CachedEmbedder:
         return self.inner.similarity(cosine)
 
     def count_tokens(self, text: str, /) -> int:
-        return self.inner.count_tokens(text) if isinstance(self.inner, CountsTokens) else estimated_tokens(text)
+        return (
+            self.inner.count_tokens(text)
+            if isinstance(self.inner, CountsTokens)
+            else estimated_tokens(text)
+        )
 
     async def aclose(self) -> None:
         if isinstance(self.inner, Closes):
             await self.inner.aclose()
 
-    async def _embedded(self, kind: str, texts: Sequence[str], embed: Callable[[Sequence[str]], Any]) -> list[list[float]]:
+    async def _embedded(
+        self, kind: str, texts: Sequence[str], embed: Callable[[Sequence[str]], Any]
+    ) -> list[list[float]]:
         around = "\0".join(texts) if self.in_context and kind == "document" else ""
         keys = [self._key(kind, text, around) for text in texts]
         found = await self._tried(self._cache.get, keys) or {}
-        known = {key: vector for key, vector in found.items() if len(vector) == 4 * self.dimensions}  # others are damaged
-        missing = list({key: text for key, text in zip(keys, texts, strict=True) if key not in known}.items())
+        known = {
+            key: vector for key, vector in found.items() if len(vector) == 4 * self.dimensions
+        }  # others are damaged
+        missing = list(
+            {key: text for key, text in zip(keys, texts, strict=True) if key not in known}.items()
+        )
         if self.in_context and missing:
-            missing = list(zip(keys, texts, strict=True))  # a passage is embedded among its neighbours or not at all
+            missing = list(
+                zip(keys, texts, strict=True)
+            )  # a passage is embedded among its neighbours or not at all
         if missing:
             made = await embed([text for _, text in missing])
             new = {key: packed(vector) for (key, _), vector in zip(missing, made, strict=True)}

@@ -1,8 +1,9 @@
 """What a cosine is worth: for each model, a logistic curve from its cosine to a similarity of 0-1.
 
-Cosines of two models cannot be compared: with multilingual-e5-small unrelated texts have 0.76, with OpenAI's newer models 0.1. A
-curve is two numbers, the cosine at which a passage is as likely to belong to the question as not, and how fast that
-changes. `groundhook kb calibrate` measures them on a collection; docs/embedding-models.md says which of these were measured.
+Cosines of two models cannot be compared: with multilingual-e5-small unrelated texts have 0.76, with
+OpenAI's newer models 0.1. A curve is two numbers, the cosine at which a passage is as likely to
+belong to the question as not, and how fast that changes. `groundhook kb calibrate` measures them on
+a collection; docs/embedding-models.md says which of these were measured.
 """
 
 from __future__ import annotations

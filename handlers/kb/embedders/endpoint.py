@@ -1,8 +1,9 @@
 """Any OpenAI-compatible `/embeddings` endpoint, over plain HTTP.
 
-POST {host}/embeddings {model, input: [text], encoding_format: "float", dimensions?} with a bearer key → {data: [{index,
-embedding}]}. Asked without the `openai` SDK: that has one door in this program, in the layer of language models, which
-sources may not know; and it would add retries of its own, and ask for an encoding that many compatible servers do not have.
+POST {host}/embeddings {model, input: [text], encoding_format: "float", dimensions?} with a bearer
+key → {data: [{index, embedding}]}. Asked without the `openai` SDK: that has one door in this
+program, in the layer of language models, which sources may not know; and it would add retries of
+its own, and ask for an encoding that many compatible servers do not have.
 """
 
 from __future__ import annotations
@@ -11,19 +12,36 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from groundhook.handlers.kb.embedders.service import Access, Failed, Kind, Vectors, malformed, one_line, reading, wait_of
+from groundhook.handlers.kb.embedders.service import (
+    Access,
+    Failed,
+    Kind,
+    Vectors,
+    malformed,
+    one_line,
+    reading,
+    wait_of,
+)
 
 if TYPE_CHECKING:
     import httpx2
 
 
 class Endpoint:
-    """A `Service`. `prefixes` are put before questions and documents, for models that were trained with some; `sized`: the
-    endpoint is asked for vectors of `dimensions`."""
+    """A `Service`. `prefixes` are put before questions and documents, for models that were trained
+    with some; `sized`: the endpoint is asked for vectors of `dimensions`."""
 
     in_context = False
 
-    def __init__(self, access: Access, *, model: str, dimensions: int, sized: bool, prefixes: Mapping[Kind, str]) -> None:
+    def __init__(
+        self,
+        access: Access,
+        *,
+        model: str,
+        dimensions: int,
+        sized: bool,
+        prefixes: Mapping[Kind, str],
+    ) -> None:
         self._access = access
         self._model = model
         self._size = {"dimensions": dimensions} if sized else {}
@@ -34,10 +52,17 @@ class Endpoint:
         import httpx2
 
         prefix = self._prefixes.get(kind, "")
-        body = {"model": self._model, "input": [prefix + text for text in texts], "encoding_format": "float", **self._size}
+        body = {
+            "model": self._model,
+            "input": [prefix + text for text in texts],
+            "encoding_format": "float",
+            **self._size,
+        }
         try:
             response = await self._opened().post(
-                f"{self._access.host.rstrip('/')}/embeddings", content=json.dumps(body).encode(), timeout=timeout_s
+                f"{self._access.host.rstrip('/')}/embeddings",
+                content=json.dumps(body).encode(),
+                timeout=timeout_s,
             )
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as exc:
             raise Failed(0, one_line(exc) or exc.__class__.__name__) from exc
@@ -66,16 +91,21 @@ class Endpoint:
 
 
 def vectors(answer: Any, access: Access) -> Vectors:
-    """The vectors of an answer in the order of the texts, which is not always that of the answer. Raises SourceMalformed."""
+    """The vectors of an answer in the order of the texts, which is not always that of the answer.
+    Raises SourceMalformed."""
     with reading(access):
         rows = answer["data"]
         if sorted(row["index"] for row in rows) != list(range(len(rows))):
             raise ValueError("indexes that are not those of the texts")
-        return [[float(value) for value in row["embedding"]] for row in sorted(rows, key=lambda row: row["index"])]
+        return [
+            [float(value) for value in row["embedding"]]
+            for row in sorted(rows, key=lambda row: row["index"])
+        ]
 
 
 def _said(body: bytes) -> str:
-    """What the endpoint says about its refusal: OpenAI's `error.message`, others' `detail`, `message` or text."""
+    """What the endpoint says about its refusal: OpenAI's `error.message`, others' `detail`,
+    `message` or text."""
     try:
         answer = json.loads(body)
     except ValueError:

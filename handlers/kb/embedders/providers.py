@@ -1,4 +1,5 @@
-"""Which services an app can embed with: the two that are always known, and those that `embedders` of agent/agent.yml names."""
+"""Which services an app can embed with: the two that are always known, and those that `embedders`
+of agent/agent.yml names."""
 
 from __future__ import annotations
 
@@ -21,9 +22,10 @@ _VARIABLES = {"openai": "OPENAI_API_KEY", "voyage": "VOYAGE_API_KEY"}
 _DEFAULTS = {"openai": "text-embedding-3-small", "voyage": "voyage-3.5"}
 
 # Documented limits of a request, and a margin: tokens are estimated here and counted there.
-# https://platform.openai.com/docs/api-reference/embeddings/create: 2,048 texts, 300,000 tokens, 8,192 in a text.
-# https://docs.voyageai.com/docs/embeddings: 1,000 texts, 120,000 tokens for the most restricted models.
-# https://docs.voyageai.com/docs/contextualized-chunk-embeddings: 32,000 tokens for the passages of a document.
+# https://platform.openai.com/docs/api-reference/embeddings/create: 2,048 texts, 300,000 tokens,
+# 8,192 in a text. https://docs.voyageai.com/docs/embeddings: 1,000 texts, 120,000 tokens for the
+# most restricted models. https://docs.voyageai.com/docs/contextualized-chunk-embeddings: 32,000
+# tokens for the passages of a document.
 _OPENAI_LIMITS = Limits(texts=256, tokens=100_000, text_bytes=16_000)
 _VOYAGE_LIMITS = Limits(texts=256, tokens=60_000, text_bytes=100_000)
 _CONTEXT_LIMITS = Limits(texts=500, tokens=20_000, text_bytes=60_000)
@@ -36,29 +38,49 @@ _DIMENSIONS = {
     "voyage-large-2": 1536,
     "voyage-code-2": 1536,
 }
-_SIZED = ("text-embedding-3", "voyage-3-large", "voyage-3.5", "voyage-code-3", "voyage-context", "voyage-4")
+_SIZED = (
+    "text-embedding-3",
+    "voyage-3-large",
+    "voyage-3.5",
+    "voyage-code-3",
+    "voyage-context",
+    "voyage-4",
+)
 
 
 def register(
-    embedders: Registry[EmbedderFactory], declared: Mapping[str, EmbedderSettings], environment: Mapping[str, str]
+    embedders: Registry[EmbedderFactory],
+    declared: Mapping[str, EmbedderSettings],
+    environment: Mapping[str, str],
 ) -> None:
-    """Enter `voyage`, `openai` and what the app declares beside them. Raises ConfigError for an entry that cannot be one."""
-    for name in ("voyage", "openai", *(name for name in declared if name not in ("voyage", "openai"))):
+    """Enter `voyage`, `openai` and what the app declares beside them. Raises ConfigError for an
+    entry that cannot be one."""
+    for name in (
+        "voyage",
+        "openai",
+        *(name for name in declared if name not in ("voyage", "openai")),
+    ):
         settings = declared.get(name, EmbedderSettings())
         kind = settings.type or (name if name in _VARIABLES else "")
         if not kind:
             raise ConfigError(
-                f"embedders.{name} in agent/agent.yml does not say what kind of service it is", hint="add type: openai, or voyage"
+                f"embedders.{name} in agent/agent.yml does not say what kind of service it is",
+                hint="add type: openai, or voyage",
             )
         if name in embedders:
-            raise ConfigError(f"embedders.{name} in agent/agent.yml has the name of a built-in embedding", hint="choose another")
+            raise ConfigError(
+                f"embedders.{name} in agent/agent.yml has the name of a built-in embedding",
+                hint="choose another",
+            )
         make: Callable[..., Embedder] = _voyage if kind == "voyage" else _openai
         embedders.add(name, partial(make, name, settings, environment))
 
 
-def _access(name: str, kind: str, settings: EmbedderSettings, environment: Mapping[str, str], host: str) -> Access:
-    """The key that is written down, else the one of the environment. A service elsewhere is not sent OpenAI's key, and may need
-    none: it says so itself."""
+def _access(
+    name: str, kind: str, settings: EmbedderSettings, environment: Mapping[str, str], host: str
+) -> Access:
+    """The key that is written down, else the one of the environment. A service elsewhere is not
+    sent OpenAI's key, and may need none: it says so itself."""
     variable = "" if settings.host and kind == "openai" else _VARIABLES[kind]
     return Access(
         name=name,
@@ -73,39 +95,71 @@ def _access(name: str, kind: str, settings: EmbedderSettings, environment: Mappi
     )
 
 
-def _openai(name: str, settings: EmbedderSettings, environment: Mapping[str, str], spec: EmbeddingSpec) -> Embedder:
+def _openai(
+    name: str, settings: EmbedderSettings, environment: Mapping[str, str], spec: EmbeddingSpec
+) -> Embedder:
     if settings.host and not spec.model:
-        raise ConfigError(f"embedding.provider {name!r} needs embedding.model: {settings.host} may serve any")
+        raise ConfigError(
+            f"embedding.provider {name!r} needs embedding.model: {settings.host} may serve any"
+        )
     model = spec.model or _DEFAULTS["openai"]
     access = _access(name, "openai", settings, environment, OPENAI)
     dimensions = _dimensions(name, model, spec)
-    prefixes: dict[Kind, str] = {"query": settings.query_prefix, "document": settings.document_prefix}
-    service = Endpoint(access, model=model, dimensions=dimensions, sized=_sized(settings, spec, model), prefixes=prefixes)
+    prefixes: dict[Kind, str] = {
+        "query": settings.query_prefix,
+        "document": settings.document_prefix,
+    }
+    service = Endpoint(
+        access,
+        model=model,
+        dimensions=dimensions,
+        sized=_sized(settings, spec, model),
+        prefixes=prefixes,
+    )
     return _embedder(service, access, settings, _OPENAI_LIMITS, model, dimensions)
 
 
-def _voyage(name: str, settings: EmbedderSettings, environment: Mapping[str, str], spec: EmbeddingSpec) -> Embedder:
+def _voyage(
+    name: str, settings: EmbedderSettings, environment: Mapping[str, str], spec: EmbeddingSpec
+) -> Embedder:
     model = spec.model or _DEFAULTS["voyage"]
     access = _access(name, "voyage", settings, environment, VOYAGE)
     dimensions = _dimensions(name, model, spec)
-    service = Voyage(access, model=model, dimensions=dimensions, sized=_sized(settings, spec, model))
-    return _embedder(service, access, settings, _CONTEXT_LIMITS if service.in_context else _VOYAGE_LIMITS, model, dimensions)
+    service = Voyage(
+        access, model=model, dimensions=dimensions, sized=_sized(settings, spec, model)
+    )
+    return _embedder(
+        service,
+        access,
+        settings,
+        _CONTEXT_LIMITS if service.in_context else _VOYAGE_LIMITS,
+        model,
+        dimensions,
+    )
 
 
 def _embedder(
-    service: Endpoint | Voyage, access: Access, settings: EmbedderSettings, most: Limits, model: str, dimensions: int
+    service: Endpoint | Voyage,
+    access: Access,
+    settings: EmbedderSettings,
+    most: Limits,
+    model: str,
+    dimensions: int,
 ) -> Embedder:
     limits = Limits(
         texts=settings.batch_texts or most.texts,
         tokens=settings.batch_tokens or most.tokens,
         text_bytes=settings.text_bytes or most.text_bytes,
     )
-    curve = Curve(settings.curve.middle, settings.curve.scale) if settings.curve else curve_of(model)
+    curve = (
+        Curve(settings.curve.middle, settings.curve.scale) if settings.curve else curve_of(model)
+    )
     return ServiceEmbedder(service, access, limits, model=model, dimensions=dimensions, curve=curve)
 
 
 def _sized(settings: EmbedderSettings, spec: EmbeddingSpec, model: str) -> bool:
-    """Whether the service is told how long vectors are to be: where somebody said so, and the model can do it."""
+    """Whether the service is told how long vectors are to be: where somebody said so, and the model
+    can do it."""
     return bool(spec.dimensions) and (settings.send_dimensions or model.startswith(_SIZED))
 
 
@@ -113,6 +167,7 @@ def _dimensions(name: str, model: str, spec: EmbeddingSpec) -> int:
     known = _DIMENSIONS.get(model) or (1024 if model.startswith("voyage-") else 0)
     if not spec.dimensions and not known:
         raise ConfigError(
-            f"how long the vectors of {model!r} are is not known", hint=f"say embedding.dimensions beside provider {name!r}"
+            f"how long the vectors of {model!r} are is not known",
+            hint=f"say embedding.dimensions beside provider {name!r}",
         )
     return spec.dimensions or known

@@ -1,8 +1,9 @@
 """Embedding models behind a network: what every service has in common.
 
-`ServiceEmbedder` cuts texts into requests that the service accepts, sends a few of them at once, tries again what may be
-tried again, keeps to a deadline for the whole, and turns whatever goes wrong into one error that names the service. A `Service`
-makes one request and says plainly how it failed; it knows nothing of retries.
+`ServiceEmbedder` cuts texts into requests that the service accepts, sends a few of them at once,
+tries again what may be tried again, keeps to a deadline for the whole, and turns whatever goes
+wrong into one error that names the service. A `Service` makes one request and says plainly how it
+failed; it knows nothing of retries.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ _MAY_RECOVER = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Where a service is and how it is asked. `name` is what the app calls it, `variable` the environment variable that its
-    key is looked up in, `place` the setting that holds it otherwise."""
+    """Where a service is and how it is asked. `name` is what the app calls it, `variable` the
+    environment variable that its key is looked up in, `place` the setting that holds it
+    otherwise."""
 
     name: str
     host: str
@@ -59,7 +61,8 @@ class Access:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one request may hold. `text_bytes`: a longer text is cut, where the service would refuse it."""
+    """What one request may hold. `text_bytes`: a longer text is cut, where the service would refuse
+    it."""
 
     texts: int
     tokens: int
@@ -67,7 +70,8 @@ class Limits:
 
 
 class Failed(Exception):
-    """A request that failed: the status (0: no answer arrived), what the service said, and how long it asks to wait."""
+    """A request that failed: the status (0: no answer arrived), what the service said, and how long
+    it asks to wait."""
 
     def __init__(self, status: int, said: str, wait_s: float | None = None) -> None:
         super().__init__(said)
@@ -77,8 +81,9 @@ class Failed(Exception):
 
 
 class Service(Protocol):
-    """One model at one service. Raises Failed, SourceMalformed for an answer that is none. `in_context`: the texts of one
-    call are the passages of one document, and each vector knows those around it."""
+    """One model at one service. Raises Failed, SourceMalformed for an answer that is none.
+    `in_context`: the texts of one call are the passages of one document, and each vector knows
+    those around it."""
 
     @property
     def in_context(self) -> bool: ...
@@ -89,10 +94,20 @@ class Service(Protocol):
 
 
 class ServiceEmbedder:
-    """An `Embedder` over a `Service`. Raises SourceNotConfigured without a key, SourceRefused, SourceRateLimited, SourceTimeout,
-    SourceMalformed, and SourceError when the service fails or cannot be reached."""
+    """An `Embedder` over a `Service`. Raises SourceNotConfigured without a key, SourceRefused,
+    SourceRateLimited, SourceTimeout, SourceMalformed, and SourceError when the service fails or
+    cannot be reached."""
 
-    def __init__(self, service: Service, access: Access, limits: Limits, *, model: str, dimensions: int, curve: Curve) -> None:
+    def __init__(
+        self,
+        service: Service,
+        access: Access,
+        limits: Limits,
+        *,
+        model: str,
+        dimensions: int,
+        curve: Curve,
+    ) -> None:
         self.provider = access.name
         self.model = model
         self.dimensions = dimensions
@@ -139,16 +154,24 @@ class ServiceEmbedder:
             with anyio.fail_after(budget_s) as scope:
                 for tried in range(self._access.retries + 1):
                     try:
-                        return self._checked(await self._service.embed(asked, kind, budget_s), len(asked))
+                        return self._checked(
+                            await self._service.embed(asked, kind, budget_s), len(asked)
+                        )
                     except Failed as exc:
                         last = exc
                         wait_s = _wait(exc, tried)
                         late = anyio.current_time() + wait_s >= scope.deadline
-                        if tried == self._access.retries or late or (exc.status and exc.status not in _MAY_RECOVER):
+                        if (
+                            tried == self._access.retries
+                            or late
+                            or (exc.status and exc.status not in _MAY_RECOVER)
+                        ):
                             raise meaning(exc, self._access) from exc
                         await anyio.sleep(wait_s)
         except TimeoutError as exc:
-            if last is not None:  # the reason for trying again says more than that time ran out meanwhile
+            if (
+                last is not None
+            ):  # the reason for trying again says more than that time ran out meanwhile
                 raise meaning(last, self._access) from exc
             setting = "query_timeout_ms" if kind == "query" else "timeout_ms"
             raise SourceTimeout(
@@ -158,7 +181,8 @@ class ServiceEmbedder:
         raise AssertionError("every try returns or raises")
 
     def _checked(self, vectors: Vectors, wanted: int) -> Vectors:
-        """As many vectors as texts, each of the collection's length, made 1 long. Raises SourceMalformed."""
+        """As many vectors as texts, each of the collection's length, made 1 long. Raises
+        SourceMalformed."""
         if len(vectors) != wanted:
             raise malformed(self._access, f"{len(vectors)} vectors for {wanted} texts")
         return [self._normal(vector) for vector in vectors]
@@ -166,9 +190,13 @@ class ServiceEmbedder:
     def _normal(self, vector: list[float]) -> list[float]:
         if len(vector) != self.dimensions:
             raise SourceMalformed(
-                f"the embedding service {self._access.name!r} sends vectors of {len(vector)} dimensions for {self.model!r}, and "
-                f"the collection is declared with {self.dimensions}",
-                hint=f"say embedding.dimensions: {len(vector)} in its .kb.yao, or a size that the model can make",
+                f"the embedding service {self._access.name!r} sends vectors of {len(vector)}"
+                f" dimensions for {self.model!r}, and the collection is declared with"
+                f" {self.dimensions}",
+                hint=(
+                    f"say embedding.dimensions: {len(vector)} in its .kb.yao, or a size that the"
+                    " model can make"
+                ),
             )
         length = math.sqrt(math.fsum(value * value for value in vector))
         if not math.isfinite(length) or length == 0.0:
@@ -176,11 +204,12 @@ class ServiceEmbedder:
         return [value / length for value in vector]
 
 
-# ------------------------------------------------------------------------------------------------ what is asked
+# ------------------------------------------------------------------------------------ what is asked
 
 
 def batched(texts: Sequence[str], limits: Limits) -> Iterator[Sequence[str]]:
-    """The texts in their order, in runs that one request may hold; a text alone may be over the limit of tokens."""
+    """The texts in their order, in runs that one request may hold; a text alone may be over the
+    limit of tokens."""
     start = tokens = 0
     for index, text in enumerate(texts):
         more = estimated_tokens(text[: limits.text_bytes])
@@ -198,19 +227,24 @@ def sendable(text: str, most_bytes: int) -> str:
     return kept if kept.strip() else "-"
 
 
-# ------------------------------------------------------------------------------------------------ what goes wrong
+# ---------------------------------------------------------------------------------- what goes wrong
 
 
 def no_key(access: Access) -> SourceNotConfigured:
     return SourceNotConfigured(
         f"the embedding service {access.name!r} has no key",
-        hint=f"set {access.variable}, or {access.place}.key in agent/agent.yml" if access.variable else f"set {access.place}.key",
+        hint=(
+            f"set {access.variable}, or {access.place}.key in agent/agent.yml"
+            if access.variable
+            else f"set {access.place}.key"
+        ),
     )
 
 
 def malformed(access: Access, what: str) -> SourceMalformed:
     return SourceMalformed(
-        f"the embedding service {access.name!r} answered with {what}", hint=f"{access.place}.host is the base URL of its API"
+        f"the embedding service {access.name!r} answered with {what}",
+        hint=f"{access.place}.host is the base URL of its API",
     )
 
 
@@ -219,23 +253,36 @@ def meaning(failed: Failed, access: Access) -> SourceError:
     who = f"the embedding service {access.name!r}"
     said = f": {failed.said}" if failed.said else ""
     if failed.status == 0:
-        return SourceError(f"{who} cannot be reached at {access.host}{said}", hint=f"{access.place}.host is its address")
+        return SourceError(
+            f"{who} cannot be reached at {access.host}{said}",
+            hint=f"{access.place}.host is its address",
+        )
     if failed.status in (401, 403):
-        hint = f"check {access.variable or f'{access.place}.key'}" if access.key else f"no key is set; see {access.place}.key"
+        hint = (
+            f"check {access.variable or f'{access.place}.key'}"
+            if access.key
+            else f"no key is set; see {access.place}.key"
+        )
         return SourceRefused(f"{who} refused the key ({failed.status}){said}", hint=hint)
     if failed.status == 429:
         wait = f"; it asks to wait {failed.wait_s:g} s" if failed.wait_s else ""
-        return SourceRateLimited(f"{who} has had too many requests (429){said}{wait}", hint="try again later")
+        return SourceRateLimited(
+            f"{who} has had too many requests (429){said}{wait}", hint="try again later"
+        )
     if failed.status == 404:
-        return SourceRefused(f"{who} does not know this (404){said}", hint=f"check embedding.model and {access.place}.host")
+        return SourceRefused(
+            f"{who} does not know this (404){said}",
+            hint=f"check embedding.model and {access.place}.host",
+        )
     if 400 <= failed.status < 500:
         return SourceRefused(f"{who} refused the request ({failed.status}){said}")
     return SourceError(f"{who} failed ({failed.status}){said}")
 
 
 def wait_of(headers: Mapping[str, str]) -> float | None:
-    """How many seconds an answer's headers ask to wait: `Retry-After` as seconds or as a date (RFC 9110, 10.2.3; counted from
-    the answer's own `Date`), or `retry-after-ms`. None when they do not say, or not in a way that can be read."""
+    """How many seconds an answer's headers ask to wait: `Retry-After` as seconds or as a date (RFC
+    9110, 10.2.3; counted from the answer's own `Date`), or `retry-after-ms`. None when they do not
+    say, or not in a way that can be read."""
     try:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)
@@ -243,7 +290,12 @@ def wait_of(headers: Mapping[str, str]) -> float | None:
         if said.replace(".", "", 1).isdigit():
             return float(said)
         if said and "date" in headers:
-            return max(0.0, (parsedate_to_datetime(said) - parsedate_to_datetime(headers["date"])).total_seconds())
+            return max(
+                0.0,
+                (
+                    parsedate_to_datetime(said) - parsedate_to_datetime(headers["date"])
+                ).total_seconds(),
+            )
     except (ValueError, TypeError):
         pass
     return None
@@ -253,7 +305,9 @@ def _wait(failed: Failed, tried: int) -> float:
     if failed.wait_s is not None:
         return failed.wait_s
     longest: float = min(_LONGEST_WAIT, _FIRST_WAIT * 2.0**tried)
-    return longest * random.uniform(0.7, 1.0)  # so that several that were refused at once do not come back at once
+    return longest * random.uniform(
+        0.7, 1.0
+    )  # so that several that were refused at once do not come back at once
 
 
 def one_line(text: object) -> str:

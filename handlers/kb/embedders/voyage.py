@@ -1,8 +1,10 @@
-"""Voyage AI, through its own client (`voyageai`), which is imported when the first text is embedded.
+"""Voyage AI, through its own client (`voyageai`), which is imported when the first text is
+embedded.
 
-Questions and documents are told apart by `input_type`; texts beyond the model's window are cut by the service
-(`truncation`). A model whose name begins with `voyage-context` sees the passages of a document together, and each vector knows
-its surroundings. The client has no total deadline and its errors may raise when they are printed: only their fields are read.
+Questions and documents are told apart by `input_type`; texts beyond the model's window are cut by
+the service (`truncation`). A model whose name begins with `voyage-context` sees the passages of a
+document together, and each vector knows its surroundings. The client has no total deadline and its
+errors may raise when they are printed: only their fields are read.
 """
 
 from __future__ import annotations
@@ -11,7 +13,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from groundhook.handlers.kb.embedders.service import Access, Failed, Kind, Vectors, one_line, reading, wait_of
+from groundhook.handlers.kb.embedders.service import (
+    Access,
+    Failed,
+    Kind,
+    Vectors,
+    one_line,
+    reading,
+    wait_of,
+)
 from groundhook.host.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,18 +40,28 @@ class Voyage:
     async def embed(self, texts: Sequence[str], kind: Kind, timeout_s: float, /) -> Vectors:
         if self.in_context:
             inputs = [list(texts)] if kind == "document" else [[text] for text in texts]
-            return [vector for document in await self._contextual(inputs, kind, timeout_s) for vector in document]
+            return [
+                vector
+                for document in await self._contextual(inputs, kind, timeout_s)
+                for vector in document
+            ]
         client = self._opened(timeout_s)
         with _speaking_to(self._access):
             answer = await client.embed(
-                list(texts), model=self._model, input_type=kind, truncation=True, output_dimension=self._dimensions
+                list(texts),
+                model=self._model,
+                input_type=kind,
+                truncation=True,
+                output_dimension=self._dimensions,
             )
             return [_plain(vector) for vector in answer.embeddings]
 
     async def aclose(self) -> None:
         """The client opens a connection for each request and keeps none."""
 
-    async def _contextual(self, documents: list[list[str]], kind: Kind, timeout_s: float) -> list[Vectors]:
+    async def _contextual(
+        self, documents: list[list[str]], kind: Kind, timeout_s: float
+    ) -> list[Vectors]:
         client = self._opened(timeout_s)
         with _speaking_to(self._access):
             answer = await client.contextualized_embed(
@@ -55,9 +75,12 @@ class Voyage:
             from voyageai.client_async import AsyncClient  # 0.4 s: not before it is needed
         except ImportError as exc:
             raise ConfigError(
-                "the client of Voyage is not installed", hint="pip install 'groundhook[voyage]', or voyageai itself"
+                "the client of Voyage is not installed",
+                hint="pip install 'groundhook[voyage]', or voyageai itself",
             ) from exc
-        return AsyncClient(api_key=self._access.key, timeout=timeout_s, base_url=self._access.host.rstrip("/"))
+        return AsyncClient(
+            api_key=self._access.key, timeout=timeout_s, base_url=self._access.host.rstrip("/")
+        )
 
 
 @contextmanager

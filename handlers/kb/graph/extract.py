@@ -1,7 +1,8 @@
-"""Who says what a passage speaks of: the rules, spaCy where it is installed, or an assistant or MCP tool.
+"""Who says what a passage speaks of: the rules, spaCy where it is installed, or an assistant or MCP
+tool.
 
-What all of them answer is brought to the kinds that the collection declares. Whoever is asked and fails is said in `warnings`,
-and the rules do it.
+What all of them answer is brought to the kinds that the collection declares. Whoever is asked and
+fails is said in `warnings`, and the rules do it.
 """
 
 from __future__ import annotations
@@ -30,13 +31,24 @@ AT_ONCE = 4  # passages that an assistant is asked about at the same time
 DELEGATED_MS = 60_000
 BUILTIN, SPACY = "builtin", "spacy"
 _SPACY_MODEL = "en_core_web_sm"
-_NOT_FOR_NAMES = ("tagger", "morphologizer", "parser", "senter", "attribute_ruler", "lemmatizer", "trainable_lemmatizer")
-_NO_NAMES = frozenset({"DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL", "LANGUAGE"})
+_NOT_FOR_NAMES = (
+    "tagger",
+    "morphologizer",
+    "parser",
+    "senter",
+    "attribute_ruler",
+    "lemmatizer",
+    "trainable_lemmatizer",
+)
+_NO_NAMES = frozenset(
+    {"DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL", "LANGUAGE"}
+)
 
 
 @dataclass(kw_only=True)
 class Extraction:
-    """What a collection's passages speak of. `warnings`: what went wrong and was done by the rules instead, each once."""
+    """What a collection's passages speak of. `warnings`: what went wrong and was done by the rules
+    instead, each once."""
 
     spec: EntitySpec
     language: str
@@ -51,8 +63,8 @@ class Extraction:
 
     @cached_property
     def made_by(self) -> str:
-        """What decides which entities are found. The folder of a pipeline may be moved: it counts by its name and by what it says
-        of itself."""
+        """What decides which entities are found. The folder of a pipeline may be moved: it counts
+        by its name and by what it says of itself."""
         done, _, name = self.spec.extractor.partition(":")
         folder = Path(name)
         if done != SPACY or not folder.is_absolute():
@@ -61,15 +73,21 @@ class Extraction:
             said = hashlib.blake2b((folder / "meta.json").read_bytes(), digest_size=12).hexdigest()
         except OSError:
             said = ""
-        return self.spec.model_copy(update={"extractor": f"{done}:{folder.name}:{said}"}).model_dump_json()
+        return self.spec.model_copy(
+            update={"extractor": f"{done}:{folder.name}:{said}"}
+        ).model_dump_json()
 
-    async def extract(self, texts: Sequence[str], title: str, names: Mapping[str, tuple[str, str]]) -> list[Extracted]:
-        """For each passage of a document; `names` are those known so far, by key. Raises ConfigError where spaCy is wanted and is
-        not there."""
+    async def extract(
+        self, texts: Sequence[str], title: str, names: Mapping[str, tuple[str, str]]
+    ) -> list[Extracted]:
+        """For each passage of a document; `names` are those known so far, by key. Raises
+        ConfigError where spaCy is wanted and is not there."""
         known = Known(names=names, beside=Known(names=self.dictionary))
         done = self.spec.extractor.partition(":")[0]
         if done == BUILTIN:
-            found = await anyio.to_thread.run_sync(lambda: [extract(text, title, known) for text in texts])
+            found = await anyio.to_thread.run_sync(
+                lambda: [extract(text, title, known) for text in texts]
+            )
         elif done == SPACY:
             found = await anyio.to_thread.run_sync(self._by_spacy, texts, title, known)
         else:
@@ -83,7 +101,10 @@ class Extraction:
         except ValueError as exc:
             self._warn(str(exc))
             return ruled
-        return [_with_names(each, names, written=written) for each, names in zip(ruled, named, strict=True)]
+        return [
+            _with_names(each, names, written=written)
+            for each, names in zip(ruled, named, strict=True)
+        ]
 
     def _warn(self, problem: str) -> None:
         said = f"{problem}; the rules of the built-in extractor were used"
@@ -98,7 +119,9 @@ class Extraction:
             for index, text in waiting:
                 asked = EntityAsk(text=text, types=self.spec.types, language=self.language)
                 try:
-                    answer = await self.delegates.ask(ENTITIES, self.spec.extractor, asked, timeout_ms=DELEGATED_MS)
+                    answer = await self.delegates.ask(
+                        ENTITIES, self.spec.extractor, asked, timeout_ms=DELEGATED_MS
+                    )
                     answers[index] = told(answer, title)
                 except DelegateError as exc:
                     self._warn(str(exc))
@@ -110,15 +133,22 @@ class Extraction:
         return [answers[index] for index in range(len(texts))]
 
 
-def only(extracted: Extracted, types: Sequence[str], dictionary: Mapping[str, tuple[str, str]]) -> Extracted:
-    """What is left of an extraction when only entities of the declared kinds are kept, called as they are declared; what the
-    document is about stays. The dictionary's word on a kind is the last."""
+def only(
+    extracted: Extracted, types: Sequence[str], dictionary: Mapping[str, tuple[str, str]]
+) -> Extracted:
+    """What is left of an extraction when only entities of the declared kinds are kept, called as
+    they are declared; what the document is about stays. The dictionary's word on a kind is the
+    last."""
     mentions = [
         replace(mention, kind=dictionary[mention.key][1]) if mention.key in dictionary else mention
         for mention in extracted.mentions
     ]
     wanted = {kind_called(kind): kind for kind in types}
-    kept = {m.key for m in mentions if not wanted or kind_called(m.kind) in wanted or m.key == extracted.about}
+    kept = {
+        m.key
+        for m in mentions
+        if not wanted or kind_called(m.kind) in wanted or m.key == extracted.about
+    }
     return replace(
         extracted,
         mentions=tuple(
@@ -145,14 +175,21 @@ def told(answer: EntityAnswer, title: str) -> Extracted:
         if key and key not in mentions:
             kind = entity.type.strip().casefold() or "term"
             name = " ".join(entity.name.split())[:LONGEST]
-            mentions[key] = Mention(key=key, name=name, kind=kind, description=entity.description.strip())
+            mentions[key] = Mention(
+                key=key, name=name, kind=kind, description=entity.description.strip()
+            )
     if about and about not in mentions:
         mentions[about] = Mention(key=about, name=title.strip()[:LONGEST], kind="term")
-    links = [Link(source=key_of(r.source), target=key_of(r.target), words=" ".join(r.relation.split())) for r in answer.relations]
+    links = [
+        Link(source=key_of(r.source), target=key_of(r.target), words=" ".join(r.relation.split()))
+        for r in answer.relations
+    ]
     return Extracted(
         mentions=tuple(mentions[key] for key in sorted(mentions)),
         links=tuple(
-            link for link in dict.fromkeys(links) if {link.source, link.target} <= mentions.keys() and link.source != link.target
+            link
+            for link in dict.fromkeys(links)
+            if {link.source, link.target} <= mentions.keys() and link.source != link.target
         ),
         about=about,
     )
@@ -165,37 +202,63 @@ class _Spacy:
     _using = threading.Lock()
 
     @classmethod
-    def names(cls, extractor: str, texts: Sequence[str]) -> tuple[list[list[tuple[str, str]]], bool]:
-        """For each text what the pipeline names in it, (name, label); and whether somebody wrote down what it is to name. Raises
-        ConfigError where it cannot be loaded, ValueError for what its own code raises."""
+    def names(
+        cls, extractor: str, texts: Sequence[str]
+    ) -> tuple[list[list[tuple[str, str]]], bool]:
+        """For each text what the pipeline names in it, (name, label); and whether somebody wrote
+        down what it is to name. Raises ConfigError where it cannot be loaded, ValueError for what
+        its own code raises."""
         name = extractor.partition(":")[2] or _SPACY_MODEL
         with cls._using:
             if name not in cls._loaded:
                 cls._loaded[name] = _pipeline(name)
             pipeline = cls._loaded[name]
             try:
-                named = [[(entity.text, entity.label_) for entity in read.ents] for read in pipeline.pipe(texts)]
-            # A pipeline holds components of anybody's making, and meets a text with whatever their code raises.
-            except (ValueError, TypeError, LookupError, AttributeError, RuntimeError, OSError, ImportError) as exc:
+                named = [
+                    [(entity.text, entity.label_) for entity in read.ents]
+                    for read in pipeline.pipe(texts)
+                ]
+            # A pipeline holds components of anybody's making, and meets a text with whatever their
+            # code raises.
+            except (
+                ValueError,
+                TypeError,
+                LookupError,
+                AttributeError,
+                RuntimeError,
+                OSError,
+                ImportError,
+            ) as exc:
                 raise ValueError(f"the spaCy pipeline {name!r} failed: {_first_line(exc)}") from exc
         return named, _has_rules(pipeline)
 
 
 def not_installed(extractor: str) -> ConfigError | None:
-    """What a spaCy extractor lacks, without loading anything; None where all is there. A folder is an absolute path: what a
-    shorter one means, `host.config.packages` knows."""
+    """What a spaCy extractor lacks, without loading anything; None where all is there. A folder is
+    an absolute path: what a shorter one means, `host.config.packages` knows."""
     name = extractor.partition(":")[2] or _SPACY_MODEL
-    where, otherwise = f"entities.extractor {SPACY}:{name}", f'or set entities.extractor to "{BUILTIN}"'
+    where, otherwise = (
+        f"entities.extractor {SPACY}:{name}",
+        f'or set entities.extractor to "{BUILTIN}"',
+    )
     if find_spec("spacy") is None:
-        return ConfigError(f"{where} needs spaCy, which is not installed", hint=f"pip install 'groundhook[spacy]', {otherwise}")
+        return ConfigError(
+            f"{where} needs spaCy, which is not installed",
+            hint=f"pip install 'groundhook[spacy]', {otherwise}",
+        )
     try:
-        there = (Path(name).is_absolute() and Path(name).is_dir()) or bool(metadata.distribution(name))
+        there = (Path(name).is_absolute() and Path(name).is_dir()) or bool(
+            metadata.distribution(name)
+        )
     except (metadata.PackageNotFoundError, ValueError):
         there = False
     if there:
         return None
     folder = "a folder with one (from the collection's file or the app's folder)"
-    hint = f"python -m spacy download {name}, or name a pipeline that is installed or {folder}, {otherwise}"
+    hint = (
+        f"python -m spacy download {name}, or name a pipeline that is installed or {folder},"
+        f" {otherwise}"
+    )
     return ConfigError(f"{where}: there is no such spaCy pipeline", hint=hint)
 
 
@@ -213,7 +276,9 @@ def _pipeline(name: str) -> Any:
             hint=f'install it anew, or set entities.extractor to "{BUILTIN}"',
         ) from exc
     if not _has_rules(pipeline):  # whose patterns may ask for lemmas and the like
-        pipeline.disable_pipes([component for component in _NOT_FOR_NAMES if component in pipeline.pipe_names])
+        pipeline.disable_pipes(
+            [component for component in _NOT_FOR_NAMES if component in pipeline.pipe_names]
+        )
     return pipeline
 
 
@@ -226,8 +291,9 @@ def _first_line(exc: Exception) -> str:
 
 
 def _with_names(ruled: Extracted, named: Sequence[tuple[str, str]], *, written: bool) -> Extracted:
-    """The rules' extraction, with the names that a pipeline saw and their kinds. Unless they are `written` down, a name that
-    shares words with one of the rules' is that one: two spellings of it would be two entities, and the walk goes astray."""
+    """The rules' extraction, with the names that a pipeline saw and their kinds. Unless they are
+    `written` down, a name that shares words with one of the rules' is that one: two spellings of it
+    would be two entities, and the walk goes astray."""
     mentions = {mention.key: mention for mention in ruled.mentions}
     words = {word for key in mentions for word in key.split()}
     for text, label in named:
@@ -239,5 +305,9 @@ def _with_names(ruled: Extracted, named: Sequence[tuple[str, str]], *, written: 
             continue
         if there is None or there.kind == "term":
             kind = kind_called(label)
-            mentions[key] = replace(there, kind=kind) if there else Mention(key=key, name=" ".join(text.split()), kind=kind)
+            mentions[key] = (
+                replace(there, kind=kind)
+                if there
+                else Mention(key=key, name=" ".join(text.split()), kind=kind)
+            )
     return replace(ruled, mentions=tuple(mentions[key] for key in sorted(mentions)))

@@ -1,8 +1,10 @@
-"""A collection's graph on disk: which passages speak of which entities, and what they say of two of them.
+"""A collection's graph on disk: which passages speak of which entities, and what they say of two of
+them.
 
-One SQLite file beside the collection's vectors, shared by the processes of an app. A row belongs to a version of a document,
-and that to a tenant: a version is entered before its document is stored and the one before it is retired after, each in one
-transaction, so that a document that can be found always has its graph. Entities are counted for each tenant alone.
+One SQLite file beside the collection's vectors, shared by the processes of an app. A row belongs to
+a version of a document, and that to a tenant: a version is entered before its document is stored
+and the one before it is retired after, each in one transaction, so that a document that can be
+found always has its graph. Entities are counted for each tenant alone.
 """
 
 from __future__ import annotations
@@ -20,20 +22,24 @@ from groundhook.host.core.errors import StorageError
 
 _SCHEMA = """
 create table if not exists versions (
-    id integer primary key, tenant text not null, document text not null, fingerprint text not null, title text not null
+    id integer primary key, tenant text not null, document text not null, fingerprint text not null,
+    title text not null
 );
 create unique index if not exists one_version on versions (tenant, document, fingerprint);
 create table if not exists passages (
-    id integer primary key, version integer not null, ordinal integer not null, passage text not null
+    id integer primary key, version integer not null, ordinal integer not null, passage text not
+    null
 );
 create index if not exists passages_of on passages (version);
 create table if not exists entities (
-    id integer primary key, tenant text not null, key text not null, name text not null, kind text not null,
+    id integer primary key, tenant text not null, key text not null, name text not null, kind text
+    not null,
     description text not null
 );
 create unique index if not exists one_entity on entities (tenant, key);
 create table if not exists mentions (
-    passage integer not null, entity integer not null, count integer not null, about integer not null
+    passage integer not null, entity integer not null, count integer not null, about integer not
+    null
 );
 create index if not exists mentions_in on mentions (passage);
 create index if not exists mentions_of on mentions (entity);
@@ -57,8 +63,9 @@ class Piece:
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """One tenant's graph. `entities`: (id, key, name, kind, description); `passages`: (id, document, ordinal, passage);
-    `mentions`: (passage, entity, count, about); `relations`: (source, target, words, how often)."""
+    """One tenant's graph. `entities`: (id, key, name, kind, description); `passages`: (id,
+    document, ordinal, passage); `mentions`: (passage, entity, count, about); `relations`: (source,
+    target, words, how often)."""
 
     entities: list[tuple[int, str, str, str, str]]
     passages: list[tuple[int, str, int, str]]
@@ -77,7 +84,9 @@ class GraphFile:
     def exists(self) -> bool:
         return self._db is not None or self._path.exists()
 
-    def enter(self, tenant: str, document: str, fingerprint: str, title: str, pieces: Sequence[Piece]) -> None:
+    def enter(
+        self, tenant: str, document: str, fingerprint: str, title: str, pieces: Sequence[Piece]
+    ) -> None:
         """Enter a version beside those that are there; one of the same fingerprint is replaced."""
         with self._writing(tenant) as db:
             self._drop(db, tenant, "document = ? and fingerprint = ?", [document, fingerprint])
@@ -99,7 +108,11 @@ class GraphFile:
         if not self.exists():
             return
         with self._reading() as db:
-            tenants = [row[0] for row in db.execute("select distinct tenant from versions")] if tenant is None else [tenant]
+            tenants = (
+                [row[0] for row in db.execute("select distinct tenant from versions")]
+                if tenant is None
+                else [tenant]
+            )
         for each in tenants:
             with self._writing(each) as db:
                 if documents is None:
@@ -107,12 +120,15 @@ class GraphFile:
                 for document in documents or ():
                     self._drop(db, each, "document = ?", [document])
 
-    def versions(self, tenant: str | None, documents: Sequence[str] | None = None) -> set[tuple[str, str, str]]:
+    def versions(
+        self, tenant: str | None, documents: Sequence[str] | None = None
+    ) -> set[tuple[str, str, str]]:
         """(tenant, document, fingerprint) of what is there, of these documents or of all."""
         with self._reading() as db:
             sql = (
-                "select tenant, document, fingerprint from versions where (:tenant is null or tenant = :tenant) "
-                "and (:documents is null or document in (select value from json_each(:documents)))"
+                "select tenant, document, fingerprint from versions where (:tenant is null or"
+                " tenant = :tenant) and (:documents is null or document in (select value from"
+                " json_each(:documents)))"
             )
             wanted = None if documents is None else json.dumps(list(documents))
             return set(db.execute(sql, {"tenant": tenant, "documents": wanted}).fetchall())
@@ -126,7 +142,9 @@ class GraphFile:
     def names(self, tenant: str) -> list[tuple[str, str, str]]:
         """(key, name, kind) of what documents are about, for text to be searched for."""
         with self._reading() as db:
-            mentioned = "from mentions m join entities e on e.id = m.entity where m.about and e.tenant = ?"
+            mentioned = (
+                "from mentions m join entities e on e.id = m.entity where m.about and e.tenant = ?"
+            )
             sql = f"select distinct e.key, e.name, e.kind {mentioned}"
             return db.execute(sql, [tenant]).fetchall()
 
@@ -137,11 +155,15 @@ class GraphFile:
                 mine = "from passages p join versions v on v.id = p.version where v.tenant = ?"
                 return Rows(
                     entities=db.execute(
-                        "select id, key, name, kind, description from entities where tenant = ?", [tenant]
+                        "select id, key, name, kind, description from entities where tenant = ?",
+                        [tenant],
                     ).fetchall(),
-                    passages=db.execute(f"select p.id, v.document, p.ordinal, p.passage {mine}", [tenant]).fetchall(),
+                    passages=db.execute(
+                        f"select p.id, v.document, p.ordinal, p.passage {mine}", [tenant]
+                    ).fetchall(),
                     mentions=db.execute(
-                        f"select m.passage, m.entity, m.count, m.about from mentions m where m.passage in (select p.id {mine})",
+                        "select m.passage, m.entity, m.count, m.about from mentions m where"
+                        f" m.passage in (select p.id {mine})",
                         [tenant],
                     ).fetchall(),
                     relations=db.execute(
@@ -159,12 +181,18 @@ class GraphFile:
                 self._db.close()
             self._db = None
 
-    def _enter_piece(self, db: sqlite3.Connection, tenant: str, passage: int, extracted: Extracted) -> None:
+    def _enter_piece(
+        self, db: sqlite3.Connection, tenant: str, passage: int, extracted: Extracted
+    ) -> None:
         ids: dict[str, int] = {}
         for mention in extracted.mentions:
-            ids[mention.key] = entity = self._entity(db, tenant, mention.key, mention.name, mention.kind, mention.description)
+            ids[mention.key] = entity = self._entity(
+                db, tenant, mention.key, mention.name, mention.kind, mention.description
+            )
             about = int(mention.key == extracted.about)
-            db.execute("insert into mentions values (?, ?, ?, ?)", [passage, entity, mention.count, about])
+            db.execute(
+                "insert into mentions values (?, ?, ?, ?)", [passage, entity, mention.count, about]
+            )
         related = [
             (passage, ids[link.source], ids[link.target], link.words)
             for link in extracted.links
@@ -172,32 +200,48 @@ class GraphFile:
         ]
         db.executemany("insert into relations values (?, ?, ?, ?)", related)
 
-    def _entity(self, db: sqlite3.Connection, tenant: str, key: str, name: str, kind: str, description: str) -> int:
+    def _entity(
+        self, db: sqlite3.Connection, tenant: str, key: str, name: str, kind: str, description: str
+    ) -> int:
         """The entity's id; a kind or a description that is known now takes the place of none."""
-        row = db.execute("select id, kind, description from entities where tenant = ? and key = ?", [tenant, key]).fetchone()
+        row = db.execute(
+            "select id, kind, description from entities where tenant = ? and key = ?", [tenant, key]
+        ).fetchone()
         if row is None:
-            sql = "insert into entities (tenant, key, name, kind, description) values (?, ?, ?, ?, ?)"
+            sql = (
+                "insert into entities (tenant, key, name, kind, description) values (?, ?, ?, ?, ?)"
+            )
             id = db.execute(sql, [tenant, key, name, kind, description]).lastrowid
             assert id is not None
             return id
         better = kind if row[1] == "term" else row[1]
         if (better, row[2] or description) != (row[1], row[2]):
-            db.execute("update entities set kind = ?, description = ? where id = ?", [better, row[2] or description, row[0]])
+            db.execute(
+                "update entities set kind = ?, description = ? where id = ?",
+                [better, row[2] or description, row[0]],
+            )
         return int(row[0])
 
     def _drop(self, db: sqlite3.Connection, tenant: str, where: str, values: Sequence[str]) -> None:
         """Remove versions of a tenant, and the entities that nobody speaks of any more."""
-        gone = f"select p.id from passages p join versions v on v.id = p.version where v.tenant = ? and {where}"
+        gone = (
+            "select p.id from passages p join versions v on v.id = p.version where v.tenant = ?"
+            f" and {where}"
+        )
         passages = [row[0] for row in db.execute(gone, [tenant, *values])]
         entities = set()
         for passage in passages:
-            entities |= {row[0] for row in db.execute("select entity from mentions where passage = ?", [passage])}
+            entities |= {
+                row[0]
+                for row in db.execute("select entity from mentions where passage = ?", [passage])
+            }
             for table in ("mentions", "relations"):
                 db.execute(f"delete from {table} where passage = ?", [passage])
             db.execute("delete from passages where id = ?", [passage])
         db.execute(f"delete from versions where tenant = ? and {where}", [tenant, *values])
         db.executemany(
-            "delete from entities where id = :id and not exists (select 1 from mentions where entity = :id)",
+            "delete from entities where id = :id and not exists (select 1 from mentions where"
+            " entity = :id)",
             [{"id": id} for id in entities],
         )
 
@@ -206,7 +250,11 @@ class GraphFile:
         with self._reading() as db, db:
             db.execute("begin immediate")
             yield db
-            db.execute("insert into changes values (?, 1) on conflict (tenant) do update set count = count + 1", [tenant])
+            db.execute(
+                "insert into changes values (?, 1) on conflict (tenant) do update set count ="
+                " count + 1",
+                [tenant],
+            )
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -219,9 +267,13 @@ class GraphFile:
     def _opened(self) -> sqlite3.Connection:
         if self._db is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            db = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+            db = sqlite3.connect(
+                self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+            )
             try:
-                db.executescript(f"pragma journal_mode = wal; pragma synchronous = normal; {_SCHEMA}")
+                db.executescript(
+                    f"pragma journal_mode = wal; pragma synchronous = normal; {_SCHEMA}"
+                )
             except BaseException:
                 db.close()
                 raise

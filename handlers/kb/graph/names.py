@@ -1,6 +1,8 @@
-"""Names as a graph knows them: which spellings are one entity, and what kind of thing a name seems to be.
+"""Names as a graph knows them: which spellings are one entity, and what kind of thing a name seems
+to be.
 
-Pure. Rules over the name and the words around it; they refuse to guess: a name that no rule can tell is a `term`.
+Pure. Rules over the name and the words around it; they refuse to guess: a name that no rule can
+tell is a `term`.
 """
 
 from __future__ import annotations
@@ -29,23 +31,35 @@ CODE = re.compile(r"(?=[^\s]*\d)(?=[^\s]*[A-Z])[A-Z0-9][A-Z0-9]*(?:[-./][A-Z0-9]
 
 # fmt: off
 _ORGANIZATIONS = frozenset({
-    "inc", "ltd", "llc", "corp", "corporation", "company", "gmbh", "ag", "plc", "university", "college", "institute", "school",
-    "academy", "records", "press", "association", "society", "club", "party", "army", "navy", "council", "committee", "ministry",
-    "department", "bank", "group", "foundation", "museum", "church", "orchestra", "team", "league", "federation", "union",
-    "agency", "airlines", "airways", "studios", "pictures", "entertainment", "laboratory", "commission",
-    "universität", "universidad",
+    "inc", "ltd", "llc", "corp", "corporation", "company", "gmbh", "ag", "plc", "university",
+    "college", "institute", "school", "academy", "records", "press", "association", "society",
+    "club", "party", "army", "navy", "council", "committee", "ministry", "department", "bank",
+    "group", "foundation", "museum", "church", "orchestra", "team", "league", "federation", "union",
+    "agency", "airlines", "airways", "studios", "pictures", "entertainment", "laboratory",
+    "commission", "universität", "universidad",
 })
 _PLACES = frozenset({
-    "river", "lake", "mountain", "mountains", "county", "city", "island", "islands", "sea", "ocean", "valley", "street", "road",
-    "avenue", "park", "bay", "district", "province", "republic", "kingdom", "peninsula", "desert", "coast", "bridge", "station",
-    "airport", "stadium", "village", "castle", "harbor", "harbour", "canyon", "region", "territory",
+    "river", "lake", "mountain", "mountains", "county", "city", "island", "islands", "sea", "ocean",
+    "valley", "street", "road", "avenue", "park", "bay", "district", "province", "republic",
+    "kingdom", "peninsula", "desert", "coast", "bridge", "station", "airport", "stadium", "village",
+    "castle", "harbor", "harbour", "canyon", "region", "territory",
 })
 TITLES = frozenset({
-    "mr", "mrs", "ms", "dr", "prof", "professor", "sir", "lord", "lady", "king", "queen", "prince", "princess", "pope", "saint",
-    "senator", "judge", "herr", "frau",
+    "mr", "mrs", "ms", "dr", "prof", "professor", "sir", "lord", "lady", "king", "queen", "prince",
+    "princess", "pope", "saint", "senator", "judge", "herr", "frau",
 })
 # fmt: on
-_PLACES_BEFORE = ("mount ", "lake ", "river ", "port ", "fort ", "cape ", "gulf of ", "university of ", "bank of ")
+_PLACES_BEFORE = (
+    "mount ",
+    "lake ",
+    "river ",
+    "port ",
+    "fort ",
+    "cape ",
+    "gulf of ",
+    "university of ",
+    "bank of ",
+)
 _LIFE = re.compile(r"\s*\([^()]*?(?:\bborn\b|\bdied\b|\d{3,4}\s*[-–—]\s*\w|\bb\.|geb\.|né)")
 
 
@@ -56,8 +70,8 @@ def kind_called(name: str) -> str:
 
 
 def key_of(name: str) -> str:
-    """What spellings of one name have in common: width, case, accents and points, `the` before it, `'s` and an aside in
-    brackets behind it."""
+    """What spellings of one name have in common: width, case, accents and points, `the` before it,
+    `'s` and an aside in brackets behind it."""
     text = _ASIDE.sub("", unicodedata.normalize("NFKC", name))
     text = _MARKS.sub("", unicodedata.normalize("NFD", text))
     text = " ".join(text.casefold().split())
@@ -66,7 +80,8 @@ def key_of(name: str) -> str:
 
 
 def kind_of(name: str, before: str = "", after: str = "") -> str:
-    """The kind of a name in a cased script, by its own words, the word before it and the text behind it."""
+    """The kind of a name in a cased script, by its own words, the word before it and the text
+    behind it."""
     words = [word.strip(".,").casefold() for word in name.split()] or [""]
     if CODE.fullmatch(name):
         return "code"

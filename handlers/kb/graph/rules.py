@@ -1,10 +1,12 @@
-"""The built-in extraction of entities and relations: names, codes and quotations found by rules, names that are known found
-by their spelling, and relations between what one sentence speaks of. Pure; it loads no model.
+"""The built-in extraction of entities and relations: names, codes and quotations found by rules,
+names that are known found by their spelling, and relations between what one sentence speaks of.
+Pure; it loads no model.
 
-In scripts with capitals a run of capitalised words is a name. Elsewhere there is less to go by: names that are known (titles of
-documents, the declared dictionary) are looked up, in Hebrew and Arabic also behind the letters that are written together with a
-word, in Chinese and Japanese inside the text; and there are quotations, codes, names in Latin letters, names in katakana,
-acronyms with gershayim.
+In scripts with capitals a run of capitalised words is a name. Elsewhere there is less to go by:
+names that are known (titles of documents, the declared dictionary) are looked up, in Hebrew and
+Arabic also behind the letters that are written together with a word, in Chinese and Japanese inside
+the text; and there are quotations, codes, names in Latin letters, names in katakana, acronyms with
+gershayim.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from groundhook.handlers.kb.graph.names import CODE, LONGEST, TITLES, key_of, ki
 LONGEST_RUN = 6  # words of a known name
 FARTHEST = 12  # words between two names that are related
 _UNTOLD = ("term", "work")  # kinds that any capital letter or quotation mark makes
-_SMALL_WORDS = 0.15  # share of German's commonest words from which a text counts as German: a single noun is no name there
+# share of German's commonest words from which a text counts as German: a single noun is no name
+# there
+_SMALL_WORDS = 0.15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +84,8 @@ class _Found:
 
 
 def extract(text: str, title: str, known: Known) -> Extracted:
-    """The entities of a passage and what it says of two of them. `title` is that of its document, an entity itself."""
+    """The entities of a passage and what it says of two of them. `title` is that of its document,
+    an entity itself."""
     sentences = [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
     about = key_of(title)
     if about:
@@ -90,7 +95,13 @@ def extract(text: str, title: str, known: Known) -> Extracted:
     seen: dict[str, tuple[str, str]] = {}
     links: dict[Link, None] = {}
     for sentence in sentences:
-        found = _apart([*_known(sentence, known), *_marked(sentence), *_capitalised(sentence, single=not noisy)])
+        found = _apart(
+            [
+                *_known(sentence, known),
+                *_marked(sentence),
+                *_capitalised(sentence, single=not noisy),
+            ]
+        )
         for one in found:
             counts[one.key] += 1
             if one.key not in seen or seen[one.key][1] == "term":
@@ -105,33 +116,41 @@ def extract(text: str, title: str, known: Known) -> Extracted:
         merged[same.get(key, key)] += count
     return Extracted(
         mentions=tuple(
-            Mention(key=key, name=seen[key][0], kind=seen[key][1], count=count) for key, count in sorted(merged.items())
+            Mention(key=key, name=seen[key][0], kind=seen[key][1], count=count)
+            for key, count in sorted(merged.items())
         ),
         links=tuple(
             Link(source=source, target=target, words=link.words)
             for link in links
-            if (source := same.get(link.source, link.source)) != (target := same.get(link.target, link.target))
+            if (source := same.get(link.source, link.source))
+            != (target := same.get(link.target, link.target))
         ),
         about=about,
     )
 
 
 def names_in(question: str, known: Known, subjects: Collection[str] = ()) -> list[str]:
-    """Keys of the entities that a question names, in any case: those that are known, the longest first where they overlap. A
-    single word in small letters counts beside surer ones only where a document is about it (`subjects`), or it is of a kind:
-    `director` is a word, whoever is called so."""
+    """Keys of the entities that a question names, in any case: those that are known, the longest
+    first where they overlap. A single word in small letters counts beside surer ones only where a
+    document is about it (`subjects`), or it is of a kind: `director` is a word, whoever is called
+    so."""
     named = _apart(_known(question, known))
     sure = [
         one
         for one in named
-        if one.key in subjects or one.kind not in _UNTOLD or not question[one.start : one.end].islower() or " " in one.key
+        if one.key in subjects
+        or one.kind not in _UNTOLD
+        or not question[one.start : one.end].islower()
+        or " " in one.key
     ]
     return list(dict.fromkeys(one.key for one in sure or named))
 
 
-# ------------------------------------------------------------------------------------------------ where names are
+# ---------------------------------------------------------------------------------- where names are
 
-_SHORT = "".join(rf"(?<!\b{word}\.)" for word in ("Dr", "Mr", "Mrs", "Ms", "St", "Prof", "No", "vs"))  # no sentence ends there
+_SHORT = "".join(
+    rf"(?<!\b{word}\.)" for word in ("Dr", "Mr", "Mrs", "Ms", "St", "Prof", "No", "vs")
+)  # no sentence ends there
 _SENTENCE = re.compile(rf"(?<=[。！？])|(?<=[^\sA-Z.][.!?]){_SHORT}[\"'”’)]*\s+(?=\S)|\n+")
 _WORD = re.compile(r"\w+(?:[.'’&/־-]\w+)*(?:\.(?=\s+\w\.))?")
 _QUOTED = re.compile("[“„«《「『]([^“”„«»《》「」『』\n]{2,60})[”“»》」』]")
@@ -142,30 +161,35 @@ _PREFIXES = re.compile("^(?:[והבכלמש]{1,3}|وال|بال|ال|و|ب|ل)(?
 _LATIN_LIKE = re.compile(r"[^\W\d_]")
 # fmt: off
 _JOINING = frozenset({
-    "of", "de", "la", "le", "del", "della", "da", "di", "du", "des", "von", "van", "der", "den", "und", "y", "al", "bin",
-    "ibn", "&",
+    "of", "de", "la", "le", "del", "della", "da", "di", "du", "des", "von", "van", "der", "den",
+    "und", "y", "al", "bin", "ibn", "&",
 })
 _COMMON = frozenset({
-    "a", "an", "the", "this", "that", "these", "those", "it", "its", "he", "she", "they", "we", "you", "i", "his", "her",
-    "their", "our", "your", "my", "in", "on", "at", "by", "for", "from", "with", "of", "to", "as", "and", "or", "but", "if",
-    "when", "while", "where", "what", "who", "whom", "whose", "which", "why", "how", "is", "are", "was", "were", "be",
-    "been", "do", "does", "did", "has", "have", "had", "there", "here", "then", "after", "before", "during", "since",
-    "until", "although", "though", "because", "so", "not", "no", "yes", "one", "two", "three", "first", "second", "most",
-    "many", "some", "all", "each", "both", "other", "another", "more", "also", "however", "such", "between", "among",
-    "under", "over", "about", "into", "through", "can", "may", "will", "would", "should", "must", "january", "february",
-    "march", "april", "june", "july", "august", "september", "october", "november", "december", "monday", "tuesday",
-    "wednesday", "thursday", "friday", "saturday", "sunday", "name", "use", "see", "note", "according", "der", "die", "das",
-    "ein", "eine", "und", "el", "los", "las", "un", "una", "les", "des", "une", "it's", "he's",
+    "a", "an", "the", "this", "that", "these", "those", "it", "its", "he", "she", "they", "we",
+    "you", "i", "his", "her", "their", "our", "your", "my", "in", "on", "at", "by", "for", "from",
+    "with", "of", "to", "as", "and", "or", "but", "if", "when", "while", "where", "what", "who",
+    "whom", "whose", "which", "why", "how", "is", "are", "was", "were", "be", "been", "do", "does",
+    "did", "has", "have", "had", "there", "here", "then", "after", "before", "during", "since",
+    "until", "although", "though", "because", "so", "not", "no", "yes", "one", "two", "three",
+    "first", "second", "most", "many", "some", "all", "each", "both", "other", "another", "more",
+    "also", "however", "such", "between", "among", "under", "over", "about", "into", "through",
+    "can", "may", "will", "would", "should", "must", "january", "february", "march", "april",
+    "june", "july", "august", "september", "october", "november", "december", "monday", "tuesday",
+    "wednesday", "thursday", "friday", "saturday", "sunday", "name", "use", "see", "note",
+    "according", "der", "die", "das", "ein", "eine", "und", "el", "los", "las", "un", "una", "les",
+    "des", "une", "it's", "he's",
 })
 _GERMAN = frozenset({
-    "der", "die", "das", "und", "ist", "nicht", "mit", "ein", "eine", "einer", "einen", "dem", "den", "des", "im", "auf", "für",
-    "sich", "auch", "zu", "von", "wird", "bei", "aus", "nach", "wurde", "sind", "als", "oder",
+    "der", "die", "das", "und", "ist", "nicht", "mit", "ein", "eine", "einer", "einen", "dem",
+    "den", "des", "im", "auf", "für", "sich", "auch", "zu", "von", "wird", "bei", "aus", "nach",
+    "wurde", "sind", "als", "oder",
 })
 # fmt: on
 
 
 def _capitalised(sentence: str, *, single: bool) -> Iterator[_Found]:
-    """Runs of capitalised words, with the small words that join them; `single`: one word alone may be a name."""
+    """Runs of capitalised words, with the small words that join them; `single`: one word alone may
+    be a name."""
     words = list(_WORD.finditer(sentence))
     at = 0
     while at < len(words):
@@ -181,14 +205,18 @@ def _capitalised(sentence: str, *, single: bool) -> Iterator[_Found]:
             first += 1  # the first word of a sentence, a month, or how somebody is addressed
         while last >= first and words[last].group().casefold() in _COMMON:
             last -= 1
-        if first > last or (first == last and not single and not CODE.fullmatch(words[first].group())):
+        if first > last or (
+            first == last and not single and not CODE.fullmatch(words[first].group())
+        ):
             continue
         start, end = words[first].start(), words[last].end()
         name = sentence[start:end].rstrip(".'’")
         key = key_of(name)
         if len(key) > 1 and len(name) <= LONGEST and not key.isdigit():
             before = words[first - 1].group() if first else ""
-            yield _Found(start, end, key, _shown(name), kind_of(name, before, sentence[end : end + 60]))
+            yield _Found(
+                start, end, key, _shown(name), kind_of(name, before, sentence[end : end + 60])
+            )
 
 
 def _continued(sentence: str, words: list[re.Match[str]], last: int) -> int | None:
@@ -210,7 +238,8 @@ def _continued(sentence: str, words: list[re.Match[str]], last: int) -> int | No
 
 
 def _marked(sentence: str) -> Iterator[_Found]:
-    """What the writing itself sets apart: quotations, codes, and the forms that names have in scripts without capitals."""
+    """What the writing itself sets apart: quotations, codes, and the forms that names have in
+    scripts without capitals."""
     for pattern, kind in (
         (_QUOTED, "work"),
         (CODE, "code"),
@@ -219,8 +248,13 @@ def _marked(sentence: str) -> Iterator[_Found]:
     ):
         for match in pattern.finditer(sentence):
             name = match.group(match.lastindex or 0)
-            around = sentence[max(0, match.start() - 1) : match.start()] + sentence[match.end() : match.end() + 1]
-            if kind == "code" and (len(name) < 3 or any(sign.isalnum() or sign == "_" for sign in around)):
+            around = (
+                sentence[max(0, match.start() - 1) : match.start()]
+                + sentence[match.end() : match.end() + 1]
+            )
+            if kind == "code" and (
+                len(name) < 3 or any(sign.isalnum() or sign == "_" for sign in around)
+            ):
                 continue
             key = key_of(name)
             if len(key) > 1:
@@ -228,12 +262,15 @@ def _marked(sentence: str) -> Iterator[_Found]:
 
 
 def _known(sentence: str, known: Known) -> Iterator[_Found]:
-    """Known names, however they are written: runs of words, and in text without spaces any run of signs."""
+    """Known names, however they are written: runs of words, and in text without spaces any run of
+    signs."""
     words = list(_WORD.finditer(sentence))
     for first in range(len(words)):
         for last in range(min(len(words), first + LONGEST_RUN) - 1, first - 1, -1):
             run = sentence[words[first].start() : words[last].end()]
-            found = known.get(run) or (known.get(_PREFIXES.sub("", run)) if _PREFIXES.match(run) else None)
+            found = known.get(run) or (
+                known.get(_PREFIXES.sub("", run)) if _PREFIXES.match(run) else None
+            )
             if found and not (first == last and run.casefold() in _COMMON):
                 yield _Found(words[first].start(), words[last].end(), *found)
                 break
@@ -247,7 +284,8 @@ def _known(sentence: str, known: Known) -> Iterator[_Found]:
 
 
 def _apart(found: list[_Found] | Iterator[_Found]) -> list[_Found]:
-    """Names that do not overlap, in their order; the longer counts, then the one that was found first."""
+    """Names that do not overlap, in their order; the longer counts, then the one that was found
+    first."""
     kept: list[_Found] = []
     for one in sorted(found, key=lambda one: one.start - one.end):
         if all(one.end <= other.start or other.end <= one.start for other in kept):
@@ -256,7 +294,8 @@ def _apart(found: list[_Found] | Iterator[_Found]) -> list[_Found]:
 
 
 def _links(sentence: str, found: list[_Found]) -> Iterator[Link]:
-    """Neighbours in one sentence are related; by the words between them, where these are few and say something."""
+    """Neighbours in one sentence are related; by the words between them, where these are few and
+    say something."""
     for one, other in pairwise(found):
         between = _WORD.findall(sentence[one.end : other.start])
         if one.key == other.key or len(between) > FARTHEST:
@@ -267,7 +306,8 @@ def _links(sentence: str, found: list[_Found]) -> Iterator[Link]:
 
 
 def _short_for(seen: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """A last name alone stands for the one person of the passage who has it: short key → full key."""
+    """A last name alone stands for the one person of the passage who has it: short key → full
+    key."""
     ends: dict[str, set[str]] = {}
     for key in seen:
         words = key.split()

@@ -1,9 +1,10 @@
 """The walk: personalised PageRank over one tenant's entities and passages, in memory.
 
-Nodes are entities and passages; a passage is joined to the entities that it speaks of, an entity to those that some passage
-relates it to. The walk starts at the entities of the question and at the passages that were found, goes along an edge by its
-weight, and begins again with probability 1 - DAMPING; what it visits often is related to the question (Page et al. 1999,
-personalised as in Haveliwala 2002). A tenant's matrix holds that tenant's rows and no others: no walk leads elsewhere.
+Nodes are entities and passages; a passage is joined to the entities that it speaks of, an entity to
+those that some passage relates it to. The walk starts at the entities of the question and at the
+passages that were found, goes along an edge by its weight, and begins again with probability 1 -
+DAMPING; what it visits often is related to the question (Page et al. 1999, personalised as in
+Haveliwala 2002). A tenant's matrix holds that tenant's rows and no others: no walk leads elsewhere.
 """
 
 from __future__ import annotations
@@ -49,26 +50,45 @@ class Place:
 
 
 class Graph:
-    """One tenant's graph as it was when it was read. Entities are nodes 0, 1, …, passages follow."""
+    """One tenant's graph as it was when it was read. Entities are nodes 0, 1, …, passages
+    follow."""
 
     def __init__(self, rows: Rows) -> None:
         at = {id: node for node, (id, *_) in enumerate(rows.entities)}
         first = len(at)
         passage_at = {id: first + number for number, (id, *_) in enumerate(rows.passages)}
-        mentions = np.array([(passage_at[p], at[e], c, a) for p, e, c, a in rows.mentions], dtype=np.int64).reshape(-1, 4)
+        mentions = np.array(
+            [(passage_at[p], at[e], c, a) for p, e, c, a in rows.mentions], dtype=np.int64
+        ).reshape(-1, 4)
         self.size = first + len(passage_at)
         self.first_passage = first
         frequency = np.bincount(mentions[:, 1], minlength=first)
         self.entities = [
-            Entity(key=key, name=name, kind=kind, description=description, passages=int(frequency[node]))
+            Entity(
+                key=key,
+                name=name,
+                kind=kind,
+                description=description,
+                passages=int(frequency[node]),
+            )
             for node, (_, key, name, kind, description) in enumerate(rows.entities)
         ]
-        self.places = [Place(document=document, ordinal=ordinal, passage=name) for _, document, ordinal, name in rows.passages]
+        self.places = [
+            Place(document=document, ordinal=ordinal, passage=name)
+            for _, document, ordinal, name in rows.passages
+        ]
         self.node_of = {entity.key: node for node, entity in enumerate(self.entities)}
-        self.known = Known(names={entity.key: (entity.name, entity.kind) for entity in self.entities})
-        self.subjects = {self.entities[node].key for node in np.unique(mentions[mentions[:, 3] > 0, 1])}  # of documents
+        self.known = Known(
+            names={entity.key: (entity.name, entity.kind) for entity in self.entities}
+        )
+        self.subjects = {
+            self.entities[node].key for node in np.unique(mentions[mentions[:, 3] > 0, 1])
+        }  # of documents
         self.words: dict[tuple[int, int], str] = {}
-        related = [(at[source], at[target], words, count) for source, target, words, count in rows.relations]
+        related = [
+            (at[source], at[target], words, count)
+            for source, target, words, count in rows.relations
+        ]
         for source, target, words, _ in related:
             if words:
                 self.words.setdefault((source, target), words)
@@ -78,7 +98,10 @@ class Graph:
     @cached_property
     def passage_nodes(self) -> Mapping[tuple[str, str], int]:
         """(document, passage) → node."""
-        return {(place.document, place.passage): self.first_passage + number for number, place in enumerate(self.places)}
+        return {
+            (place.document, place.passage): self.first_passage + number
+            for number, place in enumerate(self.places)
+        }
 
     def neighbours(self, node: int) -> list[int]:
         """Nodes that an edge leads to."""
@@ -86,7 +109,8 @@ class Graph:
         return [int(other) for other in self._matrix.indices[start:end]]
 
     def rank(self, seeds: Mapping[int, float]) -> Vector:
-        """How often the walk is at each node, in sum 1; zeros where there is nothing to start from."""
+        """How often the walk is at each node, in sum 1; zeros where there is nothing to start
+        from."""
         start = np.zeros(self.size, dtype=np.float32)
         for node, weight in seeds.items():
             start[node] += weight
@@ -97,7 +121,9 @@ class Graph:
         here = start
         for _ in range(MOST_STEPS):
             there = DAMPING * (self._matrix @ here)
-            there += (1.0 - float(there.sum())) * start  # beginning again, also from nodes that no edge leaves
+            there += (
+                1.0 - float(there.sum())
+            ) * start  # beginning again, also from nodes that no edge leaves
             moved = float(np.abs(there - here).sum())
             here = there
             if moved < TOLERANCE:
@@ -105,23 +131,32 @@ class Graph:
         return here
 
     def best(self, values: Vector, most: int) -> list[Place]:
-        """The passages with the highest values, none of them 0; equal ones in the order of the file."""
+        """The passages with the highest values, none of them 0; equal ones in the order of the
+        file."""
         of_passages = values[self.first_passage :]
         order = np.argsort(-of_passages, kind="stable")[:most]
         return [self.places[number] for number in order if of_passages[number] > 0]
 
     def arrivals(self, scores: Vector, seeds: Mapping[int, float]) -> Vector:
-        """How often the walk comes to each node along an edge: `scores` without the times that it begins there."""
+        """How often the walk comes to each node along an edge: `scores` without the times that it
+        begins there."""
         start = np.zeros(self.size, dtype=np.float32)
         for node, weight in seeds.items():
             start[node] += weight
         arrived: Vector = scores - (1.0 - DAMPING) * start / max(float(start.sum()), 1e-12)
         return np.maximum(arrived, 0.0)
 
-    def _stochastic(self, mentions: npt.NDArray[np.int64], related: list[tuple[int, int, str, int]]) -> Any:
-        """The matrix whose column is where a step from that node leads; rare entities lead further than frequent ones."""
+    def _stochastic(
+        self, mentions: npt.NDArray[np.int64], related: list[tuple[int, int, str, int]]
+    ) -> Any:
+        """The matrix whose column is where a step from that node leads; rare entities lead further
+        than frequent ones."""
         passages, entities = mentions[:, 0], mentions[:, 1]
-        weights = (1 + np.log(np.maximum(1, mentions[:, 2]))) * np.where(mentions[:, 3] > 0, ABOUT, 1.0) * self.rarity[entities]
+        weights = (
+            (1 + np.log(np.maximum(1, mentions[:, 2])))
+            * np.where(mentions[:, 3] > 0, ABOUT, 1.0)
+            * self.rarity[entities]
+        )
         sources = np.array([source for source, *_ in related], dtype=np.int64)
         targets = np.array([target for _, target, *_ in related], dtype=np.int64)
         strength = np.array([RELATED * (1 + math.log(count)) for *_, count in related])

@@ -1,8 +1,10 @@
-"""Adding documents to a collection: found, read, cut, embedded, stored; and taking out those that are gone.
+"""Adding documents to a collection: found, read, cut, embedded, stored; and taking out those that
+are gone.
 
-A document that did not change costs reading it; one that changed replaces its last version. A document that cannot be added is a
-line of the report and the others go on; a store that fails ends the add. What was added before stays, whatever happens, and
-adding again goes on from there. Only a few documents are in memory at a time.
+A document that did not change costs reading it; one that changed replaces its last version. A
+document that cannot be added is a line of the report and the others go on; a store that fails ends
+the add. What was added before stays, whatever happens, and adding again goes on from there. Only a
+few documents are in memory at a time.
 """
 
 from __future__ import annotations
@@ -32,8 +34,9 @@ from groundhook.host.core.types.specs import CollectionSpec
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What to add. `prune`: remove documents that came from the folders and files named and are not there any more; None: do,
-    unless none of a folder's documents is left. `feed` has rows as JSON."""
+    """What to add. `prune`: remove documents that came from the folders and files named and are not
+    there any more; None: do, unless none of a folder's documents is left. `feed` has rows as
+    JSON."""
 
     paths: Sequence[Path]
     tenant: str = ""
@@ -49,15 +52,23 @@ class Ingestion:
         self._reserve_bytes = reserve_bytes
 
     async def add(
-        self, spec: CollectionSpec, embedder: Embedder, made: Made, wanted: Wanted, progress: Progress | None = None
+        self,
+        spec: CollectionSpec,
+        embedder: Embedder,
+        made: Made,
+        wanted: Wanted,
+        progress: Progress | None = None,
     ) -> AddReport:
-        """Raises UsageError, ConfigError for a collection made with something else, and StorageError."""
+        """Raises UsageError, ConfigError for a collection made with something else, and
+        StorageError."""
         if wanted.tenant:
             tenant_of(spec, wanted.tenant)
         there = await self._store.made(spec.id)
         if there is not None:
             agree(spec.id, there, made)
-        given = await anyio.to_thread.run_sync(lambda: found(wanted.paths, feed=wanted.feed is not None))
+        given = await anyio.to_thread.run_sync(
+            lambda: found(wanted.paths, feed=wanted.feed is not None)
+        )
         seen = Seen()
         try:
             columns = Columns(spec.rows, apart=[spec.tenant_field] if spec.tenant_field else [])
@@ -85,7 +96,8 @@ Ready = list[tuple[Item, Incoming]]
 
 @dataclass(kw_only=True)
 class _Add:
-    """One add under way: documents are made on every core, and while one is written to the disk, the next are embedded."""
+    """One add under way: documents are made on every core, and while one is written to the disk,
+    the next are embedded."""
 
     store: VectorStore
     collection: str
@@ -117,10 +129,16 @@ class _Add:
                         self._failed(loaded.item, cut)
                 for portion in self.making.portions(cuts):
                     made = await self.making.made(portion, self._embedded)
-                    await ready.send([(cut.loaded.item, document) for cut, document in zip(portion, made, strict=True)])
+                    await ready.send(
+                        [
+                            (cut.loaded.item, document)
+                            for cut, document in zip(portion, made, strict=True)
+                        ]
+                    )
 
     async def _changed(self, items: Sequence[Item]) -> list[Loaded]:
-        """Those of the items that are to be made: what cannot be read, and what is there as it is, is entered in the report."""
+        """Those of the items that are to be made: what cannot be read, and what is there as it is,
+        is entered in the report."""
         loaded: list[Loaded] = []
         for item, each in zip(items, await prepared(self.making, items), strict=True):
             if isinstance(each, Loaded):
@@ -174,5 +192,10 @@ class _Add:
 def _linked(given: Found) -> Iterator[str]:
     """What to say of links to folders."""
     if given.linked:
-        shown = ", ".join(map(repr, given.linked[:MOST_UNREAD])) + (", …" if len(given.linked) > MOST_UNREAD else "")
-        yield f"links to folders are not followed: {shown} (name those folders themselves to add what is in them)"
+        shown = ", ".join(map(repr, given.linked[:MOST_UNREAD])) + (
+            ", …" if len(given.linked) > MOST_UNREAD else ""
+        )
+        yield (
+            f"links to folders are not followed: {shown} (name those folders themselves to add what"
+            " is in them)"
+        )

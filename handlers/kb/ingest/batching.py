@@ -1,4 +1,5 @@
-"""Documents that were cut before, put into a collection: many small ones together, with new vectors where they are wanted."""
+"""Documents that were cut before, put into a collection: many small ones together, with new vectors
+where they are wanted."""
 
 from __future__ import annotations
 
@@ -11,14 +12,17 @@ from groundhook.handlers.kb.ingest.throttle import CORES, Pace, together
 from groundhook.handlers.kb.store import Incoming, packed
 from groundhook.host.core.ports import Embedder
 
-Moved = Callable[[int, int, str], None]  # passages done, passages in all (0: not known), document under way
+Moved = Callable[
+    [int, int, str], None
+]  # passages done, passages in all (0: not known), document under way
 
 _TOGETHER = 64  # passages that are put together when none of them is embedded
 
 
 class Filling:
-    """Of one collection. `put` stores documents; `ready` passages of `total` (0: not known) were there before. What waits to be
-    put with others is put by `flush`; `documents` and `passages` count what was."""
+    """Of one collection. `put` stores documents; `ready` passages of `total` (0: not known) were
+    there before. What waits to be put with others is put by `flush`; `documents` and `passages`
+    count what was."""
 
     def __init__(
         self,
@@ -64,20 +68,31 @@ class Filling:
     async def _embedded(self, documents: list[Incoming], pace: Pace) -> list[Incoming]:
         """With new vectors, made on every core."""
         passages = [list(document.passages) for document in documents]
-        places = [[(owner, number) for number in range(len(own))] for owner, own in enumerate(passages)]
+        places = [
+            [(owner, number) for number in range(len(own))] for owner, own in enumerate(passages)
+        ]
         flat = [place for own in places for place in own]
-        batches: Iterable[list[tuple[int, int]]] = pace.batches(flat, lambda at: len(passages[at[0]][at[1]].text))
+        batches: Iterable[list[tuple[int, int]]] = pace.batches(
+            flat, lambda at: len(passages[at[0]][at[1]].text)
+        )
         waiting, ready = iter(filter(None, places) if self._whole else batches), 0
 
         async def work() -> None:
             nonlocal ready
             for batch in waiting:
-                vectors = await pace.embed([passages[owner][number].text for owner, number in batch])
+                vectors = await pace.embed(
+                    [passages[owner][number].text for owner, number in batch]
+                )
                 for (owner, number), vector in zip(batch, vectors, strict=True):
-                    passages[owner][number] = replace(passages[owner][number], vector=packed(vector))
+                    passages[owner][number] = replace(
+                        passages[owner][number], vector=packed(vector)
+                    )
                 ready += len(batch)
                 if ready < len(flat):  # of the last ones is told when they are put
                     self.tell(documents[batch[0][0]].document, ready)
 
         await together(*[work] * CORES)
-        return [replace(document, passages=tuple(own)) for document, own in zip(documents, passages, strict=True)]
+        return [
+            replace(document, passages=tuple(own))
+            for document, own in zip(documents, passages, strict=True)
+        ]

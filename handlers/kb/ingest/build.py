@@ -1,6 +1,7 @@
 """Documents to be made into what a store keeps: read, cut, embedded. Knows no store.
 
-Texts are embedded sorted by length, over all documents that are made together (`handlers.kb.ingest.throttle`).
+Texts are embedded sorted by length, over all documents that are made together
+(`handlers.kb.ingest.throttle`).
 """
 
 from __future__ import annotations
@@ -81,16 +82,24 @@ class _Part:
 
 
 class Making:
-    """For one collection and one add. `tenant` is that of all documents; where it is empty, each says its own."""
+    """For one collection and one add. `tenant` is that of all documents; where it is empty, each
+    says its own."""
 
     def __init__(self, spec: CollectionSpec, embedder: Embedder, tenant: str) -> None:
         self._spec = spec
         self._embedder = embedder
         self._tenant = tenant
-        self._count = embedder.count_tokens if isinstance(embedder, CountsTokens) else estimated_tokens
+        self._count = (
+            embedder.count_tokens if isinstance(embedder, CountsTokens) else estimated_tokens
+        )
         self._pace = Pace(embedder)
         types = json.dumps(spec.types, sort_keys=True)
-        self._made_by = (_FORMAT, spec.chunk.model_dump_json().encode(), types.encode(), spec.rows.model_dump_json().encode())
+        self._made_by = (
+            _FORMAT,
+            spec.chunk.model_dump_json().encode(),
+            types.encode(),
+            spec.rows.model_dump_json().encode(),
+        )
 
     def load(self, item: Item) -> Loaded:
         """Raises IngestError."""
@@ -99,16 +108,22 @@ class Making:
         if item.row is not None:
             said = {name: each.value for name, each in item.row.document.said.items()}
             told = json.dumps(said, sort_keys=True, default=str).encode()
-            return Loaded(item, self._fingerprint(b"row", told), self._tenant_of(item, item.row.document))
+            return Loaded(
+                item, self._fingerprint(b"row", told), self._tenant_of(item, item.row.document)
+            )
         try:
             data = item.file.path.read_bytes()
         except OSError as exc:
-            raise IngestError(f"{str(item.file.path)!r} cannot be read: {exc.strerror or exc}") from exc
+            raise IngestError(
+                f"{str(item.file.path)!r} cannot be read: {exc.strerror or exc}"
+            ) from exc
         # A file that says its own tenant is read for it here, and once more when it is cut: few do.
         own = self._spec.tenant_field and not self._tenant
         tenant = self._tenant_of(item, read(data, str(item.file.path))) if own else self._tenant
         kind = item.file.path.suffix.lower()
-        return Loaded(item, self._fingerprint(_READ_BY.get(kind, kind).encode(), data), tenant, data)
+        return Loaded(
+            item, self._fingerprint(_READ_BY.get(kind, kind).encode(), data), tenant, data
+        )
 
     def cut(self, loaded: Loaded) -> Cut:
         """Raises IngestError."""
@@ -118,7 +133,13 @@ class Making:
         self._tenant_of(item, document)
         fields = fields_of(document.said, spec.types, str(item.file.path))
         used = {*spec.fields, spec.tenant_field, *(item.row.used if item.row else _SHOWN)}
-        parts = chunks(document, size=spec.chunk.size, overlap=spec.chunk.overlap, by=spec.chunk.by, count=self._count)
+        parts = chunks(
+            document,
+            size=spec.chunk.size,
+            overlap=spec.chunk.overlap,
+            by=spec.chunk.by,
+            count=self._count,
+        )
         return Cut(loaded, document, parts, fields, sorted(document.said.keys() - used))
 
     async def made(self, cuts: Sequence[Cut], done: Callable[[Cut, float], None]) -> list[Incoming]:
@@ -132,11 +153,15 @@ class Making:
                 finished[part.owner] += 1
             for owner in dict.fromkeys(part.owner for part in together):
                 done(cuts[owner], finished[owner] / len(cuts[owner].parts))
-        return [_incoming(cut, [part for part in parts if part.owner == owner]) for owner, cut in enumerate(cuts)]
+        return [
+            _incoming(cut, [part for part in parts if part.owner == owner])
+            for owner, cut in enumerate(cuts)
+        ]
 
     def portions(self, cuts: Sequence[Cut]) -> Iterator[list[Cut]]:
-        """Documents in the groups that are embedded and stored together, two batches or more of texts: an add that is stopped
-        has lost one group of each core, and of that only what no cache holds."""
+        """Documents in the groups that are embedded and stored together, two batches or more of
+        texts: an add that is stopped has lost one group of each core, and of that only what no
+        cache holds."""
         portion: list[Cut] = []
         for cut in cuts:
             portion.append(cut)
@@ -147,7 +172,8 @@ class Making:
             yield portion
 
     def _batches(self, parts: Sequence[_Part]) -> Iterator[list[_Part]]:
-        """What is embedded in one call: the parts of a document where they know each other, else parts of about one length."""
+        """What is embedded in one call: the parts of a document where they know each other, else
+        parts of about one length."""
         if in_context(self._embedder):
             yield from (list(own) for _, own in groupby(parts, key=lambda part: part.owner))
         else:
@@ -160,17 +186,21 @@ class Making:
         return digest.hexdigest()
 
     def _tenant_of(self, item: Item, document: Document) -> str:
-        """Whose the document is: the add's tenant, or what the document itself says, which may not be another."""
+        """Whose the document is: the add's tenant, or what the document itself says, which may not
+        be another."""
         name = self._spec.tenant_field
         said = document.said.get(name) if name else None
         own = str(said.value).strip() if said is not None and said.value is not None else ""
         if self._tenant and own and own != self._tenant:
             raise IngestError(
-                f"{_shown(item)} was not added: it belongs to the tenant {own!r}, and is added for {self._tenant!r}"
+                f"{_shown(item)} was not added: it belongs to the tenant {own!r}, and is added for"
+                f" {self._tenant!r}"
             )
         if name and not self._tenant and not own:
             hint = "say it there, or add it for one with --tenant"
-            raise IngestError(f"{_shown(item)} was not added: it says no tenant in {name!r}", hint=hint)
+            raise IngestError(
+                f"{_shown(item)} was not added: it says no tenant in {name!r}", hint=hint
+            )
         return self._tenant or own
 
 
@@ -206,7 +236,9 @@ def _parts(owner: int, cut: Cut) -> list[_Part]:
     made = []
     for chunk in cut.parts:
         heading = _heading(cut.document.title, chunk)
-        text = "\n\n".join([HEADINGS.join(filter(None, [cut.document.title, heading])), chunk.content])
+        text = "\n\n".join(
+            [HEADINGS.join(filter(None, [cut.document.title, heading])), chunk.content]
+        )
         made.append(_Part(owner, chunk, heading, text))
     return made
 
@@ -247,7 +279,8 @@ def _heading(title: str, chunk: Chunk) -> str:
 
 
 def _passage_id(content: str, seen: dict[str, int]) -> str:
-    """What a passage is called as long as its text stays: a hash of it, numbered where a document repeats itself."""
+    """What a passage is called as long as its text stays: a hash of it, numbered where a document
+    repeats itself."""
     digest = hashlib.blake2b(content.encode(), digest_size=6).hexdigest()
     seen[digest] = seen.get(digest, 0) + 1
     return digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"

@@ -1,11 +1,12 @@
 """Documents to chunks: by structure first, by size where structure is too large. Pure.
 
-A chunk is a range of the document's text within one section. Paragraphs, lists, tables and code stay whole where they fit;
-what does not fit is cut at lines, then sentences, then words, then anywhere. A chunk that goes on where the one before it
-stopped begins with the end of that one (`overlap`); the rest of a table that was cut begins with its header.
-Headings without text of their own go with what follows them. No chunk goes beyond what `by` names: a heading's section, and in
-it a page where there are pages, so that a citation can name its page; a paragraph (or list, table, piece of code); a page; with
-`size`, only the document's end.
+A chunk is a range of the document's text within one section. Paragraphs, lists, tables and code
+stay whole where they fit; what does not fit is cut at lines, then sentences, then words, then
+anywhere. A chunk that goes on where the one before it stopped begins with the end of that one
+(`overlap`); the rest of a table that was cut begins with its header. Headings without text of their
+own go with what follows them. No chunk goes beyond what `by` names: a heading's section, and in it
+a page where there are pages, so that a citation can name its page; a paragraph (or list, table,
+piece of code); a page; with `size`, only the document's end.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ _LINES, _WORDS = _ends(r"[^\n]*\n+|[^\n]+"), _ends(r"\s*\S+\s*")
 
 @dataclass(frozen=True)
 class Chunk:
-    """Characters `start` to `end` of the document; `content` is that text, after the table's header where it goes on with
-    a table. `headings` leads from the outermost to the innermost; `page` is where its text begins. `gap` are the blanks before
-    it in the document, which no chunk has."""
+    """Characters `start` to `end` of the document; `content` is that text, after the table's header
+    where it goes on with a table. `headings` leads from the outermost to the innermost; `page` is
+    where its text begins. `gap` are the blanks before it in the document, which no chunk has."""
 
     start: int
     end: int
@@ -55,8 +56,8 @@ class Chunk:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A range that is not cut any further, reaching to where the next one begins. `header` is that of the table it is a
-    later part of, `lead` its tokens."""
+    """A range that is not cut any further, reaching to where the next one begins. `header` is that
+    of the table it is a later part of, `lead` its tokens."""
 
     start: int
     end: int
@@ -69,36 +70,55 @@ class _Piece:
 
 @dataclass(frozen=True)
 class _Stretch:
-    """Blocks that may share chunks, up to `end`. `headings` are the headings that lead to what begins at each place, in order."""
+    """Blocks that may share chunks, up to `end`. `headings` are the headings that lead to what
+    begins at each place, in order."""
 
     blocks: tuple[Block, ...]
     end: int
     headings: tuple[tuple[int, tuple[str, ...]], ...]
 
     def headings_at(self, start: int) -> tuple[str, ...]:
-        return self.headings[max(0, bisect_right(self.headings, start, key=lambda known: known[0]) - 1)][1]
+        return self.headings[
+            max(0, bisect_right(self.headings, start, key=lambda known: known[0]) - 1)
+        ][1]
 
 
-def chunks(document: Document, *, size: int, overlap: int, count: Count, by: By = "heading") -> list[Chunk]:
-    """The document as chunks of at most `size` tokens, as `count` counts them, in its order; at most half a chunk is overlap.
-    Exact when a text has no more tokens than its parts together, which holds for tokenizers that keep words apart."""
+def chunks(
+    document: Document, *, size: int, overlap: int, count: Count, by: By = "heading"
+) -> list[Chunk]:
+    """The document as chunks of at most `size` tokens, as `count` counts them, in its order; at
+    most half a chunk is overlap. Exact when a text has no more tokens than its parts together,
+    which holds for tokenizers that keep words apart."""
     cutter = _Cutter(document.text, size, min(overlap, size // 2), count)
     sections = list(_sections(document))
-    stretches = _by_page(sections) if by in ("heading", "paragraph") else _joined(sections, pages=by == "page")
-    return [chunk for stretch in stretches for chunk in cutter.stretch(stretch, alone=by == "paragraph")]
+    stretches = (
+        _by_page(sections)
+        if by in ("heading", "paragraph")
+        else _joined(sections, pages=by == "page")
+    )
+    return [
+        chunk for stretch in stretches for chunk in cutter.stretch(stretch, alone=by == "paragraph")
+    ]
 
 
 def _by_page(sections: Sequence[_Stretch]) -> Iterator[_Stretch]:
-    """Each section as one stretch for each of its pages; a heading at the foot of a page goes with the next one."""
+    """Each section as one stretch for each of its pages; a heading at the foot of a page goes with
+    the next one."""
     for section in sections:
         runs: list[list[Block]] = []
         for block in section.blocks:
-            turned = runs and block.page != runs[-1][-1].page and any(other.kind != "heading" for other in runs[-1])
+            turned = (
+                runs
+                and block.page != runs[-1][-1].page
+                and any(other.kind != "heading" for other in runs[-1])
+            )
             if not runs or turned:
                 runs.append([])
             runs[-1].append(block)
         ends = [*(run[0].start for run in runs[1:]), section.end]
-        yield from (_Stretch(tuple(run), end, section.headings) for run, end in zip(runs, ends, strict=True))
+        yield from (
+            _Stretch(tuple(run), end, section.headings) for run, end in zip(runs, ends, strict=True)
+        )
 
 
 def _joined(sections: Sequence[_Stretch], *, pages: bool) -> Iterator[_Stretch]:
@@ -112,8 +132,8 @@ def _joined(sections: Sequence[_Stretch], *, pages: bool) -> Iterator[_Stretch]:
 
 
 def _sections(document: Document) -> Iterator[_Stretch]:
-    """Each stretch of text under one heading. A heading is the first block of its section; headings that nothing separates are
-    one section."""
+    """Each stretch of text under one heading. A heading is the first block of its section; headings
+    that nothing separates are one section."""
     path: list[tuple[int, str]] = []
     section: list[Block] = []
     for block in document.blocks:
@@ -121,14 +141,18 @@ def _sections(document: Document) -> Iterator[_Stretch]:
             if any(other.kind != "heading" for other in section):
                 yield _section(path, section, block.start)
                 section = []
-            path = [(level, name) for level, name in path if level < block.level] + [(block.level, block.name)]
+            path = [(level, name) for level, name in path if level < block.level] + [
+                (block.level, block.name)
+            ]
         section.append(block)
     if section:
         yield _section(path, section, len(document.text))
 
 
 def _section(path: Sequence[tuple[int, str]], blocks: Sequence[Block], end: int) -> _Stretch:
-    return _Stretch(tuple(blocks), end, ((blocks[0].start, tuple(name for _, name in path if name)),))
+    return _Stretch(
+        tuple(blocks), end, ((blocks[0].start, tuple(name for _, name in path if name)),)
+    )
 
 
 class _Cutter:
@@ -139,7 +163,8 @@ class _Cutter:
         self._count = count
 
     def stretch(self, stretch: _Stretch, *, alone: bool) -> Iterator[Chunk]:
-        """The chunks of a stretch; `alone`: no two blocks in one, but for headings before another."""
+        """The chunks of a stretch; `alone`: no two blocks in one, but for headings before
+        another."""
         held: list[_Piece] = []
         for piece in self._pieces(stretch.blocks, stretch.end):
             full = held and _tokens(held) + piece.tokens > self._size
@@ -151,7 +176,8 @@ class _Cutter:
             yield self._chunk(held, stretch)
 
     def _pieces(self, blocks: Sequence[Block], end: int) -> Iterator[_Piece]:
-        """Whole blocks where they fit. A block behind a heading is cut rather than parted from it."""
+        """Whole blocks where they fit. A block behind a heading is cut rather than parted from
+        it."""
         before = 0  # tokens of headings that nothing follows yet
         for index, block in enumerate(blocks):
             stop = blocks[index + 1].start if index + 1 < len(blocks) else end
@@ -163,14 +189,29 @@ class _Cutter:
             before = before + tokens if block.kind == "heading" else 0
 
     def _parts(self, block: Block, stop: int) -> Iterator[_Piece]:
-        rules = (_sentences, _LINES, _WORDS) if block.kind == "paragraph" else (_LINES, _sentences, _WORDS)
+        rules = (
+            (_sentences, _LINES, _WORDS)
+            if block.kind == "paragraph"
+            else (_LINES, _sentences, _WORDS)
+        )
         header, lead = self._table_header(block) if block.kind == "table" else ("", 0)
         for start, end, tokens in self._cut(block.start, stop, rules, self._size - lead):
             later = start >= block.start + len(header)
-            yield _Piece(start, end, block.kind, tokens, block.page, header if later else "", lead if later else 0)
+            yield _Piece(
+                start,
+                end,
+                block.kind,
+                tokens,
+                block.page,
+                header if later else "",
+                lead if later else 0,
+            )
 
-    def _cut(self, start: int, end: int, rules: Sequence[Rule], most: int) -> Iterator[tuple[int, int, int]]:
-        """(start, end, tokens) of parts of at most `most` tokens, by the first rule that parts the range finely enough."""
+    def _cut(
+        self, start: int, end: int, rules: Sequence[Rule], most: int
+    ) -> Iterator[tuple[int, int, int]]:
+        """(start, end, tokens) of parts of at most `most` tokens, by the first rule that parts the
+        range finely enough."""
         for part_start, part_end in self._split(start, end, rules[0] if rules else None):
             tokens = self._count(self._text[part_start:part_end])
             if tokens <= most or part_end - part_start <= 1:
@@ -185,8 +226,8 @@ class _Cutter:
         return list(zip([start, *ends], ends, strict=False))
 
     def _tail(self, held: Sequence[_Piece], following: _Piece) -> list[_Piece]:
-        """The end of a chunk that the next one repeats, where text flows on from one to the other: whole sentences, or
-        words of a sentence too long to repeat."""
+        """The end of a chunk that the next one repeats, where text flows on from one to the other:
+        whole sentences, or words of a sentence too long to repeat."""
         room = min(self._overlap, self._size - following.tokens)
         flowing = list(takewhile(lambda piece: piece.kind in _FLOWING, reversed(held)))
         if not flowing or following.kind not in _FLOWING:
@@ -205,7 +246,8 @@ class _Cutter:
         return []
 
     def _table_header(self, block: Block) -> tuple[str, int]:
-        """The first two lines of a table and their tokens, unless they would fill a third of each chunk."""
+        """The first two lines of a table and their tokens, unless they would fill a third of each
+        chunk."""
         header = "".join(self._text[block.start : block.end].splitlines(keepends=True)[:2])
         tokens = self._count(header)
         return (header, tokens) if tokens <= self._size // 3 else ("", 0)
@@ -218,7 +260,9 @@ class _Cutter:
             before -= 1
         content, headings = held[0].header + text.strip(), stretch.headings_at(start)
         page = next((piece.page for piece in held if piece.kind != "heading"), held[0].page)
-        return Chunk(start, start + len(text.strip()), content, headings, page, self._text[before:start])
+        return Chunk(
+            start, start + len(text.strip()), content, headings, page, self._text[before:start]
+        )
 
 
 def _tokens(held: Sequence[_Piece]) -> int:

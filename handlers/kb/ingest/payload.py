@@ -9,8 +9,11 @@ from groundhook.host.core.errors import IngestError, Place
 from groundhook.host.core.types.fields import FieldType, FieldValue, field_value
 
 
-def fields_of(said: Mapping[str, Said], types: Mapping[str, FieldType], name: str) -> dict[str, FieldValue]:
-    """The declared fields that have a value. Raises IngestError, with file and line, for one of another type."""
+def fields_of(
+    said: Mapping[str, Said], types: Mapping[str, FieldType], name: str
+) -> dict[str, FieldValue]:
+    """The declared fields that have a value. Raises IngestError, with file and line, for one of
+    another type."""
     made: dict[str, FieldValue] = {}
     for field, type in types.items():
         if field not in said:
@@ -19,7 +22,9 @@ def fields_of(said: Mapping[str, Said], types: Mapping[str, FieldType], name: st
             value = field_value(said[field].value, type)
         except ValueError as exc:
             raise IngestError(
-                f"was not added: {field!r} {exc}", place=Place(name, said[field].line), hint=f"`fields` declares it as {type}"
+                f"was not added: {field!r} {exc}",
+                place=Place(name, said[field].line),
+                hint=f"`fields` declares it as {type}",
             ) from exc
         if value is not None:
             made[field] = value

@@ -9,7 +9,9 @@ from typing import Literal
 
 from groundhook.handlers.kb.ingest.sources import File, Found, Item
 
-Progress = Callable[[int, int, str], None]  # bytes of changed files done, bytes of them in all, document under way
+Progress = Callable[
+    [int, int, str], None
+]  # bytes of changed files done, bytes of them in all, document under way
 Outcome = Literal["added", "replaced", "unchanged", "removed", "failed"]
 MOST_ROWS = 100  # rows of a file that are told one by one when they fail
 MOST_NAMES = 20
@@ -17,8 +19,9 @@ MOST_NAMES = 20
 
 @dataclass(frozen=True, kw_only=True)
 class FileReport:
-    """What became of a file, or of a row that failed, or of a document that is gone. `chunks` counts the document's chunks where
-    it was added or replaced. A file of rows is `read` or `failed`, and `rows` counts what became of them."""
+    """What became of a file, or of a row that failed, or of a document that is gone. `chunks`
+    counts the document's chunks where it was added or replaced. A file of rows is `read` or
+    `failed`, and `rows` counts what became of them."""
 
     path: str
     document: str
@@ -30,9 +33,9 @@ class FileReport:
 
 @dataclass(frozen=True, kw_only=True)
 class AddReport:
-    """What became of an add. `counts` are documents by outcome. `skipped` files of the folders end in something that cannot be
-    read; `unread` are the first of them. `undeclared` is what documents say of themselves and no field declares; `notes` are what
-    else should be known."""
+    """What became of an add. `counts` are documents by outcome. `skipped` files of the folders end
+    in something that cannot be read; `unread` are the first of them. `undeclared` is what documents
+    say of themselves and no field declares; `notes` are what else should be known."""
 
     collection: str
     files: tuple[FileReport, ...] = ()
@@ -109,11 +112,14 @@ class Tally:
                 )
             told += self._files.get(file.index, [])
         notes = [
-            f"{str(given.files[index].path)!r}: {rows['failed']} rows failed, of which the first {MOST_ROWS} are told"
+            f"{str(given.files[index].path)!r}: {rows['failed']} rows failed, of which the first"
+            f" {MOST_ROWS} are told"
             for index, rows in self._rows.items()
             if rows["failed"] > MOST_ROWS
         ]
-        more = [f"{self._more_remarks} more such warnings are not told"] if self._more_remarks else []
+        more = (
+            [f"{self._more_remarks} more such warnings are not told"] if self._more_remarks else []
+        )
         return AddReport(
             collection=collection,
             files=(*told, *self._files.get(-1, [])),
@@ -127,7 +133,8 @@ class Tally:
 
 
 class Meter:
-    """Bytes done, for whoever watches. What has not changed is taken off the whole: it would pass for speed."""
+    """Bytes done, for whoever watches. What has not changed is taken off the whole: it would pass
+    for speed."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
         self._progress = progress
@@ -156,5 +163,9 @@ class Meter:
             self._progress(done, max(self._total, 0), item.document or item.file.document)
 
 
-def _report(file: File, document: str, outcome: Outcome, *, chunks: int = 0, error: str = "") -> FileReport:
-    return FileReport(path=str(file.path), document=document, outcome=outcome, chunks=chunks, error=error)
+def _report(
+    file: File, document: str, outcome: Outcome, *, chunks: int = 0, error: str = ""
+) -> FileReport:
+    return FileReport(
+        path=str(file.path), document=document, outcome=outcome, chunks=chunks, error=error
+    )

@@ -1,7 +1,9 @@
-"""What an add is given (files, folders, files of rows, a feed) as documents to be made, a few at a time, however many they are.
+"""What an add is given (files, folders, files of rows, a feed) as documents to be made, a few at a
+time, however many they are.
 
-A document's id is its path below the folder that was named, with `/` between the parts, or the name of a file that was named
-itself; that of a row is `<file>#<row>`; that of a feed's document is its own. Two documents of one id in one add are told.
+A document's id is its path below the folder that was named, with `/` between the parts, or the name
+of a file that was named itself; that of a row is `<file>#<row>`; that of a feed's document is its
+own. Two documents of one id in one add are told.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ _TOGETHER, _LARGEST = 32, 128 << 10  # documents, and bytes, that are taken at o
 
 @dataclass(frozen=True)
 class File:
-    """Something that was found: a document, or many (`rows`). `index` is its place among all; `size` in bytes, 0 if not known."""
+    """Something that was found: a document, or many (`rows`). `index` is its place among all;
+    `size` in bytes, 0 if not known."""
 
     index: int
     path: Path
@@ -65,8 +68,9 @@ class Item:
 
 @dataclass(frozen=True)
 class Found:
-    """`skipped` files of the folders are of kinds that cannot be read, `unread` the first of them; `folders` are those that were
-    walked. Of `closed` ones what is in them could not be told; `linked` are links to folders, which are not followed."""
+    """`skipped` files of the folders are of kinds that cannot be read, `unread` the first of them;
+    `folders` are those that were walked. Of `closed` ones what is in them could not be told;
+    `linked` are links to folders, which are not followed."""
 
     files: tuple[File, ...]
     folders: tuple[Path, ...]
@@ -86,7 +90,7 @@ def found(paths: Sequence[Path], *, feed: bool) -> Found:
     unread: list[str] = []
     taken: dict[str, Path] = {}
     for given in paths:
-        in_folder = os.path.isdir(given)  # noqa: PTH112 - Path.is_dir raises where a folder above may not be entered
+        in_folder = os.path.isdir(given)  # noqa: PTH112
         if in_folder and _is_text(given):
             folders.append(absolute(given))
         for path, document, reason in _walked(given, linked) if in_folder else _alone(given):
@@ -132,21 +136,29 @@ class Seen:
             return self._ids.execute("insert or ignore into seen values (?)", [id]).rowcount == 1
 
     def note(self, tenant: str | None, id: str) -> None:
-        """A document that is there; of which tenant is not known (None) where it could not be read."""
+        """A document that is there; of which tenant is not known (None) where it could not be
+        read."""
         self.add(_key(tenant, id))
 
     def document(self, tenant: str, id: str) -> bool:
         """Whether a document of this tenant is there, or one of which that is not known."""
         with self._one:
             either = [_key(tenant, id), _key(None, id)]
-            return self._ids.execute("select 1 from seen where id in (?, ?)", either).fetchone() is not None
+            return (
+                self._ids.execute("select 1 from seen where id in (?, ?)", either).fetchone()
+                is not None
+            )
 
 
 class Supply:
     """Hands out what is to be made to any number of takers, each piece once."""
 
-    def __init__(self, files: Sequence[File], columns: Columns, seen: Seen, feed: BinaryIO | None) -> None:
-        self.broken: dict[int, str] = {}  # files of rows that could not be read to their end, and why
+    def __init__(
+        self, files: Sequence[File], columns: Columns, seen: Seen, feed: BinaryIO | None
+    ) -> None:
+        self.broken: dict[
+            int, str
+        ] = {}  # files of rows that could not be read to their end, and why
         self._columns = columns
         self._seen = seen
         self._feed = feed
@@ -177,7 +189,11 @@ class Supply:
                 yield Item(file, file.document, file.size, error=file.error)
 
     def _rows(self, file: File) -> Iterator[Item]:
-        rows = feed_rows(self._feed, FEED_NAME) if self._feed and file.document == FEED else file_rows(file.path)
+        rows = (
+            feed_rows(self._feed, FEED_NAME)
+            if self._feed and file.document == FEED
+            else file_rows(file.path)
+        )
         try:
             with told_as(f"{str(file.path)!r} was not added from here on"):
                 for row in rows:
@@ -194,7 +210,9 @@ class Supply:
             return Item(file, "", row.size, error=str(exc))
         id = made.id if file.document == FEED else f"{file.document}#{made.id}"
         if not self._seen.add(id) and made.own_id:
-            return Item(file, id, row.size, error=f"{name}:{row.line}: another row has the id {made.id!r}")
+            return Item(
+                file, id, row.size, error=f"{name}:{row.line}: another row has the id {made.id!r}"
+            )
         return Item(file, id, row.size, made)
 
 
@@ -209,13 +227,16 @@ def _is_text(path: Path) -> bool:
 
 
 def absolute(path: Path) -> Path:
-    """Where a file is, without `..`: a folder is not another one when it is named from elsewhere."""
+    """Where a file is, without `..`: a folder is not another one when it is named from
+    elsewhere."""
     whole = path.absolute()
     if ".." not in whole.parts:
         return whole
     plain = Path(os.path.normpath(whole))
     try:
-        return plain if plain.samefile(whole) else whole  # behind a link, `..` leads elsewhere than it reads
+        return (
+            plain if plain.samefile(whole) else whole
+        )  # behind a link, `..` leads elsewhere than it reads
     except OSError:
         return plain
 
@@ -224,9 +245,14 @@ def _sized(index: int, path: Path, document: str) -> File:
     try:
         known = path.stat()
     except OSError as exc:
-        return File(index, path, document, error=f"{str(path)!r} cannot be read: {exc.strerror or exc}")
+        return File(
+            index, path, document, error=f"{str(path)!r} cannot be read: {exc.strerror or exc}"
+        )
     if not stat.S_ISREG(known.st_mode):  # reading a pipe may wait for ever
-        error = f"{str(path)!r} was not added: it is no file, but a pipe or a device (JSON may be piped into `-`)"
+        error = (
+            f"{str(path)!r} was not added: it is no file, but a pipe or a device (JSON may be piped"
+            " into `-`)"
+        )
         return File(index, path, document, error=error)
     return File(index, path, document, known.st_size)
 
@@ -237,13 +263,13 @@ def _alone(given: Path) -> Iterator[tuple[Path, str, str]]:
 
 
 def _walked(given: Path, linked: list[str]) -> Iterator[tuple[Path, str, str]]:
-    """Files of a folder with their ids, and folders that cannot be read with the reason. Hidden files and folders are left out;
-    links to folders are, too, and entered in `linked`."""
+    """Files of a folder with their ids, and folders that cannot be read with the reason. Hidden
+    files and folders are left out; links to folders are, too, and entered in `linked`."""
     failed: list[OSError] = []
     for folder, folders, names in os.walk(given, onerror=failed.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         inner = (Path(folder, name) for name in folders)
-        linked += [_id(given, path) for path in inner if os.path.islink(path)]  # noqa: PTH114 - the same of Path.is_symlink
+        linked += [_id(given, path) for path in inner if os.path.islink(path)]  # noqa: PTH114
         for name in sorted(names):
             if not name.startswith("."):
                 path = Path(folder, name)

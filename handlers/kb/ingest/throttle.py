@@ -1,5 +1,5 @@
-"""How many texts are embedded in one call: so many that it takes about a second, for whoever watches and whoever stops it. There
-is a call under way for each core.
+"""How many texts are embedded in one call: so many that it takes about a second, for whoever
+watches and whoever stops it. There is a call under way for each core.
 
 Texts of about one length go together: a model pads what it computes at once to the longest.
 """
@@ -52,7 +52,8 @@ class Pace:
 
 
 async def together(*jobs: Callable[[], Awaitable[None]]) -> None:
-    """Run the jobs at the same time; the first that fails ends the others, and its error is raised as it is."""
+    """Run the jobs at the same time; the first that fails ends the others, and its error is raised
+    as it is."""
     failed: list[HostError] = []
     async with anyio.create_task_group() as tasks:
 

@@ -1,12 +1,14 @@
 """Results of several collections as one list, comparing like with like. Pure.
 
-Similarities of one embedding model mean the same wherever they come from: collections that are embedded alike are ordered by
-them. Those of two models are on one scale only as far as their curves are true (`handlers.kb.embedders.curve`), so lists of
-different models are compared by rank: the best of each, then the second of each, the more similar one first at every rank.
+Similarities of one embedding model mean the same wherever they come from: collections that are
+embedded alike are ordered by them. Those of two models are on one scale only as far as their curves
+are true (`handlers.kb.embedders.curve`), so lists of different models are compared by rank: the
+best of each, then the second of each, the more similar one first at every rank.
 
-Measured on XQuAD-en (`bench.alike`), half of the passages embedded by the bundled model and half by words alone, nDCG@10 and
-share of questions whose passage is among the first three: by similarity .936, .960; by rank .952, .995; by reciprocal ranks
-weighted with the best similarity .936, .950; by how far a similarity stands out from the others of its list .879, .970.
+Measured on XQuAD-en (`bench.alike`), half of the passages embedded by the bundled model and half by
+words alone, nDCG@10 and share of questions whose passage is among the first three: by similarity
+.936, .960; by rank .952, .995; by reciprocal ranks weighted with the best similarity .936, .950; by
+how far a similarity stands out from the others of its list .879, .970.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from groundhook.host.core.types.search import Item
 
 
 def merged(found: Iterable[tuple[Hashable, Sequence[Item]]]) -> tuple[Item, ...]:
-    """The items of all lists, best first, with scores that fall in this order. Each list comes with what its scores were made
-    with, and its scores fall."""
+    """The items of all lists, best first, with scores that fall in this order. Each list comes with
+    what its scores were made with, and its scores fall."""
     given = list(found)
     if len(given) == 1:  # as a rule
         return tuple(given[0][1])
@@ -32,7 +34,11 @@ def merged(found: Iterable[tuple[Hashable, Sequence[Item]]]) -> tuple[Item, ...]
     order = [
         item
         for rank in range(max(map(len, lists)))
-        for item in sorted((items[rank] for items in lists if rank < len(items)), key=lambda item: -item.score)
+        for item in sorted(
+            (items[rank] for items in lists if rank < len(items)), key=lambda item: -item.score
+        )
     ]
     scores = fusion.descending([item.score for item in order])
-    return tuple(item.model_copy(update={"score": score}) for item, score in zip(order, scores, strict=True))
+    return tuple(
+        item.model_copy(update={"score": score}) for item, score in zip(order, scores, strict=True)
+    )

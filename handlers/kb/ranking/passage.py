@@ -1,13 +1,17 @@
-"""Which part of a long chunk answers a question: whole sentences that follow one another. Pure, quick, the same every time.
+"""Which part of a long chunk answers a question: whole sentences that follow one another. Pure,
+quick, the same every time.
 
-A chunk is cut into units: sentences, entries of a list, rows of a table, lines of code. Lists, tables and code stay whole
-where they fit, with the sentence that announces them, and a heading goes with what follows it. Of all runs of units that fit, the
-one is taken that has most of the question's words: a word weighs what the collection's analyser gives it in a question, times how
-rare it is among the units of everything that was found, and saturates as in BM25; what one unit of the run has all by itself
-counts once more, and so does the beginning of a chunk, which says what the rest is about. Where the question's words do not tell,
-the chunk stays whole: it was found by its meaning, and nothing here knows which sentence that is.
+A chunk is cut into units: sentences, entries of a list, rows of a table, lines of code. Lists,
+tables and code stay whole where they fit, with the sentence that announces them, and a heading goes
+with what follows it. Of all runs of units that fit, the one is taken that has most of the
+question's words: a word weighs what the collection's analyser gives it in a question, times how
+rare it is among the units of everything that was found, and saturates as in BM25; what one unit of
+the run has all by itself counts once more, and so does the beginning of a chunk, which says what
+the rest is about. Where the question's words do not tell, the chunk stays whole: it was found by
+its meaning, and nothing here knows which sentence that is.
 
-Measured by `bench.passages`, on sections of this repository's documents and on paragraphs of XQuAD-en, three to a chunk.
+Measured by `bench.passages`, on sections of this repository's documents and on paragraphs of
+XQuAD-en, three to a chunk.
 """
 
 from __future__ import annotations
@@ -29,10 +33,13 @@ from groundhook.host.core.sentences import spans
 LONGEST = 480  # bytes of a unit: what no terminator ends is cut at clauses or blanks
 SATURATION = 0.9  # k of BM25
 OF_BEST = 1.0  # of what the best unit of a run has by itself, beside what the run has
-LEAD = 0.3  # of the weight of all words of the question that were found anywhere: what the beginning of a chunk is worth
+# of the weight of all words of the question that were found anywhere: what the beginning of a chunk
+# is worth
+LEAD = 0.3
 LEAST_SHARE = 0.25  # of the same: a run with less does not tell
 SPARE = 1.25  # times as much as a part may have: a chunk with no more is not worth cutting
-REMEMBERED = 256  # chunks of which all is kept that does not depend on the question: the same ones answer many
+# chunks of which all is kept that does not depend on the question: the same ones answer many
+REMEMBERED = 256
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
@@ -45,8 +52,8 @@ Kind = Literal["heading", "text", "entry", "row", "code"]
 
 
 class Unit(NamedTuple):
-    """Characters `start` to `end` of a chunk; what is said begins at `body`, behind headings. `block` tells paragraphs, lists,
-    tables and pieces of code apart."""
+    """Characters `start` to `end` of a chunk; what is said begins at `body`, behind headings.
+    `block` tells paragraphs, lists, tables and pieces of code apart."""
 
     start: int
     body: int
@@ -57,8 +64,8 @@ class Unit(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """Characters `start` to `end` of a chunk, its units `first` to `last` of `of`, counted from 1. `header` is that of the table
-    in whose middle the part begins; it is told before the part."""
+    """Characters `start` to `end` of a chunk, its units `first` to `last` of `of`, counted from 1.
+    `header` is that of the table in whose middle the part begins; it is told before the part."""
 
     start: int
     end: int
@@ -72,9 +79,10 @@ class Part:
 
 
 def parts(contents: Sequence[str], question: str, language: str, most: int) -> list[Part | None]:
-    """For each chunk the part of at most `most` tokens, as `estimated_tokens` counts them, that answers the question; more only
-    where a unit alone has more, or the names of a table's columns with its first row. None: the chunk as it is, since it has
-    hardly more, or the question's words do not tell."""
+    """For each chunk the part of at most `most` tokens, as `estimated_tokens` counts them, that
+    answers the question; more only where a unit alone has more, or the names of a table's columns
+    with its first row. None: the chunk as it is, since it has hardly more, or the question's words
+    do not tell."""
     if max(map(estimated_tokens, contents), default=0) <= SPARE * most:
         return [None] * len(contents)
     analyser = Analyser(language)
@@ -84,7 +92,10 @@ def parts(contents: Sequence[str], question: str, language: str, most: int) -> l
     words = [[among & unit for unit in _said(content, language)] for content in contents]
     seen = Counter(chain.from_iterable(chain.from_iterable(words)))
     number = sum(map(len, words))
-    worth = {word: wanted[word] * math.log(1 + (number - count + 0.5) / (count + 0.5)) for word, count in seen.items()}
+    worth = {
+        word: wanted[word] * math.log(1 + (number - count + 0.5) / (count + 0.5))
+        for word, count in seen.items()
+    }
     return [_part(content, own, worth, most) for content, own in zip(contents, words, strict=True)]
 
 
@@ -95,7 +106,9 @@ def _said(content: str, language: str) -> tuple[frozenset[int], ...]:
     return tuple([analyser.indices(content[unit.start : unit.end]) for unit in units(content)])
 
 
-def _part(content: str, words: Sequence[frozenset[int]], worth: Mapping[int, float], most: int) -> Part | None:
+def _part(
+    content: str, words: Sequence[frozenset[int]], worth: Mapping[int, float], most: int
+) -> Part | None:
     if estimated_tokens(content) <= SPARE * most or not any(words):
         return None
     all = units(content)
@@ -104,7 +117,8 @@ def _part(content: str, words: Sequence[frozenset[int]], worth: Mapping[int, flo
     alone = {at: math.fsum(map(worth.__getitem__, words[at])) for at in having}
 
     def value(run: tuple[int, int]) -> tuple[float, int]:
-        """What the units of a run have of the question's words, and how near to its middle the one is that has most."""
+        """What the units of a run have of the question's words, and how near to its middle the one
+        is that has most."""
         lead = 0.0 if run[0] else LEAD * every
         inside = having[bisect_left(having, run[0]) : bisect_right(having, run[1])]
         if not inside:
@@ -112,23 +126,33 @@ def _part(content: str, words: Sequence[frozenset[int]], worth: Mapping[int, flo
         counts: dict[int, int] = {}  # of very few, for which a Counter takes longer
         for word in chain.from_iterable([words[at] for at in inside]):
             counts[word] = counts.get(word, 0) + 1
-        saturated = [worth[word] * count * (SATURATION + 1) / (count + SATURATION) for word, count in counts.items()]
+        saturated = [
+            worth[word] * count * (SATURATION + 1) / (count + SATURATION)
+            for word, count in counts.items()
+        ]
         best = max(inside, key=alone.__getitem__)
-        return round(math.fsum(saturated) + OF_BEST * alone[best] + lead, 6), -abs(2 * best - run[0] - run[1])
+        return round(math.fsum(saturated) + OF_BEST * alone[best] + lead, 6), -abs(
+            2 * best - run[0] - run[1]
+        )
 
     first, last = max(_runs(content, most), key=value)
     had = {word for unit in words[first : last + 1] for word in unit}
-    if (first, last) == (0, len(all) - 1) or math.fsum(worth[word] for word in had) <= LEAST_SHARE * every:
+    if (first, last) == (0, len(all) - 1) or math.fsum(
+        worth[word] for word in had
+    ) <= LEAST_SHARE * every:
         return None
-    return Part(all[first].start, all[last].end, first + 1, last + 1, len(all), _header(content, all, first))
+    return Part(
+        all[first].start, all[last].end, first + 1, last + 1, len(all), _header(content, all, first)
+    )
 
 
-# ------------------------------------------------------------------------------------------------ runs
+# --------------------------------------------------------------------------------------------- runs
 
 
 @lru_cache(maxsize=REMEMBERED)
 def _runs(content: str, most: int) -> tuple[tuple[int, int], ...]:
-    """The first and the last unit of each run that fits and to which nothing can be added; at least one whole segment."""
+    """The first and the last unit of each run that fits and to which nothing can be added; at least
+    one whole segment."""
     all = units(content)
     segments = _segments(content, all, most)
     runs: list[tuple[int, int]] = []
@@ -138,7 +162,9 @@ def _runs(content: str, most: int) -> tuple[tuple[int, int], ...]:
         end = max(begin, end)
         while end > begin and _tokens(content, all, first, segments[end][1]) > room:
             end -= 1
-        while end + 1 < len(segments) and _tokens(content, all, first, segments[end + 1][1]) <= room:
+        while (
+            end + 1 < len(segments) and _tokens(content, all, first, segments[end + 1][1]) <= room
+        ):
             end += 1
         if end > reached:
             runs.append((first, segments[end][1]))
@@ -147,7 +173,8 @@ def _runs(content: str, most: int) -> tuple[tuple[int, int], ...]:
 
 
 def _segments(content: str, all: Sequence[Unit], most: int) -> list[tuple[int, int]]:
-    """What is not parted, as first and last unit: lists, tables and code that fit, with what announces them; else each unit."""
+    """What is not parted, as first and last unit: lists, tables and code that fit, with what
+    announces them; else each unit."""
     segments: list[tuple[int, int]] = []
     for _, block in groupby(range(len(all)), key=lambda at: all[at].block):
         places = list(block)
@@ -156,11 +183,17 @@ def _segments(content: str, all: Sequence[Unit], most: int) -> list[tuple[int, i
             segments += [(place, place) for place in places]
             continue
         if _tokens(content, all, first, last) > most:
-            names = 1 if len(places) > 1 and all[first].kind == "row" else 0  # of columns, with the first row
+            names = (
+                1 if len(places) > 1 and all[first].kind == "row" else 0
+            )  # of columns, with the first row
             segments += [(first, places[names]), *((place, place) for place in places[names + 1 :])]
             continue
         before = segments[-1] if segments else None
-        if before and content[all[before[1]].end - 1] in _ANNOUNCES and _tokens(content, all, before[0], last) <= most:
+        if (
+            before
+            and content[all[before[1]].end - 1] in _ANNOUNCES
+            and _tokens(content, all, before[0], last) <= most
+        ):
             segments[-1] = (before[0], last)
         else:
             segments.append((first, last))
@@ -181,7 +214,7 @@ def _header(content: str, all: Sequence[Unit], first: int) -> str:
     return f"{header}\n" if _RULE.match(header.rpartition("\n")[2]) and "\n" in header else ""
 
 
-# ------------------------------------------------------------------------------------------------ units
+# -------------------------------------------------------------------------------------------- units
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -216,7 +249,9 @@ def _pieces(content: str, kind: Kind, start: int, end: int) -> Iterator[tuple[in
 
 def _lines(content: str, start: int, end: int) -> list[tuple[int, int]]:
     """Lines with something in them, without the line feed."""
-    return [(low, high) for low, high in _every_line(content, start, end) if content[low:high].strip()]
+    return [
+        (low, high) for low, high in _every_line(content, start, end) if content[low:high].strip()
+    ]
 
 
 def _every_line(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -240,7 +275,9 @@ def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """A sentence, in pieces where it is too long to be one."""
     while (size := len(content[start:end].encode(errors="replace"))) > LONGEST:
         reach = start + max(1, (end - start) * LONGEST // (2 * size))
-        ends = [found.end() for found in _CLAUSE.finditer(content, start + (reach - start) // 2, reach)]
+        ends = [
+            found.end() for found in _CLAUSE.finditer(content, start + (reach - start) // 2, reach)
+        ]
         stop = ends[-1] if ends else reach
         yield start, start + len(content[start:stop].rstrip())
         start = stop
@@ -249,8 +286,8 @@ def _cut(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _blocks(content: str) -> Iterator[tuple[Kind, int, int]]:
-    """Headings, paragraphs, lists, tables and pieces of code, by how their lines begin: as much of Markdown as it takes to keep
-    together what belongs together."""
+    """Headings, paragraphs, lists, tables and pieces of code, by how their lines begin: as much of
+    Markdown as it takes to keep together what belongs together."""
     block: tuple[Kind, int, int] | None = None
     fence, parted = "", False
     for low, high in _every_line(content, 0, len(content)):
@@ -259,8 +296,12 @@ def _blocks(content: str) -> Iterator[tuple[Kind, int, int]]:
             parted = True
             continue
         opened = None if fence else _FENCE.match(line)
-        kind: Kind = "code" if fence or opened else _kind(line, block[0] if block else None, parted=parted)
-        goes_on = fence or (kind not in ("heading", opened and "code") and (not parted or kind in ("entry", "code")))
+        kind: Kind = (
+            "code" if fence or opened else _kind(line, block[0] if block else None, parted=parted)
+        )
+        goes_on = fence or (
+            kind not in ("heading", opened and "code") and (not parted or kind in ("entry", "code"))
+        )
         if block and goes_on and kind == block[0]:
             block = (kind, block[1], high)
         else:
@@ -277,7 +318,8 @@ def _blocks(content: str) -> Iterator[tuple[Kind, int, int]]:
 
 
 def _kind(line: str, before: Kind | None, *, parted: bool) -> Kind:
-    """Of a line outside of fenced code that is not empty. `parted`: an empty one stands before it."""
+    """Of a line outside of fenced code that is not empty. `parted`: an empty one stands before
+    it."""
     if line[0].isalpha():  # as most are
         return "entry" if before == "entry" and not parted else "text"
     if _HEADING.match(line):

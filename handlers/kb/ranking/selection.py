@@ -1,4 +1,5 @@
-"""Which of the passages found are handed over: few of one document, and few that say the same. Pure."""
+"""Which of the passages found are handed over: few of one document, and few that say the same.
+Pure."""
 
 from __future__ import annotations
 
@@ -21,11 +22,16 @@ def grouped(hits: Sequence[Hit], most: int) -> list[Hit]:
 
 
 def diverse(
-    hits: Sequence[Hit], scores: Sequence[float], limit: int, diversity: float, similarity: Callable[[float], float]
+    hits: Sequence[Hit],
+    scores: Sequence[float],
+    limit: int,
+    diversity: float,
+    similarity: Callable[[float], float],
 ) -> list[Hit]:
-    """At most `limit` hits by maximal marginal relevance (Carbonell and Goldstein, 1998): each time the one whose score, less
-    its greatest similarity to one that is chosen, is best, with weights of 1 - `diversity` and `diversity`. Equal ones keep their
-    order. The hits bring their vectors; `scores` are on the scale of `similarity`."""
+    """At most `limit` hits by maximal marginal relevance (Carbonell and Goldstein, 1998): each time
+    the one whose score, less its greatest similarity to one that is chosen, is best, with weights
+    of 1 - `diversity` and `diversity`. Equal ones keep their order. The hits bring their vectors;
+    `scores` are on the scale of `similarity`."""
     if not hits:
         return []
     import numpy  # 100 ms, and few searches ask for this
@@ -46,8 +52,9 @@ def diverse(
 
 
 def run_around(hit: Hit, there: Mapping[int, Hit], taken: Collection[int], reach: int) -> list[Hit]:
-    """The passage with those of `there`, by ordinal, that stand up to `reach` before and after it, as far as they follow one
-    another and are not `taken`. The passage alone, when the document has changed meanwhile."""
+    """The passage with those of `there`, by ordinal, that stand up to `reach` before and after it,
+    as far as they follow one another and are not `taken`. The passage alone, when the document has
+    changed meanwhile."""
     own = there.get(hit.ordinal)
     if own is None or own.passage != hit.passage:
         return [hit]
@@ -61,9 +68,10 @@ def run_around(hit: Hit, there: Mapping[int, Hit], taken: Collection[int], reach
 
 
 def joined(passages: Sequence[Hit]) -> str:
-    """Passages of one document that follow one another, as the document's text from the first's start to the last's end; before
-    it the table's header where the first begins with that of a table that goes on. Exact where passages know the blanks before
-    them; of others their number is known, and they are taken for line feeds, or for one and indentation."""
+    """Passages of one document that follow one another, as the document's text from the first's
+    start to the last's end; before it the table's header where the first begins with that of a
+    table that goes on. Exact where passages know the blanks before them; of others their number is
+    known, and they are taken for line feeds, or for one and indentation."""
     text = passages[0].content if passages else ""
     for before, hit in pairwise(passages):
         size = hit.end - hit.start

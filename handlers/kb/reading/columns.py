@@ -1,4 +1,5 @@
-"""What the columns of a row mean: its id, title, text and address, by declaration or by their names. Pure."""
+"""What the columns of a row mean: its id, title, text and address, by declaration or by their
+names. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ _LONGEST_ID = 512
 
 @dataclass(frozen=True)
 class RowDocument:
-    """A row as a document. `used` are the columns that became part of it; `own_id`: its id is its own, not made of its text."""
+    """A row as a document. `used` are the columns that became part of it; `own_id`: its id is its
+    own, not made of its text."""
 
     id: str
     own_id: bool
@@ -42,7 +44,8 @@ class _Roles:
 
 
 class Columns:
-    """The meaning of columns under one declaration. `apart` are columns that are no text by default (the tenant's)."""
+    """The meaning of columns under one declaration. `apart` are columns that are no text by default
+    (the tenant's)."""
 
     def __init__(self, spec: RowSpec, apart: Collection[str] = ()) -> None:
         self._spec = spec
@@ -50,7 +53,8 @@ class Columns:
         self._known: dict[tuple[str, ...], _Roles] = {}
 
     def document(self, row: Row, name: str) -> RowDocument:
-        """Raises IngestError, with the line, for a row without text, or without the columns that are declared."""
+        """Raises IngestError, with the line, for a row without text, or without the columns that
+        are declared."""
         if row.error:
             raise IngestError(row.error, place=Place(name, row.line))
         values = _flat(row.values)
@@ -59,11 +63,21 @@ class Columns:
         if not parts:
             wanted = ", ".join(repr(column) for column in roles.text) or "any column"
             raise IngestError(f"the row has no text in {wanted}", place=Place(name, row.line))
-        content = "\n".join(f"{column}: {text}" for column, text in parts) if roles.named else "\n\n".join(t for _, t in parts)
+        content = (
+            "\n".join(f"{column}: {text}" for column, text in parts)
+            if roles.named
+            else "\n\n".join(t for _, t in parts)
+        )
         title = _text(values.get(roles.title)) if roles.title else ""
-        id = unicodedata.normalize("NFC", _text(values.get(roles.id)))[:_LONGEST_ID] if roles.id else ""
+        id = (
+            unicodedata.normalize("NFC", _text(values.get(roles.id)))[:_LONGEST_ID]
+            if roles.id
+            else ""
+        )
         if roles.id and not id:
-            raise IngestError(f"the row has nothing in its column {roles.id!r}", place=Place(name, row.line))
+            raise IngestError(
+                f"the row has nothing in its column {roles.id!r}", place=Place(name, row.line)
+            )
         return RowDocument(
             id or hashlib.blake2b(f"{title}\0{content}".encode(), digest_size=6).hexdigest(),
             bool(id),
@@ -89,17 +103,31 @@ class Columns:
         for column in (spec.id, *spec.text):
             if column and column not in columns:
                 hint = suggestion(column, columns)
-                raise IngestError(f"the row has no column {column!r}, which `rows` declares", place=place, hint=hint)
+                raise IngestError(
+                    f"the row has no column {column!r}, which `rows` declares",
+                    place=place,
+                    hint=hint,
+                )
         id, title, url = (
-            said or _first(names, columns) for said, names in ((spec.id, _IDS), (spec.title, _TITLES), (spec.url, _URLS))
+            said or _first(names, columns)
+            for said, names in ((spec.id, _IDS), (spec.title, _TITLES), (spec.url, _URLS))
         )
         text = spec.text or tuple(filter(None, [_first(_TEXTS, columns)]))
-        rest = tuple(column for column in columns if column and column not in {id, title, url, *self._apart})
-        return _Roles(id, title, url, text or rest or tuple(filter(None, [title])), named=len(text) != 1 and len(rest) > 0)
+        rest = tuple(
+            column for column in columns if column and column not in {id, title, url, *self._apart}
+        )
+        return _Roles(
+            id,
+            title,
+            url,
+            text or rest or tuple(filter(None, [title])),
+            named=len(text) != 1 and len(rest) > 0,
+        )
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a row; those of an object `fields` stand beside the others, which outrank them."""
+    """The values of a row; those of an object `fields` stand beside the others, which outrank
+    them."""
     inner = values.get("fields")
     if not isinstance(inner, Mapping):
         return dict(values)

@@ -1,5 +1,6 @@
-"""The parts of a Word document before they are converted: hidden text is taken out, and what holds text under a name that the
-converter does not know gets one that it does. Names and toggles are those of ECMA-376, part 1, sections 17.3.2 and 17.7.3."""
+"""The parts of a Word document before they are converted: hidden text is taken out, and what holds
+text under a name that the converter does not know gets one that it does. Names and toggles are
+those of ECMA-376, part 1, sections 17.3.2 and 17.7.3."""
 
 from __future__ import annotations
 
@@ -18,7 +19,11 @@ _NAMESPACES = (
 _TEXTS = ("document", "footnotes", "endnotes")  # of the parts that have text
 _WRAPPERS = ("fldSimple", "dir", "bdo")  # a field with its result; text in a direction of its own
 _KNOWN = "smartTag"  # is read as what is in it
-_KEPT = ("rPr", "fldChar", "instrText")  # of a hidden run: where fields begin and end must stay in balance
+_KEPT = (
+    "rPr",
+    "fldChar",
+    "instrText",
+)  # of a hidden run: where fields begin and end must stay in balance
 _OFF = ("0", "false", "off")
 
 
@@ -44,7 +49,8 @@ class _Word:
 
 
 def mended(data: bytes) -> tuple[bytes, int]:
-    """A DOCX as the converter should see it, and how many words were hidden. Raises what reading ZIP and XML does."""
+    """A DOCX as the converter should see it, and how many words were hidden. Raises what reading
+    ZIP and XML does."""
     with zipfile.ZipFile(io.BytesIO(data)) as parts:
         roots = dict(_roots(parts))
         words = dict(_words_of(roots))
@@ -67,14 +73,18 @@ def mended(data: bytes) -> tuple[bytes, int]:
 def _roots(parts: zipfile.ZipFile) -> Iterator[tuple[str, Element]]:
     for name in parts.namelist():
         if name.endswith(".xml"):
-            with suppress(ElementTree.ParseError):  # of a part that has text, the converter says so; others may be anything
+            with suppress(
+                ElementTree.ParseError
+            ):  # of a part that has text, the converter says so; others may be anything
                 yield name, ElementTree.fromstring(parts.read(name))
 
 
 def _words_of(roots: Mapping[str, Element]) -> Iterator[tuple[str, _Word]]:
     """The parts that have text, each with the names that hold in it."""
     for space in _NAMESPACES:
-        hiding = frozenset[str]().union(*(_hiding(root, space) for root in roots.values() if root.tag == f"{space}styles"))
+        hiding = frozenset[str]().union(
+            *(_hiding(root, space) for root in roots.values() if root.tag == f"{space}styles")
+        )
         for name, root in roots.items():
             if root.tag.removeprefix(space) in _TEXTS:
                 yield name, _Word(space, hiding)
@@ -88,7 +98,10 @@ def _hiding(styles: Element, space: str) -> set[str]:
     for style in styles.iter(word.name("style")):
         id = style.get(word.name("styleId"), "")
         parent = style.find(word.name("basedOn"))
-        said[id], based[id] = word.hides(style, "rPr", "vanish"), "" if parent is None else parent.get(word.name("val"), "")
+        said[id], based[id] = (
+            word.hides(style, "rPr", "vanish"),
+            "" if parent is None else parent.get(word.name("val"), ""),
+        )
     found: set[str] = set()
     for id in said:
         at, seen = id, {id}
@@ -100,7 +113,8 @@ def _hiding(styles: Element, space: str) -> set[str]:
 
 
 def _take_out(root: Element, word: _Word) -> tuple[bool, int]:
-    """Hidden rows of tables go, and hidden runs lose what they hold → whether there were any, and how many words."""
+    """Hidden rows of tables go, and hidden runs lose what they hold → whether there were any, and
+    how many words."""
     paragraph, run, row, text = map(word.name, ("p", "r", "tr", "t"))
     kept = {word.name(local) for local in _KEPT}
     gone: list[Element] = []
@@ -112,16 +126,23 @@ def _take_out(root: Element, word: _Word) -> tuple[bool, int]:
             outer = word.style(element, "p")
         elif element.tag == run:
             own = word.hides(element, "rPr", "vanish")
-            # Of the two styles each turns around what the other says; what a run says itself is the last word.
+            # Of the two styles each turns around what the other says; what a run says itself is the
+            # last word.
             empty = own if own is not None else outer != word.style(element, "r")
         stay: list[Element] = []
         for child in element:
-            away = child.tag not in kept if empty else child.tag == row and word.hides(child, "trPr", "hidden")
+            away = (
+                child.tag not in kept
+                if empty
+                else child.tag == row and word.hides(child, "trPr", "hidden")
+            )
             (gone if away else stay).append(child)
         if len(stay) < len(element):
             element[:] = stay
         waiting += [(child, outer) for child in stay]
-    return bool(gone), sum(len((found.text or "").split()) for each in gone for found in each.iter(text))
+    return bool(gone), sum(
+        len((found.text or "").split()) for each in gone for found in each.iter(text)
+    )
 
 
 def _rename(root: Element, word: _Word) -> bool:

@@ -1,4 +1,5 @@
-"""Front matter: the YAML between two lines of dashes before a Markdown document. The door of this package to the YAML library."""
+"""Front matter: the YAML between two lines of dashes before a Markdown document. The door of this
+package to the YAML library."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ _LONGEST = 64 * 1024  # characters
 
 
 def front_matter(text: str, name: str) -> tuple[dict[str, Said], int]:
-    """What stands before a document, by name, and where the document begins: ({}, 0) when there is none. Raises IngestError, with
-    the line, when it is not YAML."""
+    """What stands before a document, by name, and where the document begins: ({}, 0) when there is
+    none. Raises IngestError, with the line, when it is not YAML."""
     fenced = _FENCED.match(text)
     if fenced is None or len(fenced[1] or "") > _LONGEST:
         return {}, 0
@@ -26,7 +27,10 @@ def front_matter(text: str, name: str) -> tuple[dict[str, Said], int]:
 
     if not isinstance(data, CommentedMap):
         return {}, 0  # a line of dashes, some words, another line of dashes
-    return {well_formed(str(key)): Said(well_formed(value), data.lc.key(key)[0] + 2) for key, value in data.items()}, fenced.end()
+    return {
+        well_formed(str(key)): Said(well_formed(value), data.lc.key(key)[0] + 2)
+        for key, value in data.items()
+    }, fenced.end()
 
 
 def _loaded(yaml_text: str, name: str) -> Any:
@@ -36,15 +40,20 @@ def _loaded(yaml_text: str, name: str) -> Any:
     from ruamel.yaml.events import AliasEvent
 
     class WithoutAliases(Composer):
-        """A few hundred characters of aliases of aliases can stand for more values than there is memory for."""
+        """A few hundred characters of aliases of aliases can stand for more values than there is
+        memory for."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.parser.check_event(AliasEvent):
                 event = self.parser.peek_event()
                 raise IngestError(
-                    f"was not added: its front matter has an alias, *{event.anchor}, and aliases are not read here",
+                    f"was not added: its front matter has an alias, *{event.anchor}, and aliases"
+                    " are not read here",
                     place=Place(name, event.start_mark.line + 2),
-                    hint="write the value out, or quote it if it is text that begins with an asterisk",
+                    hint=(
+                        "write the value out, or quote it if it is text that begins with an"
+                        " asterisk"
+                    ),
                 )
             return super().compose_node(parent, index)
 

@@ -17,11 +17,38 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
     from markdownify import MarkdownConverter
 
-NO_TEXT = ("script", "style", "noscript", "template", "svg", "head", "select", "datalist", "textarea")
+NO_TEXT = (
+    "script",
+    "style",
+    "noscript",
+    "template",
+    "svg",
+    "head",
+    "select",
+    "datalist",
+    "textarea",
+)
 MENUS = ("nav", "[role=navigation]")
-BLOCKS = ("address", "aside", "details", "fieldset", "footer", "form", "header", "hgroup", "legend", "main", "summary")
+BLOCKS = (
+    "address",
+    "aside",
+    "details",
+    "fieldset",
+    "footer",
+    "form",
+    "header",
+    "hgroup",
+    "legend",
+    "main",
+    "summary",
+)
 # What ends where another one begins, or what is around it: HTML lets their end tags be left out.
-ENDED_BY = (({"li"}, {"ul", "ol", "menu"}), ({"dt", "dd"}, {"dl"}), ({"tr"}, {"table"}), ({"td", "th"}, {"tr", "table"}))
+ENDED_BY = (
+    ({"li"}, {"ul", "ol", "menu"}),
+    ({"dt", "dd"}, {"dl"}),
+    ({"tr"}, {"table"}),
+    ({"td", "th"}, {"tr", "table"}),
+)
 EDGES = "header, footer, [role=banner], [role=contentinfo]"
 
 
@@ -39,26 +66,36 @@ def html(data: bytes, name: str) -> Document:
         menu.decompose()
     document = from_markdown(markdown_of(soup), name, front=False)
     url = address if address.startswith(("http://", "https://")) else ""
-    return replace(document, title=title or document.title, url=url, notes=(*_guessed(soup), *hidden_words(hidden)))
+    return replace(
+        document,
+        title=title or document.title,
+        url=url,
+        notes=(*_guessed(soup), *hidden_words(hidden)),
+    )
 
 
 def parsed(html: str | bytes) -> BeautifulSoup:
     from bs4 import MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
 
-    for advice in (MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning):  # for programmers; it would be printed
+    for advice in (
+        MarkupResemblesLocatorWarning,
+        XMLParsedAsHTMLWarning,
+    ):  # for programmers; it would be printed
         warnings.filterwarnings("ignore", category=advice)
     return _soup()(html, "html.parser")
 
 
 def markdown_of(html: str | BeautifulSoup) -> str:
-    """A piece of HTML as Markdown, without what is no text or is hidden; images are left out. What was parsed before is changed
-    by it."""
+    """A piece of HTML as Markdown, without what is no text or is hidden; images are left out. What
+    was parsed before is changed by it."""
     soup = parsed(html) if isinstance(html, str) else html
     _leave_out_what_is_no_text(soup)
     _leave_out_hidden(soup)
     for tag in soup(list(BLOCKS)):
         tag.name = "div"  # which the converter parts from what is beside it
-    text: str = _converter()(heading_style="ATX", strip=["img"], table_infer_header=True).convert_soup(soup)
+    text: str = _converter()(
+        heading_style="ATX", strip=["img"], table_infer_header=True
+    ).convert_soup(soup)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
@@ -72,7 +109,14 @@ def _soup() -> type[BeautifulSoup]:
         def handle_starttag(self, name: str, *more: Any, **named: Any) -> Any:
             for names, around in ENDED_BY:
                 if name in names:
-                    found = next((tag.name for tag in reversed(self.tagStack) if tag.name in names or tag.name in around), "")
+                    found = next(
+                        (
+                            tag.name
+                            for tag in reversed(self.tagStack)
+                            if tag.name in names or tag.name in around
+                        ),
+                        "",
+                    )
                     if found in names:
                         self.handle_endtag(found)
             return super().handle_starttag(name, *more, **named)
@@ -82,10 +126,13 @@ def _soup() -> type[BeautifulSoup]:
 
 @cache
 def _converter() -> type[MarkdownConverter]:
-    from markdownify import MarkdownConverter  # with its parser 40 ms, and few folders hold such files
+    from markdownify import (
+        MarkdownConverter,
+    )  # with its parser 40 ms, and few folders hold such files
 
     class Converter(MarkdownConverter):
-        """A bar in a cell is text, and does not end the cell. The type stubs leave out the library's methods for single tags."""
+        """A bar in a cell is text, and does not end the cell. The type stubs leave out the
+        library's methods for single tags."""
 
         def convert_td(self, el: Any, text: str, parent_tags: Any) -> Any:
             return super().convert_td(el, text.replace("|", "\\|"), parent_tags)  # type: ignore[misc]
@@ -101,29 +148,51 @@ def _leave_out_what_is_no_text(soup: BeautifulSoup) -> None:
 
     for tag in soup(list(NO_TEXT)):
         tag.decompose()
-    for string in soup.find_all(string=lambda found: isinstance(found, PreformattedString) and not isinstance(found, CData)):
+    for string in soup.find_all(
+        string=lambda found: isinstance(found, PreformattedString) and not isinstance(found, CData)
+    ):
         string.extract()  # comments, `<?xml …?>`
 
 
-_VISIBLE = {"visible": True, "initial": True, "hidden": False, "collapse": False}  # every other value is what is around it
+_VISIBLE = {
+    "visible": True,
+    "initial": True,
+    "hidden": False,
+    "collapse": False,
+}  # every other value is what is around it
 
 
 def _leave_out_hidden(soup: BeautifulSoup) -> int:
-    """Take out what an element hides by itself → how many words. `aria-hidden` hides nothing from the eye, and what is
-    `hidden="until-found"` is meant to be found; a page that hides all of itself shows it when it is loaded, and tabs and answers
-    that are folded away show when somebody wants them; style sheets are not read."""
+    """Take out what an element hides by itself → how many words. `aria-hidden` hides nothing from
+    the eye, and what is `hidden="until-found"` is meant to be found; a page that hides all of
+    itself shows it when it is loaded, and tabs and answers that are folded away show when somebody
+    wants them; style sheets are not read."""
     from bs4 import Tag
 
-    opened = {id for control in soup.select("[aria-controls]") for id in str(control["aria-controls"]).split()}
-    shown: dict[int, tuple[bool, bool]] = {id(soup): (True, True)}  # of each tag: whether it is displayed, and visible
+    opened = {
+        id
+        for control in soup.select("[aria-controls]")
+        for id in str(control["aria-controls"]).split()
+    }
+    shown: dict[int, tuple[bool, bool]] = {
+        id(soup): (True, True)
+    }  # of each tag: whether it is displayed, and visible
     gone: list[Any] = []
     words = 0
     for node in soup.descendants:
         displayed, visible = shown[id(node.parent)]
         if isinstance(node, Tag):
-            opens = node.name in ("html", "body") or node.get("role") == "tabpanel" or node.get("id") in opened
+            opens = (
+                node.name in ("html", "body")
+                or node.get("role") == "tabpanel"
+                or node.get("id") in opened
+            )
             style = {} if opens else _style(node)
-            hidden = not opens and node.has_attr("hidden") and str(node["hidden"]).lower() != "until-found"
+            hidden = (
+                not opens
+                and node.has_attr("hidden")
+                and str(node["hidden"]).lower() != "until-found"
+            )
             display = style.get("display", "none" if hidden else "")
             visible = _VISIBLE.get(style.get("visibility", ""), visible)
             shown[id(node)] = displayed and display != "none", visible
@@ -139,16 +208,25 @@ def _leave_out_hidden(soup: BeautifulSoup) -> int:
 
 
 def _style(tag: Tag) -> dict[str, str]:
-    """What an element says of its style, by property: the last word, or the last that is said to be important."""
-    said = (declaration.partition(":") for declaration in str(tag.get("style") or "").lower().split(";"))
+    """What an element says of its style, by property: the last word, or the last that is said to be
+    important."""
+    said = (
+        declaration.partition(":") for declaration in str(tag.get("style") or "").lower().split(";")
+    )
     rising = sorted(said, key=lambda one: "!" in one[2])
     return {name.strip(): value.partition("!")[0].strip() for name, _, value in rising}
 
 
 def _lists_of_links(soup: BeautifulSoup) -> list[Tag]:
-    """Menus that are not called so: lists at the head and the foot of a page in which there is nothing but links."""
+    """Menus that are not called so: lists at the head and the foot of a page in which there is
+    nothing but links."""
     edges = soup.select(EDGES)
-    return [each for edge in edges for each in edge.find_all(["ul", "ol"]) if _letters([each]) == _letters(each.find_all("a"))]
+    return [
+        each
+        for edge in edges
+        for each in edge.find_all(["ul", "ol"])
+        if _letters([each]) == _letters(each.find_all("a"))
+    ]
 
 
 def _letters(tags: Sequence[Tag]) -> str:
@@ -158,8 +236,15 @@ def _letters(tags: Sequence[Tag]) -> str:
 def _guessed(soup: BeautifulSoup) -> tuple[str, ...]:
     """What to say of a page that does not say in which encoding it is."""
     read_as = (soup.original_encoding or "utf-8").lower()
-    if soup.declared_html_encoding or soup.contains_replacement_characters or read_as.startswith(("utf", "ascii")):
+    if (
+        soup.declared_html_encoding
+        or soup.contains_replacement_characters
+        or read_as.startswith(("utf", "ascii"))
+    ):
         return ()
     return (
-        f'it does not say its encoding and was read as {read_as}, which is a guess (save it as UTF-8, or add <meta charset="…">)',
+        (
+            f"it does not say its encoding and was read as {read_as}, which is a guess (save it as"
+            ' UTF-8, or add <meta charset="…">)'
+        ),
     )

@@ -30,8 +30,8 @@ def markdown(data: bytes, name: str) -> Document:
 
 
 def from_markdown(text: str, name: str, *, front: bool = True) -> Document:
-    """The document in Markdown. What somebody wrote (`front`) may say `title` and `url` in front matter, and its comments are
-    left out. Raises IngestError."""
+    """The document in Markdown. What somebody wrote (`front`) may say `title` and `url` in front
+    matter, and its comments are left out. Raises IngestError."""
     said, begin = front_matter(text, name) if front else ({}, 0)
     if front and "<!--" in text:
         text = _without_comments(text, begin)
@@ -54,10 +54,16 @@ def markdown_blocks(text: str, begin: int) -> tuple[Block, ...]:
         start, end = starts[token.map[0]], starts[token.map[1]]
         if start < reached:
             continue
-        blocks += paragraphs(text, reached, start)  # link definitions and the like, which make no token
+        blocks += paragraphs(
+            text, reached, start
+        )  # link definitions and the like, which make no token
         reached = end
         if token.type == "heading_open":
-            blocks.append(Block("heading", start, end, level=int(token.tag[1]), name=_words(tokens[index + 1])))
+            blocks.append(
+                Block(
+                    "heading", start, end, level=int(token.tag[1]), name=_words(tokens[index + 1])
+                )
+            )
         elif token.type in _KINDS:
             blocks.append(Block(_KINDS[token.type], start, end))
     blocks += paragraphs(text, reached)
@@ -76,7 +82,8 @@ def _parsed(text: str, begin: int) -> tuple[list[Token], list[int]]:
 
 
 def _without_comments(text: str, begin: int) -> str:
-    """Comments are for whoever edits a page: who reads it does not see them. What looks like one in code is code."""
+    """Comments are for whoever edits a page: who reads it does not see them. What looks like one in
+    code is code."""
     tokens, starts = _parsed(text, begin)
     kept: list[str] = []
     reached = 0
@@ -98,7 +105,9 @@ def _comments(token: Token) -> Iterator[str]:
         yield from (content for content in inner if content.startswith("<!--"))
     elif token.type == "html_block":
         end = 0
-        while (start := token.content.find("<!--", end)) >= 0 and (end := token.content.find("-->", start + 2) + 3) > 2:
+        while (start := token.content.find("<!--", end)) >= 0 and (
+            end := token.content.find("-->", start + 2) + 3
+        ) > 2:
             yield token.content[start:end]
 
 

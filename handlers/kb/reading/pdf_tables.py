@@ -1,8 +1,8 @@
 """The rows of a PDF's page, and the tables that they make.
 
-A table is told by pieces of text that stand side by side, in at least two rows. Text that is wrapped in its cell comes as lines
-of its own, which begin where a column does. In which order a file has the cells is its own business; nearly all have them row by
-row.
+A table is told by pieces of text that stand side by side, in at least two rows. Text that is
+wrapped in its cell comes as lines of its own, which begin where a column does. In which order a
+file has the cells is its own business; nearly all have them row by row.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def rows_of(lines: Sequence[Line]) -> list[Row]:
 
 
 def table_at(rows: Sequence[Row], start: int) -> tuple[str, int]:
-    """The table that begins with a row, in Markdown with that row as its header, and how many rows it takes; 0: there is none."""
+    """The table that begins with a row, in Markdown with that row as its header, and how many rows
+    it takes; 0: there is none."""
     if len(rows[start].cells) < 2:
         return "", 0
     columns = [cell.left for cell in rows[start].cells]
@@ -60,7 +61,9 @@ def table_at(rows: Sequence[Row], start: int) -> tuple[str, int]:
         elif cells and _goes_on(cells, places, last):
             for place, cell in zip(places, cells, strict=True):
                 assert place is not None
-                table[-1][place] = f"{table[-1][place]} {cell.text}" if place in table[-1] else cell.text
+                table[-1][place] = (
+                    f"{table[-1][place]} {cell.text}" if place in table[-1] else cell.text
+                )
                 last[place] = cell
         else:
             break
@@ -68,9 +71,14 @@ def table_at(rows: Sequence[Row], start: int) -> tuple[str, int]:
 
 
 def _goes_on(cells: Sequence[Line], places: Sequence[int | None], last: dict[int, Line]) -> bool:
-    """Whether lines belong to the last row of a table: below what their cells have, or level with the row where they have
-    nothing yet. The first column says no more than the others, so that no paragraph behind a table is taken for it."""
-    return bool(last) and places[0] != 0 and all(_fits(cell, place, last) for place, cell in zip(places, cells, strict=True))
+    """Whether lines belong to the last row of a table: below what their cells have, or level with
+    the row where they have nothing yet. The first column says no more than the others, so that no
+    paragraph behind a table is taken for it."""
+    return (
+        bool(last)
+        and places[0] != 0
+        and all(_fits(cell, place, last) for place, cell in zip(places, cells, strict=True))
+    )
 
 
 def _fits(cell: Line, place: int | None, last: dict[int, Line]) -> bool:
@@ -78,11 +86,15 @@ def _fits(cell: Line, place: int | None, last: dict[int, Line]) -> bool:
         return False
     if place in last:
         return 0 < last[place].base - cell.base < WRAPPED * cell.size
-    return any(_level(cell, other) for other in last.values()) or cell.base < min(other.base for other in last.values())
+    return any(_level(cell, other) for other in last.values()) or cell.base < min(
+        other.base for other in last.values()
+    )
 
 
 def _column(columns: Sequence[float], cell: Line) -> int | None:
-    return next((number for number, left in enumerate(columns) if abs(left - cell.left) < ALIGNED), None)
+    return next(
+        (number for number, left in enumerate(columns) if abs(left - cell.left) < ALIGNED), None
+    )
 
 
 def _level(one: Line, other: Line) -> bool:
@@ -91,5 +103,10 @@ def _level(one: Line, other: Line) -> bool:
 
 def _markdown(table: Sequence[dict[int, str]]) -> str:
     columns = max(max(row) for row in table) + 1
-    lines = ["| " + " | ".join(row.get(number, "").replace("|", "\\|") for number in range(columns)) + " |" for row in table]
+    lines = [
+        "| "
+        + " | ".join(row.get(number, "").replace("|", "\\|") for number in range(columns))
+        + " |"
+        for row in table
+    ]
     return "\n".join([lines[0], "|" + " --- |" * columns, *lines[1:]])

@@ -1,7 +1,9 @@
-"""Files and feeds whose rows are documents: CSV, TSV, JSON Lines, and a JSON array; read row by row, however large they are.
+"""Files and feeds whose rows are documents: CSV, TSV, JSON Lines, and a JSON array; read row by
+row, however large they are.
 
-A row that cannot be read is a row with an `error`, and the rows after it are read all the same; what makes the whole file
-unreadable is an IngestError. What the columns mean is `columns`' business.
+A row that cannot be read is a row with an `error`, and the rows after it are read all the same;
+what makes the whole file unreadable is an IngestError. What the columns mean is `columns`'
+business.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True)
 class Row:
-    """A row with its values by column. `line` is where it ends in the file, `size` the bytes that were read for it."""
+    """A row with its values by column. `line` is where it ends in the file, `size` the bytes that
+    were read for it."""
 
     line: int
     size: int
@@ -74,7 +77,9 @@ def read_rows(stream: BinaryIO, name: str, reader: Reader) -> Iterator[Row]:
         if not line:
             raise IngestError(f"{name!r} was not added: {said}", hint="save it as UTF-8") from exc
         raise IngestError(
-            f"the rows after this one were not added: {said}", place=Place(name, line), hint="save it as UTF-8"
+            f"the rows after this one were not added: {said}",
+            place=Place(name, line),
+            hint="save it as UTF-8",
         ) from exc
 
 
@@ -90,7 +95,11 @@ class _Counted(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         # read1: a feed that pauses is read as far as it has come
-        data = self._stream.read1(len(buffer)) if isinstance(self._stream, io.BufferedReader) else self._stream.read(len(buffer))
+        data = (
+            self._stream.read1(len(buffer))
+            if isinstance(self._stream, io.BufferedReader)
+            else self._stream.read(len(buffer))
+        )
         buffer[: len(data)] = data
         self._read += len(data)
         return len(data)
@@ -101,7 +110,7 @@ class _Counted(io.RawIOBase):
         return taken
 
 
-# ---------------------------------------------------------------------------------------------------- tables
+# ------------------------------------------------------------------------------------------- tables
 
 
 def _csv_rows(text: TextIO, name: str) -> Iterator[Row]:
@@ -146,7 +155,11 @@ def _table(text: TextIO, first: str, name: str, separator: str, above: int) -> I
             begun = line + 1
     except csv.Error as exc:
         said = f"the row that begins here cannot be read: {exc}"
-        raise IngestError(f"was not added from here on: {said}", place=Place(name, begun), hint="is a quote left open?") from exc
+        raise IngestError(
+            f"was not added from here on: {said}",
+            place=Place(name, begun),
+            hint="is a quote left open?",
+        ) from exc
 
 
 def _lines(first: str, text: TextIO) -> Iterator[str]:
@@ -156,13 +169,17 @@ def _lines(first: str, text: TextIO) -> Iterator[str]:
 
 def _check_names(names: list[str], name: str, line: int) -> None:
     if not any(names):
-        raise IngestError(f"{name!r} was not added: it is empty", hint="its first line names the columns")
+        raise IngestError(
+            f"{name!r} was not added: it is empty", hint="its first line names the columns"
+        )
     for column in names:
         if column and names.count(column) > 1:
-            raise IngestError(f"was not added: the column {column!r} is there twice", place=Place(name, line))
+            raise IngestError(
+                f"was not added: the column {column!r} is there twice", place=Place(name, line)
+            )
 
 
-# ---------------------------------------------------------------------------------------------------- JSON
+# --------------------------------------------------------------------------------------------- JSON
 
 
 def _json_rows(text: TextIO, name: str) -> Iterator[Row]:
@@ -171,7 +188,10 @@ def _json_rows(text: TextIO, name: str) -> Iterator[Row]:
         began += first == "\n"
         first = text.read(1)
     if not first:
-        raise IngestError(f"{name!r} was not added: it is empty", hint="it should have a JSON object in each line, or an array")
+        raise IngestError(
+            f"{name!r} was not added: it is empty",
+            hint="it should have a JSON object in each line, or an array",
+        )
     if first == "[":
         yield from _array(text, name, began)
         return
@@ -179,12 +199,16 @@ def _json_rows(text: TextIO, name: str) -> Iterator[Row]:
     if first.strip() == "{":
         hint = "write each object on one line, or all of them as one array"
         raise IngestError(
-            "was not added: an object begins here that goes on over several lines", place=Place(name, began), hint=hint
+            "was not added: an object begins here that goes on over several lines",
+            place=Place(name, began),
+            hint=hint,
         )
     decoder = _Decoder()
     for line, said in enumerate(_lines(first, text), began):
         if len(said) > LARGEST_ROW:
-            yield Row(line, 0, error=f"the line has more than {LARGEST_ROW >> 20} million characters")
+            yield Row(
+                line, 0, error=f"the line has more than {LARGEST_ROW >> 20} million characters"
+            )
         elif said.strip():
             try:
                 value = decoder.line(said)
@@ -206,15 +230,23 @@ def _array(text: TextIO, name: str, line: int) -> Iterator[Row]:
             whole = more is False or end < len(buffer)  # a number may go on
         except (ValueError, RecursionError) as exc:
             if not more or len(buffer) > LARGEST_ROW:
-                said = "it ends in the middle of its array" if not buffer else f"it is no JSON from here on: {_said(exc)}"
-                raise IngestError(f"was not added from here on: {said}", place=Place(name, line)) from exc
+                said = (
+                    "it ends in the middle of its array"
+                    if not buffer
+                    else f"it is no JSON from here on: {_said(exc)}"
+                )
+                raise IngestError(
+                    f"was not added from here on: {said}", place=Place(name, line)
+                ) from exc
             whole = False
         if whole:
             line += buffer.count("\n", 0, end)
             said, buffer = buffer[:end], buffer[end:]
             yield decoder.row(value, said, line)
             continue
-        piece = text.read(max(_PIECE, len(buffer)))  # twice as much each time: a large object is not decoded again and again
+        piece = text.read(
+            max(_PIECE, len(buffer))
+        )  # twice as much each time: a large object is not decoded again and again
         buffer, more = buffer + piece, bool(piece)
 
 
@@ -225,7 +257,8 @@ def _skipped(buffer: str, line: int) -> tuple[str, int]:
 
 
 class _Decoder:
-    """JSON to rows. A number that is too long ends its row, and not the array: the value is read to its end all the same."""
+    """JSON to rows. A number that is too long ends its row, and not the array: the value is read to
+    its end all the same."""
 
     def __init__(self) -> None:
         self._json = json.JSONDecoder(parse_int=self._int)
@@ -243,7 +276,14 @@ class _Decoder:
     def row(self, value: Any, said: str, line: int) -> Row:
         """The row that was read last, from the text `said`."""
         if self._digits:
-            return Row(line, 0, error=f"a number in the row has {self._digits} digits, and at most {_MOST_DIGITS} are read")
+            return Row(
+                line,
+                0,
+                error=(
+                    f"a number in the row has {self._digits} digits, and at most {_MOST_DIGITS} are"
+                    " read"
+                ),
+            )
         try:
             if not isinstance(value, dict):
                 return Row(line, 0, error=f"the row is no object: {json.dumps(value)[:60]}")
@@ -260,10 +300,17 @@ class _Decoder:
 
 
 def _said(exc: Exception) -> str:
-    if isinstance(exc, json.JSONDecodeError):  # its own words count lines from where it began to read
+    if isinstance(
+        exc, json.JSONDecodeError
+    ):  # its own words count lines from where it began to read
         return f"{exc.msg[:1].lower()}{exc.msg[1:]} (character {exc.pos + 1})"
     return _TOO_DEEP if isinstance(exc, RecursionError) else str(exc)
 
 
 Reader = Callable[[TextIO, str], Iterator[Row]]
-TABLES: Mapping[str, Reader] = {".csv": _csv_rows, ".tsv": _tsv_rows, ".jsonl": _json_rows, ".ndjson": _json_rows}
+TABLES: Mapping[str, Reader] = {
+    ".csv": _csv_rows,
+    ".tsv": _tsv_rows,
+    ".jsonl": _json_rows,
+    ".ndjson": _json_rows,
+}

@@ -24,7 +24,8 @@ def decoded(data: bytes, name: str) -> str:
         text = data.decode(encoding)
     except UnicodeDecodeError as exc:
         raise IngestError(
-            f"{name!r} was not added: byte {exc.start} is not {encoding.upper()}", hint="save it as UTF-8, or remove it if binary"
+            f"{name!r} was not added: byte {exc.start} is not {encoding.upper()}",
+            hint="save it as UTF-8, or remove it if binary",
         ) from exc
     if "\0" in text:
         raise binary(name)
@@ -33,13 +34,16 @@ def decoded(data: bytes, name: str) -> str:
 
 def binary(name: str) -> IngestError:
     return IngestError(
-        f"{name!r} was not added: it is binary, not text", hint="its ending says otherwise; rename or leave it out"
+        f"{name!r} was not added: it is binary, not text",
+        hint="its ending says otherwise; rename or leave it out",
     )
 
 
 def paragraphs(text: str, start: int = 0, end: int | None = None, page: int = 0) -> Iterator[Block]:
     """Runs of lines between blank lines."""
-    for found in re.compile(r"\S.*?(?=\n[ \t]*\n|\Z)", re.DOTALL).finditer(text, start, len(text) if end is None else end):
+    for found in re.compile(r"\S.*?(?=\n[ \t]*\n|\Z)", re.DOTALL).finditer(
+        text, start, len(text) if end is None else end
+    ):
         yield Block("paragraph", found.start(), found.end(), page=page)
 
 

@@ -1,6 +1,8 @@
-"""Collections of a Qdrant server by the ids that Groundhook knows them by: found, made, removed, put in another's place.
+"""Collections of a Qdrant server by the ids that Groundhook knows them by: found, made, removed,
+put in another's place.
 
-What a search needs to know of a collection (what it was made with, how its text is) is asked once a minute.
+What a search needs to know of a collection (what it was made with, how its text is) is asked once a
+minute.
 """
 
 from __future__ import annotations
@@ -16,13 +18,22 @@ from qdrant_client import models
 
 from groundhook.handlers.kb.points import path_of
 from groundhook.handlers.kb.server.filter import of_records
-from groundhook.handlers.kb.server.layout import FIELDS, MADE_ID, alias, creation, indexes, made_of, made_point
+from groundhook.handlers.kb.server.layout import (
+    FIELDS,
+    MADE_ID,
+    alias,
+    creation,
+    indexes,
+    made_of,
+    made_point,
+)
 from groundhook.handlers.kb.server.link import Refused, ServerLink
 from groundhook.handlers.kb.server.search import Known
 from groundhook.handlers.kb.store import Incoming, Made, agree, decided
 from groundhook.host.core.errors import StorageError
 
-_SAMPLE = 1000  # documents that say what a collection's text is like; ids are hashes, so the first ones are any
+# documents that say what a collection's text is like; ids are hashes, so the first ones are any
+_SAMPLE = 1000
 _KNOWN_S = 60.0  # how long that is taken for true
 _LOOKS, _BETWEEN_S = 20, 0.25  # for a collection that another host is making
 
@@ -49,7 +60,9 @@ class Collections:
         try:
             made = made_of(await self.record(name, MADE_ID))
             sample, _ = await self._link.read(
-                lambda client: client.scroll(name, of_records(None), _SAMPLE, with_payload=["words", "chunks", "scripts"])
+                lambda client: client.scroll(
+                    name, of_records(None), _SAMPLE, with_payload=["words", "chunks", "scripts"]
+                )
             )
         except Refused as exc:
             if exc.status == 404:
@@ -57,7 +70,8 @@ class Collections:
             raise
         if made is None:
             raise StorageError(
-                f"collection {name!r} on {self._link.url!r} was not made by Groundhook", hint="choose another qdrant.prefix"
+                f"collection {name!r} on {self._link.url!r} was not made by Groundhook",
+                hint="choose another qdrant.prefix",
             )
         known = Known(name, made, until=now + _KNOWN_S)
         for record in sample:
@@ -65,8 +79,8 @@ class Collections:
         return self._known.setdefault(collection, known)
 
     async def to_write(self, collection: str, made: Made, *first: Incoming) -> Known:
-        """A collection to put documents into, made when there is none. Raises ConfigError when it was made with something
-        else."""
+        """A collection to put documents into, made when there is none. Raises ConfigError when it
+        was made with something else."""
         async with self._creating[collection]:
             known = await self.look(collection) or await self._create(collection, made, first)
         agree(collection, known.made, made)
@@ -78,7 +92,9 @@ class Collections:
         physical = await self._behind(collection)
         self.forget(collection)
         if physical is not None:
-            await self._link.write(lambda client: client.update_collection_aliases([self._dropped(collection)]))
+            await self._link.write(
+                lambda client: client.update_collection_aliases([self._dropped(collection)])
+            )
             await self._link.write(lambda client: client.delete_collection(physical))
 
     async def swap(self, building: str, collection: str) -> None:
@@ -86,7 +102,11 @@ class Collections:
         new, old = await self._behind(building), await self._behind(collection)
         if new is None or old is None:
             raise StorageError(f"collection {collection!r} was removed meanwhile")
-        moves: list[Any] = [self._dropped(collection), self._dropped(building), self._named(new, collection)]
+        moves: list[Any] = [
+            self._dropped(collection),
+            self._dropped(building),
+            self._named(new, collection),
+        ]
         await self._link.write(lambda client: client.update_collection_aliases(moves))
         self.forget(building, collection)
         await self._link.write(lambda client: client.delete_collection(old))
@@ -106,24 +126,34 @@ class Collections:
             if (known := await self.look(collection)) is not None:
                 return known
             await anyio.sleep(_BETWEEN_S)
-        raise StorageError(f"collection {collection!r} could not be made on {self._link.url!r}", hint="try again")
+        raise StorageError(
+            f"collection {collection!r} could not be made on {self._link.url!r}", hint="try again"
+        )
 
     async def _make(self, collection: str, made: Made) -> None:
         """It has its name when it is whole; before that it is nobody's."""
         stem = alias(self._prefix, collection) + "@"
         there = (await self._link.read(lambda client: client.get_collections())).collections
         numbers = [one.name.removeprefix(stem) for one in there if one.name.startswith(stem)]
-        physical = f"{stem}{1 + max((int(number) for number in numbers if number.isdigit()), default=0)}"
+        physical = (
+            f"{stem}{1 + max((int(number) for number in numbers if number.isdigit()), default=0)}"
+        )
         await self._link.write(lambda client: client.create_collection(physical, **creation(made)))
         for index in indexes(made):
             await self._index(physical, *index)
         await self._link.write(lambda client: client.upsert(physical, [made_point(made)]))
-        await self._link.write(lambda client: client.update_collection_aliases([self._named(physical, collection)]))
+        await self._link.write(
+            lambda client: client.update_collection_aliases([self._named(physical, collection)])
+        )
 
     async def _declare(self, known: Known, fields: Mapping[str, str]) -> None:
         """Bring the indexes of payload fields in line with what is declared now."""
         before = known.made.fields
-        for field in [path_of(name) for name, type in before.items() if fields.get(name) != type and type in FIELDS]:
+        for field in [
+            path_of(name)
+            for name, type in before.items()
+            if fields.get(name) != type and type in FIELDS
+        ]:
             await self._unindex(known.name, field)
         for name, type in fields.items():
             if before.get(name) != type and type in FIELDS:
@@ -145,7 +175,11 @@ class Collections:
 
     def _named(self, physical: str, collection: str) -> models.CreateAliasOperation:
         name = alias(self._prefix, collection)
-        return models.CreateAliasOperation(create_alias=models.CreateAlias(collection_name=physical, alias_name=name))
+        return models.CreateAliasOperation(
+            create_alias=models.CreateAlias(collection_name=physical, alias_name=name)
+        )
 
     def _dropped(self, collection: str) -> models.DeleteAliasOperation:
-        return models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias(self._prefix, collection)))
+        return models.DeleteAliasOperation(
+            delete_alias=models.DeleteAlias(alias_name=alias(self._prefix, collection))
+        )

@@ -1,4 +1,5 @@
-"""Conditions for a Qdrant server: filters on payload fields, and those that say whose points count. Pure."""
+"""Conditions for a Qdrant server: filters on payload fields, and those that say whose points count.
+Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from groundhook.host.core.types.filters import Both, Exists, Filter, Not, OneOf,
 RECORD, MADE = "document", "made"  # `kind` of records; passages have none
 
 
-def of_passages(tenant: str | None, without: Collection[str], among: Filter | None) -> models.Filter:
+def of_passages(
+    tenant: str | None, without: Collection[str], among: Filter | None
+) -> models.Filter:
     """Passages that a search may find."""
     must = [*_tenant(tenant), *([_condition(among)] if among else [])]
     must_not = [equals("hidden", True), *([one_of("version", without)] if without else [])]
@@ -25,10 +28,14 @@ def of_tenant(tenant: str) -> models.Filter:
 
 
 def of_records(
-    tenant: str | None, among: Filter | None = None, *, documents: Sequence[str] | None = None, source: str = ""
+    tenant: str | None,
+    among: Filter | None = None,
+    *,
+    documents: Sequence[str] | None = None,
+    source: str = "",
 ) -> models.Filter:
-    """Records of documents; `tenant` None: of all; `source`: those that come from that file or folder, and those that an earlier
-    version wrote, which do not say it."""
+    """Records of documents; `tenant` None: of all; `source`: those that come from that file or
+    folder, and those that an earlier version wrote, which do not say it."""
     must = [equals("kind", RECORD), *_tenant(tenant), *([_condition(among)] if among else [])]
     if documents is not None:
         must.append(one_of("document", documents))
@@ -50,7 +57,10 @@ def of_versions(versions: Collection[str]) -> models.Filter:
 def of_documents(tenant: str, documents: Collection[str], *, shown: bool = False) -> models.Filter:
     """Documents' passages, of all versions, or of those that searches may meet."""
     hidden = [equals("hidden", True)] if shown else []
-    return models.Filter(must=[*_tenant(tenant), one_of("document", documents)], must_not=[*hidden, equals("kind", RECORD)])
+    return models.Filter(
+        must=[*_tenant(tenant), one_of("document", documents)],
+        must_not=[*hidden, equals("kind", RECORD)],
+    )
 
 
 def equals(key: str, value: str | bool) -> models.Condition:
@@ -72,7 +82,9 @@ def _condition(filter: Filter) -> models.Condition:
         case Range(field, gt, gte, lt, lte):
             moments = any(isinstance(bound, str) for bound in (gt, gte, lt, lte))
             kind: Any = models.DatetimeRange if moments else models.Range
-            return models.FieldCondition(key=path_of(field), range=kind(gt=gt, gte=gte, lt=lt, lte=lte))
+            return models.FieldCondition(
+                key=path_of(field), range=kind(gt=gt, gte=gte, lt=lt, lte=lte)
+            )
         case Exists(field):
             empty = models.IsEmptyCondition(is_empty=models.PayloadField(key=path_of(field)))
             return models.Filter(must_not=[empty])

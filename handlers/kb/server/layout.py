@@ -1,8 +1,8 @@
 """How a collection lies on a Qdrant server: names, points, indexes. Pure.
 
-Three kinds of points share a Qdrant collection: passages, with both vectors; a record for each document, without; and one
-record of what the collection was made with. Ids are derived from what a point is, so that a document's passages are
-found without a search.
+Three kinds of points share a Qdrant collection: passages, with both vectors; a record for each
+document, without; and one record of what the collection was made with. Ids are derived from what a
+point is, so that a document's passages are found without a search.
 """
 
 from __future__ import annotations
@@ -29,8 +29,13 @@ _STORED = tuple(field.name for field in fields(Stored))
 
 
 def alias(prefix: str, collection: str) -> str:
-    """What a collection is called on the server: letters, digits, `.`, `-` and `~` as they are, other bytes as `_xx`."""
-    escaped = re.sub(r"[^A-Za-z0-9.~-]", lambda match: "".join(f"_{byte:02x}" for byte in match[0].encode()), collection)
+    """What a collection is called on the server: letters, digits, `.`, `-` and `~` as they are,
+    other bytes as `_xx`."""
+    escaped = re.sub(
+        r"[^A-Za-z0-9.~-]",
+        lambda match: "".join(f"_{byte:02x}" for byte in match[0].encode()),
+        collection,
+    )
     return prefix + escaped
 
 
@@ -40,7 +45,8 @@ def record_id(tenant: str, document: str) -> str:
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A passage of a version of a document; the order is that in which equally good ones are shown."""
+    """A passage of a version of a document; the order is that in which equally good ones are
+    shown."""
 
     tenant: str
     document: str
@@ -67,13 +73,17 @@ def passage_id(version: str, ordinal: int) -> str:
     return str(uuid.uuid5(uuid.UUID(version), str(ordinal)))
 
 
-def passage_points(document: Incoming, version: str, analyser: Analyser) -> Iterator[models.PointStruct]:
+def passage_points(
+    document: Incoming, version: str, analyser: Analyser
+) -> Iterator[models.PointStruct]:
     """A version's passages, one after the other; hidden."""
     for ordinal, passage in enumerate(document.passages):
         words = analyser.document(passage.text, points.lead(passage))
         vectors: dict[str, Any] = {
             points.DENSE: unpacked(passage.vector),
-            points.WORDS: models.SparseVector(indices=list(words.indices), values=list(words.values)),
+            points.WORDS: models.SparseVector(
+                indices=list(words.indices), values=list(words.values)
+            ),
         }
         where = Place(document.tenant, document.document, ordinal, version)
         payload = {**asdict(where), "hidden": True, **points.payload(document, ordinal)}
@@ -94,11 +104,14 @@ def record_point(document: Incoming, version: str) -> models.PointStruct:
         "words": sum(len(passage.text) for passage in document.passages),
         "scripts": dict(sorted(counted.items())),
     }
-    return models.PointStruct(id=record_id(document.tenant, document.document), vector={}, payload=payload)
+    return models.PointStruct(
+        id=record_id(document.tenant, document.document), vector={}, payload=payload
+    )
 
 
 def placed(url: str, source: str) -> dict[str, Any]:
-    """What a record says of where its document comes from. `within`: that file and every folder that it is in."""
+    """What a record says of where its document comes from. `within`: that file and every folder
+    that it is in."""
     parents = [str(parent) for parent in PurePath(source).parents if str(parent) != "."]
     return {"url": url, "source": source, "within": [source, *parents] if source else []}
 
@@ -111,7 +124,9 @@ def made_of(payload: Mapping[str, Any] | None) -> Made | None:
     if payload is None:
         return None
     known = {field.name for field in fields(Made)}
-    return Made(**{"analyser": 0, **{name: value for name, value in payload.items() if name in known}})
+    return Made(
+        **{"analyser": 0, **{name: value for name, value in payload.items() if name in known}}
+    )
 
 
 def stored_of(payload: Mapping[str, Any]) -> Stored:
@@ -129,12 +144,15 @@ def creation(made: Made) -> dict[str, Any]:
     return {
         "vectors_config": {
             points.DENSE: models.VectorParams(
-                size=made.dimensions, distance=models.Distance.COSINE, on_disk=True if made.on_disk else None
+                size=made.dimensions,
+                distance=models.Distance.COSINE,
+                on_disk=True if made.on_disk else None,
             )
         },
         "sparse_vectors_config": {
             points.WORDS: models.SparseVectorParams(
-                modifier=models.Modifier.IDF, index=models.SparseIndexParams(full_scan_threshold=_SCANNED)
+                modifier=models.Modifier.IDF,
+                index=models.SparseIndexParams(full_scan_threshold=_SCANNED),
             )
         },
         "shard_number": made.shards,
@@ -143,23 +161,31 @@ def creation(made: Made) -> dict[str, Any]:
     }
 
 
-# Where a filter lets so few passages of a segment pass, their words are compared one by one: `handlers.kb.embedded.edge`, whose
-# engine is the same, says what that is worth.
+# Where a filter lets so few passages of a segment pass, their words are compared one by one:
+# `handlers.kb.embedded.edge`, whose engine is the same, says what that is worth.
 _SCANNED = 20_000
 
 _QUANTISATION: Mapping[str, models.QuantizationConfig | None] = {
     "none": None,
-    "scalar": models.ScalarQuantization(scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)),
+    "scalar": models.ScalarQuantization(
+        scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
+    ),
     "binary": models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True)),
 }
 
 
 def indexes(made: Made) -> Sequence[tuple[str, Any]]:
     """Payload indexes: what filters ask for, and nothing else. A tenant's points lie together."""
-    tenant: Any = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=made.tenanted or None)
+    tenant: Any = models.KeywordIndexParams(
+        type=models.KeywordIndexType.KEYWORD, is_tenant=made.tenanted or None
+    )
     keyword = models.PayloadSchemaType.KEYWORD
     return [
-        *((points.path_of(name), FIELDS[type]) for name, type in made.fields.items() if type in FIELDS),
+        *(
+            (points.path_of(name), FIELDS[type])
+            for name, type in made.fields.items()
+            if type in FIELDS
+        ),
         ("tenant", tenant),
         ("document", keyword),
         ("version", keyword),

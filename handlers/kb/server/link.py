@@ -1,9 +1,12 @@
-"""The way to a Qdrant server or cluster: its client, its deadline, what is tried again, and its errors in our words.
+"""The way to a Qdrant server or cluster: its client, its deadline, what is tried again, and its
+errors in our words.
 
-Reads are tried again when the server could not be reached, was busy or was restarting; writes never are: whoever asked decides.
+Reads are tried again when the server could not be reached, was busy or was restarting; writes never
+are: whoever asked decides.
 
-Where gRPC is preferred, its port is asked first whether Qdrant is there. As long as it is not, HTTP is spoken and a warning
-logged: nothing but speed is lost, and a port that is closed does not stop anybody's search.
+Where gRPC is preferred, its port is asked first whether Qdrant is there. As long as it is not, HTTP
+is spoken and a warning logged: nothing but speed is lost, and a port that is closed does not stop
+anybody's search.
 """
 
 from __future__ import annotations
@@ -40,7 +43,9 @@ _AGAIN = (429, 502, 503, 504)
 _CONNECTIONS = httpx.Limits(max_connections=64, max_keepalive_connections=16)
 _PROBE_S = 2.0  # for the gRPC port to say that Qdrant is there
 _PROBED_S = 60.0  # how long that it is not is taken for true
-_CHANNEL = {  # of gRPC: as HTTP does, no proxy, and a server that is back is found at once: without, after two minutes at worst
+# of gRPC: as HTTP does, no proxy, and a server that is back is found at once: without, after two
+# minutes at worst
+_CHANNEL = {
     "grpc.enable_http_proxy": 0,
     "grpc.initial_reconnect_backoff_ms": 100,
     "grpc.min_reconnect_backoff_ms": 100,
@@ -58,8 +63,8 @@ _GRPC_AS_HTTP = {
 
 
 class Refused(StorageError):
-    """The server said no. `status` as in HTTP; 404: there is no such collection, 409: there is one already. `after_s`: seconds
-    that it wants to be left alone for."""
+    """The server said no. `status` as in HTTP; 404: there is no such collection, 409: there is one
+    already. `after_s`: seconds that it wants to be left alone for."""
 
     def __init__(self, status: int, message: str, hint: str = "", *, after_s: float = 0.0) -> None:
         super().__init__(message, hint=hint)
@@ -72,7 +77,8 @@ class Unreachable(StorageError):
 
 
 class ServerLink:
-    """A Qdrant server as this process speaks to it. `read` and `write` take a call of the client. Raise StorageError."""
+    """A Qdrant server as this process speaks to it. `read` and `write` take a call of the client.
+    Raise StorageError."""
 
     def __init__(self, settings: QdrantSettings) -> None:
         self.url = settings.url
@@ -106,7 +112,8 @@ class ServerLink:
         return await self._once(call)
 
     async def without_grpc(self) -> str:
-        """Why gRPC is not spoken although it is preferred; empty where it is, or is not preferred."""
+        """Why gRPC is not spoken although it is preferred; empty where it is, or is not
+        preferred."""
         await self._choose()
         return self._without_grpc
 
@@ -121,16 +128,22 @@ class ServerLink:
         client = self._client(grpc=by_grpc)
         try:
             with self._speaking():
-                # The client's own timeout is for one read of the connection; this one is for the whole answer.
+                # The client's own timeout is for one read of the connection; this one is for the
+                # whole answer.
                 with anyio.fail_after(self._settings.timeout_s):
                     answer = await _asked(client, call)
         except Unreachable:
             if by_grpc:
-                self._grpc, self._ask_again = False, 0.0  # the next one asks whether it is still there
+                self._grpc, self._ask_again = (
+                    False,
+                    0.0,
+                )  # the next one asks whether it is still there
             raise
         if self._without_grpc and not self._warned:
             self._warned = True
-            log.warning("the Qdrant server %r is spoken to by HTTP: %s", self.url, self._without_grpc)
+            log.warning(
+                "the Qdrant server %r is spoken to by HTTP: %s", self.url, self._without_grpc
+            )
         return answer
 
     async def _choose(self) -> None:
@@ -145,7 +158,9 @@ class ServerLink:
             self._ask_again = time.monotonic() + _PROBED_S
             self._spoke_grpc |= self._grpc
             if not self._spoke_grpc:
-                await self._clients.pop(True).close()  # it would go on knocking; nobody else has it yet
+                await self._clients.pop(
+                    True
+                ).close()  # it would go on knocking; nobody else has it yet
 
     async def _probed(self) -> str:
         """Why Qdrant does not answer on its gRPC port; empty when it does."""
@@ -171,7 +186,8 @@ class ServerLink:
             yield
         except TimeoutError as exc:
             raise StorageError(
-                f"{place} did not answer within {self._settings.timeout_s:g} s", hint="raise qdrant.timeout_s if it is only slow"
+                f"{place} did not answer within {self._settings.timeout_s:g} s",
+                hint="raise qdrant.timeout_s if it is only slow",
             ) from exc
         except UnexpectedResponse as exc:
             raise self._refused(exc.status_code or 0, _said(exc)) from exc
@@ -189,7 +205,11 @@ class ServerLink:
     def _refused(self, status: int, said: str, *, after_s: float = 0.0) -> StorageError:
         place = f"the Qdrant server {self.url!r}"
         if status in (401, 403):
-            return Refused(status, f"{place} refused the key ({status})", hint="see qdrant.api_key in agent/agent.yml")
+            return Refused(
+                status,
+                f"{place} refused the key ({status})",
+                hint="see qdrant.api_key in agent/agent.yml",
+            )
         if "already exists" in said:
             status = 409  # older servers call it 400
         if status == 503:
@@ -199,30 +219,45 @@ class ServerLink:
     def _failed(self, exc: Any) -> StorageError:
         """What a gRPC error says."""
         if exc.code() == grpc.StatusCode.UNAVAILABLE:
-            where = f"the Qdrant server {self.url!r} cannot be reached on port {self._settings.grpc_port}"
-            return Unreachable(f"{where}: {_detail(exc)}", hint="see qdrant.url and qdrant.grpc_port in agent/agent.yml")
+            where = (
+                f"the Qdrant server {self.url!r} cannot be reached on port"
+                f" {self._settings.grpc_port}"
+            )
+            return Unreachable(
+                f"{where}: {_detail(exc)}",
+                hint="see qdrant.url and qdrant.grpc_port in agent/agent.yml",
+            )
         return self._refused(_GRPC_AS_HTTP.get(exc.code(), 500), _detail(exc))
 
     def _unreachable(self, exc: Exception) -> StorageError:
         place = f"the Qdrant server {self.url!r}"
         if isinstance(exc, httpx.TimeoutException):
             return StorageError(
-                f"{place} did not answer within {self._settings.timeout_s:g} s", hint="raise qdrant.timeout_s if it is only slow"
+                f"{place} did not answer within {self._settings.timeout_s:g} s",
+                hint="raise qdrant.timeout_s if it is only slow",
             )
         if isinstance(exc, (httpx.TransportError, OSError)):
             if isinstance(exc.__cause__ or exc, ssl.SSLError) or "CERTIFICATE" in str(exc):
-                return StorageError(f"{place} cannot be trusted: {exc}", hint="see qdrant.ca_file in agent/agent.yml")
+                return StorageError(
+                    f"{place} cannot be trusted: {exc}",
+                    hint="see qdrant.ca_file in agent/agent.yml",
+                )
             return Unreachable(
-                f"{place} cannot be reached: {exc or type(exc).__name__}", hint="see qdrant.url in agent/agent.yml"
+                f"{place} cannot be reached: {exc or type(exc).__name__}",
+                hint="see qdrant.url in agent/agent.yml",
             )
-        return StorageError(f"{place} answered something else than Qdrant does", hint="see qdrant.url in agent/agent.yml")
+        return StorageError(
+            f"{place} answered something else than Qdrant does",
+            hint="see qdrant.url in agent/agent.yml",
+        )
 
 
 async def _asked(client: AsyncQdrantClient, call: Call[Answer]) -> Answer:
     try:
         return await call(client)
     except anyio.get_cancelled_exc_class():
-        # gRPC raises one of its own, which no cancel scope takes for its own: without this a deadline would end the whole task.
+        # gRPC raises one of its own, which no cancel scope takes for its own: without this a
+        # deadline would end the whole task.
         await anyio.lowlevel.checkpoint_if_cancelled()
         raise
 
@@ -237,7 +272,11 @@ def _said(exc: UnexpectedResponse) -> str:
 
 def _detail(exc: Any) -> str:
     """What happened, of a gRPC error: of connections that failed the last one."""
-    return str(exc.details() or exc.code().name).rpartition("last error: ")[2].removeprefix("UNKNOWN: ")
+    return (
+        str(exc.details() or exc.code().name)
+        .rpartition("last error: ")[2]
+        .removeprefix("UNKNOWN: ")
+    )
 
 
 def _client(settings: QdrantSettings, *, grpc: bool) -> AsyncQdrantClient:
@@ -251,7 +290,9 @@ def _client(settings: QdrantSettings, *, grpc: bool) -> AsyncQdrantClient:
         except (OSError, ssl.SSLError) as exc:
             raise ConfigError(f"qdrant.ca_file {settings.ca_file!r} cannot be used: {exc}") from exc
     if settings.api_key and settings.url.startswith("http://"):
-        headers["api-key"] = settings.api_key  # given as the key, the client would write a warning of its own to the terminal
+        headers["api-key"] = (
+            settings.api_key
+        )  # given as the key, the client would write a warning of its own to the terminal
     try:
         return AsyncQdrantClient(
             url=settings.url,
@@ -267,4 +308,7 @@ def _client(settings: QdrantSettings, *, grpc: bool) -> AsyncQdrantClient:
     except HostError:
         raise
     except ValueError as exc:
-        raise ConfigError(f"qdrant.url {settings.url!r} is not an address: {exc}", hint="such as https://host:6333") from exc
+        raise ConfigError(
+            f"qdrant.url {settings.url!r} is not an address: {exc}",
+            hint="such as https://host:6333",
+        ) from exc

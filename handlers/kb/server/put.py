@@ -1,8 +1,9 @@
 """Storing documents on a Qdrant server, many at a time, each in place of its last version.
 
-All passages of a step are written hidden, then shown; then every document's record names its new version, which is the moment
-from which searches see that one; then those before are removed. So a step of many documents takes as many requests as one
-of a single document, and whatever happens in between, of each document either version counts, whole.
+All passages of a step are written hidden, then shown; then every document's record names its new
+version, which is the moment from which searches see that one; then those before are removed. So a
+step of many documents takes as many requests as one of a single document, and whatever happens in
+between, of each document either version counts, whole.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def steps(documents: Sequence[Incoming]) -> Iterator[list[Incoming]]:
     passages = 0
     for document in documents:
         key = document.tenant, document.document
-        if step and (key in step or len(step) == _DOCUMENTS or passages + len(document.passages) > _PASSAGES):
+        if step and (
+            key in step or len(step) == _DOCUMENTS or passages + len(document.passages) > _PASSAGES
+        ):
             yield list(step.values())
             step, passages = {}, 0
         step[key] = document
@@ -70,7 +73,9 @@ class Writing:
         self._link = link
         self._known = known
 
-    async def put(self, documents: Sequence[Incoming], written: Counted | None = None) -> list[Outcome]:
+    async def put(
+        self, documents: Sequence[Incoming], written: Counted | None = None
+    ) -> list[Outcome]:
         """Store the documents of a step."""
         versions = [_Version.of(document) for document in documents]
         naming = False
@@ -78,7 +83,9 @@ class Writing:
             await self._write_hidden(versions, written)
             before = await self._named(versions)
             await self._link.write(
-                lambda client: client.set_payload(self._known.name, {"hidden": False}, of_versions([v.version for v in versions]))
+                lambda client: client.set_payload(
+                    self._known.name, {"hidden": False}, of_versions([v.version for v in versions])
+                )
             )
             naming = True
             await self._upsert([version.record for version in versions])
@@ -97,8 +104,12 @@ class Writing:
         known = self._known
         words = sum((version.record.payload or {})["words"] for version in versions)
         total = sum(len(version.document.passages) for version in versions)
-        analyser = Analyser(known.made.language, points.mean_length(known.words + words, known.chunks + total))
-        made = chain.from_iterable(passage_points(version.document, version.version, analyser) for version in versions)
+        analyser = Analyser(
+            known.made.language, points.mean_length(known.words + words, known.chunks + total)
+        )
+        made = chain.from_iterable(
+            passage_points(version.document, version.version, analyser) for version in versions
+        )
         done = 0
         while batch := list(islice(made, BATCH)):
             await self._upsert(batch)
@@ -107,16 +118,17 @@ class Writing:
                 written(done)
 
     async def _sweep(self, versions: Sequence[_Version]) -> None:
-        """Remove versions of these documents that were shown and do not count: the ones before, and those of hosts that were
-        stopped at the last step. Hidden ones may still be being written by somebody."""
+        """Remove versions of these documents that were shown and do not count: the ones before, and
+        those of hosts that were stopped at the last step. Hidden ones may still be being written by
+        somebody."""
         shown = await self._shown(versions)
         stale = shown.keys() - set((await self._named(versions)).values())
         if stale:
             await self._delete(models.FilterSelector(filter=of_versions(sorted(stale))))
 
     async def _lost(self, versions: Sequence[_Version]) -> list[_Version]:
-        """Those that another host, which put the same document at the same time, took for ones that do not count, between the
-        moment they were shown and the moment their records named them."""
+        """Those that another host, which put the same document at the same time, took for ones that
+        do not count, between the moment they were shown and the moment their records named them."""
         named = await self._named(versions)
         shown = await self._shown(versions)
         return [
@@ -129,7 +141,9 @@ class Writing:
     async def _named(self, versions: Sequence[_Version]) -> Mapping[str, str]:
         """The versions that records name now, by the records' ids."""
         ids = [version.record.id for version in versions]
-        found = await self._link.read(lambda client: client.retrieve(self._known.name, ids, with_payload=["version"]))
+        found = await self._link.read(
+            lambda client: client.retrieve(self._known.name, ids, with_payload=["version"])
+        )
         return {str(record.id): (record.payload or {})["version"] for record in found}
 
     async def _shown(self, versions: Sequence[_Version]) -> Mapping[str, int]:
@@ -144,16 +158,21 @@ class Writing:
 
     async def _counted(self, among: models.Filter) -> Mapping[str, int]:
         counted = await self._link.read(
-            lambda client: client.facet(self._known.name, "version", among, limit=_MOST_VERSIONS, exact=True)
+            lambda client: client.facet(
+                self._known.name, "version", among, limit=_MOST_VERSIONS, exact=True
+            )
         )
         return {str(hit.value): hit.count for hit in counted.hits}
 
     async def _abandon(self, versions: Sequence[_Version], *, named: bool) -> None:
-        """Remove passages of versions that will never count. Where they cannot be removed they stay hidden. `named`: the records
-        may have been written, although the answer did not come: what they name counts."""
+        """Remove passages of versions that will never count. Where they cannot be removed they stay
+        hidden. `named`: the records may have been written, although the answer did not come: what
+        they name counts."""
         try:
             counting = set((await self._named(versions)).values()) if named else set()
-            ids = [id for version in versions if version.version not in counting for id in version.ids]
+            ids = [
+                id for version in versions if version.version not in counting for id in version.ids
+            ]
             if ids:
                 await self._delete(models.PointIdsList(points=list(ids)))
         except StorageError:

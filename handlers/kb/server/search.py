@@ -1,8 +1,10 @@
-"""Searching a collection on a Qdrant server: two requests as a rule, one for both rankings, one for what was found; and one for
-the vectors of those passages among the foremost that were not met in a search before.
+"""Searching a collection on a Qdrant server: two requests as a rule, one for both rankings, one for
+what was found; and one for the vectors of those passages among the foremost that were not met in a
+search before.
 
-A document that is replaced meanwhile is seen whole or not at all: every candidate's version is compared with the one that its
-document's record names, and where they differ the search is made again without the version that does not count.
+A document that is replaced meanwhile is seen whole or not at all: every candidate's version is
+compared with the one that its document's record names, and where they differ the search is made
+again without the version that does not count.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from groundhook.handlers.kb.store import POOL, Answer, Made, Question, unpacked
 
 @dataclass
 class Known:
-    """What a host knows of a collection: what it was made with, and, from a sample of its documents, how its text is."""
+    """What a host knows of a collection: what it was made with, and, from a sample of its
+    documents, how its text is."""
 
     name: str
     made: Made
@@ -46,8 +49,8 @@ class Known:
 
 @dataclass(frozen=True)
 class _Rankings:
-    """Scores by place: nearest by vector, best by words, and the cosine of every place in either. `weight` is what words
-    count."""
+    """Scores by place: nearest by vector, best by words, and the cosine of every place in either.
+    `weight` is what words count."""
 
     dense: Mapping[Place, float]
     words: Mapping[Place, float]
@@ -59,9 +62,11 @@ class Changed(Exception):
     """The collection is not what it was known as: it was made anew meanwhile."""
 
 
-async def search(link: ServerLink, known: Known, question: Question, without: dict[str, str]) -> Answer | None:
-    """The answer. None: ask again. `without` are versions that did not count when they were met, with their documents'
-    records; it is brought up to date. Raises Changed."""
+async def search(
+    link: ServerLink, known: Known, question: Question, without: dict[str, str]
+) -> Answer | None:
+    """The answer. None: ask again. `without` are versions that did not count when they were met,
+    with their documents' records; it is brought up to date. Raises Changed."""
     pool = max(POOL, 4 * question.limit)
     words = Analyser(known.made.language).question(question.text)
     ranked = await _rank(link, known, question, words, pool, without)
@@ -69,7 +74,8 @@ async def search(link: ServerLink, known: Known, question: Question, without: di
     numbered = dict(enumerate(sorted(ranked.cosines)))
     number = {place: id for id, place in numbered.items()}
     dense, by_words, cosines = (
-        {number[place]: score for place, score in leg.items()} for leg in (ranked.dense, ranked.words, ranked.cosines)
+        {number[place]: score for place, score in leg.items()}
+        for leg in (ranked.dense, ranked.words, ranked.cosines)
     )
     worth = fusion.fuse(dense, by_words, limit=pool, weight=ranked.weight).worths(cosines)
     order = fusion.ordered(worth)
@@ -79,22 +85,34 @@ async def search(link: ServerLink, known: Known, question: Question, without: di
     portraits = known.portraits.of(names, stored)
     # In a thread: numpy's threads wait for each other, on a busy machine for many milliseconds.
     if portraits:
-        order = await to_thread.run_sync(company.judged, order, worth, portraits, words, ranked.weight)
+        order = await to_thread.run_sync(
+            company.judged, order, worth, portraits, words, ranked.weight
+        )
     fits = bool(ranked.weight) or words_can_match(question.text, known.scripts)
     enough = [id for id in order if cosines[id] >= question.least_cosine]
     best = {numbered[id]: cosines[id] for id in enough[: question.limit]}
     records = {place.version: place.record for place in number} | without
-    found = await _payloads(link, known, {*records.values(), *(place.point for place in best), MADE_ID})
+    found = await _payloads(
+        link, known, {*records.values(), *(place.point for place in best), MADE_ID}
+    )
     if made_of(found.get(MADE_ID)) != known.made:
         raise Changed
-    counting = {version for version, record in records.items() if found.get(record, {}).get("version") == version}
+    counting = {
+        version
+        for version, record in records.items()
+        if found.get(record, {}).get("version") == version
+    }
     if counting & without.keys() or records.keys() - without.keys() - counting:
         without.clear()
-        without |= {version: record for version, record in records.items() if version not in counting}
+        without |= {
+            version: record for version, record in records.items() if version not in counting
+        }
         return None
     if any(place.point not in found for place in best):
         return None
-    vectors = await _vectors(link, known, [place.point for place in best]) if question.vectors else {}
+    vectors = (
+        await _vectors(link, known, [place.point for place in best]) if question.vectors else {}
+    )
     return Answer(
         hits=tuple(
             points.hit(
@@ -115,26 +133,51 @@ async def search(link: ServerLink, known: Known, question: Question, without: di
     )
 
 
-async def _rank(link: ServerLink, known: Known, question: Question, words: Any, limit: int, without: dict[str, str]) -> _Rankings:
+async def _rank(
+    link: ServerLink,
+    known: Known,
+    question: Question,
+    words: Any,
+    limit: int,
+    without: dict[str, str],
+) -> _Rankings:
     wanted = of_passages(question.tenant, without, question.filter)
     dense = models.QueryRequest(
-        query=unpacked(question.vector), using=points.DENSE, filter=wanted, limit=limit, with_payload=PLACE
+        query=unpacked(question.vector),
+        using=points.DENSE,
+        filter=wanted,
+        limit=limit,
+        with_payload=PLACE,
     )
     requests = [dense]
     if words is not None and words.indices:
         requests += _by_words(dense, words, question.tenant)
-    found = [response.points for response in await link.read(lambda client: client.query_batch_points(known.name, requests))]
+    found = [
+        response.points
+        for response in await link.read(
+            lambda client: client.query_batch_points(known.name, requests)
+        )
+    ]
     by_vector, by_words, cosines = ([_scores(points) for points in found[:3]] + [{}, {}])[:3]
-    weight = fusion.weight_of_words(words, [_tokens(point) for point in found[3]]) if len(found) > 3 else 0.0
+    weight = (
+        fusion.weight_of_words(words, [_tokens(point) for point in found[3]])
+        if len(found) > 3
+        else 0.0
+    )
     return _Rankings(by_vector, by_words, cosines | by_vector, weight)
 
 
-def _by_words(dense: models.QueryRequest, words: Any, tenant: str | None) -> list[models.QueryRequest]:
-    """The best by words; the same once more, with their cosines; and the very best with their words."""
+def _by_words(
+    dense: models.QueryRequest, words: Any, tenant: str | None
+) -> list[models.QueryRequest]:
+    """The best by words; the same once more, with their cosines; and the very best with their
+    words."""
     sparse = models.SparseVector(indices=list(words.indices), values=list(words.values))
     rare_for_the_tenant = None
     if tenant is not None:
-        rare_for_the_tenant = models.SearchParams(idf=models.IdfCorpusParams(corpus=of_tenant(tenant)))
+        rare_for_the_tenant = models.SearchParams(
+            idf=models.IdfCorpusParams(corpus=of_tenant(tenant))
+        )
     leg: dict[str, Any] = {
         "query": sparse,
         "using": points.WORDS,
@@ -146,7 +189,9 @@ def _by_words(dense: models.QueryRequest, words: Any, tenant: str | None) -> lis
     return [
         models.QueryRequest(**leg, with_payload=PLACE),
         dense.model_copy(update={"prefetch": prefetch}),
-        models.QueryRequest(**leg | {"limit": fusion.LOOKED_AT}, with_payload=False, with_vector=[points.WORDS]),
+        models.QueryRequest(
+            **leg | {"limit": fusion.LOOKED_AT}, with_payload=False, with_vector=[points.WORDS]
+        ),
     ]
 
 
@@ -160,22 +205,33 @@ def _tokens(found: models.ScoredPoint) -> frozenset[int]:
 
 
 async def _payloads(link: ServerLink, known: Known, ids: set[str]) -> dict[str, Mapping[str, Any]]:
-    records = await link.read(lambda client: client.retrieve(known.name, sorted(ids), with_payload=True))
+    records = await link.read(
+        lambda client: client.retrieve(known.name, sorted(ids), with_payload=True)
+    )
     return {str(record.id): record.payload or {} for record in records}
 
 
-async def _both(link: ServerLink, known: Known, ids: list[str]) -> dict[str, tuple[list[float], Sparse]]:
+async def _both(
+    link: ServerLink, known: Known, ids: list[str]
+) -> dict[str, tuple[list[float], Sparse]]:
     """Both vectors of passages; of those that were removed meanwhile none."""
     if not ids:
         return {}
     wanted = [points.DENSE, points.WORDS]
-    records = await link.read(lambda client: client.retrieve(known.name, ids, with_payload=False, with_vectors=wanted))
+    records = await link.read(
+        lambda client: client.retrieve(known.name, ids, with_payload=False, with_vectors=wanted)
+    )
     brought: dict[str, Any] = {str(record.id): record.vector for record in records}
     return {
-        id: (both[points.DENSE], Sparse(both[points.WORDS].indices, both[points.WORDS].values)) for id, both in brought.items()
+        id: (both[points.DENSE], Sparse(both[points.WORDS].indices, both[points.WORDS].values))
+        for id, both in brought.items()
     }
 
 
 async def _vectors(link: ServerLink, known: Known, ids: list[str]) -> dict[str, bytes]:
-    records = await link.read(lambda client: client.retrieve(known.name, ids, with_payload=False, with_vectors=[points.DENSE]))
+    records = await link.read(
+        lambda client: client.retrieve(
+            known.name, ids, with_payload=False, with_vectors=[points.DENSE]
+        )
+    )
     return {str(record.id): kept_of(record)[1] for record in records}

@@ -1,9 +1,11 @@
-"""Collections on a Qdrant server or cluster: a `VectorStore` shared by any number of hosts, with nothing kept here.
+"""Collections on a Qdrant server or cluster: a `VectorStore` shared by any number of hosts, with
+nothing kept here.
 
-A collection is a Qdrant collection behind an alias, which a rebuild moves. It holds a point for each passage and, without
-vectors, a record for each document. The record is the one point at which a document becomes visible: it names the version
-whose passages count, and is written in one step, see `put`. Searches see the old document or the new one, never a part,
-although Qdrant has no transactions: see `search`.
+A collection is a Qdrant collection behind an alias, which a rebuild moves. It holds a point for
+each passage and, without vectors, a record for each document. The record is the one point at which
+a document becomes visible: it names the version whose passages count, and is written in one step,
+see `put`. Searches see the old document or the new one, never a part, although Qdrant has no
+transactions: see `search`.
 """
 
 from __future__ import annotations
@@ -61,11 +63,18 @@ class ServerStore:
         await self._link.aclose()
 
     async def without_grpc(self) -> str:
-        """Why gRPC is not spoken although it is preferred; empty where it is, or is not preferred."""
+        """Why gRPC is not spoken although it is preferred; empty where it is, or is not
+        preferred."""
         return await self._link.without_grpc()
 
     async def put(
-        self, collection: str, made: Made, /, *documents: Incoming, reserve_bytes: int = 0, told: Told | None = None
+        self,
+        collection: str,
+        made: Made,
+        /,
+        *documents: Incoming,
+        reserve_bytes: int = 0,
+        told: Told | None = None,
     ) -> list[Outcome]:
         """The server looks after its own disk: `reserve_bytes` means nothing here."""
         refuse_too_long(documents)
@@ -79,17 +88,29 @@ class ServerStore:
             before += sum(len(document.passages) for document in step)
         return outcomes
 
-    async def _put(self, collection: str, made: Made, step: Sequence[Incoming], tell: Counted | None) -> list[Outcome]:
+    async def _put(
+        self, collection: str, made: Made, step: Sequence[Incoming], tell: Counted | None
+    ) -> list[Outcome]:
         async with AsyncExitStack() as locks:
-            for tenant, document in sorted((document.tenant, document.document) for document in step):
-                await locks.enter_async_context(self._writing.setdefault((collection, tenant, document), anyio.Lock()))
+            for tenant, document in sorted(
+                (document.tenant, document.document) for document in step
+            ):
+                await locks.enter_async_context(
+                    self._writing.setdefault((collection, tenant, document), anyio.Lock())
+                )
             try:
-                return await Writing(self._link, await self._collections.to_write(collection, made, *step)).put(step, tell)
+                return await Writing(
+                    self._link, await self._collections.to_write(collection, made, *step)
+                ).put(step, tell)
             except Refused as exc:
                 if exc.status != 404:
                     raise
-            self._collections.forget(collection)  # removed meanwhile by someone else: it is made again
-            return await Writing(self._link, await self._collections.to_write(collection, made, *step)).put(step, tell)
+            self._collections.forget(
+                collection
+            )  # removed meanwhile by someone else: it is made again
+            return await Writing(
+                self._link, await self._collections.to_write(collection, made, *step)
+            ).put(step, tell)
 
     async def search(self, collection: str, made: Made, question: Question, /) -> Answer:
         refuse_without_tenant(collection, made, question.tenant)
@@ -104,7 +125,8 @@ class ServerStore:
             except Changed:
                 self._collections.forget(collection)
             except Refused as exc:
-                # Removed, or made anew with vectors of another size. Where it is as it was, the refusal stands.
+                # Removed, or made anew with vectors of another size. Where it is as it was, the
+                # refusal stands.
                 self._collections.forget(collection)
                 again = await self._collections.look(collection)
                 if exc.status not in (400, 404) or (again and again.made == known.made):
@@ -112,10 +134,18 @@ class ServerStore:
             else:
                 if answer is not None:
                     return answer
-        raise StorageError(f"collection {collection!r} changes faster than it can be searched", hint="try again")
+        raise StorageError(
+            f"collection {collection!r} changes faster than it can be searched", hint="try again"
+        )
 
     async def passages(
-        self, collection: str, tenant: str | None, document: str, /, *, ordinals: Sequence[int] | None = None
+        self,
+        collection: str,
+        tenant: str | None,
+        document: str,
+        /,
+        *,
+        ordinals: Sequence[int] | None = None,
     ) -> tuple[Hit, ...]:
         found = await self._passages(collection, tenant or "", document, ordinals)
         if found is None:
@@ -133,7 +163,9 @@ class ServerStore:
             for passage in records
         )
 
-    async def whole(self, collection: str, documents: Sequence[tuple[str, str]], /) -> list[Incoming]:
+    async def whole(
+        self, collection: str, documents: Sequence[tuple[str, str]], /
+    ) -> list[Incoming]:
         known = await self._collections.look(collection)
         if known is None:
             return []
@@ -142,18 +174,28 @@ class ServerStore:
         for _ in range(_ROUNDS):
             records = await self._retrieve(known.name, waiting, vectors=False)
             own = {id: _passage_ids(record.payload or {}) for id, record in records.items()}
-            passages = await self._retrieve(known.name, [*chain.from_iterable(own.values())], vectors=True)
+            passages = await self._retrieve(
+                known.name, [*chain.from_iterable(own.values())], vectors=True
+            )
             for id, ids in own.items():
                 if passages.keys() >= set(ids):
                     kept = [kept_of(passages[one]) for one in ids]
-                    found[id] = points.incoming(stored_of(records[id].payload or {}), kept, known.made.fields)
+                    found[id] = points.incoming(
+                        stored_of(records[id].payload or {}), kept, known.made.fields
+                    )
             waiting = [id for id in own if id not in found]  # they were replaced between the two
             if not waiting:
                 return [found[id] for id in wanted if id in found]
         raise _too_fast(str((records[waiting[0]].payload or {})["document"]))
 
     async def facets(
-        self, collection: str, tenant: str | None, fields: Sequence[str], filter: Filter | None, limit: int, /
+        self,
+        collection: str,
+        tenant: str | None,
+        fields: Sequence[str],
+        filter: Filter | None,
+        limit: int,
+        /,
     ) -> dict[str, list[tuple[Scalar, int]]]:
         known = await self._collections.look(collection)
         if known is None:
@@ -170,7 +212,9 @@ class ServerStore:
         known = await self._collections.look(collection)
         return known.made if known else None
 
-    async def usage(self, collection: str, tenant: str | None, /, *, made: Made | None = None) -> Usage:
+    async def usage(
+        self, collection: str, tenant: str | None, /, *, made: Made | None = None
+    ) -> Usage:
         """What documents take on the server's disks it does not say: `disk_bytes` is 0."""
         self._collections.forget(collection)
         known = await self._collections.look(collection)
@@ -181,38 +225,56 @@ class ServerStore:
         stored = [one async for one in self._stored(known, of_records(tenant))]
         return Usage(documents=tuple(sorted(stored, key=_listed)), made=known.made)
 
-    async def stored(self, collection: str, tenant: str | None, documents: Sequence[str], /) -> tuple[Stored, ...]:
+    async def stored(
+        self, collection: str, tenant: str | None, documents: Sequence[str], /
+    ) -> tuple[Stored, ...]:
         known = await self._collections.look(collection)
         if known is None:
             return ()
         stored = [one async for one in self._stored(known, of_records(tenant, documents=documents))]
         return tuple(sorted(stored, key=_listed))
 
-    async def come_from(self, collection: str, tenant: str | None, source: str, /) -> AsyncIterator[Stored]:
+    async def come_from(
+        self, collection: str, tenant: str | None, source: str, /
+    ) -> AsyncIterator[Stored]:
         known = await self._collections.look(collection)
         if known is not None:
             async for stored in self._stored(known, of_records(tenant, source=source)):
                 if not source or stored.source == source or stored.source.startswith(f"{source}/"):
                     yield stored
 
-    async def relocate(self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /) -> None:
+    async def relocate(
+        self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /
+    ) -> None:
         known = await self._collections.look(collection)
         if known is None:
             return
         moves = [
-            models.SetPayload(payload=placed(url, source), filter=of_record(record_id(tenant, document)))
+            models.SetPayload(
+                payload=placed(url, source), filter=of_record(record_id(tenant, document))
+            )
             for document, (url, source) in places.items()
         ]
         for start in range(0, len(moves), _PAGE):
-            await self._batch(known.name, [models.SetPayloadOperation(set_payload=one) for one in moves[start : start + _PAGE]])
+            await self._batch(
+                known.name,
+                [
+                    models.SetPayloadOperation(set_payload=one)
+                    for one in moves[start : start + _PAGE]
+                ],
+            )
 
-    async def remove(self, collection: str, tenant: str | None, documents: Sequence[str] | None, /) -> list[str]:
+    async def remove(
+        self, collection: str, tenant: str | None, documents: Sequence[str] | None, /
+    ) -> list[str]:
         known = await self._collections.look(collection)
         if known is None:
             return []
         wanted = of_records(tenant, documents=documents)
         gone = sorted([stored async for stored in self._stored(known, wanted)], key=_listed)
-        there = await self._link.read(lambda client: client.count(known.name, of_records(None), exact=True))
+        there = await self._link.read(
+            lambda client: client.count(known.name, of_records(None), exact=True)
+        )
         if len(gone) == there.count:
             await self._collections.discard(collection)
         else:
@@ -259,7 +321,9 @@ class ServerStore:
                 return known, record, [found[id] for id in ids]
         raise _too_fast(document)
 
-    async def _retrieve(self, name: str, ids: Sequence[str], *, vectors: bool) -> dict[str, models.Record]:
+    async def _retrieve(
+        self, name: str, ids: Sequence[str], *, vectors: bool
+    ) -> dict[str, models.Record]:
         wanted: Any = [points.DENSE] if vectors else False
         found: dict[str, models.Record] = {}
         for start in range(0, len(ids), _PAGE):
@@ -268,12 +332,19 @@ class ServerStore:
             found |= {str(record.id): record for record in await self._link.read(call)}
         return found
 
-    async def _facet(self, known: Known, field: str, among: models.Filter) -> list[tuple[Scalar, int]]:
+    async def _facet(
+        self, known: Known, field: str, among: models.Filter
+    ) -> list[tuple[Scalar, int]]:
         # Ties are broken as the server likes: all values are asked for, and cut here.
         counted = await self._link.read(
-            lambda client: client.facet(known.name, points.path_of(field), among, limit=_MOST_VALUES, exact=True)
+            lambda client: client.facet(
+                known.name, points.path_of(field), among, limit=_MOST_VALUES, exact=True
+            )
         )
-        return [(points.shown_value(hit.value, known.made.fields[field]), hit.count) for hit in counted.hits]
+        return [
+            (points.shown_value(hit.value, known.made.fields[field]), hit.count)
+            for hit in counted.hits
+        ]
 
     async def _stored(self, known: Known, wanted: models.Filter) -> AsyncIterator[Stored]:
         offset: Any = None
@@ -284,14 +355,21 @@ class ServerStore:
             if offset is None:
                 return
 
-    async def _page(self, name: str, wanted: models.Filter, offset: Any) -> tuple[list[models.Record], Any]:
-        return await self._link.read(lambda client: client.scroll(name, wanted, _PAGE, offset=offset))
+    async def _page(
+        self, name: str, wanted: models.Filter, offset: Any
+    ) -> tuple[list[models.Record], Any]:
+        return await self._link.read(
+            lambda client: client.scroll(name, wanted, _PAGE, offset=offset)
+        )
 
     async def _held(self, collection: str) -> set[tuple[str, str, str]] | None:
         known = await self._collections.look(collection)
         if known is None:
             return None
-        return {(stored.tenant, stored.document, stored.fingerprint) async for stored in self._stored(known, of_records(None))}
+        return {
+            (stored.tenant, stored.document, stored.fingerprint)
+            async for stored in self._stored(known, of_records(None))
+        }
 
     async def _batch(self, name: str, operations: Sequence[models.UpdateOperation]) -> None:
         await self._link.write(lambda client: client.batch_update_points(name, list(operations)))
@@ -300,7 +378,9 @@ class ServerStore:
         await self._link.write(lambda client: client.delete(name, selector))
 
 
-def _retrieved(client: AsyncQdrantClient, *, name: str, ids: Sequence[str], with_vectors: Any) -> Awaitable[list[models.Record]]:
+def _retrieved(
+    client: AsyncQdrantClient, *, name: str, ids: Sequence[str], with_vectors: Any
+) -> Awaitable[list[models.Record]]:
     return client.retrieve(name, ids, with_payload=True, with_vectors=with_vectors)
 
 
@@ -310,7 +390,9 @@ def _passage_ids(record: Mapping[str, Any]) -> list[str]:
 
 
 def _too_fast(document: str) -> StorageError:
-    return StorageError(f"document {document!r} changes faster than it can be read", hint="try again")
+    return StorageError(
+        f"document {document!r} changes faster than it can be read", hint="try again"
+    )
 
 
 def _tell(told: Told, before: int, total: int, done: int) -> None:

@@ -1,7 +1,8 @@
 """New assistants: which files one begins with, and where they go.
 
-The files stand in `assistant/` and `app/` beside this module, as they are written but for `@@id@@` and `@@name@@`, which is the
-last step of the id. Owns refusing to overwrite. Knows nothing of what the files mean; a test opens what it wrote.
+The files stand in `assistant/` and `app/` beside this module, as they are written but for `@@id@@`
+and `@@name@@`, which is the last step of the id. Owns refusing to overwrite. Knows nothing of what
+the files mean; a test opens what it wrote.
 """
 
 from __future__ import annotations
@@ -19,18 +20,27 @@ _STEP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 def new_assistant(root: Path, id: str) -> list[str]:
-    """Write an assistant into the app at `root`, and what the app needs if it is not one yet → the files written, as seen from
-    `root`. Raises UsageError for an id that cannot be one and when something is there already; StorageError."""
+    """Write an assistant into the app at `root`, and what the app needs if it is not one yet → the
+    files written, as seen from `root`. Raises UsageError for an id that cannot be one and when
+    something is there already; StorageError."""
     folder = f"assistants/{'/'.join(_steps(id))}"
     if (root / folder / "package.yao").exists():
-        raise UsageError(f"there is an assistant {id!r} already, in {folder!r}", hint="choose another id, or remove that folder")
+        raise UsageError(
+            f"there is an assistant {id!r} already, in {folder!r}",
+            hint="choose another id, or remove that folder",
+        )
     texts = {f"{folder}/{name}": text for name, text in _filled("assistant", id).items()}
     taken = [name for name in texts if (root / name).exists()]
     if taken:
         raise UsageError(
-            f"{taken[0]!r} is there already, and nothing is overwritten", hint="choose another id, or move that file"
+            f"{taken[0]!r} is there already, and nothing is overwritten",
+            hint="choose another id, or move that file",
         )
-    own = {} if (root / "agent").exists() else {n: text for n, text in _filled("app", id).items() if not (root / n).exists()}
+    own = (
+        {}
+        if (root / "agent").exists()
+        else {n: text for n, text in _filled("app", id).items() if not (root / n).exists()}
+    )
     for name, text in {**own, **texts}.items():
         _write(root, name, text)
     return [*own, *texts]
@@ -40,11 +50,14 @@ def _steps(id: str) -> list[str]:
     steps = id.split(".")
     for step in steps:
         if not _STEP.fullmatch(step):
-            hint = "steps of letters, digits, - and _, with points between them: helper, team.helper"
+            hint = (
+                "steps of letters, digits, - and _, with points between them: helper, team.helper"
+            )
             raise UsageError(f"{id!r} cannot be the id of an assistant", hint=hint)
         if step in NOT_ASSISTANTS:
             raise UsageError(
-                f"{id!r} cannot be the id of an assistant: {step!r} is a folder inside assistants", hint="choose another"
+                f"{id!r} cannot be the id of an assistant: {step!r} is a folder inside assistants",
+                hint="choose another",
             )
     return steps
 
@@ -52,7 +65,10 @@ def _steps(id: str) -> list[str]:
 def _filled(template: str, id: str) -> dict[str, str]:
     """Path → text."""
     values = {"id": id, "name": id.rpartition(".")[2]}
-    return {_put(name, values): _put(text, values) for name, text in _walk(files("groundhook.host.app.scaffold") / template)}
+    return {
+        _put(name, values): _put(text, values)
+        for name, text in _walk(files("groundhook.host.app.scaffold") / template)
+    }
 
 
 def _put(text: str, values: Mapping[str, str]) -> str:

@@ -1,4 +1,5 @@
-"""What all wire values share: frozen pydantic models, aliases for both spellings, and a report of unknown keys."""
+"""What all wire values share: frozen pydantic models, aliases for both spellings, and a report of
+unknown keys."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ Listed = TypeVar("Listed")
 
 MOST_ENTRIES = 1000  # of a list or mapping whose entries are checked one by one
 MOST_UNKNOWN = 20  # unknown keys that are named
-DEEPEST = 60  # steps of a path below which unknown keys are left to the model's own validator, which gives up in time
+# steps of a path below which unknown keys are left to the model's own validator, which gives up in
+# time
+DEEPEST = 60
 LONGEST_NAME = 80  # characters of a key in a report
 
 
@@ -34,7 +37,8 @@ class _First(FailFast):
         return hash(self.fail_fast)
 
 
-# For mappings and lists that a script fills: a hundred thousand wrong entries are as many errors, and seconds of the event loop.
+# For mappings and lists that a script fills: a hundred thousand wrong entries are as many errors,
+# and seconds of the event loop.
 FEW = BeforeValidator(_few)
 Few = Annotated[Listed, _First(), FEW]
 
@@ -50,12 +54,15 @@ class Value(BaseModel):
             return super().model_copy(update=update, deep=deep)
         changes, said = update or {}, self.__pydantic_fields_set__
         fields = {**self.__dict__, **changes}
-        return unvalidated(self.__class__, fields, said if said.issuperset(changes) else said.union(changes))
+        return unvalidated(
+            self.__class__, fields, said if said.issuperset(changes) else said.union(changes)
+        )
 
 
 def unvalidated(model: type[Model], fields: dict[str, Any], said: set[str]) -> Model:
-    """A value of what has the right types for certain, in a third of the time that validating it takes. `fields` are all of the
-    model's, in their order, of which those of `said` are more than defaults."""
+    """A value of what has the right types for certain, in a third of the time that validating it
+    takes. `fields` are all of the model's, in their order, of which those of `said` are more than
+    defaults."""
     made = _new(model)
     _set(made, "__dict__", fields)
     _set(made, "__pydantic_fields_set__", said)
@@ -69,9 +76,14 @@ _set = object.__setattr__  # a frozen model refuses its own
 
 
 def well_formed(value: Any) -> Any:
-    """A JSON value in which half a surrogate pair, which a client may send and nothing can encode, is U+FFFD."""
+    """A JSON value in which half a surrogate pair, which a client may send and nothing can encode,
+    is U+FFFD."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return (
+            value
+            if value.isascii()
+            else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        )
     if isinstance(value, (list, tuple)):
         return [well_formed(entry) for entry in value]
     if isinstance(value, Mapping):
@@ -81,7 +93,8 @@ def well_formed(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class UnknownKey:
-    """A key that nothing reads. `path` is dotted, list positions in brackets: `rerank.topk`, `wheres[0].feild`."""
+    """A key that nothing reads. `path` is dotted, list positions in brackets: `rerank.topk`,
+    `wheres[0].feild`."""
 
     path: str
     hint: str
@@ -93,13 +106,14 @@ class UnknownKey:
 def read(model: type[Model], raw: Mapping[str, Any]) -> tuple[Model, list[UnknownKey]]:
     """Validate `raw` as `model`, leaving out keys that the model does not have and reporting them.
 
-    Of very many unknown keys the first are named and the rest counted. Raises pydantic.ValidationError when a known key has a
-    wrong value; `problems` words it.
+    Of very many unknown keys the first are named and the rest counted. Raises
+    pydantic.ValidationError when a known key has a wrong value; `problems` words it.
     """
     unknown: list[tuple[str, str, type[BaseModel]]] = []
     known = _strip(model, raw, "", unknown)
     named = [
-        UnknownKey(f"{path}{_short(key)}", suggestion(key, sorted(names_of(of)))) for path, key, of in unknown[:MOST_UNKNOWN]
+        UnknownKey(f"{path}{_short(key)}", suggestion(key, sorted(names_of(of))))
+        for path, key, of in unknown[:MOST_UNKNOWN]
     ]
     if len(unknown) > MOST_UNKNOWN:
         named.append(UnknownKey("…", f"and {len(unknown) - MOST_UNKNOWN} more"))
@@ -135,7 +149,9 @@ def names_of(model: type[BaseModel]) -> Mapping[str, Any]:
 @cache
 def _inner(model: type[BaseModel]) -> Mapping[str, type[BaseModel] | None]:
     """The wire model, if there is one, that the value of each key is made of."""
-    return {name: next(_models_in(annotation), None) for name, annotation in names_of(model).items()}
+    return {
+        name: next(_models_in(annotation), None) for name, annotation in names_of(model).items()
+    }
 
 
 def _short(key: str) -> str:
@@ -143,9 +159,13 @@ def _short(key: str) -> str:
 
 
 def _strip(
-    model: type[BaseModel], raw: Mapping[str, Any], path: str, unknown: list[tuple[str, str, type[BaseModel]]]
+    model: type[BaseModel],
+    raw: Mapping[str, Any],
+    path: str,
+    unknown: list[tuple[str, str, type[BaseModel]]],
 ) -> dict[str, Any]:
-    """`raw` without keys that the model does not have; those are added to `unknown`: (path, key, model)."""
+    """`raw` without keys that the model does not have; those are added to `unknown`: (path, key,
+    model)."""
     if model.model_config.get("extra") == "allow" or path.count(".") > DEEPEST:
         return dict(raw)
     names = _inner(model)
@@ -160,7 +180,9 @@ def _strip(
             value = _strip(inner, value, f"{where}.", unknown)
         elif inner is not None and isinstance(value, (list, tuple)) and len(value) <= MOST_ENTRIES:
             value = [
-                _strip(inner, entry, f"{where}[{index}].", unknown) if isinstance(entry, Mapping) else entry
+                _strip(inner, entry, f"{where}[{index}].", unknown)
+                if isinstance(entry, Mapping)
+                else entry
                 for index, entry in enumerate(value)
             ]
         kept[key] = value
@@ -168,7 +190,8 @@ def _strip(
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The wire models an annotation mentions; a mapping of models is left to the model's own validator."""
+    """The wire models an annotation mentions; a mapping of models is left to the model's own
+    validator."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     elif getattr(annotation, "__origin__", None) not in (dict, Mapping):
@@ -178,10 +201,18 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 def _worded(message: str) -> str:
     message = message.removeprefix("Value error, ").replace("Input should", "should")
-    message = re.sub(r"be a valid (?:dictionary or instance of \w+|dictionary)", "be an object", message)
+    message = re.sub(
+        r"be a valid (?:dictionary or instance of \w+|dictionary)", "be an object", message
+    )
     message = re.sub(r"^(?:Tuple|List) should (.*) after validation,", r"should \1,", message)
-    message = message.replace("be a valid tuple", "be a list").replace("be a valid string", "be text")
-    message = re.sub(r"be a valid integer(?:, unable to .*|, got a number with .*)?$", "be a whole number", message)
+    message = message.replace("be a valid tuple", "be a list").replace(
+        "be a valid string", "be text"
+    )
+    message = re.sub(
+        r"be a valid integer(?:, unable to .*|, got a number with .*)?$",
+        "be a whole number",
+        message,
+    )
     message = re.sub(r"be a valid number(?:, unable to .*)?$", "be a number", message)
     message = re.sub(r"be a valid boolean(?:, unable to .*)?$", "be true or false", message)
     message = message.replace("String should have at least 1 character", "should not be empty")

@@ -12,7 +12,8 @@ from groundhook.host.core.types.turn import Message, Usage
 
 
 class Skipped(Value):
-    """What a called assistant is to leave out, in the spelling of some packages: `skip: {search: true}`."""
+    """What a called assistant is to leave out, in the spelling of some packages: `skip: {search:
+    true}`."""
 
     search: bool | None = None
     history: bool | None = None
@@ -22,15 +23,26 @@ class Skipped(Value):
 class AgentOptions(Value):
     """How another assistant is called."""
 
-    search: bool | None = Field(default=None, description="Whether it searches automatically; none: as it is configured")
-    history: bool = Field(default=False, description="Put this turn's conversation before the messages")
-    forward: bool = Field(default=False, description="Show its text and its messages to the client as well")
+    search: bool | None = Field(
+        default=None, description="Whether it searches automatically; none: as it is configured"
+    )
+    history: bool = Field(
+        default=False, description="Put this turn's conversation before the messages"
+    )
+    forward: bool = Field(
+        default=False, description="Show its text and its messages to the client as well"
+    )
     connector: str | None = Field(default=None, description="Which model answers")
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(default=None, ge=0)
     locale: str | None = None
-    metadata: dict[str, Any] = Field(default={}, description="What its hooks find in `ctx.metadata`")
-    skip: Skipped = Field(default=Skipped(), description="The same as `search`, `history` and `forward`, the other way round")
+    metadata: dict[str, Any] = Field(
+        default={}, description="What its hooks find in `ctx.metadata`"
+    )
+    skip: Skipped = Field(
+        default=Skipped(),
+        description="The same as `search`, `history` and `forward`, the other way round",
+    )
 
 
 class ModelOptions(Value):
@@ -47,7 +59,9 @@ class ModelOptions(Value):
 class AgentAsk(Value):
     """One call of another assistant."""
 
-    agent: str = Field(validation_alias=AliasChoices("agent", "agent_id", "assistant", "assistant_id"))
+    agent: str = Field(
+        validation_alias=AliasChoices("agent", "agent_id", "assistant", "assistant_id")
+    )
     messages: tuple[Message, ...]
     options: AgentOptions = AgentOptions()
 
@@ -61,20 +75,24 @@ class ModelAsk(Value):
 
 
 class AgentResult(Value):
-    """What another assistant answered. `error` says why it could not; what had arrived is in `content`."""
+    """What another assistant answered. `error` says why it could not; what had arrived is in
+    `content`."""
 
     agent_id: str
     content: str = ""
     citations: tuple[Cited, ...] = ()
     data: Any = Field(default=None, description="What its Next hook returned as `data`")
-    metadata: dict[str, Any] = Field(default={}, description="What its hooks returned as `metadata`")
+    metadata: dict[str, Any] = Field(
+        default={}, description="What its hooks returned as `metadata`"
+    )
     finish_reason: str = Field(default="", description="`stopped`: `onChunk` wanted no more")
     usage: Usage = Usage()
     error: str | None = None
 
 
 class ModelResult(Value):
-    """What a language model answered. `error` says why it could not; what had arrived is in `content`."""
+    """What a language model answered. `error` says why it could not; what had arrived is in
+    `content`."""
 
     connector: str
     content: str = ""

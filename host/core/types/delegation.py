@@ -1,7 +1,8 @@
-"""What an assistant or an MCP tool is asked that does a step in the place of the built-in, and what it answers.
+"""What an assistant or an MCP tool is asked that does a step in the place of the built-in, and what
+it answers.
 
-One `Use` for each step. The models of the answers take the dialects that published packages speak and make one shape of them;
-`docs/delegation.md` is generated from here.
+One `Use` for each step. The models of the answers take the dialects that published packages speak
+and make one shape of them; `docs/delegation.md` is generated from here.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ TimeRange = Literal["day", "week", "month", "year"]
 
 
 class Reply(BaseModel):
-    """An answer from outside: keys that nothing reads are left alone, since models like to say more than they were asked."""
+    """An answer from outside: keys that nothing reads are left alone, since models like to say more
+    than they were asked."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
 
-# ---------------------------------------------------------------------------------------------------- keyword
+# ------------------------------------------------------------------------------------------ keyword
 
 
 class KeywordAsk(Value):
@@ -69,16 +71,22 @@ class KeywordAnswer(Reply):
         return {"keywords": raw} if isinstance(raw, list) else raw
 
 
-# ---------------------------------------------------------------------------------------------------- query
+# -------------------------------------------------------------------------------------------- query
 
 
 class QueryAsk(Value):
     """Which records of these models a question asks for."""
 
     query: str = Field(description="The question")
-    models: tuple[dict[str, Any], ...] = Field(description="Their schemas: {model, name, description, fields: [{name, kind, …}]}")
-    wheres: tuple[dict[str, Any], ...] = Field(default=(), description="Conditions that hold already: {field, op, value}")
-    orders: tuple[dict[str, Any], ...] = Field(default=(), description="Orders that come first: {field, order}")
+    models: tuple[dict[str, Any], ...] = Field(
+        description="Their schemas: {model, name, description, fields: [{name, kind, …}]}"
+    )
+    wheres: tuple[dict[str, Any], ...] = Field(
+        default=(), description="Conditions that hold already: {field, op, value}"
+    )
+    orders: tuple[dict[str, Any], ...] = Field(
+        default=(), description="Orders that come first: {field, order}"
+    )
     limit: int = Field(description="Most records that are returned")
     now: str = Field(description="The time of day, ISO 8601, for words such as `yesterday`")
     language: str = Field(default="en", description="Of the question")
@@ -88,14 +96,20 @@ _DSL = {"dsl", "queries", "query_dsl"}
 
 
 class QueryAnswer(Reply):
-    """`{"dsl": {…}, "explain", "warnings"}`; also the query alone, and a list of queries, one for each model."""
+    """`{"dsl": {…}, "explain", "warnings"}`; also the query alone, and a list of queries, one for
+    each model."""
 
     dsl: dict[str, Any] | Few[list[dict[str, Any]]] = Field(
         validation_alias=AliasChoices("dsl", "queries", "query_dsl"),
-        description="{model, select, wheres: [{field, op, value}], groups, aggregates, orders: [{field, order}], limit}",
+        description=(
+            "{model, select, wheres: [{field, op, value}], groups, aggregates, orders: [{field,"
+            " order}], limit}"
+        ),
     )
     explain: str = Field(default="", description="How the question was read, for people")
-    warnings: Few[tuple[str, ...]] = Field(default=(), description="What of the question could not be placed")
+    warnings: Few[tuple[str, ...]] = Field(
+        default=(), description="What of the question could not be placed"
+    )
 
     @property
     def queries(self) -> list[dict[str, Any]]:
@@ -115,7 +129,7 @@ class QueryAnswer(Reply):
         return raw
 
 
-# ---------------------------------------------------------------------------------------------------- rerank
+# ------------------------------------------------------------------------------------------- rerank
 
 
 class RerankEntry(Value):
@@ -140,9 +154,13 @@ class RerankAsk(Value):
 
 class RankedEntry(Reply):
     citation_id: str = Field(
-        default="", validation_alias=AliasChoices("citation_id", "id"), description="Of an item that was sent"
+        default="",
+        validation_alias=AliasChoices("citation_id", "id"),
+        description="Of an item that was sent",
     )
-    index: int | None = Field(default=None, description="Instead of `citation_id`: its position in `items`, from 0")
+    index: int | None = Field(
+        default=None, description="Instead of `citation_id`: its position in `items`, from 0"
+    )
     score: float | None = Field(
         default=None,
         allow_inf_nan=False,
@@ -165,9 +183,12 @@ class RankedEntry(Reply):
 
 
 class RerankAnswer(Reply):
-    """`{"order": [citation_id, …]}`, `{"items": [{"citation_id", "score"}]}`, or such a list alone. Best first."""
+    """`{"order": [citation_id, …]}`, `{"items": [{"citation_id", "score"}]}`, or such a list alone.
+    Best first."""
 
-    items: Few[tuple[RankedEntry, ...]] = Field(validation_alias=AliasChoices("items", "order", "results", "data"), min_length=1)
+    items: Few[tuple[RankedEntry, ...]] = Field(
+        validation_alias=AliasChoices("items", "order", "results", "data"), min_length=1
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -175,7 +196,7 @@ class RerankAnswer(Reply):
         return {"items": raw} if isinstance(raw, list) else raw
 
 
-# ---------------------------------------------------------------------------------------------------- web
+# ---------------------------------------------------------------------------------------------- web
 
 
 class WebAsk(Value):
@@ -185,24 +206,38 @@ class WebAsk(Value):
     limit: int = Field(description="Most results that are used")
     sites: tuple[str, ...] = Field(default=(), description="Only results from these sites")
     exclude_sites: tuple[str, ...] = Field(default=(), description="No results from these")
-    time_range: TimeRange | None = Field(default=None, description="Only results of the last day, week, month or year")
+    time_range: TimeRange | None = Field(
+        default=None, description="Only results of the last day, week, month or year"
+    )
     language: str = Field(default="", description="Of the results; empty: any")
 
 
 class WebPage(Reply):
     url: str = Field(min_length=1, validation_alias=AliasChoices("url", "link", "href"))
     title: str = ""
-    content: str = Field(default="", validation_alias=AliasChoices("content", "snippet", "text", "description"))
-    score: float | None = Field(
-        default=None, ge=0, le=1, allow_inf_nan=False, description="Relevance, 0-1; none: the order counts"
+    content: str = Field(
+        default="", validation_alias=AliasChoices("content", "snippet", "text", "description")
     )
-    published: str = Field(default="", validation_alias=AliasChoices("published", "published_date", "publishedDate", "date"))
+    score: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="Relevance, 0-1; none: the order counts",
+    )
+    published: str = Field(
+        default="",
+        validation_alias=AliasChoices("published", "published_date", "publishedDate", "date"),
+    )
 
 
 class WebAnswer(Reply):
-    """`{"results": [{"url", "title", "content", "score"}]}`, or the list alone. Best first; empty: nothing was found."""
+    """`{"results": [{"url", "title", "content", "score"}]}`, or the list alone. Best first; empty:
+    nothing was found."""
 
-    results: Few[tuple[WebPage, ...]] = Field(validation_alias=AliasChoices("results", "items", "organic", "data"))
+    results: Few[tuple[WebPage, ...]] = Field(
+        validation_alias=AliasChoices("results", "items", "organic", "data")
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -210,14 +245,16 @@ class WebAnswer(Reply):
         return {"results": raw} if isinstance(raw, list) else raw
 
 
-# ---------------------------------------------------------------------------------------------------- entities
+# ----------------------------------------------------------------------------------------- entities
 
 
 class EntityAsk(Value):
     """Who and what a passage speaks of, and how they are related."""
 
     text: str = Field(description="The passage")
-    types: tuple[str, ...] = Field(default=(), description="Types of entities that are wanted; none: any")
+    types: tuple[str, ...] = Field(
+        default=(), description="Types of entities that are wanted; none: any"
+    )
     language: str = Field(default="auto", description="Of the passage")
 
 
@@ -233,18 +270,30 @@ class Entity(Reply):
 
 
 class Relation(Reply):
-    source: str = Field(min_length=1, max_length=200, validation_alias=AliasChoices("source", "from", "subject", "head"))
-    target: str = Field(min_length=1, max_length=200, validation_alias=AliasChoices("target", "to", "object", "tail"))
-    relation: str = Field(default="", max_length=200, validation_alias=AliasChoices("relation", "type", "predicate"))
+    source: str = Field(
+        min_length=1,
+        max_length=200,
+        validation_alias=AliasChoices("source", "from", "subject", "head"),
+    )
+    target: str = Field(
+        min_length=1,
+        max_length=200,
+        validation_alias=AliasChoices("target", "to", "object", "tail"),
+    )
+    relation: str = Field(
+        default="", max_length=200, validation_alias=AliasChoices("relation", "type", "predicate")
+    )
     description: str = Field(default="", max_length=2000)
 
 
 class EntityAnswer(Reply):
-    """`{"entities": [{"name", "type", "description"}], "relations": [{"source", "target", "relation"}]}`; names of relations are
-    names of entities."""
+    """`{"entities": [{"name", "type", "description"}], "relations": [{"source", "target",
+    "relation"}]}`; names of relations are names of entities."""
 
     entities: Few[tuple[Entity, ...]] = Field(validation_alias=AliasChoices("entities", "nodes"))
-    relations: Few[tuple[Relation, ...]] = Field(default=(), validation_alias=AliasChoices("relations", "edges", "relationships"))
+    relations: Few[tuple[Relation, ...]] = Field(
+        default=(), validation_alias=AliasChoices("relations", "edges", "relationships")
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -252,13 +301,13 @@ class EntityAnswer(Reply):
         return {"entities": raw} if isinstance(raw, list) else raw
 
 
-# ---------------------------------------------------------------------------------------------------- uses
+# --------------------------------------------------------------------------------------------- uses
 
 
 @dataclass(frozen=True, kw_only=True)
 class Use(Generic[Asked, Answer]):
-    """A step that somebody else may do. `reply` is the sentence that tells a language model what to answer, `tools` the names
-    that a server's tool for it usually has."""
+    """A step that somebody else may do. `reply` is the sentence that tells a language model what to
+    answer, `tools` the names that a server's tool for it usually has."""
 
     name: str
     asks: type[Asked]
@@ -271,7 +320,10 @@ KEYWORD = Use(
     name="keyword",
     asks=KeywordAsk,
     answers=KeywordAnswer,
-    reply='Answer with JSON alone: {"keywords": [{"k": "word or phrase to search the web for", "w": 0.0-1.0}]}',
+    reply=(
+        'Answer with JSON alone: {"keywords": [{"k": "word or phrase to search the web for", "w":'
+        " 0.0-1.0}]}"
+    ),
     tools=("keyword", "keywords", "extract_keywords", "extract"),
 )
 QUERY = Use(
@@ -279,10 +331,11 @@ QUERY = Use(
     asks=QueryAsk,
     answers=QueryAnswer,
     reply=(
-        'Answer with JSON alone: {"dsl": {"model": "…", "wheres": [{"field": "…", "op": "=", "value": …}], '
-        '"orders": [{"field": "…", "order": "asc|desc"}], "limit": 10}, "explain": "…", "warnings": []}, with the fields of '
-        '`models` only; ops: = != > >= < <= like in not in between null not null; for figures also "groups": [fields] and '
-        '"aggregates": [{"function": "count|sum|avg|min|max", "field": "…", "as": "…"}]'
+        'Answer with JSON alone: {"dsl": {"model": "…", "wheres": [{"field": "…", "op": "=",'
+        ' "value": …}], "orders": [{"field": "…", "order": "asc|desc"}], "limit": 10}, "explain":'
+        ' "…", "warnings": []}, with the fields of `models` only; ops: = != > >= < <= like in not'
+        ' in between null not null; for figures also "groups": [fields] and "aggregates":'
+        ' [{"function": "count|sum|avg|min|max", "field": "…", "as": "…"}]'
     ),
     tools=("query", "querydsl", "query_dsl", "generate_query", "generate"),
 )
@@ -297,7 +350,10 @@ WEB = Use(
     name="web",
     asks=WebAsk,
     answers=WebAnswer,
-    reply='Answer with JSON alone: {"results": [{"url": "…", "title": "…", "content": "…", "score": 0.0-1.0}]}',
+    reply=(
+        'Answer with JSON alone: {"results": [{"url": "…", "title": "…", "content": "…", "score":'
+        " 0.0-1.0}]}"
+    ),
     tools=("web", "search", "web_search", "websearch"),
 )
 ENTITIES = Use(

@@ -1,4 +1,5 @@
-"""The one stream of events of a turn: the same in the terminal, as JSON lines, over HTTP and in Python.
+"""The one stream of events of a turn: the same in the terminal, as JSON lines, over HTTP and in
+Python.
 
 Every event has `type`, `turn_id` and `at_ms`, whole milliseconds since the turn began.
 """
@@ -23,7 +24,8 @@ class _Event(Value):
     at_ms: int = Field(default=0, description="Whole milliseconds since the turn began")
 
     def stamped(self, turn_id: str, at_ms: int) -> Self:
-        """The event as it is handed over. One without a turn is its maker's alone until then, and is not made twice."""
+        """The event as it is handed over. One without a turn is its maker's alone until then, and
+        is not made twice."""
         if self.turn_id:
             return self.model_copy(update={"turn_id": turn_id, "at_ms": at_ms})
         said, fields = self.__pydantic_fields_set__, self.__dict__
@@ -47,13 +49,16 @@ class SearchStart(_Event):
 
     type: Literal["search_start"] = "search_start"
     search_id: str = Field(description="The search, the same in its later events")
-    source: Source = Field(description="Who asked: the user's data parts, a hook, or the assistant's configuration")
+    source: Source = Field(
+        description="Who asked: the user's data parts, a hook, or the assistant's configuration"
+    )
     search_type: SearchType
     query: str = Field(description="As the source receives it")
 
 
 class SearchFound(_Event):
-    """A search found an item; sent once for each, in the order of relevance, before the search is complete."""
+    """A search found an item; sent once for each, in the order of relevance, before the search is
+    complete."""
 
     type: Literal["search_result"] = "search_result"
     search_id: str
@@ -71,7 +76,10 @@ class SearchComplete(_Event):
     total: int = Field(description="All matches where the source knows it, else the items found")
     duration_ms: int
     error: str | None = Field(
-        default=None, description=f"Why the search failed; `{STOPPED}`: nobody waits for it any more, another was first"
+        default=None,
+        description=(
+            f"Why the search failed; `{STOPPED}`: nobody waits for it any more, another was first"
+        ),
     )
     provider: str = Field(default="", description="web: who was asked")
 
@@ -80,7 +88,9 @@ class Text(_Event):
     """More of the answer."""
 
     type: Literal["text"] = "text"
-    delta: str = Field(description="Text that follows what came before; never part of a marker only")
+    delta: str = Field(
+        description="Text that follows what came before; never part of a marker only"
+    )
 
 
 class CitationSeen(_Event):
@@ -88,26 +98,39 @@ class CitationSeen(_Event):
 
     type: Literal["citation"] = "citation"
     marker: str = Field(description="As it will stand in the text")
-    verdict: Verdict = Field(description="`ok`: one of this turn's sources; `unknown`: nothing that was offered")
+    verdict: Verdict = Field(
+        description="`ok`: one of this turn's sources; `unknown`: nothing that was offered"
+    )
     item: Item | None = Field(default=None, description="The source, when there is one")
 
 
 class HookMessage(_Event):
     """What a hook sends to the client: a message, or a change of one that was sent before.
 
-    `send` and `replace` carry a whole message. `append` puts `message` behind what is at `path`: text behind text, entries
-    behind those of a list. `merge` folds an object into the one at `path`, `set` puts `message` there. `end` says that nothing
-    more is appended to the message, or, without a `message_id`, that the block is whole.
+    `send` and `replace` carry a whole message. `append` puts `message` behind what is at `path`:
+    text behind text, entries behind those of a list. `merge` folds an object into the one at
+    `path`, `set` puts `message` there. `end` says that nothing more is appended to the message, or,
+    without a `message_id`, that the block is whole.
     """
 
     type: Literal["message"] = "message"
     action: MessageAction
-    message_id: str = Field(description="The message; later actions name it again. Empty: the whole block")
+    message_id: str = Field(
+        description="The message; later actions name it again. Empty: the whole block"
+    )
     block_id: str = Field(default="", description="The block of messages it belongs to")
-    thread_id: str = Field(default="", description="The thread it belongs to, for what runs beside the answer")
+    thread_id: str = Field(
+        default="", description="The thread it belongs to, for what runs beside the answer"
+    )
     streaming: bool = Field(default=False, description="With `send`: more is appended until `end`")
-    message: Any = Field(default=None, description="With `send` and `replace` {type, props, …}; with the others, their data")
-    path: str = Field(default="", description="Where in the message it applies, dotted: `props.content`; empty: all of it")
+    message: Any = Field(
+        default=None,
+        description="With `send` and `replace` {type, props, …}; with the others, their data",
+    )
+    path: str = Field(
+        default="",
+        description="Where in the message it applies, dotted: `props.content`; empty: all of it",
+    )
 
 
 class ToolStart(_Event):
@@ -115,8 +138,13 @@ class ToolStart(_Event):
 
     type: Literal["tool_start"] = "tool_start"
     call_id: str = Field(description="The call, the same in its result")
-    name: str = Field(description="As it was offered to the model: `server__tool` for a tool of an MCP server")
-    server: str = Field(default="", description="The MCP server, as the assistant lists it; empty: a tool of the host")
+    name: str = Field(
+        description="As it was offered to the model: `server__tool` for a tool of an MCP server"
+    )
+    server: str = Field(
+        default="",
+        description="The MCP server, as the assistant lists it; empty: a tool of the host",
+    )
     arguments: dict[str, Any] = {}
 
 
@@ -133,7 +161,8 @@ class ToolResult(_Event):
 
 
 class TraceNode(Value):
-    """A step of the turn. `parent` is the id of the step it belongs to, empty for the turn itself."""
+    """A step of the turn. `parent` is the id of the step it belongs to, empty for the turn
+    itself."""
 
     id: str
     parent: str = Field(default="", description="Empty for the turn itself")
@@ -185,11 +214,14 @@ class Cited(Value):
     type: SearchType | None = None
     collection: str = ""
     document_id: str = ""
-    extent: Extent | None = Field(default=None, description="Of a passage: where it stands in the document")
+    extent: Extent | None = Field(
+        default=None, description="Of a passage: where it stands in the document"
+    )
     model: str = ""
     record_id: Any = None
     query: ComputedBy | None = Field(
-        default=None, description="Of a figure, such as a count or a sum: the query it was computed with"
+        default=None,
+        description="Of a figure, such as a count or a sum: the query it was computed with",
     )
 
 
@@ -198,9 +230,13 @@ class StreamEnd(_Event):
 
     type: Literal["stream_end"] = "stream_end"
     content: str = Field(default="", description="The whole answer")
-    citations: tuple[Cited, ...] = Field(default=(), description="Every marker of the answer once, in the order of first use")
+    citations: tuple[Cited, ...] = Field(
+        default=(), description="Every marker of the answer once, in the order of first use"
+    )
     data: Any = Field(default=None, description="What the Next hook returned as `data`")
-    metadata: dict[str, Any] = Field(default={}, description="What the hooks returned as `metadata`")
+    metadata: dict[str, Any] = Field(
+        default={}, description="What the hooks returned as `metadata`"
+    )
     finish_reason: str = Field(default="", description="The model's word for why it stopped")
     usage: Usage = Usage()
     timings: dict[str, float] = Field(default={}, description="Milliseconds by step")

@@ -1,7 +1,8 @@
-"""Payload fields of a knowledge base: their types, and how a value from a file or a filter becomes one of them. Pure.
+"""Payload fields of a knowledge base: their types, and how a value from a file or a filter becomes
+one of them. Pure.
 
-A field holds one value or a list of values of its type. Values are kept as JSON has them; a `datetime` as text in UTC
-(`2024-05-01T00:00:00Z`), so that equal moments are equal text.
+A field holds one value or a list of values of its type. Values are kept as JSON has them; a
+`datetime` as text in UTC (`2024-05-01T00:00:00Z`), so that equal moments are equal text.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ _WANTED = {
 
 
 def field_value(value: Any, type: FieldType) -> FieldValue | None:
-    """`value` as a value, or list of values, of `type`; None where there is nothing (null, "", an empty list). Text that
-    says such a value is taken for it. Raises ValueError, worded, for anything else."""
+    """`value` as a value, or list of values, of `type`; None where there is nothing (null, "", an
+    empty list). Text that says such a value is taken for it. Raises ValueError, worded, for
+    anything else."""
     if isinstance(value, (list, tuple)):
         values = [scalar for each in value if (scalar := scalar_value(each, type)) is not None]
         return values or None

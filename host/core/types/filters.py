@@ -1,4 +1,5 @@
-"""Filters on payload fields: the JSON that hooks and requests write, and the conditions that engines are asked for. Pure.
+"""Filters on payload fields: the JSON that hooks and requests write, and the conditions that
+engines are asked for. Pure.
 
     {"year": 2024}                          equals
     {"tag": ["a", "b"]}                     one of
@@ -8,9 +9,9 @@
     {"year": 2024, "tag": "a"}              all of them
     {"and": [{…}, {…}]}, {"or": […]}, {"not": {…}}
 
-`parse_filter` judges the form alone; `fit_filter` holds it against the fields that a collection declares, and what comes out
-is in few and simple conditions. A field with several values fulfils a condition when one of them does; a field
-without a value fulfils none, and so fulfils each `not`.
+`parse_filter` judges the form alone; `fit_filter` holds it against the fields that a collection
+declares, and what comes out is in few and simple conditions. A field with several values fulfils a
+condition when one of them does; a field without a value fulfils none, and so fulfils each `not`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ _MOST, _DEEPEST = 1000, 16  # conditions of one filter, and how deep they may st
 
 @dataclass(frozen=True)
 class OneOf:
-    """The field has one of the values; none of them for no values. Values of one type, text, whole numbers or booleans."""
+    """The field has one of the values; none of them for no values. Values of one type, text, whole
+    numbers or booleans."""
 
     field: str
     values: tuple[Scalar, ...]
@@ -39,7 +41,8 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Range:
-    """The field has a value between bounds, of which None is none: numbers, or moments as text in UTC."""
+    """The field has a value between bounds, of which None is none: numbers, or moments as text in
+    UTC."""
 
     field: str
     gt: float | str | None = None
@@ -72,13 +75,14 @@ Filter = OneOf | Range | Exists | Not | Both
 
 
 def parse_filter(raw: Any) -> Filter | None:
-    """The filter in its JSON; None for one without conditions. Raises UsageError for a form that is none."""
+    """The filter in its JSON; None for one without conditions. Raises UsageError for a form that is
+    none."""
     return _Parser().filter(raw, "filter", 0)
 
 
 def fit_filter(filter: Filter, fields: Mapping[str, FieldType], collection: str) -> Filter:
-    """The filter with its values as the declared fields hold them. Raises UsageError for a field that is not declared,
-    and for a value or a range that does not fit."""
+    """The filter with its values as the declared fields hold them. Raises UsageError for a field
+    that is not declared, and for a value or a range that does not fit."""
     match filter:
         case Not(one):
             return Not(fit_filter(one, fields, collection))
@@ -93,7 +97,9 @@ def fit_filter(filter: Filter, fields: Mapping[str, FieldType], collection: str)
             try:
                 return _fitted(filter, fields[filter.field])
             except ValueError as exc:
-                raise UsageError(f"filter.{filter.field}: {exc}", hint=_declared(fields[filter.field])) from exc
+                raise UsageError(
+                    f"filter.{filter.field}: {exc}", hint=_declared(fields[filter.field])
+                ) from exc
         case _:
             assert_never(filter)
 
@@ -136,7 +142,11 @@ def _fitted(condition: OneOf | Range | Exists, type: FieldType) -> Filter:
         if type not in ("integer", "float", "datetime"):
             raise ValueError(f"a {type} field has no order")
         inner: FieldType = "datetime" if type == "datetime" else "float"
-        bounds = {bound: _scalar(value, inner) for bound in RANGES if (value := getattr(condition, bound)) is not None}
+        bounds = {
+            bound: _scalar(value, inner)
+            for bound in RANGES
+            if (value := getattr(condition, bound)) is not None
+        }
         return Range(condition.field, **bounds)
     values = tuple(dict.fromkeys(_scalar(value, type) for value in condition.values))
     if values and type in ("float", "datetime"):  # an engine has no equality for these
@@ -162,9 +172,16 @@ class _Parser:
 
     def filter(self, raw: Any, path: str, depth: int) -> Filter | None:
         if not isinstance(raw, Mapping):
-            raise UsageError(f"{path} must be an object of conditions, not {_kind(raw)}", hint='such as {"year": 2024}')
+            raise UsageError(
+                f"{path} must be an object of conditions, not {_kind(raw)}",
+                hint='such as {"year": 2024}',
+            )
         _refuse_deep(path, depth)
-        parts = [part for key, value in raw.items() for part in self._entry(str(key), value, f"{path}.{key}", depth)]
+        parts = [
+            part
+            for key, value in raw.items()
+            for part in self._entry(str(key), value, f"{path}.{key}", depth)
+        ]
         return _all(parts) if parts else None
 
     def _entry(self, key: str, value: Any, path: str, depth: int) -> Iterator[Filter]:
@@ -178,7 +195,9 @@ class _Parser:
     def _several(self, kind: Literal["and", "or"], value: Any, path: str, depth: int) -> Filter:
         if not isinstance(value, (list, tuple)) or not value:
             raise UsageError(f"{path} must be a list of filters, and not an empty one")
-        parts = tuple(self._needed(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value))
+        parts = tuple(
+            self._needed(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value)
+        )
         return parts[0] if len(parts) == 1 else Both(kind, parts)
 
     def _needed(self, raw: Any, path: str, depth: int) -> Filter:
@@ -196,11 +215,17 @@ class _Parser:
         else:
             yield self._one_of(field, value, path)
 
-    def _operators(self, field: str, value: Mapping[str, Any], path: str, depth: int) -> Iterator[Filter]:
+    def _operators(
+        self, field: str, value: Mapping[str, Any], path: str, depth: int
+    ) -> Iterator[Filter]:
         _refuse_deep(path, depth)
         if not value:
-            raise UsageError(f"{path} needs a value or an operator", hint=f"operators: {', '.join(OPERATORS)}")
-        bounds = {bound: _single(value[bound], f"{path}.{bound}") for bound in RANGES if bound in value}
+            raise UsageError(
+                f"{path} needs a value or an operator", hint=f"operators: {', '.join(OPERATORS)}"
+            )
+        bounds = {
+            bound: _single(value[bound], f"{path}.{bound}") for bound in RANGES if bound in value
+        }
         if bounds:
             yield Range(field, **bounds)
         for operator, operand in value.items():
@@ -208,13 +233,21 @@ class _Parser:
             if operator == "eq":
                 yield self._one_of(field, _single(operand, at), at)
             elif operator == "in":
-                yield self._one_of(field, _expected(operand, (list, tuple), "a list of values", at), at)
+                yield self._one_of(
+                    field, _expected(operand, (list, tuple), "a list of values", at), at
+                )
             elif operator == "exists":
-                yield Exists(field) if _expected(operand, (bool,), "true or false", at) else Not(Exists(field))
+                yield (
+                    Exists(field)
+                    if _expected(operand, (bool,), "true or false", at)
+                    else Not(Exists(field))
+                )
             elif operator == "not":
                 yield Not(_all(list(self._conditions(field, operand, at, depth + 1))))
             elif operator not in RANGES:
-                raise UsageError(f"{path}: no operator {operator!r}", hint=suggestion(str(operator), OPERATORS))
+                raise UsageError(
+                    f"{path}: no operator {operator!r}", hint=suggestion(str(operator), OPERATORS)
+                )
 
     def _one_of(self, field: str, value: Any, path: str) -> OneOf:
         values = tuple(value) if isinstance(value, (list, tuple)) else (value,)

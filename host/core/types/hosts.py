@@ -1,7 +1,9 @@
-"""Hosts of the web: how they are written, which were declared, and which addresses belong to nobody in particular.
+"""Hosts of the web: how they are written, which were declared, and which addresses belong to nobody
+in particular.
 
-Pure: nothing here resolves a name. A host is a DNS name in lower case and ASCII, without the dot at its end, or an IP
-address; a spelling of an address that only some programs understand (`127.1`, `0x7f.0.0.1`, `2130706433`) is neither.
+Pure: nothing here resolves a name. A host is a DNS name in lower case and ASCII, without the dot at
+its end, or an IP address; a spelling of an address that only some programs understand (`127.1`,
+`0x7f.0.0.1`, `2130706433`) is neither.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT = re.compile(r"(.*?)(?::([0-9]{1,5}))?", re.DOTALL)
 
-# The special-purpose registries of IANA (RFC 6890 and its successors), and what carries another address inside. What is
-# not in 2000::/3 is no address of the internet of today either.
+# The special-purpose registries of IANA (RFC 6890 and its successors), and what carries another
+# address inside. What is not in 2000::/3 is no address of the internet of today either.
 _SPECIAL: dict[str, tuple[str, ...]] = {
     "an unspecified": ("0.0.0.0/8", "::/128"),
     "a loopback": ("127.0.0.0/8", "::1/128"),
@@ -35,10 +37,18 @@ _SPECIAL: dict[str, tuple[str, ...]] = {
     "a 6to4": ("2002::/16", "192.88.99.0/24"),
     "a Teredo": ("2001::/32",),
     "a reserved": ("192.0.0.0/24", "240.0.0.0/4", "2001::/23", "5f00::/16"),
-    "a documentation": ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"),
+    "a documentation": (
+        "192.0.2.0/24",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "2001:db8::/32",
+        "3fff::/20",
+    ),
     "a benchmarking": ("198.18.0.0/15",),
 }
-_KINDS = tuple((kind, ipaddress.ip_network(text)) for kind, texts in _SPECIAL.items() for text in texts)
+_KINDS = tuple(
+    (kind, ipaddress.ip_network(text)) for kind, texts in _SPECIAL.items() for text in texts
+)
 _GLOBAL = ipaddress.ip_network("2000::/3")
 
 
@@ -46,9 +56,9 @@ _GLOBAL = ipaddress.ip_network("2000::/3")
 class Declared:
     """One entry of a list of hosts.
 
-    `api.example.org` is that host, `*.example.org` every name below it (and not itself), `*` every host; `10.1.2.3`, `[::1]` and
-    `10.0.0.0/8` are addresses, allowed as they are and where declared names lead to them. With `:8080` behind it an entry is
-    for that port only.
+    `api.example.org` is that host, `*.example.org` every name below it (and not itself), `*` every
+    host; `10.1.2.3`, `[::1]` and `10.0.0.0/8` are addresses, allowed as they are and where declared
+    names lead to them. With `:8080` behind it an entry is for that port only.
     """
 
     host: str | Network
@@ -91,14 +101,18 @@ def parse_declared(text: str) -> Declared:
         try:
             return Declared(ipaddress.ip_network(text))
         except ValueError as exc:
-            raise ValueError(f"{text!r} is neither a host nor a network such as '10.0.0.0/8': {exc}") from None
+            raise ValueError(
+                f"{text!r} is neither a host nor a network such as '10.0.0.0/8': {exc}"
+            ) from None
     written, port = _split_port(text)
     if written == "*":
         return Declared("*", port)
     if written.startswith("*."):
         below = parse_host(written[2:])
         if not isinstance(below, str):
-            raise ValueError(f"{text!r} has a star before an address; write a network such as '10.0.0.0/8'")
+            raise ValueError(
+                f"{text!r} has a star before an address; write a network such as '10.0.0.0/8'"
+            )
         return Declared(f"*.{below}", port)
     host = parse_host(written)
     return Declared(host if isinstance(host, str) else ipaddress.ip_network(host), port)
@@ -109,7 +123,8 @@ def declares(rules: Iterable[Declared], host: Host, port: int) -> bool:
 
 
 def special(address: Address) -> str | None:
-    """What an address is when it is not one of the public internet: `a loopback`, `a private`, …; None when it is."""
+    """What an address is when it is not one of the public internet: `a loopback`, `a private`, …;
+    None when it is."""
     for kind, network in _KINDS:
         if address in network:
             return kind
@@ -119,14 +134,19 @@ def special(address: Address) -> str | None:
 
 
 def reachable(rules: Iterable[Declared], host: Host, address: Address, port: int) -> bool:
-    """Whether a connection for a declared `host` may go to `address`: when it is public, when it is declared itself, or
-    when the host is `localhost`, declared by name."""
+    """Whether a connection for a declared `host` may go to `address`: when it is public, when it is
+    declared itself, or when the host is `localhost`, declared by name."""
     if special(address) is None:
         return True
     for rule in rules:
         if not isinstance(rule.host, str) and rule.covers(address, port):
             return True
-        if rule.host != "*" and _is_localhost(host) and address.is_loopback and rule.covers(host, port):
+        if (
+            rule.host != "*"
+            and _is_localhost(host)
+            and address.is_loopback
+            and rule.covers(host, port)
+        ):
             return True
     return False
 
@@ -151,9 +171,14 @@ def _address(text: str, kind: type[ipaddress.IPv4Address] | type[ipaddress.IPv6A
     try:
         address = kind(text)
     except ValueError:
-        raise ValueError(f"{text!r} is neither a host name nor an address written in the usual way") from None
+        raise ValueError(
+            f"{text!r} is neither a host name nor an address written in the usual way"
+        ) from None
     if getattr(address, "scope_id", None):
-        raise ValueError(f"{text!r} names a network interface, which only addresses of this machine's own network do")
+        raise ValueError(
+            f"{text!r} names a network interface, which only addresses of this machine's own"
+            " network do"
+        )
     return address
 
 

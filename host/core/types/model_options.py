@@ -8,8 +8,9 @@ from groundhook.host.core.types.base import Value
 
 
 class PermissionColumns(Value):
-    """The columns of a table that is there already which say whom a row belongs to. Rows of the identity's user or team are
-    found, of its tenant alone; nobody else's, and none at all where the identity does not say what they speak of."""
+    """The columns of a table that is there already which say whom a row belongs to. Rows of the
+    identity's user or team are found, of its tenant alone; nobody else's, and none at all where the
+    identity does not say what they speak of."""
 
     user: str = Field(default="", description="Column with the user's id")
     team: str = Field(default="", description="Column with the team's id")
@@ -28,8 +29,13 @@ class PermissionColumns(Value):
 
 class ModelOptions(Value):
     timestamps: bool = Field(default=False, description="Columns created_at and updated_at")
-    soft_deletes: bool = Field(default=False, description="Column deleted_at; rows that have it are never found")
+    soft_deletes: bool = Field(
+        default=False, description="Column deleted_at; rows that have it are never found"
+    )
     permission: bool | PermissionColumns = Field(
         default=False,
-        description="Rows are found by those they belong to, nobody else; columns __yao_* say whose they are, or those named",
+        description=(
+            "Rows are found by those they belong to, nobody else; columns __yao_* say whose they"
+            " are, or those named"
+        ),
     )

@@ -1,4 +1,5 @@
-"""The format of `*.mod.yao` as a JSON Schema, which `docs/model.schema.json` publishes and `groundhook check` uses."""
+"""The format of `*.mod.yao` as a JSON Schema, which `docs/model.schema.json` publishes and
+`groundhook check` uses."""
 
 from __future__ import annotations
 

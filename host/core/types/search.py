@@ -16,21 +16,32 @@ from groundhook.host.core.types.filters import parse_filter
 
 SearchType = Literal["web", "kb", "db"]
 Source = Literal["user", "hook", "auto"]
-OF_TABLE = "table:"  # before a table's name, where a model's is expected: the model that declares the table
+# before a table's name, where a model's is expected: the model that declares the table
+OF_TABLE = "table:"
 SEARCH_TYPES: tuple[SearchType, ...] = ("web", "kb", "db")
 
 
 def _grouped(listed: Any) -> Any:
-    """A list in which some conditions say `or: true`, which joins them to what stands before, as groups. AND binds closer:
-    [a, b, {…c, or: true}, d] is (a and b) or (c and d)."""
-    if not isinstance(listed, (list, tuple)) or not any(_joins(entry) is not None for entry in listed):
+    """A list in which some conditions say `or: true`, which joins them to what stands before, as
+    groups. AND binds closer: [a, b, {…c, or: true}, d] is (a and b) or (c and d)."""
+    if not isinstance(listed, (list, tuple)) or not any(
+        _joins(entry) is not None for entry in listed
+    ):
         return listed
     runs: list[list[Any]] = [[]]
     for entry in listed:
         if _joins(entry) and runs[-1]:
             runs.append([])
-        runs[-1].append(entry if _joins(entry) is None else {key: value for key, value in entry.items() if key != "or"})
-    return runs[0] if len(runs) == 1 else [{"or": [run[0] if len(run) == 1 else {"and": run} for run in runs]}]
+        runs[-1].append(
+            entry
+            if _joins(entry) is None
+            else {key: value for key, value in entry.items() if key != "or"}
+        )
+    return (
+        runs[0]
+        if len(runs) == 1
+        else [{"or": [run[0] if len(run) == 1 else {"and": run} for run in runs]}]
+    )
 
 
 def _joins(entry: Any) -> bool | None:
@@ -42,23 +53,30 @@ def _joins(entry: Any) -> bool | None:
 class Where(Value):
     """A condition on a field, or a group of conditions; conditions of a list are ANDed.
 
-    `field` may be one of a related record: `product.brand.name`. A group holds when any of its conditions does (`or`) or when
-    all do (`and`; `wheres` is the same). `or: true` beside a condition joins it to those before it.
+    `field` may be one of a related record: `product.brand.name`. A group holds when any of its
+    conditions does (`or`) or when all do (`and`; `wheres` is the same). `or: true` beside a
+    condition joins it to those before it.
     """
 
     field: str = Field(default="", validation_alias=AliasChoices("field", "column"))
     op: str = "="
     value: Any = None
-    any_of: Wheres | None = Field(default=None, validation_alias=AliasChoices("or", "any_of"), serialization_alias="or")
+    any_of: Wheres | None = Field(
+        default=None, validation_alias=AliasChoices("or", "any_of"), serialization_alias="or"
+    )
     all_of: Wheres | None = Field(
-        default=None, validation_alias=AliasChoices("and", "wheres", "all_of"), serialization_alias="and"
+        default=None,
+        validation_alias=AliasChoices("and", "wheres", "all_of"),
+        serialization_alias="and",
     )
 
     @model_validator(mode="after")
     def _one_thing(self) -> Where:
         said = [bool(self.field), self.any_of is not None, self.all_of is not None]
         if sum(said) != 1:
-            raise ValueError("needs either a field, or 'or' with a list of conditions, or 'and' with one")
+            raise ValueError(
+                "needs either a field, or 'or' with a list of conditions, or 'and' with one"
+            )
         return self
 
     @property
@@ -69,7 +87,11 @@ class Where(Value):
     def wire(self) -> dict[str, Any]:
         """As JSON in the query language."""
         if self.group is None:
-            return {"field": self.field, "op": self.op, "value": self.model_dump(mode="json", include={"value"})["value"]}
+            return {
+                "field": self.field,
+                "op": self.op,
+                "value": self.model_dump(mode="json", include={"value"})["value"],
+            }
         return {"and" if self.any_of is None else "or": [where.wire() for where in self.group]}
 
 
@@ -78,17 +100,23 @@ Where.model_rebuild()
 
 
 class Aggregate(Value):
-    """A figure over the records that match: their number (`count`, of `*`), or a sum, an average, a least or greatest value
-    of a field. `as` names it in orders and in the answer. `distinct` counts different values."""
+    """A figure over the records that match: their number (`count`, of `*`), or a sum, an average, a
+    least or greatest value of a field. `as` names it in orders and in the answer. `distinct` counts
+    different values."""
 
-    function: Literal["count", "sum", "avg", "min", "max"] = Field(validation_alias=AliasChoices("function", "func", "fn"))
+    function: Literal["count", "sum", "avg", "min", "max"] = Field(
+        validation_alias=AliasChoices("function", "func", "fn")
+    )
     field: str = Field(default="*", validation_alias=AliasChoices("field", "column"))
-    name: str = Field(default="", validation_alias=AliasChoices("as", "name"), serialization_alias="as")
+    name: str = Field(
+        default="", validation_alias=AliasChoices("as", "name"), serialization_alias="as"
+    )
     distinct: bool = False
 
     @property
     def called(self) -> str:
-        """Its name in the answer: the one it was given, or `count`, `sum_price`, `max_product_price`."""
+        """Its name in the answer: the one it was given, or `count`, `sum_price`,
+        `max_product_price`."""
         plain = self.field.replace(".", "_")
         return self.name or (self.function if plain == "*" else f"{self.function}_{plain}")
 
@@ -101,13 +129,16 @@ class Order(Value):
 
 
 class RerankOptions(Value):
-    """How to reorder: `type` picks the reranker, the key of the same name its model, agent or server."""
+    """How to reorder: `type` picks the reranker, the key of the same name its model, agent or
+    server."""
 
     type: Literal["score", "model", "agent", "mcp"] | None = None
     model: str | None = None
     agent: str | None = None
     mcp: str | None = None
-    top_k: int | None = Field(default=None, ge=1, validation_alias=AliasChoices("top_k", "topK", "top_n", "topN"))
+    top_k: int | None = Field(
+        default=None, ge=1, validation_alias=AliasChoices("top_k", "topK", "top_n", "topN")
+    )
 
 
 def rerank_type(said: Mapping[str, Any]) -> str | None:
@@ -119,8 +150,12 @@ def rerank_type(said: Mapping[str, Any]) -> str | None:
 class WebOptions(Value):
     """Options of `ctx.search.Web`."""
 
-    limit: int | None = Field(default=None, ge=1, le=1000, description="Most results to return (default 10)")
-    sites: Few[tuple[str, ...]] | None = Field(default=None, description="Only results from these sites")
+    limit: int | None = Field(
+        default=None, ge=1, le=1000, description="Most results to return (default 10)"
+    )
+    sites: Few[tuple[str, ...]] | None = Field(
+        default=None, description="Only results from these sites"
+    )
     exclude_sites: Few[tuple[str, ...]] | None = Field(
         default=None,
         validation_alias=AliasChoices("exclude_sites", "excludeSites"),
@@ -132,10 +167,17 @@ class WebOptions(Value):
         description="Only results of the last day, week, month or year",
     )
     language: str | None = Field(
-        default=None, max_length=35, description="Language of the results, such as `en` or `pt-BR` (default: search.web.language)"
+        default=None,
+        max_length=35,
+        description=(
+            "Language of the results, such as `en` or `pt-BR` (default: search.web.language)"
+        ),
     )
     fetch: int | None = Field(
-        default=None, ge=0, le=10, description="So many of the first pages are read (default: search.web.fetch)"
+        default=None,
+        ge=0,
+        le=10,
+        description="So many of the first pages are read (default: search.web.fetch)",
     )
     rerank: RerankOptions | None = None
 
@@ -143,19 +185,35 @@ class WebOptions(Value):
 class KBOptions(Value):
     """Options of `ctx.search.KB`."""
 
-    limit: int | None = Field(default=None, ge=1, le=1000, description="Most results to return (default 10)")
-    collections: Few[tuple[str, ...]] | None = Field(default=None, description="Collections to search (default: the assistant's)")
+    limit: int | None = Field(
+        default=None, ge=1, le=1000, description="Most results to return (default 10)"
+    )
+    collections: Few[tuple[str, ...]] | None = Field(
+        default=None, description="Collections to search (default: the assistant's)"
+    )
     threshold: float | None = Field(
-        default=None, ge=0, le=1, description="Least similarity, 0-1, the same scale for every embedding model"
+        default=None,
+        ge=0,
+        le=1,
+        description="Least similarity, 0-1, the same scale for every embedding model",
     )
     filter: dict[str, Any] | None = Field(
-        default=None, description='Only documents whose fields fulfil it: {"year": {"gte": 2020}, "tag": ["a", "b"]}'
+        default=None,
+        description=(
+            'Only documents whose fields fulfil it: {"year": {"gte": 2020}, "tag": ["a", "b"]}'
+        ),
     )
     facets: Few[tuple[str, ...]] | None = Field(
-        default=None, description="Count the documents that fulfil the filter by the values of these fields"
+        default=None,
+        description="Count the documents that fulfil the filter by the values of these fields",
     )
     groups: int | None = Field(
-        default=None, ge=0, le=1000, description="Most passages of one document; true: its best one; false: as many as there are"
+        default=None,
+        ge=0,
+        le=1000,
+        description=(
+            "Most passages of one document; true: its best one; false: as many as there are"
+        ),
     )
     neighbours: int | None = Field(
         default=None,
@@ -172,9 +230,14 @@ class KBOptions(Value):
         description="Of a longer chunk, so much that answers is the content; 0: chunks as they are",
     )
     diversity: float | None = Field(
-        default=None, ge=0, le=1, description="How much passages that repeat others fall behind, 0-1; 0: not at all"
+        default=None,
+        ge=0,
+        le=1,
+        description="How much passages that repeat others fall behind, 0-1; 0: not at all",
     )
-    document: str | None = Field(default=None, description="The whole document of this id, in its order, instead of a search")
+    document: str | None = Field(
+        default=None, description="The whole document of this id, in its order, instead of a search"
+    )
     graph: bool | None = Field(default=None, description="Also walk the knowledge graph")
     rerank: RerankOptions | None = None
 
@@ -192,10 +255,16 @@ class DBOptions(Value):
     """Options of `ctx.search.DB`."""
 
     limit: int | None = Field(default=None, ge=1, le=1000, description="Most records to return")
-    models: Few[tuple[str, ...]] | None = Field(default=None, description="Models to query (default: the assistant's)")
-    wheres: Wheres | None = Field(default=None, description="Conditions ANDed with those of the question")
+    models: Few[tuple[str, ...]] | None = Field(
+        default=None, description="Models to query (default: the assistant's)"
+    )
+    wheres: Wheres | None = Field(
+        default=None, description="Conditions ANDed with those of the question"
+    )
     orders: Few[tuple[Order, ...]] | None = Field(default=None, description="Sort orders")
-    select: Few[tuple[str, ...]] | None = Field(default=None, description="Fields to return (default: all)")
+    select: Few[tuple[str, ...]] | None = Field(
+        default=None, description="Fields to return (default: all)"
+    )
     group_by: Few[tuple[str, ...]] | None = Field(
         default=None,
         validation_alias=AliasChoices("group_by", "groupBy"),
@@ -219,7 +288,8 @@ class RecordQuery(Value):
 
 
 class SearchRequest(WebOptions, KBOptions, DBOptions):
-    """One search as a caller asks for it; what is None is filled from the layers of configuration."""
+    """One search as a caller asks for it; what is None is filled from the layers of
+    configuration."""
 
     type: SearchType
     query: str = Field(min_length=1)
@@ -233,8 +303,8 @@ class ComputedBy(Value):
 
 
 class Sentences(Value):
-    """Which sentences of a chunk, counted from 1, an item's content is. Rows of tables, entries of lists and lines of code count
-    as sentences."""
+    """Which sentences of a chunk, counted from 1, an item's content is. Rows of tables, entries of
+    lists and lines of code count as sentences."""
 
     first: int
     last: int
@@ -242,8 +312,8 @@ class Sentences(Value):
 
 
 class Extent(Value):
-    """Where the content of an item stands: characters `start` to `end` of its document's text, counted from 0. `sentences` is
-    there when the content is a part of a chunk."""
+    """Where the content of an item stands: characters `start` to `end` of its document's text,
+    counted from 0. `sentences` is there when the content is a part of a chunk."""
 
     start: int
     end: int
@@ -253,9 +323,9 @@ class Extent(Value):
 class Item(Value):
     """One thing found. Never changed after it was handed over.
 
-    `key` says what the source *is* (canonical URL; collection, document and passage; model and primary key): the
-    citation id derives from it and duplicates share it. A source may leave it empty: `host.citations.ids.key_of` derives one. It does
-    not go over the wire.
+    `key` says what the source *is* (canonical URL; collection, document and passage; model and
+    primary key): the citation id derives from it and duplicates share it. A source may leave it
+    empty: `host.citations.ids.key_of` derives one. It does not go over the wire.
     """
 
     citation_id: str = Field(default="", description="The marker as the model writes it")
@@ -267,14 +337,26 @@ class Item(Value):
     weight: float = Field(default=1.0, description="That of where it came from: user, hook or auto")
     document_id: str = Field(default="", description="kb: the document")
     collection: str = Field(default="", description="kb: the collection")
-    extent: Extent | None = Field(default=None, description="kb: where the content stands in the document")
+    extent: Extent | None = Field(
+        default=None, description="kb: where the content stands in the document"
+    )
     model: str = Field(default="", description="db: the model")
     record_id: Any = Field(default=None, description="db: the primary key")
-    data: dict[str, Any] | None = Field(default=None, description="db: the record or the figures; kb: the document's fields")
-    query: ComputedBy | None = Field(default=None, description="db: of figures (a count, a sum): what they were computed with")
-    published: str = Field(default="", description="web: when the page was published, YYYY-MM-DD; empty: not known")
+    data: dict[str, Any] | None = Field(
+        default=None, description="db: the record or the figures; kb: the document's fields"
+    )
+    query: ComputedBy | None = Field(
+        default=None, description="db: of figures (a count, a sum): what they were computed with"
+    )
+    published: str = Field(
+        default="", description="web: when the page was published, YYYY-MM-DD; empty: not known"
+    )
     status: Literal["listed", "fetched"] | None = Field(
-        default=None, description="web: `listed` with a search engine's snippet, or `fetched`: `content` is a passage of the page"
+        default=None,
+        description=(
+            "web: `listed` with a search engine's snippet, or `fetched`: `content` is a passage of"
+            " the page"
+        ),
     )
     key: str = Field(default="", exclude=True, repr=False)
 
@@ -299,7 +381,8 @@ class FacetCount(Value):
 
 
 class SearchResult(Value):
-    """What one search answered. A failed search is a result too: `error` says what happened, `items` is empty."""
+    """What one search answered. A failed search is a result too: `error` says what happened,
+    `items` is empty."""
 
     type: SearchType
     query: str

@@ -1,4 +1,5 @@
-"""Texts of a certain form that files say: addresses, names of variables and headers, language tags. Pure.
+"""Texts of a certain form that files say: addresses, names of variables and headers, language tags.
+Pure.
 
 The annotated types hold for fields of models, whose errors then name file and line.
 """
@@ -28,7 +29,12 @@ def web_address(text: str) -> str:
         port = parts.port
     except ValueError as exc:
         raise ValueError(f"{wanted}: {str(exc)[:1].lower()}{str(exc)[1:]}") from None
-    fits = parts.scheme in ("http", "https") and parts.hostname and port != 0 and not re.search(r"\s", text)
+    fits = (
+        parts.scheme in ("http", "https")
+        and parts.hostname
+        and port != 0
+        and not re.search(r"\s", text)
+    )
     if text and not fits:
         raise ValueError(wanted)
     return text
@@ -48,7 +54,10 @@ def no_language_tag(text: str) -> str:
 
 def _variable(text: str) -> str:
     if text and not _VARIABLE.fullmatch(text):
-        raise ValueError("should be the name of a variable that holds the key, such as MY_API_KEY, and not the key itself")
+        raise ValueError(
+            "should be the name of a variable that holds the key, such as MY_API_KEY, and not the"
+            " key itself"
+        )
     return text
 
 
@@ -64,7 +73,9 @@ def _headers(headers: dict[str, str]) -> dict[str, str]:
 def _variables(variables: dict[str, str]) -> dict[str, str]:
     for name, value in variables.items():
         if not name or "=" in name or "\0" in name + value:
-            raise ValueError(f"{name!r} cannot be the name of a variable, or its value cannot be one's")
+            raise ValueError(
+                f"{name!r} cannot be the name of a variable, or its value cannot be one's"
+            )
     return variables
 
 

@@ -1,7 +1,9 @@
-"""What the files of an app declare beside assistants: collections, models, connectors and MCP servers.
+"""What the files of an app declare beside assistants: collections, models, connectors and MCP
+servers.
 
-One pydantic model for each kind of file (`*.kb.yao`, `*.mod.yao`, `*.conn.yao`, `*.mcp.yao`); `host.config.packages` reads and checks
-them, the handlers and the composition root receive them. `id` is given by the file's place: `docs`, or `agents.shop.product` for
+One pydantic model for each kind of file (`*.kb.yao`, `*.mod.yao`, `*.conn.yao`, `*.mcp.yao`);
+`host.config.packages` reads and checks them, the handlers and the composition root receive them.
+`id` is given by the file's place: `docs`, or `agents.shop.product` for
 `assistants/shop/models/product.mod.yao`.
 """
 
@@ -17,13 +19,16 @@ from groundhook.host.core.types.filters import DOCUMENT, WORDS
 from groundhook.host.core.types.model_options import ModelOptions, PermissionColumns
 from groundhook.host.core.types.serialisation import Headers, Variables, WebAddress, web_address
 
-# ------------------------------------------------------------------------------------------------ *.kb.yao
+# ----------------------------------------------------------------------------------------- *.kb.yao
 
 
 class EmbeddingSpec(Value):
     provider: str = Field(
         default="builtin",
-        description="`builtin` runs offline on the CPU; `voyage`, `openai`, or a name under `embedders` of agent/agent.yml",
+        description=(
+            "`builtin` runs offline on the CPU; `voyage`, `openai`, or a name under `embedders` of"
+            " agent/agent.yml"
+        ),
     )
     model: str = Field(default="", description="The provider's model; empty: its default")
     dimensions: int = Field(default=0, ge=0, description="0: the model's own")
@@ -32,26 +37,36 @@ class EmbeddingSpec(Value):
 class ChunkSpec(Value):
     size: int = Field(default=400, ge=32, le=2000, description="Most tokens in a chunk")
     overlap: int = Field(
-        default=40, ge=0, description="Tokens repeated from the chunk before, within a section; half a chunk at most"
+        default=40,
+        ge=0,
+        description="Tokens repeated from the chunk before, within a section; half a chunk at most",
     )
     by: Literal["heading", "paragraph", "page", "size"] = Field(
         default="heading",
-        description="What no chunk goes beyond: a heading's section, a paragraph (list, table, code), a page; size: nothing",
+        description=(
+            "What no chunk goes beyond: a heading's section, a paragraph (list, table, code), a"
+            " page; size: nothing"
+        ),
     )
 
     @model_validator(mode="after")
     def _overlaps(self) -> ChunkSpec:
         if "overlap" in self.model_fields_set and self.overlap > self.size // 2:
-            raise ValueError(f"overlap is at most half of size, {self.size // 2}, not {self.overlap}")
+            raise ValueError(
+                f"overlap is at most half of size, {self.size // 2}, not {self.overlap}"
+            )
         return self
 
 
 class AnalyserSpec(Value):
-    language: str = Field(default="auto", description="Language of stemming and stop words for BM25")
+    language: str = Field(
+        default="auto", description="Language of stemming and stop words for BM25"
+    )
 
 
 class RowSpec(Value):
-    """Which columns of CSV and JSON Lines files mean what; what is not said goes by the columns' names."""
+    """Which columns of CSV and JSON Lines files mean what; what is not said goes by the columns'
+    names."""
 
     id: str = Field(default="", description="Column with the id of the row, which no other row has")
     title: str = Field(default="", description="Column with the title")
@@ -62,9 +77,14 @@ class RowSpec(Value):
 class FieldSpec(Value):
     """A payload field; its type alone will do: `"year": "integer"`."""
 
-    type: FieldType = Field(default="keyword", description="`keyword` is compared whole, `text` is shown and not compared")
+    type: FieldType = Field(
+        default="keyword",
+        description="`keyword` is compared whole, `text` is shown and not compared",
+    )
     filterable: bool = Field(default=True, description="`filter` may use it; text never")
-    facetable: bool = Field(default=False, description="`facets` may count its values: keyword, integer and boolean")
+    facetable: bool = Field(
+        default=False, description="`facets` may count its values: keyword, integer and boolean"
+    )
     description: str = ""
 
     @model_validator(mode="before")
@@ -77,23 +97,31 @@ class FieldSpec(Value):
         if self.type == "text" and "filterable" in self.model_fields_set and self.filterable:
             raise ValueError("a text field cannot be filtered by; declare it as a keyword")
         if self.facetable and self.type not in ("keyword", "integer", "boolean"):
-            raise ValueError(f"values of type {self.type} cannot be counted; keyword, integer and boolean can")
+            raise ValueError(
+                f"values of type {self.type} cannot be counted; keyword, integer and boolean can"
+            )
         return self
 
 
 class EntitySpec(Value):
     """What the graph of a collection is made of."""
 
-    types: tuple[str, ...] = Field(default=(), description="Kinds of entities to keep; none: all that are found")
-    extractor: str = Field(
-        default="builtin", description="`builtin` (rules), `spacy[:model]`, an assistant, or `mcp:<server>[.<tool>]`"
+    types: tuple[str, ...] = Field(
+        default=(), description="Kinds of entities to keep; none: all that are found"
     )
-    dictionary: dict[str, tuple[str, ...]] = Field(default={}, description="Names to look for, by their kind")
+    extractor: str = Field(
+        default="builtin",
+        description="`builtin` (rules), `spacy[:model]`, an assistant, or `mcp:<server>[.<tool>]`",
+    )
+    dictionary: dict[str, tuple[str, ...]] = Field(
+        default={}, description="Names to look for, by their kind"
+    )
 
 
 class PermissionSpec(Value):
-    """Who may search a collection: with `named`, requests whose identity names a user, a team or a tenant; with lists, those
-    that are in one of them. A list that is empty lets nobody in. The word alone will do: `"permission": "user"`."""
+    """Who may search a collection: with `named`, requests whose identity names a user, a team or a
+    tenant; with lists, those that are in one of them. A list that is empty lets nobody in. The word
+    alone will do: `"permission": "user"`."""
 
     named: Literal["anyone", "user", "team", "tenant"] = "anyone"
     users: tuple[str, ...] = ()
@@ -108,14 +136,25 @@ class PermissionSpec(Value):
 
 
 class StorageSpec(Value):
-    """How a collection lies on a Qdrant server or cluster; `quantisation` and `on_disk` hold for the embedded engine too."""
+    """How a collection lies on a Qdrant server or cluster; `quantisation` and `on_disk` hold for
+    the embedded engine too."""
 
-    shards: int = Field(default=1, ge=1, le=1024, description="Parts that a cluster spreads over its machines")
-    replicas: int = Field(default=1, ge=1, le=64, description="Copies of each part, on different machines")
-    quantisation: Literal["none", "scalar", "binary"] = Field(
-        default="none", description="`scalar` keeps a byte a dimension in memory, `binary` a bit (for 1,024 dimensions and more)"
+    shards: int = Field(
+        default=1, ge=1, le=1024, description="Parts that a cluster spreads over its machines"
     )
-    on_disk: bool = Field(default=False, description="Full vectors are read from disk instead of kept in memory")
+    replicas: int = Field(
+        default=1, ge=1, le=64, description="Copies of each part, on different machines"
+    )
+    quantisation: Literal["none", "scalar", "binary"] = Field(
+        default="none",
+        description=(
+            "`scalar` keeps a byte a dimension in memory, `binary` a bit (for 1,024 dimensions and"
+            " more)"
+        ),
+    )
+    on_disk: bool = Field(
+        default=False, description="Full vectors are read from disk instead of kept in memory"
+    )
 
 
 class CollectionSpec(Value):
@@ -128,8 +167,13 @@ class CollectionSpec(Value):
     analyser: AnalyserSpec = AnalyserSpec()
     chunk: ChunkSpec = ChunkSpec()
     rows: RowSpec = RowSpec()
-    fields: dict[str, FieldSpec] = Field(default={}, description="What front matter and columns say of a document, by name")
-    tenant_field: str = Field(default="", description="Documents belong to tenants; the field or column that says to which")
+    fields: dict[str, FieldSpec] = Field(
+        default={}, description="What front matter and columns say of a document, by name"
+    )
+    tenant_field: str = Field(
+        default="",
+        description="Documents belong to tenants; the field or column that says to which",
+    )
     entities: EntitySpec = EntitySpec()
     graph: bool = False
     threshold: float | None = Field(default=None, ge=0, le=1)
@@ -141,9 +185,14 @@ class CollectionSpec(Value):
     def _names(cls, fields: dict[str, FieldSpec]) -> dict[str, FieldSpec]:
         for name in fields:
             if name in (*WORDS, DOCUMENT):
-                raise ValueError(f"no field can be called {name!r}: it has a meaning of its own in filters")
+                raise ValueError(
+                    f"no field can be called {name!r}: it has a meaning of its own in filters"
+                )
             if not name.strip() or len(name) > 64 or '"' in name or not name.isprintable():
-                raise ValueError(f"{name!r} cannot be a field's name: 1 to 64 characters, none of them a double quote")
+                raise ValueError(
+                    f"{name!r} cannot be a field's name: 1 to 64 characters, none of them a double"
+                    " quote"
+                )
         return fields
 
     @field_validator("tenant_field")
@@ -162,11 +211,15 @@ class CollectionSpec(Value):
     @property
     def filterable(self) -> dict[str, FieldType]:
         """The fields that a filter may use."""
-        usable = {name: field.type for name, field in self.fields.items() if field.filterable and field.type != "text"}
+        usable = {
+            name: field.type
+            for name, field in self.fields.items()
+            if field.filterable and field.type != "text"
+        }
         return {DOCUMENT: "keyword", **usable}
 
 
-# ------------------------------------------------------------------------------------------------ *.mod.yao
+# ---------------------------------------------------------------------------------------- *.mod.yao
 
 ColumnType = Literal[
     "ID",
@@ -199,9 +252,16 @@ class ColumnSpec(Value):
     name: str
     type: ColumnType
     label: str = Field(default="", description="What people call it; questions may use it")
-    comment: str = Field(default="", description="Pieces of up to three words, parted by commas, are further names for questions")
+    comment: str = Field(
+        default="",
+        description=(
+            "Pieces of up to three words, parted by commas, are further names for questions"
+        ),
+    )
     option: tuple[str, ...] = Field(default=(), description="Values of an enum")
-    primary: bool = Field(default=False, description="The primary key, where no column has the type ID")
+    primary: bool = Field(
+        default=False, description="The primary key, where no column has the type ID"
+    )
     length: int | None = Field(default=None, ge=1)
     precision: int | None = Field(default=None, ge=1)
     scale: int | None = Field(default=None, ge=0)
@@ -226,13 +286,19 @@ class IndexSpec(Value):
 
 TIMESTAMPS = ("created_at", "updated_at")
 DELETED = "deleted_at"
-CREATED_BY, UPDATED_BY, TEAM, TENANT = "__yao_created_by", "__yao_updated_by", "__yao_team_id", "__yao_tenant_id"
+CREATED_BY, UPDATED_BY, TEAM, TENANT = (
+    "__yao_created_by",
+    "__yao_updated_by",
+    "__yao_team_id",
+    "__yao_tenant_id",
+)
 SHARE = "__yao_share"  # private (default), team or tenant
 PERMISSION = (CREATED_BY, UPDATED_BY, TEAM, TENANT, SHARE)
 
 
 class ModelSpec(Value):
-    """A database model. The columns that its options add (`TIMESTAMPS`, `DELETED`, `PERMISSION`) are not declared."""
+    """A database model. The columns that its options add (`TIMESTAMPS`, `DELETED`, `PERMISSION`)
+    are not declared."""
 
     id: str = ""
     name: str = ""
@@ -256,7 +322,10 @@ class ModelSpec(Value):
                 raise ValueError(f"the enum column {column.name!r} has no 'option' with its values")
         keys = [column.name for column in columns if column.primary or column.type == "ID"]
         if len(keys) != 1:
-            raise ValueError(f"needs exactly one primary key (a column of type 'ID', or 'primary: true'); has {keys or 'none'}")
+            raise ValueError(
+                "needs exactly one primary key (a column of type 'ID', or 'primary: true'); has"
+                f" {keys or 'none'}"
+            )
         return columns
 
     @model_validator(mode="after")
@@ -264,34 +333,49 @@ class ModelSpec(Value):
         names = {column.name for column in self.columns} | {*TIMESTAMPS, DELETED, *PERMISSION}
         for index in self.indexes:
             for missing in set(index.columns) - names:
-                raise ValueError(f"the index {index.name!r} is over a column {missing!r} that is not declared")
+                raise ValueError(
+                    f"the index {index.name!r} is over a column {missing!r} that is not declared"
+                )
         said = self.option.permission
         for missing in set(said.named if isinstance(said, PermissionColumns) else ()) - names:
             raise ValueError(f"'option.permission' names a column {missing!r} that is not declared")
         for name, relation in self.relations.items():
             if relation.foreign not in names:
-                raise ValueError(f"the relation {name!r} starts from a column {relation.foreign!r} that is not declared")
+                raise ValueError(
+                    f"the relation {name!r} starts from a column {relation.foreign!r} that is not"
+                    " declared"
+                )
         return self
 
 
-# ------------------------------------------------------------------------------------------------ *.conn.yao
+# --------------------------------------------------------------------------------------- *.conn.yao
 
 
 class ConnectorOptions(Value):
     model: str = ""
     host: WebAddress = Field(default="", description="Base URL of an OpenAI-compatible endpoint")
     key: str = ""
-    timeout: float = Field(default=30.0, gt=0, description="Seconds without a byte before a call counts as stalled")
+    timeout: float = Field(
+        default=30.0, gt=0, description="Seconds without a byte before a call counts as stalled"
+    )
     retries: int = Field(default=2, ge=0, description="Tries again before the first byte")
     headers: Headers = {}
     temperature: float | None = Field(default=None, ge=0, le=2)
-    max_tokens: int | None = Field(default=None, ge=0, description="0: the model's own, as if it was not said")
-    max_completion_tokens: int | None = Field(default=None, ge=0, description="As `max_tokens`, for models that want this name")
+    max_tokens: int | None = Field(
+        default=None, ge=0, description="0: the model's own, as if it was not said"
+    )
+    max_completion_tokens: int | None = Field(
+        default=None, ge=0, description="As `max_tokens`, for models that want this name"
+    )
     top_p: float | None = Field(default=None, ge=0, le=1)
     stop: tuple[str, ...] = ()
     seed: int | None = None
-    body: dict[str, Any] = Field(default={}, description="Further keys of each request, for what an endpoint has of its own")
-    script: tuple[Any, ...] = Field(default=(), description="What a scripted connector answers, in order")
+    body: dict[str, Any] = Field(
+        default={}, description="Further keys of each request, for what an endpoint has of its own"
+    )
+    script: tuple[Any, ...] = Field(
+        default=(), description="What a scripted connector answers, in order"
+    )
 
 
 class ConnectorSpec(Value):
@@ -303,29 +387,49 @@ class ConnectorSpec(Value):
     options: ConnectorOptions = ConnectorOptions()
 
 
-# ------------------------------------------------------------------------------------------------ *.mcp.yao
+# ---------------------------------------------------------------------------------------- *.mcp.yao
 
 
 class ServerSpec(Value):
-    """An MCP server: a program that speaks over its standard streams (`stdio`), or an address (`http`, streamable HTTP)."""
+    """An MCP server: a program that speaks over its standard streams (`stdio`), or an address
+    (`http`, streamable HTTP)."""
 
     id: str = ""
     label: str = ""
     description: str = ""
     transport: Literal["stdio", "http"] = "stdio"
-    command: str = Field(default="", validate_default=True, description="Program of a stdio server; runs in the app's folder")
+    command: str = Field(
+        default="",
+        validate_default=True,
+        description="Program of a stdio server; runs in the app's folder",
+    )
     args: tuple[str, ...] = ()
-    env: Variables = Field(default={}, description="Variables for the program, beside HOME, LOGNAME, PATH, SHELL, TERM, USER")
-    url: str = Field(default="", validate_default=True, description="Address of an http server, such as https://host/mcp")
+    env: Variables = Field(
+        default={},
+        description="Variables for the program, beside HOME, LOGNAME, PATH, SHELL, TERM, USER",
+    )
+    url: str = Field(
+        default="",
+        validate_default=True,
+        description="Address of an http server, such as https://host/mcp",
+    )
     headers: Headers = Field(default={}, description="Sent with every request to an http server")
     timeout: float = Field(default=30.0, gt=0, description="Seconds for one call")
     start_timeout: float = Field(
-        default=30.0, gt=0, description="Seconds for starting or connecting, which the first call waits for"
+        default=30.0,
+        gt=0,
+        description="Seconds for starting or connecting, which the first call waits for",
     )
     result_kb: int = Field(default=4096, ge=1, description="Largest answer, as JSON")
-    tools: tuple[str, ...] = Field(default=(), description="Tools that may be used; none named: all")
+    tools: tuple[str, ...] = Field(
+        default=(), description="Tools that may be used; none named: all"
+    )
     read_only: tuple[str, ...] = Field(
-        default=(), description="Tools that only read although the server does not say so; their calls may be tried again"
+        default=(),
+        description=(
+            "Tools that only read although the server does not say so; their calls may be tried"
+            " again"
+        ),
     )
 
     @field_validator("command")

@@ -1,7 +1,9 @@
-"""The models that every app has: the users and teams of the host, where its database has tables of them.
+"""The models that every app has: the users and teams of the host, where its database has tables of
+them.
 
-A file `models/__yao/user.mod.yao` takes the place of `__yao.user`, for another table or other columns. They are read and never
-made, filled or altered; whoever asks sees his own row and those of his team.
+A file `models/__yao/user.mod.yao` takes the place of `__yao.user`, for another table or other
+columns. They are read and never made, filled or altered; whoever asks sees his own row and those of
+his team.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ _USER: Mapping[str, Any] = {
         {"name": "email", "type": "string", "label": "Email", "nullable": True},
         {"name": "team_id", "type": "string", "nullable": True},
     ],
-    "relations": {"team": {"type": "hasOne", "model": "__yao.team", "key": "team_id", "foreign": "team_id"}},
+    "relations": {
+        "team": {"type": "hasOne", "model": "__yao.team", "key": "team_id", "foreign": "team_id"}
+    },
     "option": {"permission": {"user": "user_id", "team": "team_id"}},
 }
 _TEAM: Mapping[str, Any] = {
@@ -37,7 +41,16 @@ _TEAM: Mapping[str, Any] = {
         {"name": "name", "type": "string", "label": "Name", "nullable": True},
         {"name": "owner_id", "type": "string", "label": "Owner", "nullable": True},
     ],
-    "relations": {"members": {"type": "hasMany", "model": "__yao.user", "key": "team_id", "foreign": "team_id"}},
+    "relations": {
+        "members": {
+            "type": "hasMany",
+            "model": "__yao.user",
+            "key": "team_id",
+            "foreign": "team_id",
+        }
+    },
     "option": {"permission": {"user": "owner_id", "team": "team_id"}},
 }
-SYSTEM_MODELS: Mapping[str, ModelSpec] = {said["id"]: ModelSpec.model_validate(said) for said in (_USER, _TEAM)}
+SYSTEM_MODELS: Mapping[str, ModelSpec] = {
+    said["id"]: ModelSpec.model_validate(said) for said in (_USER, _TEAM)
+}

@@ -24,7 +24,8 @@ class Constraints(Value):
 
 
 class Identity(Value):
-    """Who asks. It comes with the request and from nowhere else: no hook and no model can name another."""
+    """Who asks. It comes with the request and from nowhere else: no hook and no model can name
+    another."""
 
     user_id: str = ""
     team_id: str = ""
@@ -42,7 +43,8 @@ class Client(Value):
 
 
 class DataSource(Value):
-    """A source of the user's own that a message refers to. `name` is a model, collection or `collection/document`."""
+    """A source of the user's own that a message refers to. `name` is a model, collection or
+    `collection/document`."""
 
     type: DataSourceType
     name: str = Field(validation_alias=AliasChoices("name", "id"))
@@ -65,7 +67,9 @@ class Message(Value):
         """The text of the message, parts joined by a line break."""
         if isinstance(self.content, str):
             return self.content
-        return "\n".join(_text(part.get("text")) for part in self.content or () if part.get("type") == "text")
+        return "\n".join(
+            _text(part.get("text")) for part in self.content or () if part.get("type") == "text"
+        )
 
     def wire(self) -> dict[str, Any]:
         """As the model's API and hooks expect it: nothing that was not said."""
@@ -82,12 +86,15 @@ MOST_CONNECTORS = 8
 def _connectors(value: Any) -> Any:
     if isinstance(value, (list, tuple)) and not 0 < len(value) <= MOST_CONNECTORS:
         raise ValueError(f"must name between one and {MOST_CONNECTORS} connectors")
-    if not all(isinstance(name, str) for name in (value if isinstance(value, (list, tuple)) else [value])):
+    if not all(
+        isinstance(name, str) for name in (value if isinstance(value, (list, tuple)) else [value])
+    ):
         raise ValueError("must be the id of a connector, or a list of ids")
     return value
 
 
-# One language model, or several: the next one is asked when one cannot be reached before its first word.
+# One language model, or several: the next one is asked when one cannot be reached before its first
+# word.
 ConnectorNames = Annotated[str | tuple[str, ...], BeforeValidator(_connectors)]
 
 
@@ -127,8 +134,12 @@ class CitationOverride(Value):
     """Create's `citation`: what it says replaces the configuration for this turn."""
 
     format: str | None = None
-    auto_inject_prompt: bool | None = Field(default=None, validation_alias=AliasChoices("auto_inject_prompt", "autoInjectPrompt"))
-    custom_prompt: str | None = Field(default=None, validation_alias=AliasChoices("custom_prompt", "customPrompt"))
+    auto_inject_prompt: bool | None = Field(
+        default=None, validation_alias=AliasChoices("auto_inject_prompt", "autoInjectPrompt")
+    )
+    custom_prompt: str | None = Field(
+        default=None, validation_alias=AliasChoices("custom_prompt", "customPrompt")
+    )
 
 
 class Delegation(Value):

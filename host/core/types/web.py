@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 # Codecs that are none of text on the web; some take quadratic time.
-_NOT_ON_THE_WEB = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "undefined"})
+_NOT_ON_THE_WEB = frozenset(
+    {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "undefined"}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WebAnswer:
-    """What a host answered, whatever its status. `url` is where the answer came from, after redirects; names of `headers` are
-    in lower case, values of the same name joined by a comma; `body` is decompressed."""
+    """What a host answered, whatever its status. `url` is where the answer came from, after
+    redirects; names of `headers` are in lower case, values of the same name joined by a comma;
+    `body` is decompressed."""
 
     url: str
     status: int

@@ -1,8 +1,8 @@
 """`ctx.agent` and `ctx.llm` for the hooks of one assistant: `host.core.ports.HookCalls`.
 
-A called assistant runs a turn of its own, with its own isolate, under the caller's identity and in the caller's trace. This is
-the one place where its failure, or a model's, becomes `error` on an answer. What JavaScript wants to hear while it arrives waits
-here until it is asked for.
+A called assistant runs a turn of its own, with its own isolate, under the caller's identity and in
+the caller's trace. This is the one place where its failure, or a model's, becomes `error` on an
+answer. What JavaScript wants to hear while it arrives waits here until it is asked for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,14 @@ from groundhook.host.core.errors import HostError, ModelTruncated, UsageError
 from groundhook.host.core.hook_services import Together
 from groundhook.host.core.ports import ModelCall, TextDelta, ToolDelta
 from groundhook.host.core.trace import span
-from groundhook.host.core.types.calls import AgentAsk, AgentResult, Answered, Ask, ModelAsk, ModelResult
+from groundhook.host.core.types.calls import (
+    AgentAsk,
+    AgentResult,
+    Answered,
+    Ask,
+    ModelAsk,
+    ModelResult,
+)
 from groundhook.host.core.types.events import Event, Text, Warned
 from groundhook.host.search.searcher import run_all, run_first
 from groundhook.host.turn.answer import Draft, step
@@ -36,7 +43,8 @@ Say = Callable[[str], Awaitable[None]]
 
 
 class Hearing:
-    """Asks that are heard while they are answered. `finished` has the answers that are whole, `heard` what arrived of each."""
+    """Asks that are heard while they are answered. `finished` has the answers that are whole,
+    `heard` what arrived of each."""
 
     def __init__(self, asks: Sequence[Ask], mode: Together) -> None:
         self.asks = asks
@@ -55,11 +63,14 @@ class Hearing:
     def stopped(self, problem: str) -> list[Answered]:
         """The answers when no more is wanted."""
         answers = [
-            self.finished.get(index) or _partial(ask, "".join(self.heard[index]), problem) for index, ask in enumerate(self.asks)
+            self.finished.get(index) or _partial(ask, "".join(self.heard[index]), problem)
+            for index, ask in enumerate(self.asks)
         ]
         if self.mode == "all":
             return answers
-        return sorted(answers, key=lambda answer: (answer.error is not None, not answer.content))[:1]
+        return sorted(answers, key=lambda answer: (answer.error is not None, not answer.content))[
+            :1
+        ]
 
 
 @dataclass
@@ -108,7 +119,9 @@ class Calls:
 
     def _hearing(self, handle: int) -> Hearing:
         if handle not in self._open:
-            raise UsageError("this answer is no longer open: it ended, or the hook that asked for it did")
+            raise UsageError(
+                "this answer is no longer open: it ended, or the hook that asked for it did"
+            )
         return self._open[handle]
 
     async def _drive(self, hearing: Hearing) -> None:
@@ -180,7 +193,9 @@ class Calls:
     # ---- a model
 
     async def _model(self, ask: ModelAsk, say: Say) -> ModelResult:
-        call = ModelCall(messages=ask.messages, question=question_of(ask.messages), **dict(ask.options))
+        call = ModelCall(
+            messages=ask.messages, question=question_of(ask.messages), **dict(ask.options)
+        )
         draft, error = Draft(), ""
         with span("llm", ask.connector, messages=len(ask.messages)) as node:
             try:
@@ -190,7 +205,9 @@ class Calls:
                         if isinstance(delta, TextDelta):
                             await say(delta.text)
                 if draft.finished is None:
-                    raise ModelTruncated("the model's answer ended without saying that it was finished")
+                    raise ModelTruncated(
+                        "the model's answer ended without saying that it was finished"
+                    )
             except HostError as exc:
                 error = str(exc)
                 node.fail(error)
@@ -220,20 +237,30 @@ class _Shown:
             await self._outbox.change("append", self._id, text, "props.content")
         else:
             message = {"type": "text", "props": {"content": text}}
-            self._id = await self._outbox.send(message, thread_id=self._outbox.new_id("thread"), streaming=True)
+            self._id = await self._outbox.send(
+                message, thread_id=self._outbox.new_id("thread"), streaming=True
+            )
 
     def close(self) -> None:
         self._outbox.close([self._id])
 
 
-async def _together(jobs: Sequence[Callable[[], Awaitable[Answered]]], mode: Together) -> list[Answered]:
+async def _together(
+    jobs: Sequence[Callable[[], Awaitable[Answered]]], mode: Together
+) -> list[Answered]:
     if mode == "all":
         return await run_all(jobs)
-    return await run_first(jobs, accept=(lambda answer: answer.error is None) if mode == "any" else (lambda _: True))
+    return await run_first(
+        jobs, accept=(lambda answer: answer.error is None) if mode == "any" else (lambda _: True)
+    )
 
 
 def _partial(ask: Ask, content: str, problem: str) -> Answered:
-    said: dict[str, Any] = {"content": content, "finish_reason": "" if problem else STOPPED, "error": problem or None}
+    said: dict[str, Any] = {
+        "content": content,
+        "finish_reason": "" if problem else STOPPED,
+        "error": problem or None,
+    }
     if isinstance(ask, AgentAsk):
         return AgentResult(agent_id=ask.agent, **said)
     return ModelResult(connector=ask.connector, **said)

@@ -1,4 +1,5 @@
-"""`http` for the hooks of one turn: `host.core.ports.HookWeb` over the guarded client, under the settings of their assistant."""
+"""`http` for the hooks of one turn: `host.core.ports.HookWeb` over the guarded client, under the
+settings of their assistant."""
 
 from __future__ import annotations
 
@@ -18,13 +19,22 @@ class TurnWeb:
     settings: HttpSettings
 
     async def request(
-        self, method: str, url: str, /, *, query: Mapping[str, Any], headers: Mapping[str, str], body: Any
+        self,
+        method: str,
+        url: str,
+        /,
+        *,
+        query: Mapping[str, Any],
+        headers: Mapping[str, str],
+        body: Any,
     ) -> dict[str, Any]:
         """The trace names the URL without its query, which may hold a key."""
         with span("http", f"{method.upper()} {url.partition('?')[0]}") as node:
             text, json = (body, None) if isinstance(body, str) else (None, body)
             client = self.clients.of(self.settings)
-            answer = await client.request(method, url, query=query, headers=headers, body=text, json=json)
+            answer = await client.request(
+                method, url, query=query, headers=headers, body=text, json=json
+            )
             node.data.update(status=answer.status, bytes=len(answer.body))
         return {
             "status": answer.status,

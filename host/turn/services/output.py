@@ -1,4 +1,5 @@
-"""`ctx.Send` and its like for the hooks of one assistant: `host.core.ports.HookOutput` over the turn's outbox.
+"""`ctx.Send` and its like for the hooks of one assistant: `host.core.ports.HookOutput` over the
+turn's outbox.
 
 Owns which streams these hooks have open, so that none outlives the hook that opened it.
 """
@@ -35,7 +36,9 @@ class Output:
             self._opened.append(id)
         return id
 
-    async def change(self, action: MessageAction, message_id: str, value: Any, path: str, /) -> None:
+    async def change(
+        self, action: MessageAction, message_id: str, value: Any, path: str, /
+    ) -> None:
         await self.outbox.change(action, message_id, value, path)
 
     async def end_block(self, block_id: str, /) -> None:

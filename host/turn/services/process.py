@@ -11,7 +11,8 @@ from groundhook.host.turn.run import Run
 
 @dataclass(frozen=True)
 class TurnRecords:
-    """Records are read under the request's identity, by the names that the assistant's searches use."""
+    """Records are read under the request's identity, by the names that the assistant's searches
+    use."""
 
     run: Run
 

@@ -1,7 +1,8 @@
-"""`ctx.mcp` for the hooks of one assistant: `host.core.ports.HookServers` over the app's MCP servers.
+"""`ctx.mcp` for the hooks of one assistant: `host.core.ports.HookServers` over the app's MCP
+servers.
 
-Owns which servers an assistant may use. That is what its configuration lists, whatever a hook returned: a hook chooses among the
-servers that its package was given.
+Owns which servers an assistant may use. That is what its configuration lists, whatever a hook
+returned: a hook chooses among the servers that its package was given.
 """
 
 from __future__ import annotations
@@ -29,48 +30,86 @@ class ServerCalls:
 
     @staticmethod
     def of(run: Run) -> ServerCalls:
-        return ServerCalls(run, Listing.of(run.runtime.app, run.package.id, run.settings.mcp.servers))
+        return ServerCalls(
+            run, Listing.of(run.runtime.app, run.package.id, run.settings.mcp.servers)
+        )
 
-    async def ask(self, server: str, method: ServerMethod, params: Mapping[str, Any], /) -> dict[str, Any]:
+    async def ask(
+        self, server: str, method: ServerMethod, params: Mapping[str, Any], /
+    ) -> dict[str, Any]:
         id = self._listed(server)
         listed = self.listing.servers[id]
         tool = str(params.get("name", "")) if method == "tools/call" else ""
         if tool and listed.tools and tool not in listed.tools:
             hint = f"{self._key} allows {', '.join(listed.tools)}"
-            raise UsageError(f"tool {tool!r} of MCP server {server!r} is not among those that the assistant may use", hint=hint)
-        with span("mcp", f"{listed.name}.{tool}" if tool else f"{listed.name} {method}", server=listed.name) as node:
+            raise UsageError(
+                f"tool {tool!r} of MCP server {server!r} is not among those that the assistant"
+                " may use",
+                hint=hint,
+            )
+        with span(
+            "mcp",
+            f"{listed.name}.{tool}" if tool else f"{listed.name} {method}",
+            server=listed.name,
+        ) as node:
             answer = await self.run.runtime.servers.ask(id, method, params)
             if "error" in answer:
                 node.fail(str(answer["error"]))
         if method == "tools/list":
-            return {"tools": [each for each in answer["tools"] if not listed.tools or each["name"] in listed.tools]}
+            return {
+                "tools": [
+                    each
+                    for each in answer["tools"]
+                    if not listed.tools or each["name"] in listed.tools
+                ]
+            }
         return _with_result(listed.name, tool, answer) if tool else answer
 
-    async def call_many(self, asks: Sequence[ToolAsk], calling: ServerCalling, /) -> list[dict[str, Any]]:
+    async def call_many(
+        self, asks: Sequence[ToolAsk], calling: ServerCalling, /
+    ) -> list[dict[str, Any]]:
         jobs = [partial(self._attempt, ask) for ask in asks]
         if calling == "in_order":
             return [await job() for job in jobs]
         if calling == "all":
             return await run_all(jobs)
-        return await run_first(jobs, accept=(lambda answer: "error" not in answer) if calling == "any" else (lambda _: True))
+        return await run_first(
+            jobs,
+            accept=(lambda answer: "error" not in answer) if calling == "any" else (lambda _: True),
+        )
 
     async def _attempt(self, ask: ToolAsk) -> dict[str, Any]:
         """The one place where a call that failed becomes `error` on an answer."""
         about = {"server": ask.server, "tool": ask.tool}
         try:
-            return {**about, **await self.ask(ask.server, "tools/call", {"name": ask.tool, "arguments": ask.arguments})}
+            return {
+                **about,
+                **await self.ask(
+                    ask.server, "tools/call", {"name": ask.tool, "arguments": ask.arguments}
+                ),
+            }
         except HostError as exc:
             return {**about, "error": str(exc)}
 
     def _listed(self, name: str) -> str:
-        """The full id of a server. Raises UsageError for one that is not listed, and what is wrong with one that is."""
+        """The full id of a server. Raises UsageError for one that is not listed, and what is wrong
+        with one that is."""
         if name in self.listing.problems:
             raise self.listing.problems[name]
-        id = next((full for full in (f"agents.{self.run.package.id}.{name}", name) if full in self.listing.servers), None)
+        id = next(
+            (
+                full
+                for full in (f"agents.{self.run.package.id}.{name}", name)
+                if full in self.listing.servers
+            ),
+            None,
+        )
         if id is None:
             names = [listed.name for listed in self.listing.servers.values()]
             hint = f"{self._key} lists them: {suggestion(name, names)}"
-            raise UsageError(f"MCP server {name!r} is not among those that the assistant may use", hint=hint)
+            raise UsageError(
+                f"MCP server {name!r} is not among those that the assistant may use", hint=hint
+            )
         return id
 
     @property

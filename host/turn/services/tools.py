@@ -1,7 +1,8 @@
-"""The tools of one turn: the host's own and those of the MCP servers that the assistant lists, as one toolbox; and `ctx.tools`.
+"""The tools of one turn: the host's own and those of the MCP servers that the assistant lists, as
+one toolbox; and `ctx.tools`.
 
-Servers are asked for their tools when the turn first needs them, once for the same list. One that cannot be asked is a warning,
-and the turn goes on without its tools.
+Servers are asked for their tools when the turn first needs them, once for the same list. One that
+cannot be asked is a warning, and the turn goes on without its tools.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ async def tools_of(run: Run) -> Toolbox:
         return run.runtime.toolbox
     async with run.asking:
         if run.tools is None or run.tools[0] != listed:
-            run.tools = listed, await _asked(run, Listing.of(run.runtime.app, run.package.id, listed))
+            run.tools = (
+                listed,
+                await _asked(run, Listing.of(run.runtime.app, run.package.id, listed)),
+            )
         return run.tools[1]
 
 
@@ -45,10 +49,16 @@ async def _asked(run: Run, listing: Listing) -> Toolbox:
 
 
 def _without(error: HostError) -> Warned:
-    return Warned(code=error.code, message=f"{error.message}; the turn goes on without its tools", hint=error.hint)
+    return Warned(
+        code=error.code,
+        message=f"{error.message}; the turn goes on without its tools",
+        hint=error.hint,
+    )
 
 
-async def _missing(run: Run, listing: Listing, offers: Sequence[Offer], failed: Mapping[str, HostError]) -> None:
+async def _missing(
+    run: Run, listing: Listing, offers: Sequence[Offer], failed: Mapping[str, HostError]
+) -> None:
     """Warn of tools that a server does not have, and of names that are taken."""
     for id, listed in listing.servers.items():
         found = [offer.tool for offer in offers if offer.server == listed.name]
@@ -57,7 +67,10 @@ async def _missing(run: Run, listing: Listing, offers: Sequence[Offer], failed: 
                 await run.warn(UnknownName(f"tool of MCP server {listed.name!r}", tool, found))
     for offer in offers:
         if offer.name in run.runtime.toolbox:
-            message = f"the host has a tool {offer.name!r} of its own, which is offered instead of that of {offer.server!r}"
+            message = (
+                f"the host has a tool {offer.name!r} of its own, which is offered instead of that"
+                f" of {offer.server!r}"
+            )
             await run.channel.send(Warned(code="tool_name", message=message))
 
 

@@ -1,6 +1,8 @@
-"""`ctx.trace` for the hooks of one assistant: `host.core.ports.HookTrace` over the trace of the turn.
+"""`ctx.trace` for the hooks of one assistant: `host.core.ports.HookTrace` over the trace of the
+turn.
 
-Nodes stay known for the whole turn, so Next may add to what Create began; those that are open when a hook ends are closed then.
+Nodes stay known for the whole turn, so Next may add to what Create began; those that are open when
+a hook ends are closed then.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ class HookNodes:
         await self.channel.breathe()
 
     async def close(self, node: str, error: str | None, /) -> None:
-        """The hook's own node ends with the hook, whatever it says; a failure is kept until then."""
+        """The hook's own node ends with the hook, whatever it says; a failure is kept until
+        then."""
         found = self._node(node)
         if error is not None:
             found.fail(error)

@@ -1,4 +1,5 @@
-"""What the host does for the hooks of one turn: `host.core.ports.HookServices`, made of one module for each group of calls."""
+"""What the host does for the hooks of one turn: `host.core.ports.HookServices`, made of one module
+for each group of calls."""
 
 from __future__ import annotations
 
@@ -72,11 +73,20 @@ class TurnServices:
 
     @staticmethod
     def of(run: Run) -> TurnServices:
-        return TurnServices(run, Output(run.outbox), HookNodes(run.channel), Calls(run), ServerCalls.of(run), TurnTools(run))
+        return TurnServices(
+            run,
+            Output(run.outbox),
+            HookNodes(run.channel),
+            Calls(run),
+            ServerCalls.of(run),
+            TurnTools(run),
+        )
 
     @cached_property
     def memory(self) -> TurnMemory:
-        return TurnMemory(self.run.runtime.memory.of(self.run.request.identity, self.run.request.options.chat_id))
+        return TurnMemory(
+            self.run.runtime.memory.of(self.run.request.identity, self.run.request.options.chat_id)
+        )
 
     @cached_property
     def web(self) -> TurnWeb:
@@ -110,7 +120,9 @@ class TurnServices:
         self.run.results.append(result)
         return result
 
-    async def search_many(self, requests: Sequence[SearchRequest], mode: Literal["all", "any", "race"], /) -> list[SearchResult]:
+    async def search_many(
+        self, requests: Sequence[SearchRequest], mode: Literal["all", "any", "race"], /
+    ) -> list[SearchResult]:
         results = await self.run.searcher.search_many(requests, mode, "hook")
         self.run.results += results
         return results
@@ -118,8 +130,12 @@ class TurnServices:
     async def log(self, level: str, message: str, /) -> None:
         with span("log", message, level=level):
             pass
-        await self.run.channel.breathe()  # a hook must not fill the host's memory with lines that nobody reads
+        await (
+            self.run.channel.breathe()
+        )  # a hook must not fill the host's memory with lines that nobody reads
 
     async def warn(self, code: str, message: str, place: Place | None = None, /) -> None:
         at = place or Place(self.run.package.hook_file)
-        await self.run.channel.send(Warned(code=code, message=message, file=at.file, line=at.line, column=at.column))
+        await self.run.channel.send(
+            Warned(code=code, message=message, file=at.file, line=at.line, column=at.column)
+        )

@@ -1,4 +1,5 @@
-"""Every embedder there is, behind the port: those of the installation, and services that a loopback server stands for."""
+"""Every embedder there is, behind the port: those of the installation, and services that a loopback
+server stands for."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ def server() -> Iterator[Loopback]:
         yield running
 
 
-def factories(declared: Mapping[str, EmbedderSettings], environment: Mapping[str, str]) -> Registry[EmbedderFactory]:
+def factories(
+    declared: Mapping[str, EmbedderSettings], environment: Mapping[str, str]
+) -> Registry[EmbedderFactory]:
     registry: Registry[EmbedderFactory] = Registry("embedding provider")
     register(registry)
     services.register(registry, declared, environment)
@@ -40,13 +43,23 @@ def factories(declared: Mapping[str, EmbedderSettings], environment: Mapping[str
 
 @pytest.fixture
 async def makes(server: Loopback) -> AsyncIterator[Makes]:
-    """`makes("voyage", retries=0)`: the embedder of a provider, at the loopback server where it is a service."""
+    """`makes("voyage", retries=0)`: the embedder of a provider, at the loopback server where it is
+    a service."""
     made: list[Embedder] = []
 
-    def make(provider: str, *, model: str = "", dimensions: int = 0, environment: Any = ENVIRONMENT, **said: Any) -> Embedder:
+    def make(
+        provider: str,
+        *,
+        model: str = "",
+        dimensions: int = 0,
+        environment: Any = ENVIRONMENT,
+        **said: Any,
+    ) -> Embedder:
         if provider == "openai":
             said = {"key": environment.get("OPENAI_API_KEY", ""), **said}
-        settings = {provider: EmbedderSettings.model_validate({"host": f"{server.url}/{provider}", **said})}
+        settings = {
+            provider: EmbedderSettings.model_validate({"host": f"{server.url}/{provider}", **said})
+        }
         if provider not in SERVICES:
             settings = {}
         model = model or ("text-embedding-3-small" if provider == "openai" else "")

@@ -1,4 +1,5 @@
-"""The cache of vectors: what was embedded once is not embedded again, by whichever process; and it never stands in the way."""
+"""The cache of vectors: what was embedded once is not embedded again, by whichever process; and it
+never stands in the way."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ SPEC = EmbeddingSpec(provider="words", dimensions=64)
 
 
 class Words:
-    """The hash embedding as if it were a model that is worth caching; remembers what it was asked for."""
+    """The hash embedding as if it were a model that is worth caching; remembers what it was asked
+    for."""
 
     provider, model, dimensions = "words", "words", 64
 
@@ -60,7 +62,9 @@ def cache(path: Path) -> Iterator[VectorCache]:
     opened.close()
 
 
-async def test_a_text_is_embedded_once_and_a_question_is_another_text_than_a_document(cache: VectorCache) -> None:
+async def test_a_text_is_embedded_once_and_a_question_is_another_text_than_a_document(
+    cache: VectorCache,
+) -> None:
     inner = Words()
     model = CachedEmbedder(inner, cache)
     first = await model.embed_documents(["pear", "moon", "pear"])
@@ -71,7 +75,9 @@ async def test_a_text_is_embedded_once_and_a_question_is_another_text_than_a_doc
     assert inner.asked[3:] == ["pear"]
 
 
-async def test_in_context_a_passage_with_other_neighbours_is_embedded_anew(cache: VectorCache) -> None:
+async def test_in_context_a_passage_with_other_neighbours_is_embedded_anew(
+    cache: VectorCache,
+) -> None:
     inner = Words(in_context=True)
     model = CachedEmbedder(inner, cache)
     await model.embed_documents(["pear", "moon"])
@@ -116,8 +122,17 @@ def test_a_batch_that_is_larger_than_the_cache_is_not_kept(path: Path) -> None:
     cache.close()
 
 
-@given(st.lists(st.dictionaries(st.binary(min_size=1, max_size=3), st.binary(min_size=4, max_size=8), max_size=5), max_size=6))
-def test_what_is_found_is_what_was_put_first(tmp_path_factory: pytest.TempPathFactory, rounds: list[dict[bytes, bytes]]) -> None:
+@given(
+    st.lists(
+        st.dictionaries(
+            st.binary(min_size=1, max_size=3), st.binary(min_size=4, max_size=8), max_size=5
+        ),
+        max_size=6,
+    )
+)
+def test_what_is_found_is_what_was_put_first(
+    tmp_path_factory: pytest.TempPathFactory, rounds: list[dict[bytes, bytes]]
+) -> None:
     cache = VectorCache(tmp_path_factory.mktemp("c") / "v.sqlite", most_bytes=1 << 20)
     expected: dict[bytes, bytes] = {}
     for vectors in rounds:
@@ -133,7 +148,9 @@ def something_else(path: Path) -> None:
     path.write_bytes(b"something else" * 1000)
 
 
-async def test_a_file_that_is_no_database_is_replaced(cache: VectorCache, path: Path, something_else: None) -> None:
+async def test_a_file_that_is_no_database_is_replaced(
+    cache: VectorCache, path: Path, something_else: None
+) -> None:
     inner = Words()
     model = CachedEmbedder(inner, cache)
     assert await model.embed_query("pear") == await model.embed_query("pear")
@@ -151,10 +168,14 @@ async def test_a_vector_that_was_damaged_is_made_again(cache: VectorCache, path:
     assert inner.asked == ["pear", "pear"]
 
 
-async def test_a_cache_that_cannot_be_used_costs_nothing_but_the_time_and_says_so(tmp_path: Path) -> None:
+async def test_a_cache_that_cannot_be_used_costs_nothing_but_the_time_and_says_so(
+    tmp_path: Path,
+) -> None:
     nodes: list[TraceNode] = []
     with recording(nodes.append):
-        vector = await CachedEmbedder(Words(), VectorCache(tmp_path, most_bytes=1 << 20)).embed_query("pear")
+        vector = await CachedEmbedder(
+            Words(), VectorCache(tmp_path, most_bytes=1 << 20)
+        ).embed_query("pear")
     assert vector == await Words().embed_query("pear")
     assert {(node.type, node.status) for node in nodes} >= {("vector_cache", "failed")}
 
@@ -175,12 +196,16 @@ async def test_a_collection_that_is_made_again_is_not_embedded_again_unless_the_
     async with opens(spec("docs", embedding=SPEC), storage=storage, embedders=embedders) as kb:
         for _ in range(2):
             await kb.add("docs", [folder])
-            assert [item.document_id for item in (await search(kb, "green tea", "docs")).items] == ["tea.md"]
+            assert [item.document_id for item in (await search(kb, "green tea", "docs")).items] == [
+                "tea.md"
+            ]
             await kb.remove("docs", None)
     assert sum(len(each.asked) for each in made) == 2 * times
 
 
-async def test_a_model_that_embeds_in_context_is_given_each_document_whole_and_in_order(opens: Opens, write: Writes) -> None:
+async def test_a_model_that_embeds_in_context_is_given_each_document_whole_and_in_order(
+    opens: Opens, write: Writes
+) -> None:
     calls: list[list[str]] = []
 
     class InContext(Words):
@@ -199,4 +224,6 @@ async def test_a_model_that_embeds_in_context_is_given_each_document_whole_and_i
     assert len(calls) == 2
     long = max(calls, key=len)
     assert len(long) >= 20
-    assert [text for n in range(20) for text in long if f"Part {n}\n" in text] == [text for text in long if "Part " in text]
+    assert [text for n in range(20) for text in long if f"Part {n}\n" in text] == [
+        text for text in long if "Part " in text
+    ]

@@ -27,7 +27,11 @@ TEXTS = ["a pear", "the moon", "一个梨", "אגס", "a pear"]
 @pytest.fixture(params=[*EMBEDDERS, "cached"])
 def embedder(request: pytest.FixtureRequest, makes: Makes, tmp_path: Path) -> Iterator[Embedder]:
     cache = VectorCache(tmp_path / "vectors.sqlite", most_bytes=1 << 20)
-    yield CachedEmbedder(makes("hash"), cache) if request.param == "cached" else makes(**EMBEDDERS[request.param])
+    yield (
+        CachedEmbedder(makes("hash"), cache)
+        if request.param == "cached"
+        else makes(**EMBEDDERS[request.param])
+    )
     cache.close()
 
 
@@ -44,7 +48,9 @@ async def test_vectors_are_as_long_as_was_said_and_of_length_one(embedder: Embed
 async def test_vectors_come_in_the_order_of_the_texts(embedder: Embedder) -> None:
     together = await embedder.embed_documents(TEXTS)
     backwards = await embedder.embed_documents(TEXTS[::-1])
-    assert all(cosine(one, other) > 0.999 for one, other in zip(together, backwards[::-1], strict=True))
+    assert all(
+        cosine(one, other) > 0.999 for one, other in zip(together, backwards[::-1], strict=True)
+    )
     assert cosine(together[0], together[1]) < 0.999
 
 

@@ -1,4 +1,5 @@
-"""Embedding services through their real clients: what they are asked, and what each of their failures says."""
+"""Embedding services through their real clients: what they are asked, and what each of their
+failures says."""
 
 from __future__ import annotations
 
@@ -27,7 +28,10 @@ from tests.loopback.embeddings import SIZE, openai_answer, voyage_answer
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reads, Reply, Trickle
 
 ANSWERS = {"openai": Reads(openai_answer), "voyage": Reads(voyage_answer)}
-SAID = {"openai": {"error": {"message": "said by the service"}}, "voyage": {"detail": "said by the service"}}
+SAID = {
+    "openai": {"error": {"message": "said by the service"}},
+    "voyage": {"detail": "said by the service"},
+}
 
 each = pytest.mark.parametrize("service", SERVICES)
 
@@ -36,11 +40,13 @@ def refusal(service: str, status: int, **headers: str) -> Reply:
     return Json(SAID[service], status, **headers)
 
 
-# ------------------------------------------------------------------------------------------------ what is asked
+# ------------------------------------------------------------------------------------ what is asked
 
 
 @each
-async def test_a_service_is_told_questions_from_documents_and_given_the_key(server: Loopback, makes: Makes, service: str) -> None:
+async def test_a_service_is_told_questions_from_documents_and_given_the_key(
+    server: Loopback, makes: Makes, service: str
+) -> None:
     model = makes(service, query_prefix="query: ", document_prefix="passage: ")
     await model.embed_query("where?")
     await model.embed_documents(["here"])
@@ -58,21 +64,32 @@ async def test_a_service_is_told_questions_from_documents_and_given_the_key(serv
 
 
 @each
-async def test_a_size_that_was_declared_is_asked_for(server: Loopback, makes: Makes, service: str) -> None:
+async def test_a_size_that_was_declared_is_asked_for(
+    server: Loopback, makes: Makes, service: str
+) -> None:
     assert len(await makes(service, dimensions=256).embed_query("where?")) == 256
-    assert 256 in (server.asked[0].json.get("dimensions"), server.asked[0].json.get("output_dimension"))
+    assert 256 in (
+        server.asked[0].json.get("dimensions"),
+        server.asked[0].json.get("output_dimension"),
+    )
 
 
 @each
-async def test_many_texts_are_cut_into_requests_and_come_back_in_order(server: Loopback, makes: Makes, service: str) -> None:
+async def test_many_texts_are_cut_into_requests_and_come_back_in_order(
+    server: Loopback, makes: Makes, service: str
+) -> None:
     texts = [f"text number {number}" for number in range(50)]
     model = makes(service, batch_texts=7, dimensions=512)
-    assert await model.embed_documents(texts) == await makes(service, dimensions=512).embed_documents(texts)
+    assert await model.embed_documents(texts) == await makes(
+        service, dimensions=512
+    ).embed_documents(texts)
     sizes = [len(asked.json["input"]) for asked in server.asked]
     assert sorted(sizes) == [1, *[7] * 7, 50]
 
 
-async def test_a_context_model_is_given_the_passages_of_a_document_together(server: Loopback, makes: Makes) -> None:
+async def test_a_context_model_is_given_the_passages_of_a_document_together(
+    server: Loopback, makes: Makes
+) -> None:
     model = makes("voyage", model="voyage-context-3")
     await model.embed_documents(["first", "second"])
     await model.embed_query("where?")
@@ -81,7 +98,9 @@ async def test_a_context_model_is_given_the_passages_of_a_document_together(serv
 
 
 @given(st.lists(st.text(max_size=60), max_size=30), st.integers(1, 5), st.integers(1, 30))
-def test_requests_hold_what_they_may_and_lose_nothing(texts: list[str], most: int, tokens: int) -> None:
+def test_requests_hold_what_they_may_and_lose_nothing(
+    texts: list[str], most: int, tokens: int
+) -> None:
     runs = list(batched(texts, Limits(texts=most, tokens=tokens, text_bytes=40)))
     assert [text for run in runs for text in run] == texts
     for run in runs:
@@ -97,30 +116,55 @@ def test_a_text_is_cut_between_characters_and_never_sent_empty(text: str, most: 
     assert text.encode(errors="replace").decode().startswith(sent) or sent == "-"
 
 
-# ------------------------------------------------------------------------------------------------ what goes wrong
+# ---------------------------------------------------------------------------------- what goes wrong
 
 
 @each
-async def test_without_a_key_nothing_is_sent_and_the_variable_is_named(server: Loopback, makes: Makes, service: str) -> None:
+async def test_without_a_key_nothing_is_sent_and_the_variable_is_named(
+    server: Loopback, makes: Makes, service: str
+) -> None:
     model = makes(service, environment={}, **({"host": ""} if service == "openai" else {}))
-    with pytest.raises(SourceNotConfigured, match=f"'{service}' has no key.*{service.upper()}_API_KEY.*embedders.{service}.key"):
+    with pytest.raises(
+        SourceNotConfigured,
+        match=f"'{service}' has no key.*{service.upper()}_API_KEY.*embedders.{service}.key",
+    ):
         await model.embed_query("where?")
     assert server.asked == []
 
 
 FAILURES: dict[str, tuple[Any, type[HostError], str]] = {
-    "key refused": (lambda service: refusal(service, 401), SourceRefused, r"refused the key \(401\): said by the service"),
-    "forbidden": (lambda service: refusal(service, 403), SourceRefused, r"refused the key \(403\): said by the service"),
+    "key refused": (
+        lambda service: refusal(service, 401),
+        SourceRefused,
+        r"refused the key \(401\): said by the service",
+    ),
+    "forbidden": (
+        lambda service: refusal(service, 403),
+        SourceRefused,
+        r"refused the key \(403\): said by the service",
+    ),
     "rate limit": (
         lambda service: refusal(service, 429, retry_after="0"),
         SourceRateLimited,
         r"too many requests \(429\): said by the service",
     ),
-    "no such model": (lambda service: refusal(service, 404), SourceRefused, r"does not know this \(404\).*embedding.model"),
-    "bad request": (lambda service: refusal(service, 400), SourceRefused, r"refused the request \(400\): said by the service"),
+    "no such model": (
+        lambda service: refusal(service, 404),
+        SourceRefused,
+        r"does not know this \(404\).*embedding.model",
+    ),
+    "bad request": (
+        lambda service: refusal(service, 400),
+        SourceRefused,
+        r"refused the request \(400\): said by the service",
+    ),
     "failure": (lambda service: Json({}, 503, retry_after="0"), SourceError, r"failed \(503\)"),
     "a page": (lambda service: Html(), SourceMalformed, r"embedders\.\w+\.host is the base URL"),
-    "another shape": (lambda service: Json({"hello": 1}), SourceMalformed, "another shape than documented"),
+    "another shape": (
+        lambda service: Json({"hello": 1}),
+        SourceMalformed,
+        "another shape than documented",
+    ),
     "a list": (lambda service: Json([1, 2]), SourceMalformed, "another shape than documented"),
     "fewer vectors": (
         lambda service: Json({"data": [], "usage": {"total_tokens": 1}}),
@@ -128,12 +172,16 @@ FAILURES: dict[str, tuple[Any, type[HostError], str]] = {
         "0 vectors for 1 texts",
     ),
     "other sizes": (
-        lambda service: Json({"data": [{"index": 0, "embedding": [1.0, 2.0]}], "usage": {"total_tokens": 1}}),
+        lambda service: Json(
+            {"data": [{"index": 0, "embedding": [1.0, 2.0]}], "usage": {"total_tokens": 1}}
+        ),
         SourceMalformed,
         r"vectors of 2 dimensions.*embedding\.dimensions: 2",
     ),
     "no direction": (
-        lambda service: Json({"data": [{"index": 0, "embedding": [0.0] * SIZE}], "usage": {"total_tokens": 1}}),
+        lambda service: Json(
+            {"data": [{"index": 0, "embedding": [0.0] * SIZE}], "usage": {"total_tokens": 1}}
+        ),
         SourceMalformed,
         "no direction",
     ),
@@ -142,7 +190,9 @@ FAILURES: dict[str, tuple[Any, type[HostError], str]] = {
 
 @each
 @pytest.mark.parametrize("failure", FAILURES)
-async def test_each_failure_says_what_happened_and_what_to_do(server: Loopback, makes: Makes, service: str, failure: str) -> None:
+async def test_each_failure_says_what_happened_and_what_to_do(
+    server: Loopback, makes: Makes, service: str, failure: str
+) -> None:
     answer, error, words = FAILURES[failure]
     server.on(f"/{service}/embeddings", answer(service))
     with pytest.raises(error, match=words) as raised:
@@ -152,8 +202,12 @@ async def test_each_failure_says_what_happened_and_what_to_do(server: Loopback, 
 
 
 @each
-@pytest.mark.parametrize("answer", [Hang(), Trickle(b'{"data": []}' * 50, pause=0.05)], ids=["silence", "trickle"])
-async def test_a_question_waits_no_longer_than_was_said(server: Loopback, makes: Makes, service: str, answer: Answer) -> None:
+@pytest.mark.parametrize(
+    "answer", [Hang(), Trickle(b'{"data": []}' * 50, pause=0.05)], ids=["silence", "trickle"]
+)
+async def test_a_question_waits_no_longer_than_was_said(
+    server: Loopback, makes: Makes, service: str, answer: Answer
+) -> None:
     await makes(service).embed_query("the client is imported once")
     server.on(f"/{service}/embeddings", answer)
     with pytest.raises(SourceTimeout, match=r"within 0\.2 s.*query_timeout_ms"):
@@ -161,7 +215,9 @@ async def test_a_question_waits_no_longer_than_was_said(server: Loopback, makes:
 
 
 @each
-async def test_a_service_that_is_not_there_is_named_with_its_address(makes: Makes, service: str) -> None:
+async def test_a_service_that_is_not_there_is_named_with_its_address(
+    makes: Makes, service: str
+) -> None:
     with pytest.raises(SourceError, match=r"cannot be reached at http://127\.0\.0\.1:9/v1"):
         await makes(service, host="http://127.0.0.1:9/v1", retries=0).embed_query("where?")
 
@@ -177,14 +233,18 @@ async def test_an_answer_that_breaks_off_is_asked_for_again(
 
 @each
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_a_refusal_that_may_pass_is_tried_again(server: Loopback, makes: Makes, service: str, status: int) -> None:
+async def test_a_refusal_that_may_pass_is_tried_again(
+    server: Loopback, makes: Makes, service: str, status: int
+) -> None:
     server.on(f"/{service}/embeddings", refusal(service, status, retry_after="0"), ANSWERS[service])
     assert len(await makes(service, dimensions=64).embed_query("where?")) == 64
     assert len(server.asked) == 2
 
 
 @each
-async def test_a_refusal_that_stays_is_not_tried_again(server: Loopback, makes: Makes, service: str) -> None:
+async def test_a_refusal_that_stays_is_not_tried_again(
+    server: Loopback, makes: Makes, service: str
+) -> None:
     server.on(f"/{service}/embeddings", refusal(service, 401), ANSWERS[service])
     with pytest.raises(SourceRefused):
         await makes(service).embed_query("where?")
@@ -192,7 +252,9 @@ async def test_a_refusal_that_stays_is_not_tried_again(server: Loopback, makes: 
 
 
 @each
-async def test_a_wait_beyond_the_deadline_is_an_error_at_once(server: Loopback, makes: Makes, service: str) -> None:
+async def test_a_wait_beyond_the_deadline_is_an_error_at_once(
+    server: Loopback, makes: Makes, service: str
+) -> None:
     server.on(f"/{service}/embeddings", refusal(service, 429, retry_after="3600"), ANSWERS[service])
     with pytest.raises(SourceRateLimited, match="asks to wait 3600 s"):
         await makes(service).embed_documents(["here"])
@@ -200,7 +262,9 @@ async def test_a_wait_beyond_the_deadline_is_an_error_at_once(server: Loopback, 
 
 
 @each
-async def test_one_failed_request_ends_the_others(server: Loopback, makes: Makes, service: str) -> None:
+async def test_one_failed_request_ends_the_others(
+    server: Loopback, makes: Makes, service: str
+) -> None:
     server.on(f"/{service}/embeddings", refusal(service, 400), Hang())
     with pytest.raises(SourceRefused):
         await makes(service, batch_texts=1).embed_documents(["one", "two", "three", "four"])
@@ -216,7 +280,7 @@ def test_a_wait_is_read_as_seconds_milliseconds_or_a_date() -> None:
     assert wait_of({}) is None
 
 
-# ------------------------------------------------------------------------------------------------ what is declared
+# --------------------------------------------------------------------------------- what is declared
 
 
 def test_a_service_of_the_app_needs_a_kind_a_model_and_a_size() -> None:
@@ -227,7 +291,9 @@ def test_a_service_of_the_app_needs_a_kind_a_model_and_a_size() -> None:
         factories({"local": EmbedderSettings(host="http://127.0.0.1:9/v1")}, {})
     with pytest.raises(ConfigError, match=r"embedders\.hash.*built-in"):
         factories({"hash": EmbedderSettings(type="openai")}, {})
-    made = factories({"local": EmbedderSettings(type="openai", host="http://127.0.0.1:9/v1")}, {}).get("local")
+    made = factories(
+        {"local": EmbedderSettings(type="openai", host="http://127.0.0.1:9/v1")}, {}
+    ).get("local")
     with pytest.raises(ConfigError, match=r"embedding\.model"):
         made(EmbeddingSpec(provider="local"))
     with pytest.raises(ConfigError, match=r"embedding\.dimensions"):
@@ -235,7 +301,9 @@ def test_a_service_of_the_app_needs_a_kind_a_model_and_a_size() -> None:
     assert made(EmbeddingSpec(provider="local", model="bge-m3", dimensions=1024)).dimensions == 1024
 
 
-async def test_an_endpoint_of_ones_own_is_not_sent_the_key_of_openai(server: Loopback, makes: Makes) -> None:
+async def test_an_endpoint_of_ones_own_is_not_sent_the_key_of_openai(
+    server: Loopback, makes: Makes
+) -> None:
     model = makes("openai", key="", model="text-embedding-3-small", dimensions=64)
     await model.embed_query("where?")
     assert "authorization" not in server.asked[0].headers
@@ -245,6 +313,10 @@ def test_the_clients_of_services_are_not_imported_before_they_are_used() -> None
     import subprocess
 
     code = "import sys, json, groundhook.host.app.host; "
-    code += "print(json.dumps(sorted({'voyageai', 'scipy', 'aiohttp', 'httpx2'} & set(sys.modules))))"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    code += (
+        "print(json.dumps(sorted({'voyageai', 'scipy', 'aiohttp', 'httpx2'} & set(sys.modules))))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert json.loads(told) == []

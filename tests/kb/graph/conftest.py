@@ -17,11 +17,14 @@ from tests.loopback.qdrant import qdrant
 
 @pytest.fixture(params=["embedded", "server"])
 def opens(request: pytest.FixtureRequest, state: Path, tmp_path: Path) -> Iterator[Opens]:
-    """open_kb on the test's state folder, or beside it on a loopback server: `opens(spec("docs"), …)`."""
+    """open_kb on the test's state folder, or beside it on a loopback server: `opens(spec("docs"),
+    …)`."""
 
     def opened(*specs: CollectionSpec) -> AbstractAsyncContextManager[KnowledgeBase]:
         declared = {one.id: one for one in specs or (spec("docs"),)}
-        return open_kb(state, declared, providers(), KBStorageSettings(idle_s=20, reserve_mb=1), there)
+        return open_kb(
+            state, declared, providers(), KBStorageSettings(idle_s=20, reserve_mb=1), there
+        )
 
     there = QdrantSettings()
     if request.param == "embedded":

@@ -1,4 +1,5 @@
-"""Graphs through the knowledge base: what a walk adds to a search, for whom, and that it stays in step with the documents."""
+"""Graphs through the knowledge base: what a walk adds to a search, for whom, and that it stays in
+step with the documents."""
 
 from __future__ import annotations
 
@@ -14,7 +15,17 @@ from hypothesis import strategies as st
 from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.graph.base import Graphed, Graphs
 from groundhook.handlers.kb.graph.extract import Extraction
-from groundhook.handlers.kb.store import Answer, Hit, Incoming, Made, Passage, Question, Stored, Usage, packed
+from groundhook.handlers.kb.store import (
+    Answer,
+    Hit,
+    Incoming,
+    Made,
+    Passage,
+    Question,
+    Stored,
+    Usage,
+    packed,
+)
 from groundhook.host.core.errors import ConfigError, DelegateError, StorageError
 from groundhook.host.core.ports import Found, Nobody
 from groundhook.host.core.trace import recording
@@ -26,20 +37,46 @@ from groundhook.host.core.types.specs import CollectionSpec, EntitySpec
 from tests.kb.conftest import Opens, Warnings, Writes, scope, spec
 from tests.loops import run
 
-FILM = "# Kiss and Tell (film)\n\nKiss and Tell is a comedy film that stars Shirley Temple as Corliss Archer."
-TEMPLE = "# Shirley Temple\n\nShirley Temple served her country abroad as Chief of Protocol after a career on the stage."
+FILM = (
+    "# Kiss and Tell (film)\n\nKiss and Tell is a comedy film that stars Shirley Temple as Corliss"
+    " Archer."
+)
+TEMPLE = (
+    "# Shirley Temple\n\nShirley Temple served her country abroad as Chief of Protocol after a"
+    " career on the stage."
+)
 NOISE = {
-    f"noise{n}.md": f"# Pump {n}\n\nA government position was held by the woman who sells pump number {n} and its film of oil."
+    f"noise{n}.md": (
+        f"# Pump {n}\n\nA government position was held by the woman who sells pump number {n} and"
+        " its film of oil."
+    )
     for n in range(6)
 }
 FILES = {"film.md": FILM, "temple.md": TEMPLE, **NOISE}
-QUESTION = "What government position was held by the woman who portrayed Corliss Archer in the film Kiss and Tell?"
+QUESTION = (
+    "What government position was held by the woman who portrayed Corliss Archer in the film Kiss"
+    " and Tell?"
+)
 
 
 async def ask(
-    kb: KnowledgeBase, *, graph: bool | None = True, tenant: str = "", query: str = QUESTION, limit: int = 4, **said: Any
+    kb: KnowledgeBase,
+    *,
+    graph: bool | None = True,
+    tenant: str = "",
+    query: str = QUESTION,
+    limit: int = 4,
+    **said: Any,
 ) -> Found:
-    request = SearchRequest(type="kb", query=query, collections=("docs",), threshold=0.0, limit=limit, graph=graph, **said)
+    request = SearchRequest(
+        type="kb",
+        query=query,
+        collections=("docs",),
+        threshold=0.0,
+        limit=limit,
+        graph=graph,
+        **said,
+    )
     return await kb.search(request, scope(tenant, said.get("warn")))
 
 
@@ -47,7 +84,9 @@ def ids(found: Found) -> list[str]:
     return [item.document_id for item in found.items]
 
 
-async def test_a_document_that_only_the_graph_leads_to_joins_and_nodes_say_why(opens: Opens, write: Writes) -> None:
+async def test_a_document_that_only_the_graph_leads_to_joins_and_nodes_say_why(
+    opens: Opens, write: Writes
+) -> None:
     async with opens(spec("docs", graph=True)) as kb:
         await kb.add("docs", [write(FILES)])
         without, walked = await ask(kb, graph=False), await ask(kb)
@@ -55,7 +94,9 @@ async def test_a_document_that_only_the_graph_leads_to_joins_and_nodes_say_why(o
     assert without.graph_nodes is None
     assert ids(walked)[0] == "film.md"
     assert "temple.md" in ids(walked)
-    assert [item.score for item in walked.items] == sorted((item.score for item in walked.items), reverse=True)
+    assert [item.score for item in walked.items] == sorted(
+        (item.score for item in walked.items), reverse=True
+    )
     assert walked.graph_nodes is not None
     told = {node.name: node for node in walked.graph_nodes}
     assert told["Corliss Archer"].relation == "named in the question"
@@ -81,18 +122,24 @@ async def test_the_walk_is_a_node_of_the_trace(opens: Opens, write: Writes) -> N
     assert walk.data["reached"] >= 1
 
 
-async def test_a_collection_without_a_graph_says_so_and_answers(opens: Opens, write: Writes) -> None:
+async def test_a_collection_without_a_graph_says_so_and_answers(
+    opens: Opens, write: Writes
+) -> None:
     warnings = Warnings()
     async with opens(spec("docs")) as kb:
         await kb.add("docs", [write(FILES)])
-        request = SearchRequest(type="kb", query=QUESTION, collections=("docs",), threshold=0.0, graph=True)
+        request = SearchRequest(
+            type="kb", query=QUESTION, collections=("docs",), threshold=0.0, graph=True
+        )
         found = await kb.search(request, scope(warn=warnings))
     assert found.items
     assert found.graph_nodes == ()
     assert [code for code, _ in warnings.said] == ["no_graph"]
 
 
-async def test_a_graph_that_is_declared_later_is_made_when_documents_are_added_again(opens: Opens, write: Writes) -> None:
+async def test_a_graph_that_is_declared_later_is_made_when_documents_are_added_again(
+    opens: Opens, write: Writes
+) -> None:
     folder = write(FILES)
     async with opens(spec("docs")) as kb:
         await kb.add("docs", [folder])
@@ -123,7 +170,9 @@ async def test_what_is_replaced_or_removed_is_no_longer_told(opens: Opens, write
         assert told == {"Kiss and Tell (film)", "Corliss Archer", "Shirley Temple"}
 
 
-async def test_only_entities_of_the_declared_kinds_are_kept_and_a_dictionary_names_more(opens: Opens, write: Writes) -> None:
+async def test_only_entities_of_the_declared_kinds_are_kept_and_a_dictionary_names_more(
+    opens: Opens, write: Writes
+) -> None:
     entities = EntitySpec(types=("person", "disease"), dictionary={"disease": ("dry rot",)})
     folder = write({"a.md": "# Notes\n\nAt Acme Pumps Ltd. Dr. Weber saw dry rot, by Lake Geneva."})
     async with opens(spec("docs", graph=True, entities=entities)) as kb:
@@ -136,15 +185,22 @@ async def test_only_entities_of_the_declared_kinds_are_kept_and_a_dictionary_nam
     }
 
 
-# ------------------------------------------------------------------------------------------------ who may see what
+# --------------------------------------------------------------------------------- who may see what
 
 
-async def test_a_tenant_is_led_to_its_own_documents_and_told_its_own_entities(opens: Opens, write: Writes) -> None:
+async def test_a_tenant_is_led_to_its_own_documents_and_told_its_own_entities(
+    opens: Opens, write: Writes
+) -> None:
     folder = write(FILES)
     async with opens(spec("docs", graph=True, tenant_field="tenant")) as kb:
-        await kb.add("docs", [folder / "film.md", *(folder / name for name in NOISE)], tenant="acme")
+        await kb.add(
+            "docs", [folder / "film.md", *(folder / name for name in NOISE)], tenant="acme"
+        )
         await kb.add("docs", [folder / "film.md", folder / "temple.md"], tenant="globex")
-        acme, globex = await ask(kb, tenant="acme", limit=20), await ask(kb, tenant="globex", limit=20)
+        acme, globex = (
+            await ask(kb, tenant="acme", limit=20),
+            await ask(kb, tenant="globex", limit=20),
+        )
     assert "Chief of Protocol" not in {node.name for node in acme.graph_nodes or ()}
     assert "Chief of Protocol" in {node.name for node in globex.graph_nodes or ()}
     assert {item.document_id for item in globex.items} == {"film.md", "temple.md"}
@@ -160,7 +216,8 @@ async def test_a_filter_holds_for_what_the_graph_leads_to(opens: Opens, write: W
 
 
 class Shelf:
-    """A store in memory that finds by document and knows tenants; it stands for the engines, which have their own suite."""
+    """A store in memory that finds by document and knows tenants; it stands for the engines, which
+    have their own suite."""
 
     def __init__(self) -> None:
         self.documents: dict[tuple[str, str], Incoming] = {}
@@ -194,16 +251,34 @@ class Shelf:
 
     async def usage(self, collection: str, tenant: str | None, /, **_: Any) -> Usage:
         listed = [
-            Stored(document=d.document, tenant=d.tenant, title=d.title, url="", fingerprint=d.fingerprint, chunks=1, bytes=1)
+            Stored(
+                document=d.document,
+                tenant=d.tenant,
+                title=d.title,
+                url="",
+                fingerprint=d.fingerprint,
+                chunks=1,
+                bytes=1,
+            )
             for d in self.documents.values()
         ]
         return Usage(documents=tuple(listed))
 
-    async def stored(self, collection: str, tenant: str | None, documents: Any, /) -> tuple[Stored, ...]:
-        return tuple(stored for stored in (await self.usage(collection, tenant)).documents if stored.document in documents)
+    async def stored(
+        self, collection: str, tenant: str | None, documents: Any, /
+    ) -> tuple[Stored, ...]:
+        return tuple(
+            stored
+            for stored in (await self.usage(collection, tenant)).documents
+            if stored.document in documents
+        )
 
     async def remove(self, collection: str, tenant: str | None, documents: Any, /) -> list[str]:
-        gone = [key for key in self.documents if tenant in (None, key[0]) and (documents is None or key[1] in documents)]
+        gone = [
+            key
+            for key in self.documents
+            if tenant in (None, key[0]) and (documents is None or key[1] in documents)
+        ]
         for key in gone:
             del self.documents[key]
         return [document for _, document in gone]
@@ -219,14 +294,18 @@ COLLECTION = CollectionSpec(id="docs", graph=True, tenant_field="tenant")
 
 def document(tenant: str, id: str, text: str, version: str = "1") -> Incoming:
     passage = Passage(passage=f"{id}-{version}", content=text, text=text, vector=packed([1.0, 0.0]))
-    return Incoming(document=id, title=id, fingerprint=f"{id}{version}", passages=(passage,), tenant=tenant)
+    return Incoming(
+        document=id, title=id, fingerprint=f"{id}{version}", passages=(passage,), tenant=tenant
+    )
 
 
 def graphed(
     shelf: Shelf, folder: Path, spec: EntitySpec | None = None, delegates: Any = None
 ) -> tuple[Graphed, Graphs, Extraction]:
     graphs = Graphs(folder)
-    extraction = Extraction(spec=spec or EntitySpec(), language="english", delegates=delegates or Nobody())
+    extraction = Extraction(
+        spec=spec or EntitySpec(), language="english", delegates=delegates or Nobody()
+    )
     return Graphed(shelf, graphs, {"docs": extraction}), graphs, extraction  # type: ignore[arg-type]
 
 
@@ -237,15 +316,22 @@ def shelf() -> Shelf:
 
 names = st.sampled_from(["Alder", "Birch", "Cedar", "Elm"])
 documents = st.tuples(
-    st.sampled_from(["acme", "globex"]), st.sampled_from(["a", "b", "c"]), st.lists(names, min_size=1, max_size=3)
+    st.sampled_from(["acme", "globex"]),
+    st.sampled_from(["a", "b", "c"]),
+    st.lists(names, min_size=1, max_size=3),
 )
 changes = st.lists(
-    st.one_of(documents, st.tuples(st.sampled_from(["acme", "globex"]), st.sampled_from(["a", "b", "c"]))), max_size=8
+    st.one_of(
+        documents, st.tuples(st.sampled_from(["acme", "globex"]), st.sampled_from(["a", "b", "c"]))
+    ),
+    max_size=8,
 )
 
 
 @given(changes, names)
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_no_hop_leads_to_another_tenant_whatever_was_added_and_removed(
     tmp_path_factory: pytest.TempPathFactory, changes: list[Any], asked: str
 ) -> None:
@@ -263,9 +349,16 @@ def test_no_hop_leads_to_another_tenant_whatever_was_added_and_removed(
         for (tenant, id), stored in shelf.documents.items():
             mine[tenant] |= {id, *stored.passages[0].content.replace(" is here.", "").split("son ")}
         for tenant in mine:
-            question = Question(vector=packed([1.0, 0.0]), text=f"{asked} Acmeson Globexson", limit=10, tenant=tenant)
+            question = Question(
+                vector=packed([1.0, 0.0]),
+                text=f"{asked} Acmeson Globexson",
+                limit=10,
+                tenant=tenant,
+            )
             found = await graphs.reach(shelf, COLLECTION, MADE, question, Answer(), least_cosine=-1)  # type: ignore[arg-type]
-            assert {hit.document for hit in found.answer.hits} <= {id for t, id in shelf.documents if t == tenant}
+            assert {hit.document for hit in found.answer.hits} <= {
+                id for t, id in shelf.documents if t == tenant
+            }
             other = "globex" if tenant == "acme" else "acme"
             assert all(f"{other.title()}son" not in node.name for node in found.nodes)
         graphs.close()
@@ -273,7 +366,7 @@ def test_no_hop_leads_to_another_tenant_whatever_was_added_and_removed(
     run(asked_and_changed)
 
 
-# ------------------------------------------------------------------------------------------------ in step
+# ------------------------------------------------------------------------------------------ in step
 
 
 async def question_of(graphs: Graphs, shelf: Shelf, text: str) -> tuple[set[str], set[str]]:
@@ -282,7 +375,9 @@ async def question_of(graphs: Graphs, shelf: Shelf, text: str) -> tuple[set[str]
     return {node.name for node in found.nodes}, {hit.passage for hit in found.answer.hits}
 
 
-async def test_a_document_that_could_not_be_stored_keeps_its_last_graph(shelf: Shelf, tmp_path: Path) -> None:
+async def test_a_document_that_could_not_be_stored_keeps_its_last_graph(
+    shelf: Shelf, tmp_path: Path
+) -> None:
     store, graphs, _ = graphed(shelf, tmp_path)
     await store.put("docs", MADE, document("acme", "a", "Alder grows."))
     shelf.fails = True
@@ -293,23 +388,35 @@ async def test_a_document_that_could_not_be_stored_keeps_its_last_graph(shelf: S
     assert passages == {"a-1"}
     shelf.fails = False
     await store.put("docs", MADE, document("acme", "a", "Birch grows.", version="3"))
-    assert graphs.file("docs").versions("acme") == {row for row in graphs.file("docs").versions(None) if row[1] == "a"}
+    assert graphs.file("docs").versions("acme") == {
+        row for row in graphs.file("docs").versions(None) if row[1] == "a"
+    }
     assert len(graphs.file("docs").versions("acme")) == 1
     graphs.close()
 
 
-async def test_a_document_whose_graph_was_lost_looks_changed_to_whoever_adds(shelf: Shelf, tmp_path: Path) -> None:
+async def test_a_document_whose_graph_was_lost_looks_changed_to_whoever_adds(
+    shelf: Shelf, tmp_path: Path
+) -> None:
     store, graphs, _ = graphed(shelf, tmp_path)
     await store.put("docs", MADE, document("acme", "a", "Alder grows."))
     shelf.documents["acme", "b"] = document("acme", "b", "Birch grows.")
-    for adding in (await store.stored("docs", "acme", ["a", "b"]), (await store.usage("docs", "acme", made=MADE)).documents):
+    for adding in (
+        await store.stored("docs", "acme", ["a", "b"]),
+        (await store.usage("docs", "acme", made=MADE)).documents,
+    ):
         assert {stored.document: stored.fingerprint for stored in adding} == {"a": "a1", "b": ""}
-    listed = {stored.document: stored.fingerprint for stored in (await store.usage("docs", "acme")).documents}
+    listed = {
+        stored.document: stored.fingerprint
+        for stored in (await store.usage("docs", "acme")).documents
+    }
     assert listed == {"a": "a1", "b": "b1"}
     graphs.close()
 
 
-async def test_a_file_that_is_no_graph_is_an_error_that_names_it(shelf: Shelf, tmp_path: Path) -> None:
+async def test_a_file_that_is_no_graph_is_an_error_that_names_it(
+    shelf: Shelf, tmp_path: Path
+) -> None:
     await anyio.Path(tmp_path / "docs.sqlite").write_bytes(b"something else" * 100)
     store, _, _ = graphed(shelf, tmp_path)
     with pytest.raises(StorageError, match=r"docs\.sqlite"):
@@ -325,7 +432,7 @@ async def test_another_process_sees_what_this_one_added(shelf: Shelf, tmp_path: 
     graphs.close()
 
 
-# ------------------------------------------------------------------------------------------------ who extracts
+# ------------------------------------------------------------------------------------- who extracts
 
 
 class Oracle:
@@ -342,16 +449,25 @@ class Oracle:
         return EntityAnswer.model_validate(self.answers[asked.text])
 
 
-async def test_an_assistant_names_entities_and_the_rules_step_in_where_it_fails(shelf: Shelf, tmp_path: Path) -> None:
+async def test_an_assistant_names_entities_and_the_rules_step_in_where_it_fails(
+    shelf: Shelf, tmp_path: Path
+) -> None:
     answer = {
         "entities": [{"name": "alder", "type": "Tree", "description": "Grows by water."}, "Birch"],
-        "relations": [{"source": "alder", "target": "Birch", "relation": "grows beside"}, {"source": "alder", "target": "Oak"}],
+        "relations": [
+            {"source": "alder", "target": "Birch", "relation": "grows beside"},
+            {"source": "alder", "target": "Oak"},
+        ],
     }
     oracle = Oracle({"about alder": answer})
-    store, graphs, extraction = graphed(shelf, tmp_path, EntitySpec(extractor="workers.names", types=("tree", "term")), oracle)
+    store, graphs, extraction = graphed(
+        shelf, tmp_path, EntitySpec(extractor="workers.names", types=("tree", "term")), oracle
+    )
     await store.put("docs", MADE, document("acme", "a", "about alder"))
     await store.put("docs", MADE, document("acme", "b", "Cedar Hill stands."))
-    assert {(doer, asked.types) for doer, asked in oracle.asked} == {("workers.names", ("tree", "term"))}
+    assert {(doer, asked.types) for doer, asked in oracle.asked} == {
+        ("workers.names", ("tree", "term"))
+    }
     (warning,) = extraction.warnings
     assert "workers.names" in warning
     assert "built-in" in warning
@@ -367,7 +483,9 @@ async def test_an_assistant_names_entities_and_the_rules_step_in_where_it_fails(
     graphs.close()
 
 
-async def test_spacy_that_is_not_installed_is_an_error_that_says_what_to_do(shelf: Shelf, tmp_path: Path) -> None:
+async def test_spacy_that_is_not_installed_is_an_error_that_says_what_to_do(
+    shelf: Shelf, tmp_path: Path
+) -> None:
     store, graphs, _ = graphed(shelf, tmp_path, EntitySpec(extractor="spacy:no_such_pipeline"))
     with pytest.raises(ConfigError, match=r"spacy:no_such_pipeline.*builtin"):
         await store.put("docs", MADE, document("acme", "a", "Alder grows."))

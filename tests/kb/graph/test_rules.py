@@ -22,8 +22,9 @@ def kinds(extracted: Extracted) -> dict[str, str]:
 
 def test_capitalised_words_are_names_and_their_surroundings_say_of_which_kind() -> None:
     text = (
-        "In 1895 Pierre Curie (15 May 1859 – 19 April 1906) taught at the University of Paris. The pump P-204/B of Acme Pumps "
-        "Ltd. stands at Lake Geneva, says Dr. Weber. She wrote “The Long Rain”."
+        "In 1895 Pierre Curie (15 May 1859 – 19 April 1906) taught at the University of Paris. The"
+        " pump P-204/B of Acme Pumps Ltd. stands at Lake Geneva, says Dr. Weber. She wrote “The"
+        " Long Rain”."
     )
     assert kinds(extract(text, "", NOBODY)) == {
         "Pierre Curie": "person",
@@ -60,14 +61,19 @@ def test_spellings_of_one_name_are_one_entity(spellings: list[str], key: str) ->
         ("when was it?", ["It", "When"], []),
     ],
 )
-def test_known_names_are_found_in_questions_however_they_are_written(question: str, names: list[str], found: list[str]) -> None:
+def test_known_names_are_found_in_questions_however_they_are_written(
+    question: str, names: list[str], found: list[str]
+) -> None:
     assert names_in(question, known(*names)) == found
 
 
 @pytest.mark.parametrize(
     ("question", "found"),
     [
-        ("Where was the director of Kiss and Tell born?", ["kiss and tell"]),  # "Born in Rome, a Director" makes names of both
+        (
+            "Where was the director of Kiss and Tell born?",
+            ["kiss and tell"],
+        ),  # "Born in Rome, a Director" makes names of both
         ("where was the director of kiss and tell born?", ["kiss and tell"]),
         ("Where was Director born?", ["director"]),
         ("who was the director?", ["director"]),  # nothing surer is named
@@ -75,9 +81,24 @@ def test_known_names_are_found_in_questions_however_they_are_written(question: s
         ("which director knows umbra?", ["umbra"]),  # an organization
     ],
 )
-def test_a_word_in_small_letters_is_a_name_only_where_nothing_surer_is_named(question: str, found: list[str]) -> None:
-    named = {"kiss and tell": "term", "director": "term", "born": "work", "tea": "term", "umbra": "organization"}
-    assert names_in(question, Known(names={key: (key, kind) for key, kind in named.items()}), {"kiss and tell", "tea"}) == found
+def test_a_word_in_small_letters_is_a_name_only_where_nothing_surer_is_named(
+    question: str, found: list[str]
+) -> None:
+    named = {
+        "kiss and tell": "term",
+        "director": "term",
+        "born": "work",
+        "tea": "term",
+        "umbra": "organization",
+    }
+    assert (
+        names_in(
+            question,
+            Known(names={key: (key, kind) for key, kind in named.items()}),
+            {"kiss and tell", "tea"},
+        )
+        == found
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +109,9 @@ def test_a_word_in_small_letters_is_a_name_only_where_nothing_surer_is_named(que
         ('הרמטכ"ל ביקר במפעל של Intel בחיפה.', {'הרמטכ"ל', "Intel"}),
     ],
 )
-def test_scripts_without_capitals_have_what_the_writing_sets_apart(text: str, expected: set[str]) -> None:
+def test_scripts_without_capitals_have_what_the_writing_sets_apart(
+    text: str, expected: set[str]
+) -> None:
     assert kinds(extract(text, "", known("绿茶"))).keys() == expected
 
 
@@ -99,7 +122,10 @@ def test_neighbours_in_a_sentence_are_related_by_the_words_between_them() -> Non
 
 def test_a_last_name_alone_is_the_one_person_who_has_it() -> None:
     found = extract("Marie Curie was born in Warsaw. Curie won twice.", "", NOBODY)
-    assert {mention.key: mention.count for mention in found.mentions} == {"marie curie": 2, "warsaw": 1}
+    assert {mention.key: mention.count for mention in found.mentions} == {
+        "marie curie": 2,
+        "warsaw": 1,
+    }
     two = extract("Marie Curie met Pierre Curie. Curie won.", "", NOBODY)
     assert {mention.key for mention in two.mentions} == {"marie curie", "pierre curie", "curie"}
 
@@ -107,19 +133,29 @@ def test_a_last_name_alone_is_the_one_person_who_has_it() -> None:
 def test_a_document_is_about_its_title_and_finds_it_in_its_text() -> None:
     found = extract("Kiss and Tell is a film with Shirley Temple.", "Kiss and Tell (film)", NOBODY)
     assert found.about == "kiss and tell"
-    assert {mention.key: mention.count for mention in found.mentions} == {"kiss and tell": 2, "shirley temple": 1}
+    assert {mention.key: mention.count for mention in found.mentions} == {
+        "kiss and tell": 2,
+        "shirley temple": 1,
+    }
 
 
 def test_where_every_noun_has_a_capital_a_single_word_is_no_name() -> None:
     german = (
-        "Die Lampe steht auf dem Tisch, und das Buch liegt im Regal neben der Tasse. Gestern las die Mutter in der Küche eine "
-        "Zeitung, während der Vater mit dem Hund im Garten war. Dort hörte auch Anna Schmidt das Radio im Flur."
+        "Die Lampe steht auf dem Tisch, und das Buch liegt im Regal neben der Tasse. Gestern las"
+        " die Mutter in der Küche eine Zeitung, während der Vater mit dem Hund im Garten war. Dort"
+        " hörte auch Anna Schmidt das Radio im Flur."
     )
     assert set(kinds(extract(german, "", NOBODY))) == {"Anna Schmidt"}
 
 
-@given(st.text(max_size=300), st.text(max_size=30), st.lists(st.text(min_size=1, max_size=10), max_size=5))
-def test_any_text_is_read_and_links_lead_between_its_entities(text: str, title: str, names: list[str]) -> None:
+@given(
+    st.text(max_size=300),
+    st.text(max_size=30),
+    st.lists(st.text(min_size=1, max_size=10), max_size=5),
+)
+def test_any_text_is_read_and_links_lead_between_its_entities(
+    text: str, title: str, names: list[str]
+) -> None:
     found = extract(text, title, known(*names))
     keys = [mention.key for mention in found.mentions]
     assert keys == sorted(set(keys))

@@ -16,13 +16,22 @@ from groundhook.handlers.kb.graph.walk import Graph
 pairs = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=30)
 
 
-def graph(mentions: list[tuple[int, int]], relations: list[tuple[int, int]] = [], *, size: int = 8) -> Graph:  # noqa: B006
+def graph(
+    mentions: list[tuple[int, int]],
+    relations: list[tuple[int, int]] = [],
+    *,
+    size: int = 8,  # noqa: B006
+) -> Graph:
     return Graph(
         Rows(
             entities=[(10 + n, f"e{n}", f"E{n}", "term", "") for n in range(size)],
             passages=[(100 + n, f"d{n}", 0, "p") for n in range(size)],
-            mentions=[(100 + passage, 10 + entity, 1, 0) for passage, entity in dict.fromkeys(mentions)],
-            relations=[(10 + one, 10 + other, "knows", 1) for one, other in relations if one != other],
+            mentions=[
+                (100 + passage, 10 + entity, 1, 0) for passage, entity in dict.fromkeys(mentions)
+            ],
+            relations=[
+                (10 + one, 10 + other, "knows", 1) for one, other in relations if one != other
+            ],
         )
     )
 
@@ -36,7 +45,9 @@ def connected(graph: Graph, start: set[int]) -> set[int]:
     return seen
 
 
-@given(pairs, pairs, st.dictionaries(st.integers(0, 15), st.floats(0.01, 5), min_size=1, max_size=4))
+@given(
+    pairs, pairs, st.dictionaries(st.integers(0, 15), st.floats(0.01, 5), min_size=1, max_size=4)
+)
 def test_the_walk_is_a_probability_over_what_the_start_is_connected_to(
     mentions: list[tuple[int, int]], relations: list[tuple[int, int]], start: dict[int, float]
 ) -> None:
@@ -49,7 +60,9 @@ def test_the_walk_is_a_probability_over_what_the_start_is_connected_to(
 
 
 @given(pairs, st.integers(0, 7))
-def test_what_is_nearer_to_the_start_is_visited_more_than_nothing(mentions: list[tuple[int, int]], entity: int) -> None:
+def test_what_is_nearer_to_the_start_is_visited_more_than_nothing(
+    mentions: list[tuple[int, int]], entity: int
+) -> None:
     made = graph(mentions)
     scores = made.rank({entity: 1.0})
     assert all(scores[node] > 0 for node in made.neighbours(entity))
@@ -61,7 +74,8 @@ def test_nothing_to_start_from_leads_nowhere() -> None:
 
 
 def test_a_bridge_of_one_rare_name_leads_to_the_second_document() -> None:
-    # Passages 0 and 1 share a rare name; everything else shares the frequent one, which passage 0 has as well.
+    # Passages 0 and 1 share a rare name; everything else shares the frequent one, which passage 0
+    # has as well.
     made = graph([(0, 0), (1, 0), *((n, 1) for n in range(8) if n != 1)])
     scores = made.rank({made.first_passage: 1.0})
     others = sorted(range(1, 8), key=lambda n: -scores[made.first_passage + n])
@@ -89,7 +103,9 @@ places = st.lists(st.integers(0, 30), max_size=12, unique=True)
 
 
 @given(places, places, st.lists(st.integers(0, 30), max_size=20, unique=True), st.integers(1, 15))
-@example([0, 8, 9, 10, 11], [0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 6, 7, 0, 8], 11)  # one stays outside, one at the edge
+@example(
+    [0, 8, 9, 10, 11], [0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 6, 7, 0, 8], 11
+)  # one stays outside, one at the edge
 def test_joining_keeps_the_head_and_the_better_half_of_what_was_found(
     found: list[int], reached: list[int], walk: list[int], limit: int
 ) -> None:
