@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("host", "handlers", "rerankers", "hooks")
-LONGEST = 460  # lines that a person reads at once
+LONGEST = 490  # lines that a person reads at once
 LONGEST_FUNCTION = 80
 
 # A big dependency → the modules, or packages of modules, that may import it, at the top or inside a

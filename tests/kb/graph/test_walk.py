@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
+from collections.abc import Sequence
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -18,9 +19,9 @@ pairs = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=30)
 
 def graph(
     mentions: list[tuple[int, int]],
-    relations: list[tuple[int, int]] = [],
+    relations: Sequence[tuple[int, int]] = (),
     *,
-    size: int = 8,  # noqa: B006
+    size: int = 8,
 ) -> Graph:
     return Graph(
         Rows(
