@@ -38,7 +38,6 @@ DOORS = {
     "protego": ("handlers.web.reader",),
     "voyageai": ("handlers.kb.embedders.voyage", "rerankers.voyage"),
     "cohere": ("rerankers.cohere",),
-    "scipy": ("handlers.kb.graph",),
     "sqlalchemy": ("handlers.db",),
     "ruamel": ("host.config", "handlers.db.question", "handlers.kb.reading.front_matter"),
     "msgpack": ("host.core.workers",),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from groundhook.host.core.errors import IngestError
@@ -48,6 +49,7 @@ class Page:
 
 def warm() -> None:
     """Import what takes a while: a third of a second, and more on a busy machine."""
+    import_module("trafilatura")
 
 
 def page_of(body: bytes, media_type: str, charset: str) -> Page:

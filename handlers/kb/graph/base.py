@@ -105,7 +105,7 @@ class Graphs:
     ) -> Walked:
         """The answer with the passages that the graph leads to, those of at least `least_cosine`,
         at their places. Raises StorageError."""
-        from groundhook.handlers.kb.graph import join  # scipy: not before a graph is walked
+        from groundhook.handlers.kb.graph import join  # numpy: not before a graph is walked
 
         graph = await self._graph(spec.id, question.tenant or "")
         if graph is None:
