@@ -9,7 +9,7 @@ BENCHES := hooks calls turn kb kb_adding db db_questions delegation web
 
 help:
 	@echo "make demo               ask the sample assistant about Groundhook"
-	@echo "make test               run the tests"
+	@echo "make test               run the tests; PYTEST=… adds arguments"
 	@echo "make lint               style, formatting, types, import contracts"
 	@echo "make docs               write docs/events.md, docs/delegation.md and docs/ctx.d.ts anew"
 	@echo "make bench [NAME=turn]  measure: $(BENCHES)"
@@ -40,7 +40,7 @@ demo: install
 	@$(BIN)/groundhook chat docs "What is a hook and how is it kept from harming the host?"
 
 test: install
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST)
 
 lint: install
 	@$(BIN)/ruff check
