@@ -1,8 +1,8 @@
-"""A source that answers from a table: for tests of assistants, demonstrations, and runs without a
-network.
+"""A search source that answers from a table, for tests of assistants, demonstrations and offline
+runs.
 
-It remembers what it was asked, and a question that is not in the table is an error that shows those
-that are, so a test never passes by accident.
+It records its requests. A query that is not in the table raises an error that names the nearest
+one, so that a test never passes by accident.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ ANY = "*"
 
 @dataclass
 class CannedSource:
-    """`pages` leads from a query (`*`: any other) to what is found, or to the error that is raised.
+    """A source for tests. `pages` maps a query (`*`: any other query) to the items that are
+    returned, or to the error that is raised.
 
-    `delay` seconds pass before an answer. `gate`, where given, is waited for before an answer: with
-    it a test holds a search open.
+    Before an answer it waits for `gate`, if given, so that a test can hold a search open, and for
+    `delay` seconds. `asked` and `scopes` record the requests; `cancelled` counts the searches that
+    were cancelled.
     """
 
     pages: Mapping[str, Sequence[Item] | SourceError]
@@ -57,5 +59,6 @@ class CannedSource:
 
 
 def canned_item(key: str, **fields: Any) -> Item:
-    """An item for a canned page: `key` is also its title and content unless said, its score 0.5."""
+    """Return an item whose key, title and content are `key` and whose score is 0.5; `fields`
+    override these."""
     return Item(**{"type": "kb", "title": key, "content": key, "score": 0.5, "key": key, **fields})

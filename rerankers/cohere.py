@@ -1,9 +1,8 @@
-"""Cohere's reranking models, through its own client (v2), which is imported when the first items
-are judged.
+"""Provider of Cohere's reranking models through Cohere's own client (v2). The client is imported by
+the first call.
 
-The client retries by itself unless told not to, has no deadline for the whole, and makes of an
-answer of the wrong shape a value whose parts are None. API:
-https://docs.cohere.com/reference/rerank
+The client retries unless `max_retries` is 0, has no total deadline, and turns an answer of the
+wrong shape into a value whose fields are None. API: https://docs.cohere.com/reference/rerank
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ import anyio
 from groundhook.host.core.errors import RerankError
 from groundhook.rerankers.providers import (
     Access,
-    Failed,
     ProviderType,
+    RequestFailed,
     Scores,
-    index_of,
-    reading,
-    score_of,
-    wait_of,
+    parse_index,
+    parse_score,
+    parsing,
+    retry_after_s,
 )
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ NAME = "cohere"
 
 
 class Cohere:
+    """A `rerankers.providers.Provider` with one HTTP client, opened by the first call."""
+
     def __init__(self, access: Access) -> None:
         self._access = access
         self._client: AsyncClientV2 | None = None
@@ -40,22 +41,22 @@ class Cohere:
     async def judge(
         self, model: str, query: str, texts: Sequence[str], timeout_s: float, /
     ) -> Scores:
-        client = self._client = self._client or await self._opened()
-        with _speaking_to():
+        client = self._client = self._client or await self._open_client()
+        with _translated_errors():
             answer = await client.rerank(
                 model=model,
                 query=query,
                 documents=list(texts),
-                request_options={"timeout_in_seconds": _whole(timeout_s)},
+                request_options={"timeout_in_seconds": _whole_seconds(timeout_s)},
             )
-        with reading(NAME):
+        with parsing(NAME):
             return [
-                (index_of(result.index), score_of(result.relevance_score))
+                (parse_index(result.index), parse_score(result.relevance_score))
                 for result in answer.results
             ]
 
-    async def _opened(self) -> AsyncClientV2:
-        make = await anyio.to_thread.run_sync(_load)
+    async def _open_client(self) -> AsyncClientV2:
+        make = await anyio.to_thread.run_sync(_load)  # the import takes a while
         import httpx
 
         http = httpx.AsyncClient()
@@ -81,12 +82,14 @@ def _load() -> Any:
     return AsyncClientV2
 
 
-def _whole(seconds: float) -> int:
+def _whole_seconds(seconds: float) -> int:
+    """Round up to at least 1: the client accepts whole seconds only."""
     return max(1, int(seconds + 0.999))
 
 
 @contextmanager
-def _speaking_to() -> Iterator[None]:
+def _translated_errors() -> Iterator[None]:
+    """Raise the client's errors as RequestFailed, and unreadable answers as RerankError."""
     import httpx
     from cohere.core.api_error import ApiError
 
@@ -94,25 +97,28 @@ def _speaking_to() -> Iterator[None]:
         yield
     except ApiError as exc:
         if exc.status_code == 200:
-            with reading(NAME):
+            with parsing(NAME):
                 raise ValueError("not JSON") from exc
-        raise Failed(exc.status_code or 0, _said(exc.body), wait_of(exc.headers)) from exc
+        raise RequestFailed(
+            exc.status_code or 0, _reason(exc.body), retry_after_s(exc.headers)
+        ) from exc
     except httpx.TimeoutException as exc:
-        raise Failed(0, "no answer in time") from exc
+        raise RequestFailed(0, "no answer in time") from exc
     except httpx.HTTPError as exc:
-        raise Failed(0, str(exc) or exc.__class__.__name__) from exc
+        raise RequestFailed(0, str(exc) or exc.__class__.__name__) from exc
     except (
         ValueError,
         TypeError,
         AttributeError,
-    ) as exc:  # the client builds its values of whatever arrived
-        with reading(NAME):
+    ) as exc:  # the client builds its values from the answer without checking them
+        with parsing(NAME):
             raise ValueError("the wrong shape") from exc
 
 
-def _said(body: Any) -> str:
-    said = body.get("message") if isinstance(body, dict) else getattr(body, "message", body)
-    return said if isinstance(said, str) else ""
+def _reason(body: Any) -> str:
+    """Return the `message` of an error answer, or "" if it has none."""
+    message = body.get("message") if isinstance(body, dict) else getattr(body, "message", body)
+    return message if isinstance(message, str) else ""
 
 
 COHERE = ProviderType(

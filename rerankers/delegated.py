@@ -1,4 +1,4 @@
-"""Rerankers that are assistants or MCP tools: `search.rerank` with the type `agent` or `mcp`, and
+"""Reranking by an assistant or an MCP tool: `search.rerank` with the type `agent` or `mcp`, and
 `uses.rerank`."""
 
 from __future__ import annotations
@@ -18,77 +18,81 @@ from groundhook.host.core.types.delegation import (
     RerankEntry,
 )
 from groundhook.host.core.types.search import Item
-from groundhook.rerankers.judgement import in_order, scored, text_of
+from groundhook.rerankers.judgement import rank_by_order, rank_by_scores, text_of
 
-LONGEST = 2000  # characters of an item, unless `search.rerank.max_chars` says otherwise
+DEFAULT_MAX_CHARS = 2000  # of an item's text, unless `search.rerank.max_chars` is set
 _TIMEOUT = "search.rerank.timeout_ms"
 
 
 @dataclass(frozen=True)
 class DelegatedReranker:
-    """A `host.core.ports.Reranker` that asks whoever `options` names. An answer with a score for
-    each of its items is multiplied in; any other is an order, and stands as it is."""
+    """A `host.core.ports.Reranker` that calls the assistant or tool named in `options`. If the
+    answer has a score for each of its items, the scores are used as they are; otherwise the answer
+    is an order, and the scores are chosen to produce that order."""
 
     kind: Literal["agent", "mcp"]
 
     async def rerank(
         self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /
     ) -> Sequence[Ranked]:
-        doer = self._doer(options)
-        places = _places(items)
+        delegate = self._delegate_name(options)
+        positions = _positions(items)
 
         def wrong(answer: RerankAnswer) -> str:
-            if any(_place(entry, places, len(items)) is not None for entry in answer.items):
+            if any(_position(entry, positions, len(items)) is not None for entry in answer.items):
                 return ""
-            return "none of the items that it names was sent; name them by their citation_id"
+            return "it names none of the items that were sent; name items by their citation_id"
 
         asked = RerankAsk(
-            query=query, items=_entries(items, options.max_chars or LONGEST), top_n=options.top_k
+            query=query,
+            items=_entries(items, options.max_chars or DEFAULT_MAX_CHARS),
+            top_n=options.top_k,
         )
         ask = scope.delegates.ask
         try:
             answer = await ask(
-                RERANK, doer, asked, timeout_ms=options.timeout_ms, hint=_TIMEOUT, wrong=wrong
+                RERANK, delegate, asked, timeout_ms=options.timeout_ms, hint=_TIMEOUT, wrong=wrong
             )
         except DelegateError as exc:
             raise RerankError(exc.message, hint=exc.hint) from exc
         return ranking(answer, items)
 
-    def _doer(self, options: RerankSettings) -> str:
+    def _delegate_name(self, options: RerankSettings) -> str:
         if self.kind == "mcp":
             if options.mcp:
                 return f"mcp:{options.mcp.removeprefix('mcp:')}"
         elif options.agent:
             return options.agent
         raise RerankError(
-            f"search.rerank.type is {self.kind!r}, and there is no {self.kind!r} beside it",
+            f"search.rerank.type is {self.kind!r}, but search.rerank.{self.kind} is not set",
             hint=f"set search.rerank.{self.kind}",
         )
 
 
 def ranking(answer: RerankAnswer, items: Sequence[Item]) -> list[Ranked]:
-    """What an answer says of these items; of those that it does not know, nothing."""
-    places = _places(items)
+    """Return the rank scores that an answer gives to `items`. Items that it does not name are left
+    out, and names of unknown items are ignored."""
+    positions = _positions(items)
     named = [
         (place, entry.score)
         for entry in answer.items
-        if (place := _place(entry, places, len(items))) is not None
+        if (place := _position(entry, positions, len(items))) is not None
     ]
     scores = [(place, score) for place, score in named if score is not None]
     return (
-        scored(scores, len(items))
+        rank_by_scores(scores, len(items))
         if len(scores) == len(named)
-        else in_order((place for place, _ in named), items)
+        else rank_by_order((place for place, _ in named), items)
     )
 
 
-def _entries(items: Sequence[Item], longest: int) -> tuple[RerankEntry, ...]:
+def _entries(items: Sequence[Item], max_chars: int) -> tuple[RerankEntry, ...]:
     return tuple(
         RerankEntry(
             citation_id=item.citation_id,
             type=item.type,
             title=item.title,
-            content=text_of(item, longest),
+            content=text_of(item, max_chars),
             url=item.url,
             score=item.score,
             weight=item.weight,
@@ -97,23 +101,24 @@ def _entries(items: Sequence[Item], longest: int) -> tuple[RerankEntry, ...]:
     )
 
 
-def _places(items: Sequence[Item]) -> Mapping[str, int]:
-    """Where each item is, by its marker and by the letters and digits of it: models drop what
-    stands around an id."""
-    places = {item.citation_id: index for index, item in enumerate(items)}
+def _positions(items: Sequence[Item]) -> Mapping[str, int]:
+    """Map each item's citation id to its position, both as it is and without punctuation: models
+    often drop the characters around an id."""
+    positions = {item.citation_id: index for index, item in enumerate(items)}
     for index, item in enumerate(items):
-        places.setdefault(_bare(item.citation_id), index)
-    return places
+        positions.setdefault(_bare_id(item.citation_id), index)
+    return positions
 
 
-def _place(entry: RankedEntry, places: Mapping[str, int], count: int) -> int | None:
+def _position(entry: RankedEntry, positions: Mapping[str, int], count: int) -> int | None:
+    """Return the position of the item that an entry names by id or index; None if unknown."""
     if entry.citation_id:
-        return places.get(entry.citation_id, places.get(_bare(entry.citation_id)))
+        return positions.get(entry.citation_id, positions.get(_bare_id(entry.citation_id)))
     return entry.index if entry.index is not None and 0 <= entry.index < count else None
 
 
-def _bare(marker: str) -> str:
-    """`#ref:k3x9` → `k3x9`"""
+def _bare_id(marker: str) -> str:
+    """Return a citation id without its punctuation: `#ref:k3x9` → `k3x9`."""
     name = marker.rstrip("])}> ")
     cut = max(name.rfind(sign) for sign in ":[#({< ")
     return name[cut + 1 :]

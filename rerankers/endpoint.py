@@ -1,9 +1,9 @@
-"""Any endpoint that reranks over HTTP, by its address: Jina, vLLM, Infinity and others in one
-dialect, TEI in its own.
+"""Provider for HTTP endpoints that rerank: Jina, vLLM, Infinity and others in one dialect, TEI in
+its own.
 
 `endpoint`: {model?, query, documents, return_documents: false} → {results: [{index,
 relevance_score}]}. `tei` (Text Embeddings Inference): {query, texts, truncate: true} → [{index,
-score}]. Answers of either shape are read.
+score}]. Answers of both shapes are accepted from both.
 """
 
 from __future__ import annotations
@@ -15,22 +15,24 @@ from typing import TYPE_CHECKING, Any, Literal
 from groundhook.host.core.errors import RerankError
 from groundhook.rerankers.providers import (
     Access,
-    Failed,
     ProviderType,
+    RequestFailed,
     Scores,
-    index_of,
-    reading,
-    score_of,
-    wait_of,
+    parse_index,
+    parse_score,
+    parsing,
+    retry_after_s,
 )
 
 if TYPE_CHECKING:
     import httpx2
 
-MOST_BYTES = 4 * 1024 * 1024  # of an answer, which holds numbers
+MAX_BYTES = 4 * 1024 * 1024  # of an answer; it holds numbers only
 
 
 class Endpoint:
+    """A `rerankers.providers.Provider` with one HTTP client, opened by the first call."""
+
     def __init__(self, access: Access, dialect: Literal["endpoint", "tei"]) -> None:
         self._access, self._dialect = access, dialect
         self._client: httpx2.AsyncClient | None = None
@@ -40,23 +42,23 @@ class Endpoint:
     ) -> Scores:
         import httpx2
 
-        client = self._client = self._client or self._opened()
+        client = self._client = self._client or self._open_client()
         try:
             async with client.stream(
                 "POST",
-                address(self._access.host),
+                rerank_url(self._access.host),
                 json=self._body(model, query, texts),
                 timeout=timeout_s,
             ) as r:
-                status, headers, body = r.status_code, r.headers, await _bounded(r)
+                status, headers, body = r.status_code, r.headers, await _read_bounded(r)
         except httpx2.TimeoutException as exc:
-            raise Failed(0, "no answer in time") from exc
+            raise RequestFailed(0, "no answer in time") from exc
         except httpx2.HTTPError as exc:
-            raise Failed(0, str(exc) or exc.__class__.__name__) from exc
+            raise RequestFailed(0, str(exc) or exc.__class__.__name__) from exc
         if status != 200:
-            raise Failed(status, _said(body), wait_of(headers))
-        with reading(self._access.host):
-            return scores(json.loads(body))
+            raise RequestFailed(status, _reason(body), retry_after_s(headers))
+        with parsing(self._access.host):
+            return parse_scores(json.loads(body))
 
     def _body(self, model: str, query: str, texts: Sequence[str]) -> dict[str, Any]:
         if self._dialect == "tei":
@@ -64,8 +66,8 @@ class Endpoint:
         named = {"model": model} if model else {}
         return {**named, "query": query, "documents": list(texts), "return_documents": False}
 
-    def _opened(self) -> httpx2.AsyncClient:
-        import httpx2  # 0.16 s: not before it is needed
+    def _open_client(self) -> httpx2.AsyncClient:
+        import httpx2  # here because the import takes 0.16 s
 
         client = httpx2.AsyncClient(
             headers={"authorization": f"Bearer {self._access.key}"} if self._access.key else {}
@@ -74,49 +76,51 @@ class Endpoint:
         return client
 
 
-def address(host: str) -> str:
-    """`https://host/v1` → `https://host/v1/rerank`; an address that says so itself stays."""
+def rerank_url(host: str) -> str:
+    """Append `/rerank` to the base URL, unless it ends with `rerank` already."""
     bare = host.rstrip("/")
     return bare if bare.endswith("rerank") else f"{bare}/rerank"
 
 
-def scores(answer: Any) -> Scores:
-    """Raises ValueError, KeyError, TypeError for what is no ranking."""
+def parse_scores(answer: Any) -> Scores:
+    """Return the positions and scores of a decoded answer of either dialect. Raises ValueError,
+    KeyError or TypeError for any other shape."""
     if isinstance(answer, Mapping):
         answer = answer["results"] if "results" in answer else answer["data"]
     if not isinstance(answer, list):
-        raise TypeError("no list")
+        raise TypeError("not a list")
     return [
         (
-            index_of(entry["index"]),
-            score_of(entry["relevance_score"] if "relevance_score" in entry else entry["score"]),
+            parse_index(entry["index"]),
+            parse_score(entry["relevance_score"] if "relevance_score" in entry else entry["score"]),
         )
         for entry in answer
     ]
 
 
-async def _bounded(response: httpx2.Response) -> bytes:
+async def _read_bounded(response: httpx2.Response) -> bytes:
+    """Read the body. Raises RerankError beyond MAX_BYTES."""
     body = b""
     async for piece in response.aiter_bytes():
         body += piece
-        if len(body) > MOST_BYTES:
+        if len(body) > MAX_BYTES:
             raise RerankError(
-                f"{str(response.url)!r} answered with more than {MOST_BYTES // 1024} KB"
+                f"{str(response.url)!r} answered with more than {MAX_BYTES // 1024} KB"
             )
     return body
 
 
-def _said(body: bytes) -> str:
-    """What the endpoint says about its refusal: `detail`, `message` or `error`, as text or inside
-    an object."""
+def _reason(body: bytes) -> str:
+    """Return the reason in an error answer: `detail`, `error` or `message`, as text or nested in an
+    object."""
     try:
-        said = json.loads(body)
+        reason = json.loads(body)
     except ValueError:
         return ""
     for key in ("detail", "error", "message"):
-        if isinstance(said, Mapping) and key in said:
-            said = said[key]
-    return said if isinstance(said, str) else ""
+        if isinstance(reason, Mapping) and key in reason:
+            reason = reason[key]
+    return reason if isinstance(reason, str) else ""
 
 
 ENDPOINT = ProviderType(

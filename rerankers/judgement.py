@@ -1,8 +1,8 @@
-"""From what a reranker said to scores of 0-1, and from items to the texts that it reads. Pure
-functions.
+"""Conversion of items to the texts that a reranker reads, and of its answers to rank scores of 0-1.
+Pure functions.
 
-The host multiplies a rerank score with an item's score and the weight of its source. Scores are
-compared within one answer only: no answer is put together from several.
+The host multiplies a rank score with the item's score and the weight of its source. Scores are
+comparable within one answer only, so answers of several calls are never combined.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from groundhook.host.core.ports import Ranked
 from groundhook.host.core.types.search import Item
 
 
-def text_of(item: Item, longest: int) -> str:
-    """Title and content as one text of at most so many characters."""
+def text_of(item: Item, max_chars: int) -> str:
+    """Return title and content as one text of at most `max_chars` characters. The title is left out
+    when the content starts with it."""
     content = item.content.strip()
     title = "" if content.startswith(item.title) else item.title.strip()
-    return f"{title}\n{content}".strip()[:longest]
+    return f"{title}\n{content}".strip()[:max_chars]
 
 
-def scored(scores: Iterable[tuple[int, float]], count: int) -> list[Ranked]:
-    """Scores by position, of `count` items. Positions that do not exist and a second word on the
-    same item are left out. Where a score is outside of 0-1 they are a model's raw ones, and all of
-    them are put through the logistic function, which keeps their order."""
+def rank_by_scores(scores: Iterable[tuple[int, float]], count: int) -> list[Ranked]:
+    """Return rank scores of 0-1 for (position, score) pairs of `count` items. Unknown positions and
+    repeated positions after the first are dropped. If any score is outside 0-1, all scores are raw
+    model scores; the logistic function maps them to 0-1 and keeps their order."""
     first: dict[int, float] = {}
     for index, score in scores:
         if 0 <= index < count:
@@ -33,11 +34,11 @@ def scored(scores: Iterable[tuple[int, float]], count: int) -> list[Ranked]:
     return [Ranked(index, _logistic(score) if raw else score) for index, score in first.items()]
 
 
-def in_order(order: Iterable[int], items: Sequence[Item]) -> list[Ranked]:
-    """Scores that put items in this order once they were multiplied with what the items have: the
-    first of n ends at the least of their products p (score × weight), the k-th at p × (n - k + 1) /
-    n. Items with a score of 0 stay behind the others. As in `scored`, what does not exist and what
-    is said twice is left out."""
+def rank_by_order(order: Iterable[int], items: Sequence[Item]) -> list[Ranked]:
+    """Return rank scores that put items in the given order of positions after the host has
+    multiplied them with score × weight. With p the least product score × weight of the n named
+    items, the k-th of them ends at p × (n - k + 1) / n. Items with a product of 0 stay behind the
+    others. Unknown and repeated positions are dropped."""
     known = [index for index in dict.fromkeys(order) if 0 <= index < len(items)]
     products = {index: items[index].score * items[index].weight for index in known}
     ranked = [index for index in known if products[index] > 0]
@@ -50,4 +51,5 @@ def in_order(order: Iterable[int], items: Sequence[Item]) -> list[Ranked]:
 
 
 def _logistic(score: float) -> float:
+    # clamped: math.exp overflows beyond about 709
     return 1 / (1 + math.exp(-max(-700.0, min(700.0, score))))

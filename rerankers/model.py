@@ -1,5 +1,5 @@
-"""The reranker with a model behind a network: which provider is asked, for how long, and what its
-failures mean."""
+"""The reranker that calls a model over the network: it chooses the provider, enforces the deadline,
+retries once, and turns failures into RerankError."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from groundhook.host.core.trace import span
 from groundhook.host.core.types.search import Item
 from groundhook.rerankers.cohere import COHERE
 from groundhook.rerankers.endpoint import ENDPOINT, TEI
-from groundhook.rerankers.judgement import scored, text_of
-from groundhook.rerankers.providers import Access, Failed, Provider, ProviderType, Scores
+from groundhook.rerankers.judgement import rank_by_scores, text_of
+from groundhook.rerankers.providers import Access, Provider, ProviderType, RequestFailed, Scores
 from groundhook.rerankers.voyage import VOYAGE
 
-CLOSING_TIME = 5.0  # seconds that open connections get to close
-FIRST_WAIT = 0.2  # seconds before the second try where the service does not say
+CLOSING_TIME = 5.0  # seconds allowed for closing connections
+FIRST_WAIT = 0.2  # seconds before the retry when the service sends no Retry-After
 _MAY_RECOVER = frozenset({0, 408, 425, 429, 500, 502, 503, 504, 529})
 _MODELS = {
     "cohere": re.compile(r"rerank-(?:v\d|english|multilingual)"),
@@ -33,8 +33,7 @@ Closing = Callable[[Callable[[], Awaitable[None]]], object]
 
 
 def rerank_providers() -> Registry[ProviderType]:
-    """The providers that ship with Groundhook, in the order in which `auto` tries them; others may
-    be added."""
+    """Return a new registry of the built-in providers, in the order in which `auto` tries them."""
     providers: Registry[ProviderType] = Registry("rerank provider")
     for name, kind in {
         "cohere": COHERE,
@@ -48,8 +47,8 @@ def rerank_providers() -> Registry[ProviderType]:
 
 @asynccontextmanager
 async def open_model_reranker(environment: Mapping[str, str]) -> AsyncIterator[ModelReranker]:
-    """Keys are looked up in `environment`; clients are imported and connections opened by the first
-    call that needs them."""
+    """Open the reranker and close its connections at the end. API keys are read from `environment`;
+    clients are imported and connected by the first call that needs them."""
     stack = AsyncExitStack()
     try:
         yield ModelReranker(
@@ -61,8 +60,8 @@ async def open_model_reranker(environment: Mapping[str, str]) -> AsyncIterator[M
 
 
 class ModelReranker:
-    """A `host.core.ports.Reranker`: all items in one call, since scores of different calls cannot
-    be compared. A call that fails in a way that may pass is made once more, if the time allows."""
+    """A `host.core.ports.Reranker`. It sends all items in one call, since scores of different calls
+    are not comparable, and retries once after a transient failure if the deadline allows."""
 
     def __init__(
         self, environment: Mapping[str, str], types: Registry[ProviderType], closing: Closing
@@ -73,9 +72,9 @@ class ModelReranker:
     async def rerank(
         self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /
     ) -> Sequence[Ranked]:
-        name = chosen(options, self._environment, self._types)
+        name = choose_provider(options, self._environment, self._types)
         kind = self._types.get(name)
-        access = access_of(name, kind, options, self._environment, self._closing)
+        access = resolve_access(name, kind, options, self._environment, self._closing)
         if (name, access) not in self._open:
             self._open[name, access] = kind.make(access)
         texts = [text_of(item, options.max_chars or kind.max_chars) for item in items]
@@ -84,26 +83,30 @@ class ModelReranker:
         with span("rerank_model", f"{name} {model}".strip(), documents=len(texts)):
             try:
                 with anyio.fail_after(options.timeout_ms / 1000):
-                    scores = await _tried(self._open[name, access], model, query, texts, deadline)
+                    scores = await _judge_with_retry(
+                        self._open[name, access], model, query, texts, deadline
+                    )
             except TimeoutError as exc:
-                hint = "search.rerank.timeout_ms sets how long"
+                hint = "raise search.rerank.timeout_ms"
                 raise RerankError(
                     f"{name!r} did not answer within {options.timeout_ms} ms", hint=hint
                 ) from exc
-            except Failed as exc:
-                raise _told(name, access, exc) from exc
-        ranked = scored(scores, len(items))
+            except RequestFailed as exc:
+                raise _rerank_error(name, access, exc) from exc
+        ranked = rank_by_scores(scores, len(items))
         if not ranked:
-            raise RerankError(f"{name!r} judged none of the {len(items)} items")
+            raise RerankError(f"{name!r} returned a score for none of the {len(items)} items")
         return ranked
 
 
-async def _tried(
+async def _judge_with_retry(
     provider: Provider, model: str, query: str, texts: Sequence[str], deadline: float
 ) -> Scores:
+    """Call the provider, and once more after a transient failure. `deadline` is a time of the event
+    loop's clock."""
     try:
         return await provider.judge(model, query, texts, deadline - anyio.current_time())
-    except Failed as exc:
+    except RequestFailed as exc:
         wait = FIRST_WAIT if exc.wait_s is None else exc.wait_s
         left = deadline - anyio.current_time()
         if exc.status not in _MAY_RECOVER or wait >= left:
@@ -112,11 +115,12 @@ async def _tried(
     return await provider.judge(model, query, texts, deadline - anyio.current_time())
 
 
-def chosen(
+def choose_provider(
     options: RerankSettings, environment: Mapping[str, str], types: Registry[ProviderType]
 ) -> str:
-    """The provider: the one that is named; else `endpoint` where there is an address; else the one
-    that has such a model; else the first whose key is there. Raises RerankError, UnknownName."""
+    """Return the name of the provider: the configured one; else `endpoint` if a host is set; else
+    the one that the model's name belongs to; else the first whose key is set. Raises UnknownName
+    for an unknown provider and RerankError if none fits."""
     if options.provider != "auto":
         types.get(options.provider)
         return options.provider
@@ -132,51 +136,52 @@ def chosen(
         variable for name in types for variable in types.get(name).variables[:1]
     )
     raise RerankError(
-        "there is no model to rerank with",
-        hint=f"set {variables}, or search.rerank.host to an endpoint's address",
+        "no rerank provider is configured",
+        hint=f"set {variables}, or set search.rerank.host to an endpoint's address",
     )
 
 
-def access_of(
+def resolve_access(
     name: str,
     kind: ProviderType,
     options: RerankSettings,
     environment: Mapping[str, str],
     closing: Closing,
 ) -> Access:
-    """Where the provider is, and the key. Raises RerankError when one of them is missing."""
+    """Return the provider's base URL and key. Raises RerankError when one of them is missing or the
+    URL is not http(s)."""
     host = options.host or kind.host
     if not re.match(r"https?://[^/\s]", host):
-        said = (
+        problem = (
             f"{host!r} is not an http(s) address"
             if host
             else f"the rerank provider {name!r} needs an address"
         )
-        raise RerankError(said, hint="set search.rerank.host")
+        raise RerankError(problem, hint="set search.rerank.host")
     variables = (options.api_key_env,) if options.api_key_env else kind.variables
     for variable in variables:
         if key := environment.get(variable, "").strip():
             return Access(host=host, key=key, variable=variable, closing=closing)
     if variables:
         raise RerankError(
-            f"reranking by {name!r} has no key",
+            f"the rerank provider {name!r} has no key",
             hint=f"set the environment variable {' or '.join(variables)}",
         )
     return Access(host=host, closing=closing)
 
 
-def _told(name: str, access: Access, failed: Failed) -> RerankError:
-    said = f": {failed.said}" if failed.said else ""
+def _rerank_error(name: str, access: Access, failed: RequestFailed) -> RerankError:
+    reason = f": {failed.reason}" if failed.reason else ""
     if failed.status == 0:
-        return RerankError(f"{name!r} cannot be reached at {access.host}{said}")
+        return RerankError(f"{name!r} cannot be reached at {access.host}{reason}")
     if failed.status in (401, 403):
         hint = f"check {access.variable}" if access.variable else "set search.rerank.api_key_env"
-        return RerankError(f"{name!r} refused the key ({failed.status}){said}", hint=hint)
+        return RerankError(f"{name!r} refused the key ({failed.status}){reason}", hint=hint)
     if failed.status == 429:
         return RerankError(
-            f"{name!r} has had too many requests ({failed.status}){said}", hint="try again later"
+            f"{name!r} received too many requests ({failed.status}){reason}", hint="try again later"
         )
     if 400 <= failed.status < 500:
-        hint = "search.rerank.max_items and search.rerank.max_chars bound what is sent"
-        return RerankError(f"{name!r} refused the request ({failed.status}){said}", hint=hint)
-    return RerankError(f"{name!r} failed ({failed.status}){said}")
+        hint = "search.rerank.max_items and search.rerank.max_chars limit what is sent"
+        return RerankError(f"{name!r} refused the request ({failed.status}){reason}", hint=hint)
+    return RerankError(f"{name!r} failed ({failed.status}){reason}")

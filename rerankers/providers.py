@@ -1,5 +1,5 @@
-"""The contract of a service that judges texts with a model, narrow enough for a stranger's: what it
-is asked, how it fails."""
+"""The contract of a rerank provider: what it receives, what it returns, and how it fails. Plug-in
+packages implement it as the built-in providers do."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Protocol
 
 from groundhook.host.core.errors import RerankError
 
-Scores = list[tuple[int, float]]  # position in the texts, and relevance
+Scores = list[tuple[int, float]]  # (position in the texts, relevance)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Where a service is and who asks. `variable` is the environment variable that the key came
-    from; `closing` takes what must be awaited when the app is closed."""
+    """A service's base URL and key. `variable` is the environment variable that the key was read
+    from ("" for none); `closing` registers an async function to await when the app closes."""
 
     host: str
     key: str = field(default="", repr=False)
@@ -24,29 +24,33 @@ class Access:
     closing: Callable[[Callable[[], Awaitable[None]]], object] = field(repr=False, compare=False)
 
 
-class Failed(Exception):
-    """A request that failed: the status (0: no answer arrived), what the service said, and how many
-    seconds it asks to wait."""
+class RequestFailed(Exception):
+    """A request that failed: its HTTP status (0: no answer arrived), the service's reason in at
+    most 300 characters, and the seconds to wait before a retry (None: not given)."""
 
-    def __init__(self, status: int, said: str, wait_s: float | None = None) -> None:
-        super().__init__(said)
-        self.status, self.said, self.wait_s = status, " ".join(said.split())[:300], wait_s
+    def __init__(self, status: int, reason: str, wait_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.status, self.reason, self.wait_s = status, " ".join(reason.split())[:300], wait_s
 
 
 class Provider(Protocol):
+    """A service that scores texts by their relevance to a query."""
+
     async def judge(
         self, model: str, query: str, texts: Sequence[str], timeout_s: float, /
     ) -> Scores:
-        """How relevant each text is. Raises Failed; RerankError for an answer that is none.
-        `timeout_s` is also held by the caller, since no client has a total deadline."""
+        """Return the relevance of each text, 0-1 or raw, higher is better. Raises RequestFailed,
+        and RerankError for an unreadable answer. The caller enforces `timeout_s` (seconds) too,
+        since no client has a total deadline."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderType:
-    """A provider as it is registered. `variables` may hold its key, the first that is set; none: it
-    needs no key. `host` and `model` are its own ("": must be said). `max_chars` is what a text is
-    cut to unless the settings say otherwise."""
+    """A provider's entry in the registry. `variables` are the environment variables that may hold
+    its key, of which the first that is set counts; empty: it needs no key. `host` and `model` are
+    its defaults ("": none; `host` must be configured then). `max_chars` is the default limit of a
+    text's length. `make` opens it for an address and a key."""
 
     variables: tuple[str, ...]
     host: str
@@ -56,42 +60,40 @@ class ProviderType:
 
 
 @contextmanager
-def reading(name: str) -> Iterator[None]:
-    """Raises RerankError for what reading an answer of the wrong shape raises."""
+def parsing(name: str) -> Iterator[None]:
+    """Raise RerankError for the errors that parsing an answer of the wrong shape raises."""
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError, IndexError) as exc:
-        raise RerankError(
-            f"{name!r} answered with something that is no ranking", hint=_SHAPE
-        ) from exc
+        raise RerankError(f"the answer of {name!r} is not a ranking", hint=_SHAPE) from exc
 
 
-def score_of(value: Any) -> float:
-    """A relevance as a number. Raises ValueError, also for what is no number (NaN) or has no
-    end."""
+def parse_score(value: Any) -> float:
+    """Return a relevance as a float. Raises ValueError for anything but a finite number."""
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float))
         or value != value
         or value in (float("inf"), float("-inf"))
     ):
-        raise ValueError("no number")
+        raise ValueError("not a finite number")
     return float(value)
 
 
-def index_of(value: Any) -> int:
+def parse_index(value: Any) -> int:
+    """Return a position. Raises ValueError for anything but an integer."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError("no position")
+        raise ValueError("not a position")
     return value
 
 
-def wait_of(headers: Mapping[str, str] | None) -> float | None:
-    """Seconds that `Retry-After` asks to wait, where it says so in seconds."""
-    said = {str(name).lower(): str(value) for name, value in dict(headers or {}).items()}.get(
+def retry_after_s(headers: Mapping[str, str] | None) -> float | None:
+    """Return the seconds of a `Retry-After` header; None if it is missing or a date."""
+    value = {str(name).lower(): str(value) for name, value in dict(headers or {}).items()}.get(
         "retry-after", ""
     )
     try:
-        return max(0.0, float(said))
+        return max(0.0, float(value))
     except ValueError:
         return None
 

@@ -1,4 +1,4 @@
-"""The default reranker: no judgement of its own, so that base score × source weight decides."""
+"""The default reranker: it leaves the order to base score × source weight."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from groundhook.host.core.types.search import Item
 
 
 class ScoreReranker:
-    """Gives every item a score of 1: the pool's order by weighted score stands, ties stay in
-    place."""
+    """A `host.core.ports.Reranker` that returns a score of 1 for every item."""
 
     async def rerank(
         self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /

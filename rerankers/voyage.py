@@ -1,9 +1,9 @@
-"""Voyage's reranking models, through its own client, which is imported when the first items are
-judged.
+"""Provider of Voyage's reranking models through Voyage's own client. The client is imported by the
+first call.
 
-The service cuts texts that are too long (`truncation`). The client has no deadline for the whole,
-its errors may raise when they are printed, and it looks texts up by whatever position arrives. API:
-https://docs.voyageai.com/reference/reranker-api
+The service truncates texts that are too long (`truncation`). The client has no total deadline, its
+errors may raise when they are printed, and it looks texts up by the positions in the answer without
+checking them. API: https://docs.voyageai.com/reference/reranker-api
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ import anyio
 from groundhook.host.core.errors import RerankError
 from groundhook.rerankers.providers import (
     Access,
-    Failed,
     ProviderType,
+    RequestFailed,
     Scores,
-    index_of,
-    reading,
-    score_of,
-    wait_of,
+    parse_index,
+    parse_score,
+    parsing,
+    retry_after_s,
 )
 
 NAME = "voyage"
 
 
 class Voyage:
+    """A `rerankers.providers.Provider` that makes a client for each call."""
+
     def __init__(self, access: Access) -> None:
         self._access = access
 
@@ -37,21 +39,21 @@ class Voyage:
         self, model: str, query: str, texts: Sequence[str], timeout_s: float, /
     ) -> Scores:
         make = await anyio.to_thread.run_sync(_load)
-        # A client costs nothing to make; it opens a connection for each request and keeps none.
+        # One per call: a client is cheap to make and opens a connection for each request anyway.
         client = make(
             api_key=self._access.key, timeout=timeout_s, base_url=self._access.host.rstrip("/")
         )
-        with _speaking_to(), reading(NAME):
+        with _translated_errors(), parsing(NAME):
             answer = await client.rerank(query, _Texts(texts), model=model, truncation=True)
             return [
-                (index_of(result.index), score_of(result.relevance_score))
+                (parse_index(result.index), parse_score(result.relevance_score))
                 for result in answer.results
             ]
 
 
 class _Texts(list[str]):
-    """Texts that the client may look up by a position that does not exist: it is left out
-    afterwards."""
+    """Texts that return "" for a position that does not exist, so that the client does not raise;
+    such positions are dropped afterwards."""
 
     @overload
     def __getitem__(self, at: SupportsIndex, /) -> str: ...
@@ -75,7 +77,8 @@ def _load() -> Any:
 
 
 @contextmanager
-def _speaking_to() -> Iterator[None]:
+def _translated_errors() -> Iterator[None]:
+    """Raise the client's errors as RequestFailed, and unreadable answers as RerankError."""
     import aiohttp
     import voyageai.error as errors
 
@@ -83,15 +86,18 @@ def _speaking_to() -> Iterator[None]:
         yield
     except (errors.APIConnectionError, errors.Timeout, aiohttp.ClientError) as exc:
         cause = exc.__cause__ or exc
-        raise Failed(0, cause.__class__.__name__) from exc
+        raise RequestFailed(0, cause.__class__.__name__) from exc
     except errors.VoyageError as exc:
         if exc.http_status == 200:
-            with reading(NAME):
+            with parsing(NAME):
                 raise ValueError("not JSON") from exc
-        raise Failed(exc.http_status or 0, _said(exc.json_body), wait_of(exc.headers)) from exc
+        raise RequestFailed(
+            exc.http_status or 0, _reason(exc.json_body), retry_after_s(exc.headers)
+        ) from exc
 
 
-def _said(body: Any) -> str:
+def _reason(body: Any) -> str:
+    """Return the `detail` of an error answer, or "" if it has none."""
     detail = body.get("detail") if isinstance(body, dict) else None
     return detail if isinstance(detail, str) else ""
 

@@ -1,4 +1,4 @@
-"""Every reranker behind one door: how each is made to say something, and how it is asked."""
+"""One rig per reranker: it sets the reranker's next answer and calls it."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def items(count: int, **fields: Any) -> list[Item]:
 
 @dataclass
 class Servers:
-    """`host.core.ports.ToolServers` with one server `judge`, whose tool answers what it is told
-    to."""
+    """`host.core.ports.ToolServers` with one server `judge`, whose tool returns
+    `answer(arguments)`."""
 
     answer: Callable[[Mapping[str, Any]], Any]
     asked: list[Mapping[str, Any]] = field(default_factory=list)
@@ -57,18 +57,15 @@ class Servers:
         if method == "tools/list":
             return {"tools": [{"name": "rerank", "inputSchema": {}}]}
         self.asked.append(params["arguments"])
-        said = self.answer(params["arguments"])
-        return {
-            "content": [
-                {"type": "text", "text": said if isinstance(said, str) else json.dumps(said)}
-            ]
-        }
+        answer = self.answer(params["arguments"])
+        text = answer if isinstance(answer, str) else json.dumps(answer)
+        return {"content": [{"type": "text", "text": text}]}
 
 
 @dataclass
 class Rig:
-    """A reranker and what answers it: `says` sets its next answers, by position; `raw` a whole
-    one."""
+    """A reranker and its judge: `says` sets the judge's next scores by position, `raw` its next
+    answer as it is, `sent` returns the texts of the last call."""
 
     name: str
     reranker: Reranker
@@ -144,14 +141,14 @@ async def provider_rig(name: str, loopback: Loopback) -> AsyncIterator[Rig]:
 
 @asynccontextmanager
 async def delegated_rig(name: str) -> AsyncIterator[Rig]:
-    """An assistant and an MCP tool at the place where `host.turn.delegation` reaches them;
-    tests/delegation has the real ones."""
-    said: list[Any] = [None]
+    """An assistant or an MCP tool as `host.turn.delegation` calls it; tests/delegation has real
+    ones."""
+    next_answer: list[Any] = [None]
     asked: list[Mapping[str, Any]] = []
 
-    def answer(wanted: Mapping[str, Any]) -> Any:
-        asked.append(wanted)
-        return said[0]
+    def answer(arguments: Mapping[str, Any]) -> Any:
+        asked.append(arguments)
+        return next_answer[0]
 
     async def assistant(id: str, text: str) -> tuple[StreamEnd, str]:
         return StreamEnd(content="", data=answer(json.loads(text)), finish_reason="stop"), ""
@@ -167,12 +164,12 @@ async def delegated_rig(name: str) -> AsyncIterator[Rig]:
     )
 
     def says(judged: Judged) -> None:
-        said[0] = {
+        next_answer[0] = {
             "items": [{"citation_id": f"#ref:i{index}", "score": score} for index, score in judged]
         }
 
     def raw(answer: Any) -> None:
-        said[0] = answer
+        next_answer[0] = answer
 
     def sent() -> list[str]:
         return [entry["content"] for entry in asked[-1]["items"]]
@@ -188,7 +185,7 @@ Open = Callable[[str, Loopback], Awaitable[Rig]]
 
 @pytest.fixture(params=[*PROVIDERS, "agent", "mcp"])
 async def rig(request: pytest.FixtureRequest, loopback: Loopback) -> AsyncIterator[Rig]:
-    """Each reranker that somebody else judges for."""
+    """Each reranker that calls a model, an assistant or a tool."""
     name = request.param
     async with provider_rig(name, loopback) if name in PROVIDERS else delegated_rig(name) as made:
         yield made

@@ -1,5 +1,5 @@
-"""What holds for every reranker, whoever judges: the real clients against a loopback service, an
-assistant, and an MCP tool."""
+"""The rules that every reranker keeps: the real clients against a loopback service, an assistant,
+and an MCP tool."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def pooled(given: list[Item]) -> Pool:
 
 
 async def order(rig: Rig, given: list[Item], top_k: int = 100) -> list[str]:
-    """What comes out of the pool after the reranker's word."""
+    """The titles of the pool in their order after reranking."""
     merged = pooled(given)
     ranked = cut(apply_ranking(merged, await rig.rank(merged.items)), top_k)
     return [entry.item.title for entry in ranked.entries]
 
 
-async def test_its_scores_are_multiplied_in(rig: Rig) -> None:
+async def test_scores_are_multiplied_with_the_items_own(rig: Rig) -> None:
     rig.says([(2, 0.9), (0, 0.5), (1, 0.1)])
     assert await order(rig, items(3)) == ["t2", "t0", "t1"]
 
@@ -40,7 +40,7 @@ async def test_it_never_loses_an_item(rig: Rig) -> None:
     assert await order(rig, items(5)) == ["t3", "t0", "t1", "t2", "t4"]
 
 
-async def test_it_never_invents_one_and_ignores_what_it_was_not_sent(rig: Rig) -> None:
+async def test_it_never_adds_an_item_and_ignores_positions_that_were_not_sent(rig: Rig) -> None:
     rig.says([(1, 0.9), (7, 0.8), (-1, 0.8), (99999, 1.0), (0, 0.1)])
     given = items(3)
     ranked = await rig.rank(given)
@@ -48,7 +48,7 @@ async def test_it_never_invents_one_and_ignores_what_it_was_not_sent(rig: Rig) -
     assert await order(rig, given) == ["t1", "t0", "t2"]
 
 
-async def test_of_two_words_on_an_item_the_first_counts(rig: Rig) -> None:
+async def test_the_first_of_two_scores_for_an_item_counts(rig: Rig) -> None:
     rig.says([(2, 0.9), (0, 0.8), (2, 0.1), (0, 0.9), (1, 0.2)])
     ranked = await rig.rank(items(3))
     assert {each.index: each.score for each in ranked} == {2: 0.9, 0: 0.8, 1: 0.2}
@@ -82,7 +82,7 @@ async def test_long_texts_are_cut_before_they_are_sent(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), "high", [1]], ids=str)
-async def test_a_score_that_is_no_number_is_no_answer(rig: Rig, score: Any) -> None:
+async def test_a_score_that_is_not_a_finite_number_is_an_error(rig: Rig, score: Any) -> None:
     rig.says([(0, 0.9), (1, score)])
     with pytest.raises(RerankError):
         await rig.rank(items(2))
@@ -91,9 +91,7 @@ async def test_a_score_that_is_no_number_is_no_answer(rig: Rig, score: Any) -> N
 @pytest.mark.parametrize(
     "answer", [{}, [], {"results": None}, {"data": {}}, "x", 7, {"results": [None]}], ids=str
 )
-async def test_an_answer_of_the_wrong_shape_is_an_error_and_nothing_else(
-    rig: Rig, answer: Any
-) -> None:
+async def test_an_answer_of_the_wrong_shape_raises_a_rerank_error(rig: Rig, answer: Any) -> None:
     rig.raw(answer)
     with pytest.raises(RerankError) as failed:
         await rig.rank(items(2))
@@ -106,14 +104,14 @@ async def test_the_same_answer_gives_the_same_order(rig: Rig) -> None:
     assert [await order(rig, items(3)) for _ in range(3)] == [first] * 3
 
 
-async def test_one_call_judges_all_of_them(rig: Rig) -> None:
-    """Scores of several calls could not be compared."""
+async def test_all_items_are_judged_in_one_call(rig: Rig) -> None:
+    """Scores of several calls would not be comparable."""
     rig.says([(n, n / 100) for n in range(100)])
     assert len(await rig.rank(items(100))) == 100
     assert len(rig.sent()) == 100
 
 
-async def test_the_score_reranker_leaves_everything_as_it_is() -> None:
+async def test_the_score_reranker_keeps_the_order() -> None:
     given = items(4)
     ranked = await ScoreReranker().rerank("q", given, RerankSettings(), scope_with())
     assert list(ranked) == [Ranked(n, 1.0) for n in range(4)]

@@ -1,4 +1,4 @@
-"""From what a reranker said to scores: pure functions, over whatever may be said."""
+"""Pure functions from a reranker's answer to rank scores, over arbitrary answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from groundhook.host.core.types.search import Item, RerankOptions, SearchResult
 from groundhook.host.search.merge import apply_ranking, pool
 from groundhook.host.search.reranking import chosen, options_of
 from groundhook.rerankers.delegated import ranking
-from groundhook.rerankers.judgement import in_order, scored, text_of
+from groundhook.rerankers.judgement import rank_by_order, rank_by_scores, text_of
 from tests.rerankers.conftest import items
 
 SCORES = st.floats(allow_nan=False, allow_infinity=False)
@@ -25,17 +25,19 @@ POSITIONS = st.integers(-5, 15)
 
 @given(st.lists(st.tuples(POSITIONS, SCORES)), st.integers(0, 10))
 def test_scores_are_of_items_that_exist_each_once_and_between_0_and_1(
-    said: list[tuple[int, float]], count: int
+    answer: list[tuple[int, float]], count: int
 ) -> None:
-    ranked = scored(said, count)
-    assert {each.index for each in ranked} == {index for index, _ in said if 0 <= index < count}
+    ranked = rank_by_scores(answer, count)
+    assert {each.index for each in ranked} == {index for index, _ in answer if 0 <= index < count}
     assert len({each.index for each in ranked}) == len(ranked)
     assert all(0 <= each.score <= 1 for each in ranked)
 
 
 @given(st.lists(SCORES, max_size=10, unique=True))
 def test_scores_keep_their_order(scores: list[float]) -> None:
-    ranked = {each.index: each.score for each in scored(list(enumerate(scores)), len(scores))}
+    ranked = {
+        each.index: each.score for each in rank_by_scores(list(enumerate(scores)), len(scores))
+    }
     rising = sorted(ranked, key=lambda index: scores[index])
     assert [ranked[index] for index in rising] == sorted(ranked.values())
 
@@ -44,37 +46,39 @@ def final_order(given: Sequence[Item], ranked: Sequence[Ranked]) -> list[str]:
     merged = pool(
         [SearchResult(type="kb", query="q", source="user", items=tuple(given))], WeightSettings()
     )
-    places = {item.key: index for index, item in enumerate(merged.items)}
-    moved = [Ranked(places[given[each.index].key], each.score) for each in ranked]
+    positions = {item.key: index for index, item in enumerate(merged.items)}
+    moved = [Ranked(positions[given[each.index].key], each.score) for each in ranked]
     return [entry.item.key for entry in apply_ranking(merged, moved).entries]
 
 
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=30), st.randoms(use_true_random=False))
-def test_an_order_stands_whatever_the_items_had(scores: list[float], chance: Any) -> None:
+def test_an_order_is_kept_whatever_the_items_scores(scores: list[float], chance: Any) -> None:
     made = [
         item.model_copy(update={"score": score})
         for item, score in zip(items(len(scores)), scores, strict=True)
     ]
     order = list(range(len(made)))
     chance.shuffle(order)
-    ranked = in_order(order, made)
+    ranked = rank_by_order(order, made)
     assert final_order(made, ranked) == [str(index) for index in order]
     assert all(0 <= each.score <= 1 for each in ranked)
 
 
 @given(st.lists(POSITIONS, max_size=30))
-def test_an_order_loses_and_invents_nothing(order: list[int]) -> None:
+def test_an_order_loses_and_adds_no_item(order: list[int]) -> None:
     made = items(8)
-    assert sorted(final_order(made, in_order(order, made))) == sorted(item.key for item in made)
+    assert sorted(final_order(made, rank_by_order(order, made))) == sorted(
+        item.key for item in made
+    )
 
 
-def test_items_worth_nothing_stay_behind() -> None:
+def test_items_with_a_score_of_0_stay_behind() -> None:
     made = [items(2)[0].model_copy(update={"score": 0.0}), items(2)[1]]
-    assert final_order(made, in_order([0, 1], made)) == ["1", "0"]
+    assert final_order(made, rank_by_order([0, 1], made)) == ["1", "0"]
 
 
 @pytest.mark.parametrize("marker", ["#ref:{}", "[{}]", "[[cite:{}]]", "ref({})", "{}"])
-def test_ids_are_known_with_and_without_what_stands_around_them(marker: str) -> None:
+def test_ids_are_matched_with_and_without_their_punctuation(marker: str) -> None:
     made = [
         item.model_copy(update={"citation_id": marker.format(id)})
         for item, id in zip(items(2), ("a1b2", "c3d4"), strict=True)
@@ -92,7 +96,7 @@ def test_scores_count_only_where_each_item_has_one() -> None:
     assert final_order(made, ranking(partly, made)) == ["2", "0", "1"]
 
 
-def test_a_text_is_title_and_content_once() -> None:
+def test_a_text_has_the_title_and_the_content_once() -> None:
     (item,) = items(1)
     assert text_of(item, 100) == "t0\ncontent 0"
     assert text_of(item.model_copy(update={"content": "t0 and more"}), 100) == "t0 and more"
@@ -113,13 +117,15 @@ def test_a_text_is_title_and_content_once() -> None:
         ({"type": "model", "model": "m"}, "builtin", "model", None),
     ],
 )
-def test_who_reranks(options: dict[str, Any], uses: str, name: str, who: str | None) -> None:
+def test_type_and_uses_choose_the_reranker(
+    options: dict[str, Any], uses: str, name: str, who: str | None
+) -> None:
     named, chosen_options = chosen(RerankSettings(**options), uses, {"score", "house"})
     assert named == name
     assert {"agent": chosen_options.agent, "mcp": chosen_options.mcp}.get(named) == who
 
 
-def test_what_a_search_says_for_itself_goes_over_the_settings() -> None:
+def test_the_options_of_a_search_override_the_settings() -> None:
     settings = Settings.model_validate(
         {"search": {"rerank": {"type": "model", "host": "http://h", "top_k": 7}}}
     )

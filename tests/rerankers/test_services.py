@@ -1,5 +1,5 @@
-"""What goes wrong with services that judge: each failure is an error that says what happened and
-what to do, within the time."""
+"""Failures of rerank services: each is an error that says what happened and what to do, within the
+deadline."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 from groundhook.host.core.errors import RerankError
 from groundhook.host.core.settings import RerankSettings
-from groundhook.rerankers.endpoint import address
-from groundhook.rerankers.model import chosen, open_model_reranker, rerank_providers
+from groundhook.rerankers.endpoint import rerank_url
+from groundhook.rerankers.model import choose_provider, open_model_reranker, rerank_providers
 from tests.loopback.server import Cut, Hang, Html, Json, Loopback, Reply, Trickle
 from tests.rerankers.conftest import KEYS, PATHS, PROVIDERS, body, items, options_of, scope_with
 
@@ -36,14 +36,14 @@ async def rank(
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-async def test_each_is_asked_in_its_own_words(name: str, loopback: Loopback) -> None:
+async def test_each_provider_receives_its_own_request_format(name: str, loopback: Loopback) -> None:
     key: dict[str, Any] = {} if name in ("cohere", "voyage") else {"api_key_env": "OWN_KEY"}
     assert await rank(
         name, loopback, Json(body(name, [(1, 0.8), (0, 0.2)])), model="m1", **key
     ) == [(1, 0.8), (0, 0.2)]
     (asked,) = loopback.asked
     texts = ["t0\ncontent 0", "t1\ncontent 1"]
-    said: dict[str, dict[str, Any]] = {
+    bodies: dict[str, dict[str, Any]] = {
         "cohere": {"model": "m1", "query": "question", "documents": texts},
         "voyage": {
             "model": "m1",
@@ -60,9 +60,9 @@ async def test_each_is_asked_in_its_own_words(name: str, loopback: Loopback) -> 
         },
         "tei": {"query": "question", "texts": texts, "truncate": True},
     }
-    assert {key: value for key, value in asked.json.items() if key not in ("input_type",)} == said[
-        name
-    ]
+    assert {
+        key: value for key, value in asked.json.items() if key not in ("input_type",)
+    } == bodies[name]
     assert (asked.method, asked.path) == ("POST", PATHS[name])
     assert asked.headers["authorization"] == f"Bearer {KEYS[asked_key(name)]}"
 
@@ -78,7 +78,7 @@ def asked_key(name: str) -> str:
         (Json({"message": "bad key", "detail": "bad key"}, 401), "refused the key (401): bad key"),
         (
             Json({"message": "slow down", "detail": "slow down"}, 429, Retry_After="3600"),
-            "too many requests (429): slow down",
+            "received too many requests (429): slow down",
         ),
         (
             Json({"message": "too long", "detail": "too long"}, 400),
@@ -86,9 +86,9 @@ def asked_key(name: str) -> str:
         ),
         (Json({"message": "batch", "detail": "batch"}, 413), "refused the request (413)"),
         (Html(status=500), "failed (500)"),
-        (Html(), "answered with something that is no ranking"),
-        (Reply(b'{"results": [{"ind'), "answered with something that is no ranking"),
-        (Json({"object": "list"}), "answered with something that is no ranking"),
+        (Html(), "is not a ranking"),
+        (Reply(b'{"results": [{"ind'), "is not a ranking"),
+        (Json({"object": "list"}), "is not a ranking"),
         (Cut(), "cannot be reached at http://127.0.0.1:"),
         (Cut(b'{"results": '), ""),
     ],
@@ -119,7 +119,9 @@ async def test_a_failure_says_what_happened(
 
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_what_may_pass_is_tried_once_more(name: str, loopback: Loopback, status: int) -> None:
+async def test_a_transient_failure_is_retried_once(
+    name: str, loopback: Loopback, status: int
+) -> None:
     good = Json(body(name, [(0, 0.5)]))
     assert await rank(name, loopback, Json({}, status, Retry_After="0"), good) == [(0, 0.5)]
     assert len(loopback.asked) == 2
@@ -127,7 +129,7 @@ async def test_what_may_pass_is_tried_once_more(name: str, loopback: Loopback, s
 
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize(("status", "calls"), [(401, 1), (400, 1), (500, 2)])
-async def test_what_will_not_pass_is_not_tried_again(
+async def test_a_permanent_failure_is_not_retried(
     name: str, loopback: Loopback, status: int, calls: int
 ) -> None:
     with pytest.raises(RerankError):
@@ -137,7 +139,7 @@ async def test_what_will_not_pass_is_not_tried_again(
 
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize("how", ["hangs", "trickles"])
-async def test_the_time_holds_whatever_the_client_believes(
+async def test_the_deadline_holds_whatever_the_client_does(
     name: str, loopback: Loopback, how: str
 ) -> None:
     await rank(name, loopback, Json(body(name, [(0, 0.5)])))  # the client is imported
@@ -149,12 +151,13 @@ async def test_the_time_holds_whatever_the_client_believes(
     assert time.perf_counter() - began < 5
 
 
-async def test_an_answer_without_end_is_not_read_to_the_end(loopback: Loopback) -> None:
+async def test_an_oversized_answer_is_an_error(loopback: Loopback) -> None:
     with pytest.raises(RerankError, match="answered with more than 4096 KB"):
         await rank("endpoint", loopback, Reply(b" " * 5 * 1024 * 1024))
 
 
-# ---------------------------------------------------------------------------------------- which one
+# ------------------------------------------------------------------------------- choosing a
+# provider
 
 
 @pytest.mark.parametrize(
@@ -172,7 +175,7 @@ async def test_an_answer_without_end_is_not_read_to_the_end(loopback: Loopback) 
 def test_auto_takes_what_the_settings_point_to(
     options: dict[str, Any], environment: Mapping[str, str], name: str
 ) -> None:
-    assert chosen(RerankSettings(**options), environment, rerank_providers()) == name
+    assert choose_provider(RerankSettings(**options), environment, rerank_providers()) == name
 
 
 @pytest.mark.parametrize(
@@ -181,20 +184,20 @@ def test_auto_takes_what_the_settings_point_to(
         (
             {},
             (
-                "there is no model to rerank with (set COHERE_API_KEY or VOYAGE_API_KEY, or"
+                "no rerank provider is configured (set COHERE_API_KEY or VOYAGE_API_KEY, or set"
                 " search.rerank.host to an endpoint's"
             ),
         ),
         (
             {"provider": "cohere"},
             (
-                "reranking by 'cohere' has no key (set the environment variable COHERE_API_KEY or"
+                "the rerank provider 'cohere' has no key (set the environment variable COHERE_API_KEY or"
                 " CO_API_KEY)"
             ),
         ),
         (
             {"provider": "voyage", "api_key_env": "MINE"},
-            "reranking by 'voyage' has no key (set the environment variable MINE)",
+            "the rerank provider 'voyage' has no key (set the environment variable MINE)",
         ),
         (
             {"provider": "tei"},
@@ -202,15 +205,15 @@ def test_auto_takes_what_the_settings_point_to(
         ),
     ],
 )
-async def test_what_is_missing_is_named(options: dict[str, Any], problem: str) -> None:
+async def test_a_missing_setting_is_named(options: dict[str, Any], problem: str) -> None:
     async with open_model_reranker({}) as reranker:
         with pytest.raises(RerankError) as failed:
             await reranker.rerank("q", items(1), RerankSettings(**options), scope_with())
     assert problem in str(failed.value)
 
 
-def test_an_address_may_name_the_path_or_not() -> None:
-    assert address("http://h/v1/") == address("http://h/v1/rerank") == "http://h/v1/rerank"
+def test_an_address_may_end_with_the_path_or_not() -> None:
+    assert rerank_url("http://h/v1/") == rerank_url("http://h/v1/rerank") == "http://h/v1/rerank"
 
 
 def test_clients_are_imported_when_they_are_first_used() -> None:

@@ -1,5 +1,5 @@
-"""Reranking in a turn: who judges is settled by the layers of configuration, and a judge that fails
-changes nothing."""
+"""Reranking in a turn: the layers of configuration choose the reranker, and a reranker that fails
+leaves the order as it was."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def warnings(events: Sequence[Event]) -> list[str]:
     return [event.message for event in of(events, "warning")]
 
 
-async def test_an_assistants_order_stands(make_app: MakeApp) -> None:
+async def test_an_assistants_order_is_used(make_app: MakeApp) -> None:
     events = await turn(make_app, uses="judge")
     assert order(events) == "dcba"
     assert warnings(events) == []
@@ -108,7 +108,7 @@ async def test_an_assistants_order_stands(make_app: MakeApp) -> None:
         ("judge", {}, {"top_k": 1}, "d"),
     ],
 )
-async def test_the_highest_layer_that_names_a_judge_decides(
+async def test_the_highest_layer_that_names_a_reranker_decides(
     make_app: MakeApp, uses: str, rerank: dict[str, Any], asked: dict[str, Any], expected: str
 ) -> None:
     events = await turn(
@@ -124,7 +124,9 @@ async def test_uses_in_a_higher_layer_outranks_a_type_in_a_lower_one(make_app: M
     assert order(await turn(make_app, rerank={"type": "score"}, hook=hook)) == "dcba"
 
 
-async def test_a_hooks_own_search_is_ordered_by_whom_it_names(make_app: MakeApp) -> None:
+async def test_a_hooks_own_search_is_ordered_by_the_reranker_that_it_names(
+    make_app: MakeApp,
+) -> None:
     hook = """function Create(ctx) {
         const search = (options) => ctx.search.KB("q", { collections: ["docs"], ...options });
         const titles = (options) => search(options).items.map((item) => item.title).join("");
@@ -139,13 +141,13 @@ async def test_a_hooks_own_search_is_ordered_by_whom_it_names(make_app: MakeApp)
     [
         (
             "function Next() { return { data: { order: ['nobody'] } }; }",
-            "none of the items that it names was sent",
+            "it names none of the items that were sent",
         ),
         ("function Next() { throw new Error('tired'); }", "tired"),
         ("", "there is no JSON in it"),
     ],
 )
-async def test_a_judge_that_fails_leaves_the_merged_order_and_says_so(
+async def test_a_reranker_that_fails_leaves_the_merged_order_and_a_warning_says_so(
     make_app: MakeApp, judge: str, problem: str
 ) -> None:
     events = await turn(make_app, uses="judge", judge=judge)
@@ -182,20 +184,20 @@ async def test_a_model_behind_an_endpoint_reranks_a_turn(
     assert "secret" not in str(events)
 
 
-async def test_a_request_cannot_say_where_a_key_is_sent(
+async def test_a_request_cannot_choose_where_a_key_is_sent(
     make_app: MakeApp, loopback: Loopback
 ) -> None:
     loopback.on("/rerank", Json({"results": []}))
     asked = {"type": "model", "host": loopback.url, "provider": "endpoint", "apiKeyEnv": "K"}
     events = await turn(make_app, environment={"K": "secret"}, options={"rerank": asked})
     assert loopback.asked == []
-    said = " ".join(warnings(events))
-    assert "search.rerank.host" in said
-    assert "files of the app alone say it" in said
+    warned = " ".join(warnings(events))
+    assert "search.rerank.host" in warned
+    assert "files of the app alone say it" in warned
     assert order(events) == "abcd"
 
 
-async def test_items_beyond_the_most_that_are_judged_stay_behind_and_it_is_said(
+async def test_items_beyond_max_items_stay_behind_and_a_warning_says_so(
     make_app: MakeApp,
 ) -> None:
     events = await turn(make_app, uses="judge", rerank={"max_items": 2})
@@ -218,7 +220,7 @@ async def test_a_plug_in_judges_by_its_name(make_app: MakeApp) -> None:
 
 
 @pytest.mark.parametrize("uses", ["gone", "mcp:gone"])
-async def test_a_name_that_leads_nowhere_is_found_by_the_check_and_does_not_stop_a_turn(
+async def test_an_unknown_name_is_a_warning_and_does_not_stop_a_turn(
     make_app: MakeApp, uses: str
 ) -> None:
     events = await turn(make_app, uses=uses)
