@@ -7,6 +7,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -53,12 +54,21 @@ def modules(*roots: str) -> Iterator[tuple[str, Path]]:
             yield ".".join(path.relative_to(ROOT).with_suffix("").parts), path
 
 
-def imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imports(path: Path) -> frozenset[str]:
+    """The modules that a file imports, at the top or inside a function."""
+    found: set[str] = set()
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+            found.add(node.module)
+    return frozenset(found)
 
 
 def project() -> dict[str, object]:
@@ -92,7 +102,7 @@ def test_no_function_is_longer_than_a_screen() -> None:
     long = {
         f"{name}.{node.name}": size
         for name, path in modules(*PRODUCT)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (size := (node.end_lineno or node.lineno) - node.lineno + 1) > LONGEST_FUNCTION
     }
@@ -103,8 +113,7 @@ def test_every_module_says_what_it_owns() -> None:
     silent = [
         name
         for name, path in modules(*PRODUCT, "tests", "bench")
-        if not name.endswith("__init__")
-        and not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        if not name.endswith("__init__") and not ast.get_docstring(parsed(path))
     ]
     assert silent == []
 
