@@ -52,7 +52,7 @@ function Create(ctx, messages, options) {
 """
 BRIDGE = """
 const memory = new SharedArrayBuffer(4096);
-const head = new Int32Array(memory, 0, 8), units = new Uint16Array(memory, 32);
+const head = new Int32Array(memory, 0, 3), units = new Uint16Array(memory, 12);
 Object.defineProperty(memory, "native", { set(native) {
   globalThis.ask = (count) => {
     for (let i = 0; i < count; i++) {
@@ -60,7 +60,6 @@ Object.defineProperty(memory, "native", { set(native) {
       for (let j = 0; j < text.length; j++) units[j] = text.charCodeAt(j);
       head[0] = 2;
       head[1] = text.length;
-      head[3]++;
       native();
       JSON.parse(String.fromCharCode.apply(null, units.subarray(0, head[1])));
     }
@@ -147,8 +146,7 @@ async def one_run(engine: HookEngine, script: HookScript) -> float:
 
 async def call_us(engine: HookEngine, script: HookScript) -> float:
     """Microseconds of a host call that answers at once, from the time of a hook that makes many and
-    of one that makes none. One follows the other, so where cores are free neither side goes to
-    sleep in between; the bare bridge sleeps in every call."""
+    of one that makes none."""
     taken = []
     for count in (0, CALLS):
         async with engine.open(HookTurn(script=script, context={}, services=Services())) as session:
@@ -207,7 +205,7 @@ async def measured(folder: Path, cache: Path) -> None:
                 statistics.median(calls),
                 "us",
                 statistics.median(bare),
-                "the bare bridge, asleep in every call",
+                "the bare bridge",
             )
             if workers is None:
                 await memory(engine, run)

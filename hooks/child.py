@@ -16,10 +16,8 @@ from typing import Any
 import anyio
 import psutil
 
-from groundhook.hooks.lane import LANES, Lane
 from groundhook.hooks.leases import Called, Done, Lost, Mailbox, Order, Role, SeatEvent
 from groundhook.hooks.run import Prelude
-from groundhook.hooks.vigil import Vigil
 from groundhook.host.core.errors import HookCrashed
 from groundhook.host.core.workers import Child, Link, start_child
 
@@ -36,17 +34,16 @@ MEGABYTE = 1024 * 1024
 class WorkerSeat:
     """An isolate in a worker."""
 
-    def __init__(self, worker: Worker, run: int, order: Order, lane: int | None) -> None:
+    def __init__(self, worker: Worker, run: int, order: Order) -> None:
         self._worker = worker
         self._run = run
-        self.lane = lane
         self._order: Order | None = order  # until it has gone out, together with the first code
         self._mailbox = Mailbox()
         self.allowed = order.memory_mb * MEGABYTE
         self.baseline = worker.last_resident
         self.working = False  # in JavaScript, as opposed to waiting for the host
         self.shared = False  # the process has carried other runs during this one
-        self._in_call = self._answered = False
+        self._in_call = False
         self._settled_at = 0.0
         self.left_at = 0.0
         self.gone = anyio.Event()  # the isolate is freed, or its process has ended
@@ -69,22 +66,17 @@ class WorkerSeat:
         if order is None:
             self._worker.post("invoke", [self._run, code])
         else:
-            self._worker.post(
-                "open", [self._run, order.setup, order.heap_mb, order.cpu_ms, self.lane, code]
-            )
+            self._worker.post("open", [self._run, order.setup, order.heap_mb, order.cpu_ms, code])
 
     def reply(self, text: str, /) -> None:
-        self.working, self._in_call, self._answered = True, False, True
-        if self.lane is None or not self._worker.lanes[self.lane].send(text):
-            self._worker.post("reply", [self._run, text])
+        self.working, self._in_call = True, False
+        self._worker.post("reply", [self._run, text])
 
     async def event(self) -> SeatEvent:
-        if self._answered and self._worker.vigil.begins():
-            await self._mailbox.stay_awake(self._worker.vigil)
         return await self._mailbox.get()
 
     def put(self, event: SeatEvent) -> None:
-        self.working, self._in_call, self._answered = False, isinstance(event, Called), False
+        self.working, self._in_call = False, isinstance(event, Called)
         self._settled_at = time.monotonic() + SETTLING_SECONDS
         if isinstance(event, Done):
             self._worker.give_place()  # while the model answers, others run their hooks
@@ -98,10 +90,9 @@ class Worker:
     """One process and the runs it carries."""
 
     def __init__(
-        self, child_name: str, vigil: Vigil, *, alone: bool, place: anyio.Semaphore | None = None
+        self, child_name: str, *, alone: bool, place: anyio.Semaphore | None = None
     ) -> None:
         self.name = child_name
-        self.vigil = vigil
         self.alone = alone
         self.ready = False
         self.killed_for = ""
@@ -111,8 +102,6 @@ class Worker:
             int, WorkerSeat
         ] = {}  # nobody hears them any more, but their isolate is there yet
         self.last_resident = 0  # bytes, when the process was looked at last
-        self.lanes: list[Lane] = []
-        self._free_lanes: list[int] = []
         # among the processes with one run each; given back with the end of its first hook
         self._place = place
         self._child: Child | None = None
@@ -120,24 +109,12 @@ class Worker:
 
     async def start(self, prelude: Prelude, environment: Mapping[str, str] | None) -> None:
         try:
-            if not self.alone:  # a process for one run, or for the compiler, is not there for speed
-                for number in range(LANES):
-                    self.lanes.append(Lane.made())
-                    self._free_lanes.append(number)
-            inherited = [descriptor for lane in self.lanes for descriptor in lane.descriptors]
             self._child = await start_child(
-                self.name,
-                MODULE,
-                [str(descriptor) for descriptor in inherited],
-                incoming=self._incoming,
-                environment=environment,
-                descriptors=inherited,
+                self.name, MODULE, incoming=self._incoming, environment=environment
             )
         except OSError as exc:
-            self.give_back()
+            self.give_place()
             raise HookCrashed(f"no process for hooks can be started: {exc.strerror}") from exc
-        for lane in self.lanes:
-            lane.close_reading()
         self._process = psutil.Process(self._child.pid)
         self.post("prelude", [prelude.script, prelude.seldom])
 
@@ -151,11 +128,6 @@ class Worker:
         """Runs that it carries, and isolates that it is freeing, beside which it makes the next
         one."""
         return len(self.seats) + len(self.leaving)
-
-    def give_back(self) -> None:
-        for lane in self.lanes:
-            lane.close()
-        self.give_place()
 
     def give_place(self) -> None:
         place, self._place = self._place, None
@@ -174,9 +146,7 @@ class Worker:
 
     def carry(self, run: int, order: Order) -> WorkerSeat:
         beside = (*self.seats.values(), *self.leaving.values())
-        seat = self.seats[run] = WorkerSeat(
-            self, run, order, self._free_lanes.pop() if self._free_lanes else None
-        )
+        seat = self.seats[run] = WorkerSeat(self, run, order)
         for each in (seat, *beside) if beside else ():
             each.shared = True
         return seat
@@ -248,10 +218,7 @@ class Worker:
                 seat.baseline = now
             return
         if operation == "closed":
-            seat = self.leaving.pop(body)
-            seat.gone.set()
-            if seat.lane is not None:
-                self._free_lanes.append(seat.lane)
+            self.leaving.pop(body).gone.set()
             return
         found = self.seats.get(body[0])  # none: the run was left while this was under way
         if found is not None:

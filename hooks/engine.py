@@ -11,11 +11,6 @@ buffer and calls the function; the callback below, on V8's own thread, reads it,
 `on_call`, waits for `reply` and returns when the answer is in the buffer. Longer texts cross in
 pieces.
 
-Where answers come at once, both sides stay awake: the callback returns without the answer, and the
-script looks for it in the buffer; and the script leaves a request there for `look`. Each looks for
-a moment only. The script then calls the function again, which takes what nobody has taken and waits
-for what is not there.
-
 While JavaScript is blocked in the callback its values cannot be read: that would wait for V8's
 thread, which is waiting.
 """
@@ -33,9 +28,8 @@ from typing import Any, Literal
 from py_mini_racer._dll import init_mini_racer, mr_callback_func
 from py_mini_racer._objects import _MiniRacerTypes as Kind
 
-from groundhook.hooks.bridge import FETCH, MORE, Bridge, Locked, Waiting
+from groundhook.hooks.bridge import FETCH, MORE, Bridge
 from groundhook.hooks.foreign import ThreadState
-from groundhook.hooks.vigil import Vigil
 from groundhook.host.core.errors import HookCrashed
 
 _NATIVE, _EVALUATED = 1, 2  # callback ids, ours to choose
@@ -79,14 +73,13 @@ class Isolate:
         self._on_call = on_call
         self._on_raw: Callable[[Any], None] = self._evaluated
         self._on_done: Callable[[Outcome], None] | None = None
-        self._waiter: Waiting = Locked()
-        self._vigil: Vigil | None = None
         self._thread = ThreadState()
         self._gate = threading.Lock()
         self._ended = self._freed = False
-        self._waiting = False  # for an answer: between `take` and `answer` of the bridge
-        self._looking = False  # meanwhile JavaScript looks for the answer
-        self._asleep = False  # or V8's thread waits for it
+        self._waiting = False  # V8's thread waits for an answer
+        # a lock as a semaphore, for speed: `reply` or `stop` releases it once for each wait
+        self._answered = threading.Lock()
+        self._answered.acquire()
         self._task = 0
         self._clock: int | None = None
         self._since = self._waited = 0.0
@@ -133,33 +126,6 @@ class Isolate:
         with self._gate:
             return not self._freed and bool(self._dll.mr_hard_memory_limit_reached(self._context))
 
-    def wait_on(self, waiter: Waiting | None, vigil: Vigil | None = None) -> None:
-        """From the next evaluation on, wait for answers there, and let JavaScript look for them as
-        often as `vigil` says."""
-        self._waiter, self._vigil = waiter or self._waiter, vigil
-
-    @property
-    def awake(self) -> bool:
-        """Whether JavaScript looks for the answer: it can leave the next request to `look`."""
-        return self._waiting and self._looking
-
-    def expect_looks(self, expected: bool) -> None:
-        """Whether JavaScript may leave its next request to `look`."""
-        with self._gate:
-            if not self._freed:
-                self._bridge.look(expected)
-
-    def look(self) -> bool:
-        """Look for a request and hand it to `on_call`, on this thread. False when there is no use
-        in looking again, and this thread had better sleep: V8's wants to speak, for which it needs
-        Python's global lock."""
-        request = self._take(looking=True)
-        if request is not None:
-            self._on_call(request)
-            return False
-        with self._gate:
-            return not (self._ended or self._bridge.calling)
-
     def evaluate(self, code: str, done: Callable[[Outcome], None]) -> None:
         """Evaluate and return at once; `done` is called on V8's thread, before the microtasks that
         the code left behind. One evaluation at a time; none after `stop`."""
@@ -171,18 +137,11 @@ class Isolate:
     def reply(self, text: str) -> None:
         """Answer the request that `on_call` was given last."""
         with self._gate:
-            if not self._waiting:
-                return
-            self._answered(text.encode("utf-16-le", "surrogatepass"))
-            number = self._bridge.taken
-        with (
-            self._gate
-        ):  # a lock in between: whoever sees the number sees the text, too, on any processor
-            if (
-                not self._freed and self._bridge.taken == number
-            ):  # else V8's thread has called since, and gone on with the text
-                self._bridge.announce()
-                self._wake()
+            if self._waiting:
+                self._waiting = False
+                self._waited += self._now() - self._since
+                self._bridge.answer(text.encode("utf-16-le", "surrogatepass"))
+                self._answered.release()
 
     def stop(self) -> None:
         """End what is being evaluated, and a host call in flight with it. Code that runs as a
@@ -195,7 +154,7 @@ class Isolate:
             if self._waiting:
                 self._waiting = False
                 self._bridge.stop()
-                self._wake()
+                self._answered.release()
 
     def close(self) -> None:
         """Stop and free. Waits until V8 has stopped, which takes long only inside a builtin that
@@ -239,52 +198,18 @@ class Isolate:
         elif self._bridge.what == MORE:
             self._bridge.keep_piece()
         else:
-            if self._bridge.looked and self._vigil is not None:
-                self._vigil.ended(found=False)
-            request = self._take()
-            if request is not None:
-                self._on_call(request)
-            if request is None or not self._looking:
-                self._sleep()
+            self._call(self._bridge.take())
 
-    def _sleep(self) -> None:
-        """Until there is an answer, or the run is ended."""
+    def _call(self, request: str) -> None:
+        """Hand a request to the host and wait until it is answered or the run is ended."""
         with self._gate:
-            if not self._waiting:
+            if self._ended:
+                self._bridge.stop()
                 return
-            self._looking, self._asleep = False, True
-        answer = self._waiter.wait()
-        with self._gate:
-            self._asleep = False
-            if answer is not None and self._waiting:
-                self._answered(answer)
-                self._bridge.announce()
-
-    # ---- on V8's thread, or on one that looks
-
-    def _take(self, *, looking: bool = False) -> str | None:
-        """The request, if there is one that nobody has taken."""
-        with self._gate:
-            if self._ended or not self._bridge.asks:
-                return None
             self._since = self._now()
             self._waiting = True
-            self._looking = looking or (
-                self._vigil is not None and not self._bridge.looked and self._vigil.begins()
-            )
-            return self._bridge.take()
-
-    def _answered(self, data: bytes) -> None:
-        self._waiting = False
-        self._waited += self._now() - self._since
-        self._bridge.answer(data)
-        if self._looking and self._vigil is not None:
-            self._vigil.ended(found=True)
-
-    def _wake(self) -> None:
-        if self._asleep:
-            self._asleep = False
-            self._waiter.wake()
+        self._on_call(request)
+        self._answered.acquire()
 
     def _now(self) -> float:
         return time.monotonic() if self._clock is None else time.clock_gettime(self._clock)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio.to_thread
@@ -19,47 +19,31 @@ from groundhook.hooks.engine import Outcome
 from groundhook.hooks.leases import Called, Done, Mailbox, Order, Seat, SeatEvent
 from groundhook.hooks.run import Prelude, Run
 from groundhook.hooks.script import Transpile
-from groundhook.hooks.vigil import Vigil
 from groundhook.host.core.errors import HookCrashed
 
 
 class InProcessSeat:
-    """An isolate in this process; its events reach the loop that made it. `vigil` says whether the
-    loop and JavaScript stay awake for each other: it pays when both find what they look for."""
+    """An isolate in this process; its events reach the loop that made it."""
 
-    def __init__(self, vigil: Vigil, left: Callable[[], None]) -> None:
+    def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._mailbox = Mailbox()
-        self._vigil = vigil
-        self._left = left
-        self._stays_awake = False  # for the next call
         self._timer: asyncio.TimerHandle | None = None
         self._run: Run | None = None
 
     async def start(self, prelude: Prelude, order: Order) -> None:
         self._run = await anyio.to_thread.run_sync(Run, prelude)
-        self._run.begin(order.setup, order.heap_mb, order.cpu_ms, self._tell, vigil=self._vigil)
+        self._run.begin(order.setup, order.heap_mb, order.cpu_ms, self._tell)
 
     def invoke(self, code: str, /) -> None:
         self._started.invoke(code)
         self._look()
 
     def reply(self, text: str, /) -> None:
-        # While JavaScript sleeps there is no use: its thread could not wake up as long as this one
-        # holds the global lock to look.
-        self._stays_awake = self._started.awake and self._vigil.begins()
-        if self._stays_awake:
-            self._started.expect_looks(True)
         self._started.reply(text)
 
     async def event(self) -> SeatEvent:
-        if self._stays_awake:
-            self._stays_awake = False
-            try:
-                await self._mailbox.stay_awake(self._vigil, self._started.look)
-            finally:
-                self._started.expect_looks(False)
         return await self._mailbox.get()
 
     async def leave(self) -> None:
@@ -67,7 +51,6 @@ class InProcessSeat:
             self._timer.cancel()
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._started.close)
-        self._left()
 
     @property
     def _started(self) -> Run:
@@ -91,17 +74,11 @@ class InProcessSeat:
 class InProcessSeats:
     def __init__(self, prelude: Prelude) -> None:
         self._prelude = prelude
-        self._taken = 0
-        self._vigil = Vigil(lambda: self._taken == 1)
 
     async def take(self, order: Order, /, *, alone: bool = False) -> Seat:
-        seat = InProcessSeat(self._vigil, self._left)
+        seat = InProcessSeat()
         await seat.start(self._prelude, order)
-        self._taken += 1
         return seat
-
-    def _left(self) -> None:
-        self._taken -= 1
 
     @asynccontextmanager
     async def transpiling(self) -> AsyncIterator[Transpile]:

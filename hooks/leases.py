@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
-
-from groundhook.hooks.vigil import Vigil
 
 
 @dataclass(frozen=True)
@@ -91,19 +88,6 @@ class Mailbox:
         self._events.append(event)
         if self._wanted is not None and not self._wanted.done():
             self._wanted.set_result(None)
-
-    async def stay_awake(self, vigil: Vigil, look: Callable[[], bool] | None = None) -> None:
-        """For an event that may come at once, such as the next call after an answer. The loop turns
-        meanwhile, and serves whatever else there is. `look` is called at every turn, and says
-        whether to go on."""
-        for _ in vigil.looks():
-            await asyncio.sleep(0)
-            if look is not None:
-                if not look():
-                    break  # the engine says later whether it was of use
-            elif self._events:
-                vigil.ended(found=True)
-                break
 
     async def get(self) -> SeatEvent:
         while not self._events:

@@ -16,7 +16,6 @@ from groundhook.hooks.child import Worker
 from groundhook.hooks.leases import Order, Seat
 from groundhook.hooks.run import Prelude
 from groundhook.hooks.script import Transpile
-from groundhook.hooks.vigil import Vigil
 from groundhook.host.core.errors import HookCrashed, WorkerDied
 
 # processes with one run each, for each worker that there may be; a run beyond waits until a hook of
@@ -38,7 +37,6 @@ class Pool:
         self._prelude = prelude
         self._tasks = tasks
         self._workers: list[Worker] = []
-        self._vigil = Vigil(lambda: sum(worker.load for worker in self._workers) == 1)
         self._runs = itertools.count(1)
         self._names = itertools.count(1)
         self._starting = anyio.Lock()
@@ -129,7 +127,7 @@ class Pool:
                     await self._start(alone=False)
 
     async def _start(self, *, alone: bool, place: anyio.Semaphore | None = None) -> Worker:
-        worker = Worker(f"hook worker {next(self._names)}", self._vigil, alone=alone, place=place)
+        worker = Worker(f"hook worker {next(self._names)}", alone=alone, place=place)
         with anyio.CancelScope(shield=True):  # a process that was started must be tended
             await worker.start(self._prelude, self._environment)
         self._workers.append(worker)
@@ -151,6 +149,6 @@ class Pool:
             code = await worker.child.process.wait()
             self._workers.remove(worker)
             worker.tell_of_death(code)
-            worker.give_back()
+            worker.give_place()
         if worker.ready and not worker.alone and not self._closing:
             await self._grow()

@@ -23,7 +23,6 @@
   const promised = Promise.prototype;
   const isPrototypeOf = uncurried(Object.prototype.isPrototypeOf);
   const { fromCharCode } = String;
-  const { load: read, store: write } = Atomics;
   const { now } = Date;
   delete JSON.rawJSON;  // with it a script could hand over numbers that no number in JavaScript can be
   delete Atomics.wait;  // there is no other thread to wait for, and no clock would run meanwhile
@@ -32,7 +31,7 @@
   const root = globalThis;
 
   // ------------------------------------------------------------------------------------------------ bridge
-  const memory = new SharedArrayBuffer(32 + 2 * table.units);
+  const memory = new SharedArrayBuffer(12 + 2 * table.units);
   let native;
   defineProperty(memory, "native", { set(made) { native = made; } });
 
@@ -43,34 +42,15 @@
     defineProperty(array, "length", { __proto__: null, value: length });
     return array;
   });
-  const head = bare(Int32Array, 0, 8);
-  const units = bare(Uint16Array, 32, table.units);
+  const head = bare(Int32Array, 0, 3);
+  const units = bare(Uint16Array, 12, table.units);
 
-  // What the header means stands in bridge.py. What the host may write meanwhile is read with `read`: V8 may take it that nobody
-  // else writes what is read otherwise. Looking for the answer takes about 0.2 ms at most: each look asks for the time,
-  // which takes the same before and after V8 has optimized this.
-  let asked = 0;
-  const tell = (() => {
-    write(head, 7, 1);
-    native();
-  });
+  // bridge.py describes the header.
   const cross = ((what, count) => {
     head[0] = what;
     head[1] = count;
-    if (what === 2) {
-      asked = (asked + 1) | 0;
-      head[6] = 0;
-      write(head, 3, asked);
-      if (read(head, 5) === 0) tell();
-      for (let looks = 3000; looks > 0 && read(head, 4) !== asked; looks--) now();
-      if (read(head, 4) !== asked) {
-        head[6] = 1;
-        tell();
-      }
-    } else {
-      tell();
-    }
-    if (read(head, 0) !== 0) throw new Error("this run was ended by the host");
+    native();
+    if (head[0] !== 0) throw new Error("this run was ended by the host");
   });
 
   const ask = ((name, json) => {
@@ -85,11 +65,11 @@
     } while (at < length);
     let reply = "";
     for (;;) {
-      const count = read(head, 1);
+      const count = head[1];
       for (let i = 0; i < count; i += 4096) {
-        reply += apply(fromCharCode, undefined, bare(Uint16Array, 32 + 2 * i, count - i < 4096 ? count - i : 4096));
+        reply += apply(fromCharCode, undefined, bare(Uint16Array, 12 + 2 * i, count - i < 4096 ? count - i : 4096));
       }
-      if (read(head, 2) === 0) return reply;
+      if (head[2] === 0) return reply;
       cross(3, 0);
     }
   });
@@ -261,7 +241,6 @@
   const later = () => {
     const text = settled ?? seldom().later();
     if (watching && text !== "~") seldom().unheard();
-    write(head, 7, 1);
     return text;
   };
 
@@ -282,8 +261,6 @@
       return "~";
     } catch (error) {
       return ended("!" + seldom().describe(error));
-    } finally {
-      write(head, 7, 1);
     }
   });
 

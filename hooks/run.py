@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from groundhook.hooks.bridge import Waiting
 from groundhook.hooks.engine import Isolate, Outcome
-from groundhook.hooks.vigil import Vigil
 
 UNITS = 32_768  # of the bridge's buffer: 64 KB
 SCRIPTS = {
@@ -62,20 +60,10 @@ class Run:
         self._seldom = prelude.seldom
         self._isolate = Isolate(prelude.script, self._called)
 
-    def begin(
-        self,
-        setup: str,
-        heap_mb: int,
-        cpu_ms: int,
-        tell: Tell,
-        *,
-        lane: Waiting | None = None,
-        vigil: Vigil | None = None,
-    ) -> None:
-        """`setup` is the prelude's JSON {context, limits}. `tell` is called from V8's thread, from
-        `watch` or from `look`, must not wait, and hears one "done" for each `invoke`. Answers may
-        come on `lane` as well as by `reply`; JavaScript looks for them as often as `vigil` says."""
-        self._isolate.wait_on(lane, vigil)
+    def begin(self, setup: str, heap_mb: int, cpu_ms: int, tell: Tell) -> None:
+        """Make it the run of a turn. `setup` is the prelude's JSON {context, limits, fixed}. `tell`
+        is called from V8's thread or from `watch`, once with "done" for each `invoke`, and must not
+        wait."""
         self._tell = tell
         self._cpu_seconds = cpu_ms / 1000
         self._setup = f"__groundhook.begin({json.dumps(setup)});"
@@ -91,18 +79,6 @@ class Run:
 
     def reply(self, text: str) -> None:
         self._isolate.reply(text)
-
-    @property
-    def awake(self) -> bool:
-        """Whether JavaScript looks for the answer, and can leave its next call to `look`."""
-        return self._isolate.awake
-
-    def expect_looks(self, expected: bool) -> None:
-        self._isolate.expect_looks(expected)
-
-    def look(self) -> bool:
-        """Look for a call, which `expect_looks` has announced. Whether to look again."""
-        return self._isolate.look()
 
     def watch(self) -> float | None:
         """End the run if it has used up its CPU time; else the seconds until that could be so.

@@ -1,14 +1,13 @@
 """A hook worker: the process that carries isolates, so that V8 can abort without taking the host
 along.
 
-`python -m groundhook.hooks.worker FD [READING WRITING …]`: FD a socket to the host, whose frames
-are those of `host.core.workers`, the others the ends of lanes (`hooks.lane`). One thread reads the
-frames and minds the clocks; each isolate has a thread of its own, on which host calls and outcomes
-are sent and answers on lanes are read. It ends when the socket closes.
+`python -m groundhook.hooks.worker FD`: FD is a socket to the host, whose frames are those of
+`host.core.workers`. One thread reads the frames and watches the clocks; each isolate has a thread
+of its own, on which host calls and outcomes are sent. The process ends when the socket closes.
 
-    from the host   prelude [script, seldom] · open [run, setup, heap_mb, cpu_ms, lane, code] ·
-    invoke [run, code] ·
-                    reply [run, text] · close run · compile [file, source] (answered)
+    from the host   prelude [script, seldom] · open [run, setup, heap_mb, cpu_ms, code] ·
+                    invoke [run, code] · reply [run, text] · close run ·
+                    compile [file, source] (answered)
     to the host     ready · call [run, request] · done [run, kind, text] · closed run
 """
 
@@ -23,33 +22,26 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from groundhook.hooks import engine
 from groundhook.hooks.compiler import Compiler
 from groundhook.hooks.engine import Outcome
-from groundhook.hooks.lane import Lane
 from groundhook.hooks.run import Prelude, Run
-from groundhook.hooks.vigil import Vigil
 from groundhook.host.core.errors import HookCrashed, HostError
 from groundhook.host.core.workers import ANSWER, HEADER, POST, REFUSAL, describe, pack, unpack
 
 
 class Worker:
-    def __init__(self, channel: socket.socket, lanes: Sequence[Lane]) -> None:
+    def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
-        self._lanes = lanes
         self._sending = threading.Lock()
         self._prelude = Prelude("", "")
         self._runs: dict[int, Run] = {}
-        self._on_lane: dict[int, Lane] = {}
         self._compiler: Compiler | None = None
         self._keeper = Keeper()
-        vigil = Vigil(lambda: len(self._runs) == 1 and not self._keeper.at_work)
-        for lane in lanes:
-            lane.vigil = vigil
         self._look_at: float | None = None  # when a clock has to be looked at next
 
     def serve(self) -> None:
@@ -98,9 +90,7 @@ class Worker:
             case "prelude":
                 self._prelude = Prelude(*body)
 
-    def _open(
-        self, run: int, setup: str, heap_mb: int, cpu_ms: int, lane: int | None, code: str
-    ) -> None:
+    def _open(self, run: int, setup: str, heap_mb: int, cpu_ms: int, code: str) -> None:
         def tell(kind: str, first: str, second: str) -> None:
             self._send(POST, 0, kind, [run, first] if kind == "call" else [run, first, second])
             self._keeper.make(self._prelude)  # while the host is busy with what it was told
@@ -110,9 +100,7 @@ class Worker:
         except HookCrashed as exc:
             tell("done", "error", str(exc))
             return
-        if lane is not None:
-            self._on_lane[run] = self._lanes[lane]
-        made.begin(setup, heap_mb, cpu_ms, tell, lane=self._on_lane.get(run))
+        made.begin(setup, heap_mb, cpu_ms, tell)
         self._invoke(run, code)
 
     def _invoke(self, run: int, code: str) -> None:
@@ -121,13 +109,11 @@ class Worker:
             self._look()
 
     def _close(self, run: int) -> None:
-        found, lane = self._runs.pop(run, None), self._on_lane.pop(run, None)
+        found = self._runs.pop(run, None)
 
         def close() -> None:
             if found is not None:
                 found.close()
-            if lane is not None:
-                lane.empty()
             self._send(POST, 0, "closed", run)
 
         if found is not None and (found.busy or found.closing):
@@ -190,12 +176,7 @@ class Keeper:
         self._making = False
         self._made: Run | None = None
         self._jobs: deque[Callable[[], None]] = deque()
-        self._resting = True
         threading.Thread(target=self._work, daemon=True).start()
-
-    @property
-    def at_work(self) -> bool:
-        return self._wanted is not None or not self._resting
 
     def make(self, prelude: Prelude) -> None:
         """Make an isolate soon, if there is none."""
@@ -220,9 +201,7 @@ class Keeper:
     def _work(self) -> None:
         while True:
             with self._changed:
-                self._resting = True
                 self._changed.wait_for(lambda: self._wanted is not None or self._jobs)
-                self._resting = False
                 prelude, self._wanted = self._wanted, None
                 self._making = prelude is not None
                 job = None if self._making else self._jobs.popleft()
@@ -248,9 +227,7 @@ def main() -> None:
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C goes to the whole group; the host decides what ends
     _silence_v8()
-    channel, *lanes = (int(argument) for argument in sys.argv[1:])
-    pairs = zip(lanes[::2], lanes[1::2], strict=True)
-    Worker(socket.socket(fileno=channel), [Lane.inherited(*pair) for pair in pairs]).serve()
+    Worker(socket.socket(fileno=int(sys.argv[1]))).serve()
     os._exit(0)  # a script that V8 cannot interrupt must not keep the process
 
 

@@ -174,11 +174,10 @@ async def start_child(
     *,
     incoming: Incoming | None = None,
     environment: Mapping[str, str] | None = None,
-    descriptors: Sequence[int] = (),
 ) -> Child:
     """Run `python -m module FD arguments…`; FD is its end of a socket pair. It is expected to end
-    when that closes. `environment` replaces this process's; the open `descriptors` are there under
-    their numbers. Raises OSError when no process can be started."""
+    when that closes. `environment` replaces this process's. Raises OSError when no process can be
+    started."""
     ours, theirs = socket.socketpair()
     try:
         with theirs:
@@ -188,7 +187,7 @@ async def start_child(
                 module,
                 str(theirs.fileno()),
                 *arguments,
-                pass_fds=(theirs.fileno(), *descriptors),
+                pass_fds=(theirs.fileno(),),
                 stdin=asyncio.subprocess.DEVNULL,
                 env=environment,
                 # A terminal's Ctrl-C reaches whole process groups; the children end when we close
