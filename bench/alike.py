@@ -24,7 +24,8 @@ import anyio
 
 from bench.graph import HERE, ask_items, questions, write
 from groundhook.handlers.kb.base import open_kb
-from groundhook.handlers.kb.embed import EmbedderFactory, register
+from groundhook.handlers.kb.embed import EmbedderFactory
+from groundhook.handlers.kb.embedders.providers import register_local
 from groundhook.handlers.kb.ranking.cross_collection import merged
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import KBStorageSettings
@@ -84,7 +85,7 @@ def gain(order: Sequence[Item], wanted: Sequence[str]) -> float:
 
 async def main(folder: Path, most: int, state: Path) -> None:
     embedders: Registry[EmbedderFactory] = Registry("embedding provider")
-    register(embedders)
+    register_local(embedders)
     write(folder, state / "all")
     home: dict[str, str] = {}
     for number, path in enumerate(sorted((state / "all").rglob("*.md"))):

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from groundhook.handlers.kb.calibrate import PERCENTILES, balance, curve_through
-from groundhook.handlers.kb.embed import EmbedderFactory, register
+from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedders import providers as services
 from groundhook.host.config.environment import process_environment
 from groundhook.host.config.packages import load_app
@@ -158,7 +158,7 @@ async def main(model: Embedder, data: Path, most: int, sets: list[str]) -> None:
 def embedder(provider: str, model: str, dimensions: int, app: Path) -> Embedder:
     """As a collection of the app would have it. Raises ConfigError, UnknownName."""
     registry: Registry[EmbedderFactory] = Registry("embedding provider")
-    register(registry)
+    services.register_local(registry)
     environment = process_environment()
     services.register(registry, load_app(app, environment).settings.embedders, environment)
     return registry.get(provider)(

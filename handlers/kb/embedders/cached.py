@@ -19,7 +19,13 @@ from typing import Any
 
 import anyio.to_thread
 
-from groundhook.handlers.kb.embed import Closes, CountsTokens, estimated_tokens, in_context
+from groundhook.handlers.kb.embed import (
+    Closes,
+    CountsTokens,
+    FallsBack,
+    estimated_tokens,
+    in_context,
+)
 from groundhook.handlers.kb.store import packed, unpacked
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.trace import span
@@ -165,6 +171,9 @@ class CachedEmbedder:
             if isinstance(self.inner, CountsTokens)
             else estimated_tokens(text)
         )
+
+    async def fallback(self) -> str:
+        return await self.inner.fallback() if isinstance(self.inner, FallsBack) else ""
 
     async def aclose(self) -> None:
         if isinstance(self.inner, Closes):

@@ -1,12 +1,13 @@
-"""Which services an app can embed with: the two that are always known, and those that `embedders`
-of agent/agent.yml names."""
+"""What an app can embed with: models on this machine, the two services that are always known, and
+those that `embedders` of agent/agent.yml names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from groundhook.handlers.kb.embed import EmbedderFactory
+from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
+from groundhook.handlers.kb.embedders.builtin import builtin
 from groundhook.handlers.kb.embedders.curve import Curve, curve_of
 from groundhook.handlers.kb.embedders.endpoint import Endpoint
 from groundhook.handlers.kb.embedders.service import Access, Kind, Limits, ServiceEmbedder
@@ -46,6 +47,12 @@ _SIZED = (
     "voyage-context",
     "voyage-4",
 )
+
+
+def register_local(embedders: Registry[EmbedderFactory], *, small_engine: bool = False) -> None:
+    """Enter `builtin` and `hash`, which need no network."""
+    embedders.add("builtin", partial(builtin, small_engine=small_engine))
+    embedders.add("hash", HashEmbedder)
 
 
 def register(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.kb.embed import Closes, EmbedderFactory, register
+from groundhook.handlers.kb.embed import Closes, EmbedderFactory
 from groundhook.handlers.kb.embedders import providers as services
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.registry import Registry
@@ -36,7 +36,7 @@ def factories(
     declared: Mapping[str, EmbedderSettings], environment: Mapping[str, str]
 ) -> Registry[EmbedderFactory]:
     registry: Registry[EmbedderFactory] = Registry("embedding provider")
-    register(registry)
+    services.register_local(registry)
     services.register(registry, declared, environment)
     return registry
 

@@ -1,0 +1,84 @@
+"""Models in the ONNX format, computed by onnxruntime on the CPU. The only module that knows that
+library; it is imported when a model is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ERRORS = (  # of onnxruntime, which have no common base
+    "EPFail",
+    "EngineError",
+    "Fail",
+    "InvalidArgument",
+    "InvalidGraph",
+    "InvalidProtobuf",
+    "NoModel",
+    "NoSuchFile",
+    "NotFound",
+    "NotImplemented",
+    "RuntimeException",
+)
+
+
+class Unusable(Exception):
+    """A model that cannot be loaded or computed, and why, in one line."""
+
+
+class OnnxModel:
+    """A model that is loaded. It computes in the thread that calls it, in any number of threads."""
+
+    def __init__(
+        self, model: Path | bytes, *, weights: Mapping[str, NDArray[Any]] | None = None
+    ) -> None:
+        """`weights` are those that the graph declares and does not have. Raises Unusable, also
+        where onnxruntime itself cannot be loaded."""
+        with _speaking():
+            import onnxruntime
+
+            options = onnxruntime.SessionOptions()
+            options.log_severity_level = 4  # what fails is raised; it would be written to stderr
+            # More threads in one call wait for each other in a spin; calls share the cores instead.
+            options.intra_op_num_threads = options.inter_op_num_threads = 1
+            options.enable_cpu_mem_arena = False  # it would keep the memory of the longest text
+            self._weights = dict(weights or {})  # read in place as long as the session lives
+            if self._weights:
+                values = map(onnxruntime.OrtValue.ortvalue_from_numpy, self._weights.values())
+                options.add_external_initializers(list(self._weights), list(values))
+            self._session: Any = onnxruntime.InferenceSession(
+                model if isinstance(model, bytes) else str(model),
+                options,
+                providers=["CPUExecutionProvider"],
+            )
+        self.inputs = tuple(given.name for given in self._session.get_inputs())
+        self.outputs = tuple(made.name for made in self._session.get_outputs())
+
+    def run(self, outputs: Sequence[str], inputs: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+        """Raises Unusable."""
+        with _speaking():
+            made: list[NDArray[Any]] = self._session.run(list(outputs), dict(inputs))
+            return made
+
+
+@contextmanager
+def _speaking() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as exc:
+        raise Unusable(f"onnxruntime cannot be loaded: {_line(exc)}") from exc
+    except Exception as exc:
+        from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+        if not isinstance(exc, tuple(getattr(state, name) for name in _ERRORS)):
+            raise
+        raise Unusable(_line(exc)) from exc
+
+
+def _line(exc: Exception) -> str:
+    return " ".join(str(exc).split())[:300]

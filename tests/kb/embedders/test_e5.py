@@ -1,0 +1,144 @@
+"""The bundled model's two engines: the same vectors, and what happens where one of them cannot be
+used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from groundhook.handlers.kb.embedders.e5.engine import Engine, loaded, weights_file
+from groundhook.handlers.kb.embedders.e5.file import (
+    DamagedWeights,
+    ModelFile,
+    UnknownWeights,
+    opened,
+)
+from groundhook.handlers.kb.embedders.e5.session import Session
+from groundhook.handlers.kb.embedders.e5.weights import Arithmetic
+from tests.kb.embedders.make_encoder import FOLDER, graph
+
+ROOT = Path(__file__).parents[3]
+TEXTS = [
+    "How hot should the water for green tea be?",
+    "Green tea is brewed with water of eighty degrees; black tea with boiling water.",
+    "השער נעול בלילה, ומי שמאחר צריך להתקשר.",
+    "门在晚上是锁着的。",
+    "كمثرى ناضجة",
+    "ᚠᛇᚻ᛫ᛒᛦᚦ᛫ᚠᚱᚩᚠᚢᚱ",  # in no piece of the vocabulary
+    "def f(x): return x + 1",
+    " ".join(str(number) for number in range(270)),  # more than one window
+]
+
+
+@cache
+def file() -> ModelFile:
+    return opened(weights_file())
+
+
+@cache
+def session(arithmetic: Arithmetic) -> Session:
+    return Session(file(), arithmetic)
+
+
+@cache
+def small() -> Engine:
+    return loaded(small=True).engine
+
+
+@pytest.mark.parametrize(("arithmetic", "least"), [("int8", 0.99), ("exact", 0.9998)])
+def test_both_engines_give_nearly_the_same_vectors(arithmetic: Arithmetic, least: float) -> None:
+    for text in TEXTS:
+        for kind in ("query", "passage"):
+            one, other = getattr(session(arithmetic), kind)(text), getattr(small(), kind)(text)
+            assert float(one @ other) >= least, (kind, text)
+
+
+@given(st.text(max_size=60) | st.lists(st.sampled_from(TEXTS)).map(" \n".join))
+@settings(deadline=None)
+def test_both_engines_count_the_same_tokens(text: str) -> None:
+    text = text.replace("\0", "").encode(errors="replace").decode()
+    assert session("int8").token_count(text) == small().token_count(text)
+
+
+def test_a_word_without_end_is_counted() -> None:
+    assert session("int8").token_count("梨" * 100_000) > 50_000
+
+
+@pytest.mark.parametrize("arithmetic", ["int8", "exact"])
+def test_the_graphs_are_those_that_the_script_makes(arithmetic: Arithmetic) -> None:
+    kept = FOLDER.joinpath(f"encoder-{arithmetic}.onnx").read_bytes()
+    assert kept == graph(arithmetic).SerializeToString(deterministic=True)
+
+
+def test_vectors_made_at_the_same_time_are_those_made_alone() -> None:
+    alone = [session("int8").passage(text) for text in TEXTS]
+    with ThreadPoolExecutor(4) as threads:
+        beside = list(threads.map(session("int8").passage, TEXTS))
+    assert all(np.array_equal(one, other) for one, other in zip(alone, beside, strict=True))
+
+
+# --------------------------------------------------------------------------- what may be wrong
+
+
+@pytest.mark.parametrize("size", [0, 3, 100, 5_000, 4_700_000])
+def test_weights_that_are_cut_off_are_refused_with_their_file(tmp_path: Path, size: int) -> None:
+    cut = tmp_path / "weights.bin"
+    with weights_file().open("rb") as whole:
+        cut.write_bytes(whole.read(size))
+    with pytest.raises(DamagedWeights, match=r"weights\.bin"):
+        opened(cut)
+
+
+def test_weights_of_another_version_are_told_from_the_known_ones(tmp_path: Path) -> None:
+    other = tmp_path / "weights.bin"
+    data = bytearray(weights_file().read_bytes())
+    data[-1] ^= 1
+    other.write_bytes(data)
+    with pytest.raises(UnknownWeights, match="another version"):
+        Session(opened(other))
+
+
+def test_a_file_that_is_something_else_is_refused(tmp_path: Path) -> None:
+    other = tmp_path / "weights.bin"
+    other.write_bytes(b"PK\x03\x04" + bytes(range(256)) * 64)
+    with pytest.raises(DamagedWeights, match="E5S1"):
+        opened(other)
+
+
+WITHOUT = """
+import sys
+sys.modules["onnxruntime"] = None
+import anyio
+from groundhook.host.core.trace import recording
+from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
+
+async def main():
+    nodes = []
+    model = BuiltinEmbedder()
+    with recording(nodes.append):
+        for _ in range(2):
+            print(len(await model.embed_query("pear")))
+    print([(node.type, node.status, node.data) for node in nodes if node.status != "running"])
+    print(await model.fallback())
+
+anyio.run(main)
+"""
+
+
+def test_without_onnxruntime_the_small_engine_embeds_which_the_trace_shows_once() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    first, second, nodes, reason = done.stdout.splitlines()
+    assert (first, second) == ("384", "384")
+    assert nodes.count("embedding_engine") == 1
+    assert "onnxruntime cannot be loaded" in nodes
+    assert "small engine" in reason
