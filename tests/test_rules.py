@@ -37,7 +37,7 @@ DOORS = {
     "mcp_types": ("host.mcp.client",),
     "tavily": ("handlers.web",),
     "trafilatura": ("handlers.web.extract",),
-    "protego": ("handlers.web.reader",),
+    "protego": ("handlers.web.reader_process",),
     "voyageai": ("handlers.kb.embedders.voyage", "rerankers.voyage"),
     "cohere": ("rerankers.cohere",),
     "sqlalchemy": ("handlers.db",),

@@ -1,4 +1,5 @@
-"""What a provider's answer means, good or bad: one reading for all of them. Pure."""
+"""Interpretation of a provider's HTTP answer: its JSON or the error that it stands for. Shared by
+all providers; pure functions."""
 
 from __future__ import annotations
 
@@ -18,36 +19,38 @@ from groundhook.host.core.errors import (
 
 TOO_MANY = 429
 PLAN_USED_UP = (432, 433)  # Tavily's: the plan's limit, the pay-as-you-go limit
-PASSING = (500, 502, 503, 504)  # a search has no effects, so it may be tried again
+PASSING = (500, 502, 503, 504)  # transient; a search has no side effects, so a retry is safe
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """An answer as it came over the wire, decompressed; names of `headers` are in lower case."""
+    """An HTTP answer with a decompressed body and lower-case header names."""
 
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def kind(self) -> str:
+    def media_type(self) -> str:
+        """The media type without parameters, "text" if the header is missing."""
         return self.headers.get("content-type", "").partition(";")[0].strip() or "text"
 
 
-def judge(provider: str, variable: str, reply: Reply) -> dict[str, Any]:
-    """The JSON object of a good answer. `variable` is the environment variable that holds the key.
+def parse_answer(provider: str, variable: str, reply: Reply) -> dict[str, Any]:
+    """Return the JSON object of an answer with status 200. `variable` is the environment variable
+    that holds the key, for error messages.
 
     Raises SourceRefused (401, 403, other 4xx), SourceRateLimited (429, a used-up plan), SourceError
-    (5xx, redirects) or SourceMalformed (no JSON object). Those that may pass say that they may be
-    tried again, and when.
+    (5xx, redirects) or SourceMalformed (not a JSON object). Transient errors have `again` set and,
+    if the provider says when, `after` in seconds.
     """
     if reply.status != 200:
-        raise _refusal(provider, variable, reply)
+        raise _status_error(provider, variable, reply)
     try:
         answer = json.loads(reply.body)
     except (ValueError, RecursionError) as exc:
         raise SourceMalformed(
-            f"{provider!r} answered with {reply.kind} that is not JSON", hint=_HOST_HINT
+            f"{provider!r} answered with {reply.media_type} that is not JSON", hint=_HOST_HINT
         ) from exc
     if not isinstance(answer, dict):
         raise SourceMalformed(
@@ -56,9 +59,9 @@ def judge(provider: str, variable: str, reply: Reply) -> dict[str, Any]:
     return answer
 
 
-def listed(provider: str, answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """The list of objects under `key`. Raises SourceMalformed when it is missing or something else:
-    an empty object is not an answer that found nothing."""
+def objects_of(provider: str, answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """Return the list of objects under `key`. Raises SourceMalformed when it is missing or of
+    another shape: only an empty list means that nothing was found."""
     found = answer.get(key)
     if not isinstance(found, list):
         raise SourceMalformed(f"{provider!r} answered without a list of {key!r}", hint=_HOST_HINT)
@@ -70,7 +73,7 @@ def listed(provider: str, answer: Mapping[str, Any], key: str) -> list[Mapping[s
 
 
 def text_of(entry: Mapping[str, Any], *keys: str) -> str:
-    """The first of these keys that holds text."""
+    """Return the first non-blank text among the values of these keys, or ""."""
     for key in keys:
         value = entry.get(key)
         if isinstance(value, str) and value.strip():
@@ -78,78 +81,84 @@ def text_of(entry: Mapping[str, Any], *keys: str) -> str:
     return ""
 
 
-def late(provider: str, seconds: float) -> SourceTimeout:
+def timeout_error(provider: str, seconds: float) -> SourceTimeout:
+    """The error for a provider that did not answer in time."""
     return SourceTimeout(
         f"{provider!r} did not answer within {seconds:g} s",
-        hint="search.web.timeout_ms sets how long",
+        hint="raise search.web.timeout_ms",
     )
 
 
-def unreachable(provider: str, host: str, exc: Exception) -> SourceError:
+def unreachable_error(provider: str, host: str, exc: Exception) -> SourceError:
+    """The retryable error for a connection that failed."""
     reason = str(exc) or exc.__class__.__name__
-    return _again(SourceError(f"{provider!r} cannot be reached at {host}: {reason}"))
+    return _retryable(SourceError(f"{provider!r} cannot be reached at {host}: {reason}"))
 
 
-def too_large(provider: str, most: int) -> SourceError:
-    return SourceError(f"{provider!r} answered with more than {most >> 20} MB", hint=_HOST_HINT)
+def too_large_error(provider: str, max_bytes: int) -> SourceError:
+    """The error for a body beyond `max_bytes`."""
+    return SourceError(
+        f"{provider!r} answered with more than {max_bytes >> 20} MB", hint=_HOST_HINT
+    )
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that `Retry-After` asks to wait (RFC 9110, section 10.2.3). A date is read against
-    the answer's own `Date`."""
-    said = headers.get("retry-after", "").strip()
-    if said.isascii() and said.isdigit():
-        return float(min(int(said[:9]), 86_400))
+    """Return the seconds of a `Retry-After` header (RFC 9110, section 10.2.3), at most a day; None
+    if it is missing or unreadable. A date counts from the answer's own `Date`."""
+    value = headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdigit():
+        return float(min(int(value[:9]), 86_400))
     try:
-        until, now = parsedate_to_datetime(said), parsedate_to_datetime(headers.get("date", ""))
+        until, now = parsedate_to_datetime(value), parsedate_to_datetime(headers.get("date", ""))
         return min(max((until - now).total_seconds(), 0.0), 86_400.0)
     except (
         ValueError,
         TypeError,
         OverflowError,
-    ):  # no date, or one with a zone against one without
+    ):  # not a date, or one date with a time zone and one without
         return None
 
 
 _HOST_HINT = "search.web.host, if set, must be the address of the provider's API"
 
 
-def _refusal(provider: str, variable: str, reply: Reply) -> SourceError:
-    status, said, after = reply.status, _said(reply.body), retry_after(reply.headers)
+def _status_error(provider: str, variable: str, reply: Reply) -> SourceError:
+    status, reason, after = reply.status, _reason(reply.body), retry_after(reply.headers)
     if status in (401, 403):
         return SourceRefused(
-            f"{provider!r} refused the key ({status}){said}", hint=f"check {variable}"
+            f"{provider!r} refused the key ({status}){reason}", hint=f"check {variable}"
         )
     if status == TOO_MANY:
         hint = "try again later" if after is None else f"try again in {after:g} s"
-        return _again(
+        return _retryable(
             SourceRateLimited(
-                f"{provider!r} has had too many requests ({status}){said}", hint=hint
+                f"{provider!r} received too many requests ({status}){reason}", hint=hint
             ),
             after,
         )
-    if status in PLAN_USED_UP or (status == 400 and "credit" in said.lower()):
-        return SourceRateLimited(f"the plan's quota at {provider!r} is used up ({status}){said}")
+    if status in PLAN_USED_UP or (status == 400 and "credit" in reason.lower()):
+        return SourceRateLimited(f"the plan's quota at {provider!r} is used up ({status}){reason}")
     if 300 <= status < 400:
-        where = reply.headers.get("location", "somewhere else")[:200]
+        where = reply.headers.get("location", "another address")[:200]
         return SourceError(
             f"{provider!r} redirects ({status}) to {where!r}, which is not followed",
             hint=_HOST_HINT,
         )
     if 400 <= status < 500:
-        return SourceRefused(f"{provider!r} refused the request ({status}){said}")
-    failed = SourceError(f"{provider!r} failed ({status}){said}")
-    return _again(failed, after) if status in PASSING else failed
+        return SourceRefused(f"{provider!r} refused the request ({status}){reason}")
+    failed = SourceError(f"{provider!r} failed ({status}){reason}")
+    return _retryable(failed, after) if status in PASSING else failed
 
 
-def _again(error: SourceError, after: float | None = None) -> SourceError:
+def _retryable(error: SourceError, after: float | None = None) -> SourceError:
+    """Mark an error as one that a retry may solve, after `after` seconds if given."""
     error.again, error.after = True, after
     return error
 
 
-def _said(body: bytes) -> str:
-    """What the provider says about its refusal, in one line: Tavily's `detail.error`, Serper's
-    `message`."""
+def _reason(body: bytes) -> str:
+    """Return the provider's reason in one line, with ": " before it, or "": Tavily's
+    `detail.error`, Serper's `message`."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,5 @@
-"""The web source: which provider is asked, with which words, and what becomes of its answer."""
+"""The web source: it turns a question into search words, calls a search provider or a delegate, and
+reads the first pages of the results if configured."""
 
 from __future__ import annotations
 
@@ -9,10 +10,11 @@ from dataclasses import replace
 
 import anyio
 
-from groundhook.handlers.web.delegated import MOST, Delegated
+from groundhook.handlers.web.delegated import MAX_RESULTS, DelegateSearch
 from groundhook.handlers.web.items import items
 from groundhook.handlers.web.pages import Pages
-from groundhook.handlers.web.provider_choice import Closing, choose
+from groundhook.handlers.web.provider_calls import ProviderCalls
+from groundhook.handlers.web.provider_choice import Closing, choose_provider
 from groundhook.handlers.web.providers import (
     ABILITIES,
     Ability,
@@ -21,12 +23,11 @@ from groundhook.handlers.web.providers import (
     Provider,
     ProviderType,
 )
-from groundhook.handlers.web.request import Asking
+from groundhook.handlers.web.search_words import search_words
 from groundhook.handlers.web.searxng import SEARXNG
 from groundhook.handlers.web.serper import SERPER
 from groundhook.handlers.web.tavily import TAVILY
 from groundhook.handlers.web.urls import bare
-from groundhook.handlers.web.words import search_words
 from groundhook.host.core.errors import (
     DelegateError,
     HostError,
@@ -41,20 +42,19 @@ from groundhook.host.core.source_settings import WebSettings
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.search import SearchRequest
 
-CLOSING_TIME = 5.0  # seconds that open connections get to close
+CLOSING_TIME = 5.0  # seconds allowed for closing connections
 
-# What is said of a provider that cannot do what a request asks for.
-_CANNOT: dict[Ability, str] = {
-    "sites": "cannot search within sites: pages of other sites among its results are left out here",
-    "exclude_sites": "cannot leave out sites: their pages among its results are left out here",
+# The warning for a provider without an ability that a request needs.
+_UNSUPPORTED: dict[Ability, str] = {
+    "sites": "cannot search within sites: results from other sites are removed afterwards",
+    "exclude_sites": "cannot exclude sites: results from them are removed afterwards",
     "time_range": "cannot search by time: results of any age are shown",
     "language": "cannot search by language: results in any language are shown",
 }
 
 
 def web_providers() -> Registry[ProviderType]:
-    """The providers that ship with Groundhook, in the order in which `auto` tries them; others may
-    be added."""
+    """Return a new registry of the built-in providers, in the order in which `auto` tries them."""
     providers: Registry[ProviderType] = Registry("web search provider")
     providers.add("tavily", TAVILY)
     providers.add("serper", SERPER)
@@ -71,10 +71,10 @@ async def open_web(
     readers: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[WebSearch]:
-    """The source for `web`. Keys are looked up in `environment`; connections are opened by the
-    first search that needs them and closed with the source. Pages are asked for through `client_of`
-    and read in processes with the environment `readers` (none: this process's own). `clock` gives
-    the seconds that answers are kept by."""
+    """Open the web source and close its connections and processes at the end. API keys are read
+    from `environment`; connections are opened by the first search that needs them. Pages are
+    fetched through `client_of` and parsed in processes with the environment `readers` (None: this
+    process's own). `clock` returns the seconds by which cached answers expire."""
     closing = AsyncExitStack()
     try:
         pages = Pages(client_of, readers, clock)
@@ -83,7 +83,7 @@ async def open_web(
             environment,
             providers or web_providers(),
             closing.push_async_callback,
-            Asking(clock),
+            ProviderCalls(clock),
             pages,
         )
     finally:
@@ -92,20 +92,20 @@ async def open_web(
 
 
 class WebSearch:
-    """A `host.core.ports.Handler` for searches of type web."""
+    """A `host.core.ports.Handler` for searches of the type `web`."""
 
     def __init__(
         self,
         environment: Mapping[str, str],
         types: Registry[ProviderType],
         closing: Closing,
-        asking: Asking,
+        calls: ProviderCalls,
         pages: Pages,
     ) -> None:
         self._environment = environment
         self._types = types
         self._closing = closing
-        self._asking = asking
+        self._calls = calls
         self._pages = pages
         self._open: dict[tuple[str, Access], Provider] = {}
         self._choice: tuple[WebSettings, tuple[str, Access]] | None = None  # the last one
@@ -116,33 +116,34 @@ class WebSearch:
         return self._types.names()
 
     def configured(self, settings: WebSettings, uses: str = "builtin") -> bool:
-        """Whether there is somebody to ask under these settings and this `uses.web`."""
+        """Return whether a search has a provider under these settings and this `uses.web`."""
         if uses != "builtin" or (
             settings.provider != "auto" and settings.provider not in self._types
         ):
             return True
         try:
-            self._chosen(settings)
+            self._provider_access(settings)
         except HostError:
             return False
         return True
 
-    def _chosen(self, settings: WebSettings) -> tuple[str, Access]:
-        """Who is asked under these settings, which most turns share. Raises SourceNotConfigured,
-        UnknownName."""
+    def _provider_access(self, settings: WebSettings) -> tuple[str, Access]:
+        """Return the provider's name and access under these settings. The last result is kept,
+        since most turns share their settings. Raises SourceNotConfigured, UnknownName."""
         if self._choice is None or self._choice[0] is not settings:
             self._choice = (
                 settings,
-                choose(settings, self._environment, self._types, self._closing),
+                choose_provider(settings, self._environment, self._types, self._closing),
             )
         return self._choice[1]
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        """Raises SourceError, UnknownName for a provider that is not there."""
+        """Search, and read the first `fetch` pages of the results. Raises SourceError, and
+        UnknownName for an unknown provider."""
         settings = scope.settings.web
         until = anyio.current_time() + settings.timeout_ms / 1000
         query = await search_words(request.query, scope)
-        found = await self._listed(query, request, scope, until)
+        found = await self._search(query, request, scope, until)
         first = settings.fetch if request.fetch is None else request.fetch
         return (
             replace(found, items=await self._pages.read(found.items, query, first, scope, until))
@@ -150,20 +151,20 @@ class WebSearch:
             else found
         )
 
-    async def _listed(
+    async def _search(
         self, query: str, request: SearchRequest, scope: Scope, until: float
     ) -> Found:
-        """What whoever does the search lists. One that `uses.web` names is replaced by the built-in
-        search when it fails."""
+        """Return the results as the provider or delegate lists them. If a delegate from `uses.web`
+        fails, the built-in search replaces it with a warning."""
         settings = scope.settings.web
-        by = scope.uses.web if scope.uses.web != "builtin" else settings.provider
-        if by == "auto" or by in self._types:
-            return await self._by_provider(query, request, scope)
+        name = scope.uses.web if scope.uses.web != "builtin" else settings.provider
+        if name == "auto" or name in self._types:
+            return await self._search_by_provider(query, request, scope)
         try:
-            return await self._by(by, query, request, scope, until)
+            return await self._search_by_delegate(name, query, request, scope, until)
         except SourceError as exc:
             if scope.uses.web == "builtin":
-                self._refuse_unknown(exc, by)
+                self._raise_if_unknown(exc, name)
                 raise
             if (
                 settings.provider not in ("auto", *self._types)
@@ -172,39 +173,42 @@ class WebSearch:
             ):
                 raise
             await scope.warn(exc.code, f"{exc}; the built-in search was used")
-        return await self._by_provider(query, request, scope)
+        return await self._search_by_provider(query, request, scope)
 
-    async def _by_provider(self, query: str, request: SearchRequest, scope: Scope) -> Found:
-        """Through a search engine, as the settings name it."""
+    async def _search_by_provider(self, query: str, request: SearchRequest, scope: Scope) -> Found:
+        """Search with the configured search provider."""
         settings = scope.settings.web
-        name, access = self._chosen(settings)
+        name, access = self._provider_access(settings)
         kind = self._types.get(name)
-        ask = await _ask(name, kind.most, kind.can, query, request, scope)
+        ask = await _build_ask(name, kind.max_results, kind.can, query, request, scope)
         provider = self._provider(name, kind, access)
         with span("web_search", label=name, provider=name, query=query, limit=ask.limit) as node:
-            hits, how = await self._asking.hits(name, access, provider, ask, settings)
+            hits, how = await self._calls.hits(name, access, provider, ask, settings)
             found = items(hits, ask, scope.now())
             node.data |= {"results": len(found), "dropped": len(hits) - len(found), "answer": how}
         return Found(items=found, provider=name)
 
-    async def _by(
-        self, doer: str, query: str, request: SearchRequest, scope: Scope, until: float
+    async def _search_by_delegate(
+        self, delegate: str, query: str, request: SearchRequest, scope: Scope, until: float
     ) -> Found:
-        """Through an assistant or an MCP tool."""
-        ask = await _ask(doer, MOST, ABILITIES, query, request, scope)
+        """Search with an assistant or an MCP tool."""
+        ask = await _build_ask(delegate, MAX_RESULTS, ABILITIES, query, request, scope)
         ask = replace(ask, timeout=until - anyio.current_time())
-        with span("web_search", label=doer, provider=doer, query=query, limit=ask.limit) as node:
-            hits = await Delegated(doer, scope).search(ask)
+        with span(
+            "web_search", label=delegate, provider=delegate, query=query, limit=ask.limit
+        ) as node:
+            hits = await DelegateSearch(delegate, scope).search(ask)
             found = items(hits, ask, scope.now())
             node.data |= {
                 "results": len(found),
                 "dropped": len(hits) - len(found),
                 "answer": "asked",
             }
-        return Found(items=found, provider=doer)
+        return Found(items=found, provider=delegate)
 
-    def _refuse_unknown(self, error: SourceError, name: str) -> None:
-        """Name the providers where there is neither one nor an assistant of that name."""
+    def _raise_if_unknown(self, error: SourceError, name: str) -> None:
+        """Raise SourceNotConfigured with the nearest provider's name if `name` is neither a
+        provider nor an assistant."""
         if isinstance(error.__cause__, DelegateError) and isinstance(
             error.__cause__.__cause__, UnknownName
         ):
@@ -217,15 +221,21 @@ class WebSearch:
         return self._open[name, access]
 
 
-async def _ask(
-    name: str, most: int, can: frozenset[Ability], query: str, request: SearchRequest, scope: Scope
+async def _build_ask(
+    name: str,
+    max_results: int,
+    can: frozenset[Ability],
+    query: str,
+    request: SearchRequest,
+    scope: Scope,
 ) -> Ask:
-    """The request as `name` is asked it; what it cannot do is said."""
+    """Return the request in the form for `name`, with a warning for each part that it does not
+    support."""
     settings = scope.settings.web
     wanted = request.limit or settings.max_results
     ask = Ask(
         query=query,
-        limit=min(wanted, most),
+        limit=min(wanted, max_results),
         sites=_sites(request.sites),
         exclude_sites=_sites(
             settings.exclude_sites if request.exclude_sites is None else request.exclude_sites
@@ -234,13 +244,13 @@ async def _ask(
         language=settings.language if request.language is None else request.language,
         timeout=settings.timeout_ms / 1000,
     )
-    if wanted > most:
+    if wanted > max_results:
         await scope.warn(
-            "web_limit", f"{name!r} returns at most {most} results; {wanted} were asked for"
+            "web_limit", f"{name!r} returns at most {max_results} results; {wanted} were requested"
         )
-    for ability, words in _CANNOT.items():
+    for ability, limitation in _UNSUPPORTED.items():
         if getattr(ask, ability) and ability not in can:
-            await scope.warn(f"web_{ability}", f"{name!r} {words}")
+            await scope.warn(f"web_{ability}", f"{name!r} {limitation}")
     return ask
 
 

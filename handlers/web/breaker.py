@@ -1,21 +1,22 @@
-"""When a provider that keeps failing is left alone: a pure state machine; the time is passed in, in
+"""A circuit breaker for providers that keep failing: a pure state machine. Times are passed in, in
 seconds of any clock.
 
-closed ── `most` failures in a row, or a Retry-After ──► open ── the pause is over ──► one try ──►
-closed, or open again
+closed ── `max_failures` in a row, or a Retry-After ──► open ── the pause ends ──► one trial request
+──► closed, or open again
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-LONGEST_PAUSE = 300.0  # seconds that a provider's Retry-After may close it for
+LONGEST_PAUSE = 300.0  # seconds; the upper limit for a provider's Retry-After
 
 
 @dataclass(frozen=True)
 class Breaker:
-    """`failures` in a row so far, and `why` the last; nothing is asked before `until`; `trying`:
-    the one try behind a pause is under way."""
+    """The state: `failures` in a row so far, the reason `why` of the last one, the time `until`
+    which no request is sent, and whether the trial request after a pause is under way (`trying`).
+    """
 
     failures: int = 0
     until: float = 0.0
@@ -23,23 +24,27 @@ class Breaker:
     why: str = ""
 
     def open(self, now: float) -> bool:
-        """Whether nothing may be asked now."""
+        """Return whether requests must not be sent now."""
         return now < self.until or self.trying
 
-    def asked(self) -> Breaker:
-        """A request is sent. Behind a pause it is the only one until its outcome is known."""
+    def sent(self) -> Breaker:
+        """Return the state after a request was sent. After a pause it is the only one until its
+        outcome is known."""
         return replace(self, trying=self.until > 0)
 
-    def left(self) -> Breaker:
-        """The request was given up without an outcome."""
+    def abandoned(self) -> Breaker:
+        """Return the state after a request was cancelled, or failed for a reason that does not
+        count."""
         return replace(self, trying=False)
 
     def failed(
-        self, now: float, why: str, *, most: int, pause: float, after: float | None = None
+        self, now: float, why: str, *, max_failures: int, pause: float, after: float | None = None
     ) -> Breaker:
-        """A request failed; `after` is how long the provider wants to be left alone. `most` of 0:
-        never open for failures."""
+        """Return the state after a failure. `max_failures` in a row open the breaker for `pause`
+        seconds (0: never); `after`, the provider's Retry-After in seconds, opens it at once."""
         failures = self.failures + 1
         if after is not None:
             return Breaker(failures, now + min(after, LONGEST_PAUSE), why=why)
-        return Breaker(failures, now + pause if most and failures >= most else 0.0, why=why)
+        return Breaker(
+            failures, now + pause if max_failures and failures >= max_failures else 0.0, why=why
+        )

@@ -1,5 +1,5 @@
-"""Answers that are still good: bounded, the least recently used goes first. The time is passed in,
-in seconds of any clock."""
+"""A cache with expiry times and a size limit; the least recently used entry is evicted first. Times
+are passed in, in seconds of any clock."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ T = TypeVar("T")
 
 
 class Cache(Generic[T]):
+    """Values that are not None by key."""
+
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, tuple[float, T]] = OrderedDict()
+        self._entries: OrderedDict[Hashable, tuple[float, T]] = OrderedDict()
 
     def get(self, key: Hashable, now: float) -> T | None:
-        until, value = self._kept.get(key, (now, None))
+        """Return the value if it has not expired at `now`."""
+        until, value = self._entries.get(key, (now, None))
         if value is None or until <= now:
-            self._kept.pop(key, None)
+            self._entries.pop(key, None)
             return None
-        self._kept.move_to_end(key)
+        self._entries.move_to_end(key)
         return value
 
-    def put(self, key: Hashable, value: T, *, until: float, most: int) -> None:
-        """Keep `value` until then, and no more than `most` entries."""
-        self._kept[key] = (until, value)
-        self._kept.move_to_end(key)
-        while len(self._kept) > most:
-            self._kept.popitem(last=False)
+    def put(self, key: Hashable, value: T, *, until: float, max_entries: int) -> None:
+        """Keep `value` until the time `until`, and at most `max_entries` entries in all."""
+        self._entries[key] = (until, value)
+        self._entries.move_to_end(key)
+        while len(self._entries) > max_entries:
+            self._entries.popitem(last=False)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)

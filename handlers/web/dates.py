@@ -1,8 +1,7 @@
-"""When a page was published, from what a search engine or the page says of it. Pure.
+"""Parsing of publication dates as search engines and pages write them. Pure.
 
-Read: ISO 8601, RFC 2822 (`Tue, 04 Nov 2025 12:00:00 GMT`), `Nov 4, 2025` and `4 Nov 2025`, and ages
-(`3 days ago`). What is written in another way, or lies in the future, is not known rather than
-guessed.
+Supported: ISO 8601, RFC 2822 (`Tue, 04 Nov 2025 12:00:00 GMT`), `Nov 4, 2025`, `4 Nov 2025`, and
+ages (`3 days ago`). Other formats and future dates give an unknown date instead of a guess.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-DAYS = {
+_DAYS = {
     "second": 0.0,
     "minute": 0.0,
     "min": 0.0,
@@ -26,29 +25,29 @@ DAYS = {
 _AGE = re.compile(r"(\d{1,4})\s*(second|minute|min|hour|day|week|month|year)s? ago", re.I)
 _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ]|$)")
 _WRITTEN = ("%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%b %d %Y")
-_SLACK = timedelta(days=1)  # the page's own zone may be ahead
+_SLACK = timedelta(days=1)  # the page's time zone may be ahead of `now`
 
 
-def published(said: str, now: datetime) -> str:
-    """YYYY-MM-DD, or "" when it cannot be told."""
-    found = _read(" ".join(said.split()), now)
-    if found is None or found.replace(tzinfo=None) > now.replace(tzinfo=None) + _SLACK:
+def parse_date(text: str, now: datetime) -> str:
+    """Return the date as YYYY-MM-DD, or "" if it is unknown. Ages count from `now`."""
+    day = _parse(" ".join(text.split()), now)
+    if day is None or day.replace(tzinfo=None) > now.replace(tzinfo=None) + _SLACK:
         return ""
-    return found.date().isoformat()
+    return day.date().isoformat()
 
 
-def _read(said: str, now: datetime) -> datetime | None:
-    if not said:
+def _parse(text: str, now: datetime) -> datetime | None:
+    if not text:
         return None
-    if age := _AGE.fullmatch(said):
+    if age := _AGE.fullmatch(text):
         with suppress(OverflowError):
-            return now - timedelta(days=int(age[1]) * DAYS[age[2].lower()])
-    if iso := _ISO.match(said):
+            return now - timedelta(days=int(age[1]) * _DAYS[age[2].lower()])
+    if iso := _ISO.match(text):
         with suppress(ValueError):
             return datetime(int(iso[1]), int(iso[2]), int(iso[3]))
     for form in _WRITTEN:
         with suppress(ValueError):
-            return datetime.strptime(said.replace("Sept ", "Sep "), form)
+            return datetime.strptime(text.replace("Sept ", "Sep "), form)
     with suppress(ValueError, TypeError):
-        return parsedate_to_datetime(said)
+        return parsedate_to_datetime(text)
     return None

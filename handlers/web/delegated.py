@@ -1,5 +1,4 @@
-"""Pages of the web that an assistant or an MCP tool finds: a provider like any other, for one
-search."""
+"""Web search by an assistant or an MCP tool, as a provider for one search."""
 
 from __future__ import annotations
 
@@ -8,19 +7,20 @@ from groundhook.host.core.errors import DelegateError, SourceError
 from groundhook.host.core.ports import Scope
 from groundhook.host.core.types.delegation import WEB, WebAsk
 
-MOST = 50  # results that somebody who does the search is asked for
+MAX_RESULTS = 50  # largest limit that a delegate receives
 
 
-class Delegated:
-    """`doer` is an assistant's id or `mcp:<server>[.<tool>]`. What it answers depends on who asks,
-    and is not kept."""
+class DelegateSearch:
+    """A provider for one search of one turn. `delegate` is an assistant's id or
+    `mcp:<server>[.<tool>]`. Its answers depend on the turn's user and are not cached."""
 
-    def __init__(self, doer: str, scope: Scope) -> None:
-        self._doer = doer
+    def __init__(self, delegate: str, scope: Scope) -> None:
+        self._delegate = delegate
         self._scope = scope
 
     async def search(self, ask: Ask, /) -> list[Hit]:
-        asked = WebAsk(
+        """Return the delegate's pages. Raises SourceError if it fails."""
+        arguments = WebAsk(
             query=ask.query,
             limit=ask.limit,
             sites=ask.sites,
@@ -31,8 +31,8 @@ class Delegated:
         try:
             answer = await self._scope.delegates.ask(
                 WEB,
-                self._doer,
-                asked,
+                self._delegate,
+                arguments,
                 timeout_ms=max(int(ask.timeout * 1000), 1),
                 hint="search.web.timeout_ms",
             )

@@ -1,8 +1,8 @@
-"""From the bytes of a page to its text: the charset found out, menus and advertisements left aside,
-PDF files read.
+"""Extraction of a page's text from its bytes: charset detection, main content of HTML without menus
+and advertisements, and PDF files.
 
-Runs in a process of its own (`handlers.web.reader`): pages are strangers' files, and a bad one
-takes seconds and hundreds of megabytes.
+Runs in a process of its own (`handlers.web.reader_process`): pages are untrusted, and a malicious
+one costs seconds and hundreds of megabytes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MARKS = (
 )
 _META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{1,40})", re.I)
 _PROLOG = 1024  # bytes in which a page names its charset (HTML Standard, section 4.2.5.4)
-# Labels that stand for a charset which has more characters (Encoding Standard, section 4.2).
+# Labels that browsers decode as a larger charset (Encoding Standard, section 4.2).
 _WIDER = {
     "iso8859-1": "cp1252",
     "ascii": "cp1252",
@@ -40,7 +40,7 @@ _WIDER = {
 
 @dataclass(frozen=True)
 class Page:
-    """What is written on a page. `published` is its date in its own words."""
+    """A page's text. `published` is its date as the page writes it."""
 
     title: str
     text: str
@@ -48,39 +48,39 @@ class Page:
 
 
 def warm() -> None:
-    """Import what takes a while: a third of a second, and more on a busy machine."""
+    """Import the slow libraries ahead: a third of a second, and more on a busy machine."""
     import_module("trafilatura")
 
 
-def page_of(body: bytes, media_type: str, charset: str) -> Page:
-    """`media_type` and `charset` are what the server says, or empty. Raises IngestError for what is
-    no text."""
+def extract_page(body: bytes, media_type: str, charset: str) -> Page:
+    """Return the text of a page. `media_type` and `charset` are the server's, or "". Raises
+    IngestError for a page that has no text or is of an unsupported type."""
     if body.startswith(b"%PDF-") or media_type in PDF:
         pdf = read_pdf(body)
         return Page(pdf.title, "\n\n".join(pdf.pages))
     if media_type in TEXT:
-        return Page("", decoded(body, charset))
+        return Page("", decode_text(body, charset))
     if media_type not in HTML:
-        raise IngestError(f"it is {media_type}, which is not read")
-    return _from_html(decoded(body, charset))
+        raise IngestError(f"its type {media_type} is not supported")
+    return _from_html(decode_text(body, charset))
 
 
-def decoded(body: bytes, charset: str) -> str:
-    """The text in the bytes. What marks their order says comes first, then the server, the page,
-    UTF-8 where it fits, and a guess by the bytes themselves."""
+def decode_text(body: bytes, charset: str) -> str:
+    """Decode the bytes of a page. The charset is that of the byte order mark, else the server's,
+    else the page's own, else UTF-8 if the bytes are valid, else a guess from the bytes."""
     mark = next((encoding for mark, encoding in _MARKS if body.startswith(mark)), "")
     named = _META.search(body[:_PROLOG])
     for label in (mark, charset, named[1].decode("ascii") if named else "", "utf-8"):
-        encoding = _encoding(label)
-        if encoding and (label != "utf-8" or _fits(body, encoding)):
+        encoding = _codec_name(label)
+        if encoding and (label != "utf-8" or _decodes_as(body, encoding)):
             return body.decode(encoding, "replace")
     from charset_normalizer import from_bytes
 
     best = from_bytes(body[:65536]).best()
-    return body.decode(_encoding(best.encoding if best else "") or "utf-8", "replace")
+    return body.decode(_codec_name(best.encoding if best else "") or "utf-8", "replace")
 
 
-def _fits(body: bytes, encoding: str) -> bool:
+def _decodes_as(body: bytes, encoding: str) -> bool:
     try:
         body.decode(encoding)
     except UnicodeDecodeError:
@@ -88,9 +88,9 @@ def _fits(body: bytes, encoding: str) -> bool:
     return True
 
 
-def _encoding(label: str) -> str:
-    """The codec of a charset of the web; "" for none, and for codecs of Python that are no
-    charsets."""
+def _codec_name(label: str) -> str:
+    """Return the name of the codec for a charset label of the web; "" for unknown labels and for
+    Python codecs that are not charsets."""
     try:
         codec = codecs.lookup(label.strip().strip("\"'"))
     except (LookupError, ValueError):
@@ -108,7 +108,7 @@ _NOT_ON_THE_WEB = frozenset(
 def _from_html(html: str) -> Page:
     import trafilatura
 
-    found: Any = trafilatura.bare_extraction(
+    extracted: Any = trafilatura.bare_extraction(
         html,
         include_comments=False,
         include_tables=True,
@@ -116,6 +116,6 @@ def _from_html(html: str) -> Page:
         with_metadata=True,
         deduplicate=False,
     )
-    if found is None or not (found.text or "").strip():
-        raise IngestError("it has no text to read, without a browser that runs its scripts")
-    return Page(found.title or "", found.text, found.date or "")
+    if extracted is None or not (extracted.text or "").strip():
+        raise IngestError("it has no text; scripts of the page are not run")
+    return Page(extracted.title or "", extracted.text, extracted.date or "")

@@ -1,4 +1,4 @@
-"""From pages as a provider gave them to items: clean text, one item a page, best first. Pure."""
+"""Conversion of a provider's results to items: clean text, one item per page, best first. Pure."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from groundhook.handlers.web.dates import published
+from groundhook.handlers.web.dates import parse_date
 from groundhook.handlers.web.providers import Ask, Hit
 from groundhook.handlers.web.urls import canonical, followable, within
 from groundhook.host.core.types.search import Item
 
 _TAGS = re.compile(r"</?(?:b|i|em|strong|mark|br|p|span|a|u|sup|sub)(?:\s[^<>]*)?/?>", re.I)
 _MARKUP = re.compile("[<&]")
-# Control characters, and invisible ones that reorder or hide text; joiners that scripts need are
-# kept.
+# Control characters, and invisible characters that reorder or hide text; joiners that some scripts
+# need are kept.
 _INVISIBLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\U000e0000-\U000e007f]"
 )
 
 
 def items(hits: Sequence[Hit], ask: Ask, now: datetime) -> tuple[Item, ...]:
-    """At most `ask.limit` items, best first. Pages outside its sites or within excluded ones,
-    without an address that can be followed or without any text are left out; of two results for one
-    page the first stays. `now` is what ages count from."""
-    found: dict[str, Item] = {}
+    """Return at most `ask.limit` items, best first. Pages outside the requested sites or within
+    excluded ones, without an http(s) address or without text are left out; of two results for one
+    page the first is kept. Relative dates count from `now`."""
+    by_key: dict[str, Item] = {}
     for position, hit in enumerate(hits, start=1):
         url = followable(hit.url)
-        if not url or not _wanted(url, ask) or (key := f"web:{canonical(url)}") in found:
+        if not url or not _wanted(url, ask) or (key := f"web:{canonical(url)}") in by_key:
             continue
         title, content = clean(hit.title).replace("\n", " "), clean(hit.content)
         if title or content:
-            found[key] = Item(
+            by_key[key] = Item(
                 type="web",
                 title=title or url,
                 content=content,
                 url=url,
                 score=_score(hit, position),
-                published=published(clean(hit.published), now),
+                published=parse_date(clean(hit.published), now),
                 status="listed",
                 key=key,
             )
-    return tuple(sorted(found.values(), key=lambda item: -item.score)[: ask.limit])
+    return tuple(sorted(by_key.values(), key=lambda item: -item.score)[: ask.limit])
 
 
 def _wanted(url: str, ask: Ask) -> bool:
@@ -53,18 +53,17 @@ def _wanted(url: str, ask: Ask) -> bool:
 
 
 def position_score(position: int) -> float:
-    """A score for a result without one, by its position from 1: 0.9 / (1 + 0.1 · (position - 1)),
-    so 0.9, 0.82, … 0.47 for the tenth. It says only that a search engine put it there."""
+    """Return the score of a result without one by its position, counted from 1: 0.9 / (1 + 0.1 ·
+    (position - 1)), which is 0.9, 0.82, … 0.47 for the tenth."""
     return 0.9 / (1 + 0.1 * (position - 1))
 
 
 def clean(text: str) -> str:
-    """Text as a reader sees it: entities decoded, markup of emphasis and invisible characters gone,
-    white space collapsed, line breaks kept."""
+    """Return text as a reader sees it: entities decoded, inline tags and invisible characters
+    removed, white space collapsed, line breaks kept."""
     if text.isascii() and text.isprintable() and not _MARKUP.search(text):
-        return (
-            " ".join(text.split()) if "  " in text else text.strip()
-        )  # most snippets; the rest takes ten times as long
+        # The fast path for most snippets; the rest takes ten times as long.
+        return " ".join(text.split()) if "  " in text else text.strip()
     visible = _TAGS.sub("", html.unescape(text)).encode("utf-8", "ignore").decode("utf-8")
     lines = [
         " ".join(line.split())

@@ -1,8 +1,8 @@
-"""From a question to what one types into a search engine: rules and stop words, no model. Pure.
+"""Extraction of search keywords from a question, by rules and stop words, without a model. Pure.
 
-Kept whole: quoted phrases, names of several words, numbers with their units and comparisons ("under
-$100"). Dropped: what only makes a sentence of it. A short query, and one in a language without
-words here, passes unchanged.
+Quoted phrases, names of several words, and numbers with their units and comparisons ("under $100")
+are kept whole. Function words are dropped. A short query, and one in an unsupported language, is
+unchanged.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from groundhook.handlers.web.stopwords import (
     QUANTITIES,
     UNSPACED,
     code_of,
+    guess_language,
     is_function_word,
-    language_of,
-    lead_in,
-    without_ending,
+    lead_in_pattern,
+    strip_particles,
 )
 from groundhook.handlers.web.unspaced import topics
 
-SHORT = 4  # words; a query of no more that asks nothing is taken as typed
+SHORT = 4  # words; a query of at most so many that is not a question is unchanged
 LONGEST_QUERY = 380  # characters; search engines refuse more than about 400
 
 _QUOTED = r"[\"“”„«»״](?P<quoted>[^\"“”„«»״]{2,80})[\"“”„«»״]"
@@ -32,11 +32,8 @@ _TOKEN = re.compile(
     r"！？、؟،؛।۔։]|(?<=[.!?])\s)"
 )
 _QUESTION_MARKS = ("?", "？", "؟", ";", "\u037e")  # the last two in Greek
-_WITHIN = {
-    0x055E: None,
-    0x055B: None,
-    0x055C: None,
-}  # marks of questions, stress and wonder within Armenian words
+# Armenian marks of question, stress and exclamation, which are written within words.
+_WITHIN = {0x055E: None, 0x055B: None, 0x055C: None}
 _SENTENCE = re.compile(r"(?<=[.!?。！？؟।۔։])\s+|(?<=[。！？])|\n+")
 _TRAILING = re.compile(r"[.:…'’\-–—*_`]+$")
 _LEADING = re.compile(r"^['’‘*_`–—¿¡]+")
@@ -58,13 +55,13 @@ _JOINING_WORDS = "of the de la le du von van der den and und y et for & al"
 _UNITS = frozenset(_UNIT_WORDS.split())
 _COMPARISONS = frozenset(_COMPARING_WORDS.split())
 _JOINING = frozenset(_JOINING_WORDS.split())
-_CAPITALS_SAY_NOTHING = ("de",)  # every noun has one, so no name is told by them
+# Languages that capitalise every noun, so that capitals do not show names.
+_CAPITALIZED_NOUNS = ("de",)
 
 
 @dataclass(frozen=True)
 class Keywords:
-    """What to search for: the query as it is sent, the phrases it is made of, and how much each
-    counts, 0-1."""
+    """The query for a search engine, its phrases, and their weights of 0-1."""
 
     query: str
     phrases: tuple[str, ...]
@@ -79,33 +76,32 @@ class _Phrase:
 
 
 def extract(text: str, *, most: int = 10, language: str = "auto") -> Keywords:
-    """At most `most` phrases in the order of the text; the query joins them with spaces and has at
-    most LONGEST_QUERY characters. Never empty for a text that is not blank."""
+    """Return at most `most` phrases of a question, in its order. The query joins them with spaces
+    and has at most LONGEST_QUERY characters; it is not empty unless the text is blank."""
     text = " ".join(text.replace("\0", " ").split())
     if text.isupper() and len(text.split()) > SHORT:
-        text = text.lower()  # shouting makes no names
-    spoken = language_of(text) if language == "auto" else code_of(language)
-    if spoken in UNSPACED:
-        return _of_topics(text, topics(text, spoken), most)
-    if not spoken:
+        text = text.lower()  # text in capitals throughout does not show names
+    code = guess_language(text) if language == "auto" else code_of(language)
+    if code in UNSPACED:
+        return _from_topics(text, topics(text, code), most)
+    if not code:
         return _unchanged(text)
     sentences = [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
-    if len(text.split()) <= SHORT and len(sentences) == 1 and not _asks(text, spoken):
+    if len(text.split()) <= SHORT and len(sentences) == 1 and not _is_question(text, code):
         return _unchanged(text)
     phrases: list[_Phrase] = []
     for sentence in sentences:
         bonus = 0.5 if sentence.rstrip().endswith(_QUESTION_MARKS) else 0.0
-        for phrase in _phrases(_polite_off(sentence, spoken), spoken, len(phrases)):
+        for phrase in _phrases(_strip_lead_in(sentence, code), code, len(phrases)):
             phrases.append(_Phrase(phrase.text, phrase.place, phrase.weight + bonus))
-    return _joined(_best(_distinct(phrases), most)) if phrases else _unchanged(text)
+    return _as_keywords(_heaviest(_distinct(phrases), most)) if phrases else _unchanged(text)
 
 
-def weighed(words: Sequence[tuple[str, float]], *, most: int) -> Keywords:
-    """Words that somebody else chose and weighed, as a query: at most `most`, the weightiest, in
-    the order they were given."""
+def from_weighted(words: Sequence[tuple[str, float]], *, most: int) -> Keywords:
+    """Return keywords for phrases with given weights: the `most` heaviest, in the given order."""
     clean = [(" ".join(text.split()), weight) for text, weight in words]
-    return _joined(
-        _best(
+    return _as_keywords(
+        _heaviest(
             _distinct(
                 [_Phrase(text, at, weight) for at, (text, weight) in enumerate(clean) if text]
             ),
@@ -121,8 +117,8 @@ def weighed(words: Sequence[tuple[str, float]], *, most: int) -> Keywords:
 class _Word:
     text: str
     quoted: bool = False
-    starts: bool = False  # the first word of a sentence, which has a capital whatever it is
-    breaks: bool = False  # a comma or the like: no phrase reaches over it
+    starts: bool = False  # the first word of a sentence, which is always capitalised
+    breaks: bool = False  # a comma or similar; phrases do not extend over it
 
     @property
     def low(self) -> str:
@@ -158,13 +154,13 @@ def _phrases(sentence: str, language: str, offset: int) -> Iterator[_Phrase]:
     while at < len(words):
         end, weight = _phrase_at(words, at, language)
         if weight:
-            text = " ".join(without_ending(word.text, language) for word in words[at:end])
+            text = " ".join(strip_particles(word.text, language) for word in words[at:end])
             yield _Phrase(f'"{text}"' if words[at].quoted else text, offset + at, weight)
         at = end
 
 
 def _phrase_at(words: Sequence[_Word], at: int, language: str) -> tuple[int, float]:
-    """Where the phrase that begins at `at` ends, and its weight; 0 for what is dropped."""
+    """Return the end of the phrase that starts at `at`, and its weight; 0 for a dropped word."""
     word = words[at]
     if word.breaks:
         return at + 1, 0
@@ -172,7 +168,7 @@ def _phrase_at(words: Sequence[_Word], at: int, language: str) -> tuple[int, flo
         return at + 1, 3
     if end := _number_end(words, at):
         return end, 2
-    capitals = language not in _CAPITALS_SAY_NOTHING
+    capitals = language not in _CAPITALIZED_NOUNS
     if capitals and (end := _name_end(words, at, language)) > at + 1:
         return end, 2.5
     quantity = " ".join(other.low for other in words[at : at + 2])
@@ -180,7 +176,7 @@ def _phrase_at(words: Sequence[_Word], at: int, language: str) -> tuple[int, flo
         return at + 2, 1
     acronym = (
         len(word.text) > 1 and word.text.isupper()
-    )  # IT, AI: a name also where a sentence begins
+    )  # IT, AI: a name even at the start of a sentence
     name = (
         capitals
         and word.capital
@@ -193,8 +189,8 @@ def _phrase_at(words: Sequence[_Word], at: int, language: str) -> tuple[int, flo
 
 
 def _number_end(words: Sequence[_Word], at: int) -> int:
-    """Behind a number with its comparison and unit, or 0: `under $100`, `at least 5 km`, `between 5
-    and 10 GB`."""
+    """Return the position after a number with its comparison and unit (`under $100`, `at least 5
+    km`, `between 5 and 10 GB`), or 0 if there is none at `at`."""
     start = at
     while (
         at < len(words)
@@ -211,8 +207,8 @@ def _number_end(words: Sequence[_Word], at: int) -> int:
 
 
 def _name_end(words: Sequence[_Word], at: int, language: str) -> int:
-    """Behind a name of several capitalised words, which may hold `of the` and numbers, or `at` when
-    there is none."""
+    """Return the position after a name of capitalised words, which may contain `of the` and
+    numbers, or `at` if there is none."""
     first = words[at]
     if (
         not first.capital
@@ -236,10 +232,9 @@ def _name_end(words: Sequence[_Word], at: int, language: str) -> int:
 # -------------------------------------------------------------------------------------------- query
 
 
-def _polite_off(sentence: str, language: str) -> str:
-    """Without what leads up to the question ("can you please tell me", "I want to find"), as often
-    as it occurs."""
-    pattern = lead_in(language)
+def _strip_lead_in(sentence: str, language: str) -> str:
+    """Remove all openings such as "can you please tell me" and "I want to find"."""
+    pattern = lead_in_pattern(language)
     while pattern is not None:
         shorter = pattern.sub("", sentence, count=1).strip()
         if shorter == sentence or not any(character.isalnum() for character in shorter):
@@ -248,8 +243,10 @@ def _polite_off(sentence: str, language: str) -> str:
     return sentence
 
 
-def _asks(text: str, language: str) -> bool:
-    if text.endswith(_QUESTION_MARKS) or "\u055e" in text or _polite_off(text, language) != text:
+def _is_question(text: str, language: str) -> bool:
+    if text.endswith(_QUESTION_MARKS) or "\u055e" in text:
+        return True
+    if _strip_lead_in(text, language) != text:
         return True
     return language == "ko" and any(
         is_function_word(word.casefold(), language) for word in text.split()
@@ -263,8 +260,8 @@ def _distinct(phrases: Sequence[_Phrase]) -> list[_Phrase]:
     return list(seen.values())
 
 
-def _best(phrases: Sequence[_Phrase], most: int) -> list[_Phrase]:
-    """The `most` weightiest phrases that fit into a query, in the order of the text."""
+def _heaviest(phrases: Sequence[_Phrase], most: int) -> list[_Phrase]:
+    """Return the `most` heaviest phrases that fit into a query, in their order."""
     order = sorted(range(len(phrases)), key=lambda at: (-phrases[at].weight, at))[:most]
     kept: list[int] = []
     length = -1
@@ -275,7 +272,7 @@ def _best(phrases: Sequence[_Phrase], most: int) -> list[_Phrase]:
     return [phrases[at] for at in sorted(kept)]
 
 
-def _joined(phrases: Sequence[_Phrase]) -> Keywords:
+def _as_keywords(phrases: Sequence[_Phrase]) -> Keywords:
     heaviest = max((phrase.weight for phrase in phrases), default=0) or 1
     texts = tuple(phrase.text for phrase in phrases)
     return Keywords(
@@ -284,7 +281,7 @@ def _joined(phrases: Sequence[_Phrase]) -> Keywords:
 
 
 def _unchanged(text: str) -> Keywords:
-    """The text as a query, without the final question mark and cut at a word when it is too
+    """Return the text as a query, without the final question mark, and cut at a word if it is too
     long."""
     text = text.strip().rstrip("".join(_QUESTION_MARKS)).rstrip() or text.strip()
     if len(text) > LONGEST_QUERY:
@@ -293,7 +290,7 @@ def _unchanged(text: str) -> Keywords:
     return Keywords(text, (text,) if text else (), (1.0,) if text else ())
 
 
-def _of_topics(text: str, found: Sequence[str], most: int) -> Keywords:
-    """Topics of a text without spaces: the longer, the more they say."""
+def _from_topics(text: str, found: Sequence[str], most: int) -> Keywords:
+    """Return keywords for the topics of a text without spaces; longer topics weigh more."""
     phrases = [_Phrase(topic, at, 1 + min(len(topic), 12) / 12) for at, topic in enumerate(found)]
-    return _joined(_best(_distinct(phrases), most)) if phrases else _unchanged(text)
+    return _as_keywords(_heaviest(_distinct(phrases), most)) if phrases else _unchanged(text)

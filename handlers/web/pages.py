@@ -1,7 +1,7 @@
-"""Reading pages that a search listed: politely, within bounds of time and size, and never at an
-address that is not public.
+"""Fetching of the pages that a search listed: within limits of time and size, from public addresses
+only, and as robots.txt allows.
 
-A page that cannot be read keeps the search engine's snippet, and a warning says why.
+A page that cannot be read keeps the search engine's snippet, with a warning that says why.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from urllib.parse import urljoin
 import anyio
 
 from groundhook.handlers.web.cache import Cache
-from groundhook.handlers.web.dates import published
+from groundhook.handlers.web.dates import parse_date
 from groundhook.handlers.web.extract import READABLE
-from groundhook.handlers.web.flights import Flights
 from groundhook.handlers.web.items import clean
-from groundhook.handlers.web.readers import Readers
+from groundhook.handlers.web.reader_pool import ReaderPool
 from groundhook.handlers.web.robots import AGENT, Robots
+from groundhook.handlers.web.single_flight import SingleFlight
 from groundhook.handlers.web.urls import followable
 from groundhook.host.core.errors import HostError, SourceError, SourceTimeout, UsageError
 from groundhook.host.core.ports import ClientOf, Scope
@@ -30,13 +30,14 @@ from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.web import WebAnswer
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-# seconds before the search's own deadline at which pages that are not there yet are given up
+# Seconds before the search's deadline at which pages still under way are given up, so that the
+# search can return the others.
 MARGIN = 0.2
 
 
 @dataclass(frozen=True)
-class Read:
-    """What was read of a page."""
+class PagePassage:
+    """The part of a page that answers the query; `published` is its date as the page writes it."""
 
     title: str
     passage: str
@@ -44,17 +45,17 @@ class Read:
 
 
 class Pages:
-    """Shared by all searches of an app."""
+    """Fetches, parses and caches pages. One per app, shared by all searches."""
 
     def __init__(
         self, client_of: ClientOf, environment: Mapping[str, str] | None, clock: Callable[[], float]
     ) -> None:
-        self._readers = Readers(environment)
+        self._readers = ReaderPool(environment)
         self._robots = Robots(client_of, self._readers, clock)
         self._client_of = client_of
         self._clock = clock
-        self._cache: Cache[Read] = Cache()
-        self._flights: Flights[Read] = Flights()
+        self._cache: Cache[PagePassage] = Cache()
+        self._in_flight: SingleFlight[PagePassage] = SingleFlight()
 
     async def close(self) -> None:
         await self._readers.close()
@@ -62,29 +63,29 @@ class Pages:
     async def read(
         self, items: tuple[Item, ...], query: str, first: int, scope: Scope, until: float
     ) -> tuple[Item, ...]:
-        """The items, the `first` ones with the passage of their page that has most of the query's
-        words. What is not read by `until`, a moment of the event loop's clock, stays as it is
-        listed."""
+        """Return the items; the `first` ones have the passage of their page that matches the query
+        best as their content. Items whose page is not read by `until`, a time of the event loop's
+        clock, stay unchanged."""
         deadline = min(until, anyio.current_effective_deadline()) - MARGIN
-        read = list(items)
+        results = list(items)
 
-        async def one(at: int) -> None:
-            read[at] = await self._item(items[at], query, scope, deadline)
+        async def fetch(at: int) -> None:
+            results[at] = await self._fetched_item(items[at], query, scope, deadline)
 
         async with anyio.create_task_group() as tasks:
             for at in range(min(first, len(items))):
-                tasks.start_soon(one, at)
-        return tuple(read)
+                tasks.start_soon(fetch, at)
+        return tuple(results)
 
-    async def _item(self, item: Item, query: str, scope: Scope, deadline: float) -> Item:
+    async def _fetched_item(self, item: Item, query: str, scope: Scope, deadline: float) -> Item:
         with span("fetch", label=item.url) as node:
             try:
-                page = await self._page(item.url, query, scope.settings.web, deadline)
+                page = await self._cached_page(item.url, query, scope.settings.web, deadline)
             except HostError as exc:
                 node.fail(str(exc))
                 await scope.warn(
                     "web_page",
-                    f"{item.url} was not read: {exc}; what the search engine shows of it is used",
+                    f"{item.url} was not read: {exc}; the search engine's snippet is used",
                 )
                 return item
             node.data |= {"characters": len(page.passage)}
@@ -92,51 +93,52 @@ class Pages:
             update={
                 "content": page.passage,
                 "title": item.title if item.title != item.url else page.title or item.title,
-                "published": item.published or published(page.published, scope.now()),
+                "published": item.published or parse_date(page.published, scope.now()),
                 "status": "fetched",
             }
         )
 
-    async def _page(self, url: str, query: str, settings: WebSettings, deadline: float) -> Read:
-        """Raises HostError."""
+    async def _cached_page(
+        self, url: str, query: str, settings: WebSettings, deadline: float
+    ) -> PagePassage:
+        """Return the page's passage, from the cache if possible. `deadline` is a time of the event
+        loop's clock. Raises HostError."""
         key = (url, query, settings.pages)
-        if settings.cache.enabled and (kept := self._cache.get(key, self._clock())) is not None:
-            return kept
+        if settings.cache.enabled and (cached := self._cache.get(key, self._clock())) is not None:
+            return cached
         seconds = min(settings.pages.timeout_ms / 1000, deadline - anyio.current_time())
         with anyio.move_on_after(seconds):
-            page, _ = await self._flights.join(
-                key, lambda: self._fetched(url, query, settings.pages)
+            page, _ = await self._in_flight.run(
+                key, lambda: self._fetch_and_extract(url, query, settings.pages)
             )
             if settings.cache.enabled:
                 until = self._clock() + settings.cache.any_s
-                self._cache.put(key, page, until=until, most=settings.cache.entries)
+                self._cache.put(key, page, until=until, max_entries=settings.cache.entries)
             return page
         raise SourceTimeout(
-            f"it was not there within {max(seconds, 0):.1f} s",
+            f"it did not arrive within {max(seconds, 0):.1f} s",
             hint="search.web.pages.timeout_ms, search.web.timeout_ms",
         )
 
-    async def _fetched(self, url: str, query: str, settings: PageSettings) -> Read:
-        answer = await self._followed(url, settings)
+    async def _fetch_and_extract(self, url: str, query: str, settings: PageSettings) -> PagePassage:
+        answer = await self._fetch(url, settings)
         if answer.status != 200:
-            raise SourceError(f"it answers with {answer.status}")
-        asked = {
+            raise SourceError(f"the server answered with status {answer.status}")
+        arguments = {
             "body": answer.body,
             "media_type": answer.media_type,
             "charset": answer.charset or "",
             "query": query,
         }
-        found: dict[str, Any] = await self._readers.call("read", asked)
-        passage = clean(found["passage"])
+        page: dict[str, Any] = await self._readers.call("read", arguments)
+        passage = clean(page["passage"])
         if not passage:
-            raise SourceError(
-                f"nothing on it has to do with the question ({found['characters']} characters)"
-            )
-        return Read(clean(found["title"]).replace("\n", " "), passage, found["published"])
+            raise SourceError(f"none of its {page['characters']} characters match the question")
+        return PagePassage(clean(page["title"]).replace("\n", " "), passage, page["published"])
 
-    async def _followed(self, url: str, settings: PageSettings) -> WebAnswer:
-        """The answer behind all redirects; every address on the way is judged, and its site is
-        asked for leave."""
+    async def _fetch(self, url: str, settings: PageSettings) -> WebAnswer:
+        """Return the answer after all redirects. Each address on the way is checked against the
+        address rules and its site's robots.txt."""
         client = self._client_of(
             HttpSettings(
                 hosts=("*", *settings.hosts),
@@ -146,9 +148,9 @@ class Pages:
             )
         )
         for _ in range(settings.redirects + 1):
-            if settings.robots and not await self._robots.allow(url, settings):
+            if settings.robots and not await self._robots.allowed(url, settings):
                 raise SourceError(
-                    "its site's robots.txt asks robots to leave it alone",
+                    "its site's robots.txt disallows it",
                     hint="search.web.pages.robots",
                 )
             try:
@@ -162,7 +164,9 @@ class Pages:
                 return answer
             url = followable(urljoin(url, location))
             if not url:
-                raise SourceError(f"it redirects to {location[:200]!r}, which cannot be read")
+                raise SourceError(
+                    f"it redirects to {location[:200]!r}, which is not an http(s) address"
+                )
         raise SourceError(
             f"it redirects more than {settings.redirects} times", hint="search.web.pages.redirects"
         )

@@ -1,9 +1,9 @@
-"""Which part of a page answers a question: by the question's words alone, since this must take no
-time. Pure.
+"""Choice of the part of a page that answers a question, by the question's words alone, since it
+must be fast. Pure.
 
-A page is cut into passages of whole lines. Each is worth the sum over the question's terms of idf ·
-tf/(tf + 1), where idf is taken over the page's own passages (Robertson and Spärck Jones' weights,
-as in BM25), so that what stands on every line counts little.
+A page is split into passages of whole lines. A passage scores the sum over the question's terms of
+idf · tf/(tf + 1). The idf is computed over the page's own passages (Robertson and Spärck Jones'
+weights, as in BM25), so that words on every line count little.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-SIZE = 1200  # characters of a passage; the best one comes with its neighbours up to twice that
-LONGEST_LINE = 600
+SIZE = 1200  # characters of a passage; the best one is returned with neighbours up to twice that
+MAX_LINE = 600  # characters; longer lines are split
 
 _WORD = re.compile(r"[^\W_]+")
 _IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 
 
 def best_passage(text: str, query: str) -> str:
-    """At most 2 · SIZE characters of the text, the ones that have most of the query's words; ""
-    where it has none of them."""
-    passages = cut(text)
+    """Return at most 2 · SIZE characters of the text around its best passage for the query; "" if
+    no passage has one of the query's words."""
+    passages = split_passages(text)
     wanted = terms(query)
     counted = [Counter(terms(passage)) for passage in passages]
-    values = [_value(wanted, counts, counted) for counts in counted]
+    values = [_score(wanted, counts, counted) for counts in counted]
     best = max(range(len(passages)), key=lambda at: values[at], default=0)
     if not passages or values[best] <= 0:
         return ""
@@ -44,9 +44,9 @@ def best_passage(text: str, query: str) -> str:
         first, last = min(at, first), max(at, last)
 
 
-def cut(text: str) -> list[str]:
-    """The text in passages of at most SIZE characters: whole lines, and pieces of lines that are
-    too long."""
+def split_passages(text: str) -> list[str]:
+    """Split a text into passages of at most SIZE characters: whole lines, and pieces of lines
+    beyond MAX_LINE."""
     passages: list[str] = []
     for line in text.split("\n"):
         for piece in _pieces(line.strip()):
@@ -58,24 +58,25 @@ def cut(text: str) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """The words of a text without case and endings; pairs of ideographs, which have no spaces
-    between words."""
-    found: list[str] = []
+    """Return the words of a text, casefolded and without endings, and pairs of ideographs, which
+    are written without spaces between words."""
+    result: list[str] = []
     for word in _WORD.findall(text.casefold()):
         if _IDEOGRAPHS.fullmatch(word):
-            found += [word[at : at + 2] for at in range(max(len(word) - 1, 1))]
+            result += [word[at : at + 2] for at in range(max(len(word) - 1, 1))]
         else:
-            found.append(word[: max(4, len(word) - 2)] if word.isalpha() else word)
-    return found
+            result.append(word[: max(4, len(word) - 2)] if word.isalpha() else word)
+    return result
 
 
-def _value(wanted: Sequence[str], counts: Counter[str], all: Sequence[Counter[str]]) -> float:
+def _score(wanted: Sequence[str], counts: Counter[str], passages: Sequence[Counter[str]]) -> float:
+    """The score of a passage with the term counts `counts` among all passages of the page."""
     value = 0.0
     for term in set(wanted):
         if counts[term]:
-            having = sum(1 for other in all if other[term])
+            having = sum(1 for other in passages if other[term])
             value += (
-                math.log(1 + (len(all) - having + 0.5) / (having + 0.5))
+                math.log(1 + (len(passages) - having + 0.5) / (having + 0.5))
                 * counts[term]
                 / (counts[term] + 1)
             )
@@ -83,11 +84,11 @@ def _value(wanted: Sequence[str], counts: Counter[str], all: Sequence[Counter[st
 
 
 def _pieces(line: str) -> list[str]:
-    """A line whole, or in pieces that end at a blank where there is one."""
+    """Split a line beyond MAX_LINE into pieces, at spaces where possible."""
     pieces: list[str] = []
-    while len(line) > LONGEST_LINE:
-        at = line.rfind(" ", LONGEST_LINE // 2, LONGEST_LINE)
-        at = at if at > 0 else LONGEST_LINE
+    while len(line) > MAX_LINE:
+        at = line.rfind(" ", MAX_LINE // 2, MAX_LINE)
+        at = at if at > 0 else MAX_LINE
         pieces.append(line[:at].strip())
         line = line[at:].strip()
     return [*pieces, line] if line else pieces

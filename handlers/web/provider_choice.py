@@ -1,5 +1,4 @@
-"""Which provider is asked, and how it is reached. Pure but for looking keys up in the environment
-that it is given."""
+"""Choice of the search provider and its access, from the settings and the environment. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +13,15 @@ from groundhook.host.core.source_settings import WebSettings
 Closing = Callable[[Callable[[], Awaitable[None]]], object]
 
 
-def choose(
+def choose_provider(
     settings: WebSettings,
     environment: Mapping[str, str],
     types: Registry[ProviderType],
     closing: Closing,
 ) -> tuple[str, Access]:
-    """The provider to ask and how: the one that is named, or with `auto` the first that is
-    configured. `api_key_env` names another variable for the key; with `auto` it counts for the
-    provider whose name is part of it, else for the first. Raises SourceNotConfigured,
+    """Return the provider's name and access: the configured provider, or with `auto` the first that
+    has a key or an address. `api_key_env` names another variable for the key; with `auto` it
+    applies to the provider whose name is part of it, else to the first. Raises SourceNotConfigured,
     UnknownName."""
     if settings.host and not followable(settings.host):
         raise SourceNotConfigured(f"search.web.host {settings.host!r} is not an http(s) address")
@@ -34,12 +33,12 @@ def choose(
         kind = types.get(candidate)
         own = (
             settings.api_key_env
-            if name != "auto" or _names(settings.api_key_env, candidate, types)
+            if name != "auto" or _is_key_of(settings.api_key_env, candidate, types)
             else ""
         )
         variables = list(dict.fromkeys(filter(None, (own, kind.variable))))
         tried += variables
-        said = next(
+        setting = next(
             (
                 (variable, value)
                 for variable in variables
@@ -47,13 +46,13 @@ def choose(
             ),
             None,
         )
-        access = _access(kind, settings, said, closing, named=name != "auto")
+        access = _access(kind, settings, setting, closing, named=name != "auto")
         if access is not None:
             return candidate, access
     what = (
-        "web search has no provider"
+        "no web search provider is configured"
         if name == "auto"
-        else f"web search by {name!r} has no {_lacks(types.get(name))}"
+        else f"the web search provider {name!r} has no {_missing(types.get(name))}"
     )
     or_host = "" if name == "auto" or types.get(name).host else ", or search.web.host"
     raise SourceNotConfigured(
@@ -64,15 +63,16 @@ def choose(
 def _access(
     kind: ProviderType,
     settings: WebSettings,
-    said: tuple[str, str] | None,
+    setting: tuple[str, str] | None,
     closing: Closing,
     *,
     named: bool,
 ) -> Access | None:
-    """A provider with an address of its own needs a key; one without needs an address, from its
-    variable or, when it is asked for by name, from the settings. Raises SourceNotConfigured for a
-    variable that holds no address."""
-    variable, value = said or (kind.variable, "")
+    """Return the access to a provider, or None if it is not configured. `setting` is the
+    environment variable that is set, and its value. A provider with a default address needs a key.
+    One without needs an address, from its variable or, if it is configured by name (`named`), from
+    the settings. Raises SourceNotConfigured for an address that is not http(s)."""
+    variable, value = setting or (kind.variable, "")
     if kind.host:
         return (
             Access(key=value, variable=variable, host=settings.host or kind.host, closing=closing)
@@ -87,10 +87,12 @@ def _access(
     return Access(key="", variable=variable, host=host, closing=closing)
 
 
-def _lacks(kind: ProviderType) -> str:
+def _missing(kind: ProviderType) -> str:
+    """What a provider without access lacks."""
     return "key" if kind.host else "address"
 
 
-def _names(variable: str, candidate: str, types: Registry[ProviderType]) -> bool:
+def _is_key_of(variable: str, candidate: str, types: Registry[ProviderType]) -> bool:
+    """Return whether `api_key_env` applies to this provider when `provider` is `auto`."""
     named = [name for name in types if name.upper() in variable.upper()]
     return candidate in named if named else candidate == next(iter(types))

@@ -1,5 +1,5 @@
-"""The contract of a web search provider, narrow enough for a stranger's: what it is asked, what it
-answers, how it is made."""
+"""The contract of a web search provider: its request, its results and its registration. Plug-in
+packages implement it as the built-in providers do."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Literal, Protocol
 TimeRange = Literal["day", "week", "month", "year"]
 Ability = Literal["sites", "exclude_sites", "time_range", "language"]
 ABILITIES: frozenset[Ability] = frozenset({"sites", "exclude_sites", "time_range", "language"})
-LARGEST = 4 * 1024 * 1024  # bytes of an answer, decompressed
+MAX_BYTES = 4 * 1024 * 1024  # bytes of an answer, decompressed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """One search. `sites` and `exclude_sites` are bare domains or parts of them
-    (`example.com/docs`); `language` is a tag such as `en` or `pt-BR`, empty for any; `timeout` is
-    in seconds and also held by the caller, since no client has a total deadline."""
+    """The request of one search. `sites` and `exclude_sites` are bare domains or paths below them
+    (`example.com/docs`); `language` is a tag such as `en` or `pt-BR`, "" for any; `timeout` is in
+    seconds and is also enforced by the caller, since no client has a total deadline."""
 
     query: str
     limit: int
@@ -30,8 +30,8 @@ class Ask:
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
-    """One page as the provider gave it. `score` is its relevance of 0-1, None where the provider
-    has none; `published` is its date in the provider's own words."""
+    """One result as the provider returns it. `score` is its relevance of 0-1, None if the provider
+    has none; `published` is its date in the provider's format."""
 
     url: str
     title: str = ""
@@ -41,16 +41,18 @@ class Hit:
 
 
 class Provider(Protocol):
+    """A web search engine."""
+
     async def search(self, ask: Ask, /) -> list[Hit]:
-        """Pages, best first. Raises SourceError."""
+        """Return pages, best first. Raises SourceError."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Where a provider is and who asks. `variable` is the environment variable that holds the key
-    (or the address, for one that has no key), for messages; `closing` takes what must be awaited
-    when the source is closed."""
+    """A provider's base URL and key. `variable` is the environment variable that holds the key (or
+    the address, for a provider without keys), for messages; `closing` registers an async function
+    to await when the source closes."""
 
     key: str
     variable: str
@@ -60,20 +62,21 @@ class Access:
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderType:
-    """A provider as it is registered. `variable` holds its key or, when it has no `host` of its
-    own, its address. `most` is the largest limit it accepts; what it `can` not do is told to
-    whoever asks for it."""
+    """A provider's entry in the registry. The environment variable `variable` holds its key or, if
+    it has no default `host`, its address. `max_results` is the largest limit that it accepts. A
+    request for something outside its abilities (`can`) gives a warning. `make` opens it for an
+    address and a key."""
 
     variable: str
     host: str
-    most: int
+    max_results: int
     make: Callable[[Access], Provider]
     can: frozenset[Ability] = ABILITIES
 
 
 def with_operators(ask: Ask) -> str:
-    """The query with its sites as search engines read them in it: `(site:a.org OR site:b.org)
-    -site:c.org words`."""
+    """Return the query with its sites as search operators: `(site:a.org OR site:b.org) -site:c.org
+    words`."""
     wanted = " OR ".join(f"site:{site}" for site in ask.sites)
     parts = [
         f"({wanted})" if len(ask.sites) > 1 else wanted,

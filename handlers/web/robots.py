@@ -1,4 +1,4 @@
-"""What sites want robots to leave alone (RFC 9309): their robots.txt, asked for once an hour."""
+"""The robots.txt of sites (RFC 9309), fetched at most once an hour."""
 
 from __future__ import annotations
 
@@ -6,56 +6,60 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from groundhook.handlers.web.cache import Cache
-from groundhook.handlers.web.flights import Flights
-from groundhook.handlers.web.readers import Readers
+from groundhook.handlers.web.reader_pool import ReaderPool
+from groundhook.handlers.web.single_flight import SingleFlight
 from groundhook.host.core.errors import IngestError, SourceError
 from groundhook.host.core.ports import ClientOf
 from groundhook.host.core.settings import HttpSettings
 from groundhook.host.core.source_settings import PageSettings
 
 AGENT = "groundhook"
-KEPT = 3600.0  # seconds; RFC 9309, section 2.4: not longer than a day
-SITES = 1000
-LARGEST = 500  # kB; RFC 9309, section 2.5: so much must be read
+LIFETIME = 3600.0  # seconds in the cache; RFC 9309, section 2.4: at most a day
+MAX_SITES = 1000  # in the cache
+MAX_KB = 500  # kB; RFC 9309, section 2.5: at least so much must be read
 
 
 class Robots:
-    def __init__(self, client_of: ClientOf, readers: Readers, clock: Callable[[], float]) -> None:
+    """The rules of all sites for the user agent AGENT. One per app; `clock` returns seconds."""
+
+    def __init__(
+        self, client_of: ClientOf, readers: ReaderPool, clock: Callable[[], float]
+    ) -> None:
         self._client_of = client_of
         self._readers = readers
         self._clock = clock
         self._cache: Cache[str | SourceError] = Cache()
-        self._flights: Flights[str | SourceError] = Flights()
+        self._in_flight: SingleFlight[str | SourceError] = SingleFlight()
 
-    async def allow(self, url: str, settings: PageSettings) -> bool:
-        """Whether the page at `url` may be read. Raises SourceError when the site cannot say: it is
-        left alone then."""
+    async def allowed(self, url: str, settings: PageSettings) -> bool:
+        """Return whether robots.txt allows the page at `url`. Raises SourceError when robots.txt
+        cannot be fetched or parsed; the page must not be read then."""
         parts = urlsplit(url)
         site = f"{parts.scheme}://{parts.netloc}"
         key = (site, settings)
-        said = self._cache.get(key, self._clock())
-        if said is None:
-            said, _ = await self._flights.join(key, lambda: self._asked(site, settings))
-            self._cache.put(key, said, until=self._clock() + KEPT, most=SITES)
-        if isinstance(said, SourceError):
-            raise said
-        if not said.strip():
+        rules = self._cache.get(key, self._clock())
+        if rules is None:
+            rules, _ = await self._in_flight.run(key, lambda: self._fetch_robots(site, settings))
+            self._cache.put(key, rules, until=self._clock() + LIFETIME, max_entries=MAX_SITES)
+        if isinstance(rules, SourceError):
+            raise rules
+        if not rules.strip():
             return True
         try:
             return bool(
-                await self._readers.call("robots", {"text": said, "agent": AGENT, "url": url})
+                await self._readers.call("robots", {"text": rules, "agent": AGENT, "url": url})
             )
         except IngestError as exc:
-            raise SourceError(f"its site's robots.txt cannot be read: {exc.message}") from exc
+            raise SourceError(f"its site's robots.txt cannot be parsed: {exc.message}") from exc
 
-    async def _asked(self, site: str, settings: PageSettings) -> str | SourceError:
-        """The file, empty where there is none (4xx); why it cannot be had (section 2.3.1: then
-        nothing may be read)."""
+    async def _fetch_robots(self, site: str, settings: PageSettings) -> str | SourceError:
+        """Return the file, "" if there is none (4xx), or the error if it is unreachable (section
+        2.3.1: nothing may be read then)."""
         client = self._client_of(
             HttpSettings(
                 hosts=("*", *settings.hosts),
                 timeout_ms=settings.timeout_ms,
-                max_kb=LARGEST,
+                max_kb=MAX_KB,
                 redirects=5,
             )
         )
@@ -64,11 +68,11 @@ class Robots:
                 "GET", f"{site}/robots.txt", headers={"user-agent": AGENT}
             )
         except SourceError as exc:
-            return SourceError(f"its site's robots.txt cannot be had: {exc.message}")
+            return SourceError(f"its site's robots.txt cannot be fetched: {exc.message}")
         if answer.status < 300:
             return answer.text
         if 400 <= answer.status < 500:
             return ""
         return SourceError(
-            f"its site answers with {answer.status} for robots.txt, and is left alone"
+            f"its site answers with status {answer.status} for robots.txt, so the page is not read"
         )

@@ -1,8 +1,8 @@
-"""Serper: Google's results as JSON, over plain HTTP.
+"""Provider for Serper: Google's results as JSON.
 
 Request: POST /search, header X-API-KEY, {q, num, tbs: "qdr:d|w|m|y", hl}; sites are written into q.
 Answer: organic [{title, link, snippet, position, date}], answerBox and knowledgeGraph where Google
-shows such a box. It has no scores.
+shows such a box. Serper has no scores.
 """
 
 from __future__ import annotations
@@ -10,28 +10,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from groundhook.handlers.web.answers import judge, listed, text_of
+from groundhook.handlers.web.answers import objects_of, parse_answer, text_of
+from groundhook.handlers.web.provider_client import ProviderClient
 from groundhook.handlers.web.providers import Access, Ask, Hit, ProviderType, with_operators
-from groundhook.handlers.web.wire import Wire
 
 NAME = "serper"
 
 AGES = {"day": "qdr:d", "week": "qdr:w", "month": "qdr:m", "year": "qdr:y"}
-ANSWER_SCORE = 0.95  # what Google shows above all results
+ANSWER_SCORE = 0.95  # of a box that Google shows above all results
 
 
 class Serper:
+    """A `handlers.web.providers.Provider`."""
+
     def __init__(self, access: Access) -> None:
         self._variable = access.variable
-        self._wire = Wire(NAME, access, {"X-API-KEY": access.key})
+        self._client = ProviderClient(NAME, access, {"X-API-KEY": access.key})
 
     async def search(self, ask: Ask, /) -> list[Hit]:
-        reply = await self._wire.exchange("POST", "search", json=request(ask), timeout=ask.timeout)
-        return hits(judge(NAME, self._variable, reply))
+        reply = await self._client.request("POST", "search", json=request(ask), timeout=ask.timeout)
+        return hits(parse_answer(NAME, self._variable, reply))
 
 
 def request(ask: Ask) -> dict[str, Any]:
-    """The body of a search."""
+    """Return the JSON body of a search."""
     body: dict[str, Any] = {"q": with_operators(ask), "num": ask.limit}
     if ask.time_range:
         body["tbs"] = AGES[ask.time_range]
@@ -41,8 +43,8 @@ def request(ask: Ask) -> dict[str, Any]:
 
 
 def hits(answer: Mapping[str, Any]) -> list[Hit]:
-    """The pages of an answer, a box with an answer or a description before them. Raises
-    SourceMalformed."""
+    """Return the pages of an answer, after its answer box and knowledge graph if it has them.
+    Raises SourceMalformed."""
     pages = [
         Hit(
             url=text_of(entry, "link"),
@@ -50,7 +52,7 @@ def hits(answer: Mapping[str, Any]) -> list[Hit]:
             content=text_of(entry, "snippet"),
             published=text_of(entry, "date"),
         )
-        for entry in listed(NAME, answer, "organic")
+        for entry in objects_of(NAME, answer, "organic")
     ]
     boxes = [
         _box(answer.get("answerBox"), "link", "answer", "snippet"),
@@ -70,5 +72,5 @@ def _box(box: object, link: str, short: str, long: str) -> Hit | None:
 
 
 SERPER = ProviderType(
-    variable="SERPER_API_KEY", host="https://google.serper.dev", most=100, make=Serper
+    variable="SERPER_API_KEY", host="https://google.serper.dev", max_results=100, make=Serper
 )

@@ -1,7 +1,6 @@
-"""Words that make sentences and carry no topic, by language, and what questions begin with; and
-which language a text is in.
+"""Function words and openings of questions by language, and a guess of the language of a text.
 
-The words are data: `function_words.txt` beside this module, for the languages that knowledge bases
+The words are in `function_words.txt` beside this module, for the languages that knowledge bases
 analyse.
 """
 
@@ -13,11 +12,8 @@ from functools import cache
 from pathlib import Path
 
 CHINESE, JAPANESE, THAI = "zh", "ja", "th"
-UNSPACED = {
-    CHINESE: "chinese",
-    JAPANESE: "japanese",
-    THAI: "thai",
-}  # written without spaces, see `handlers.web.unspaced`
+# Languages written without spaces, see `handlers.web.unspaced`.
+UNSPACED = {CHINESE: "chinese", JAPANESE: "japanese", THAI: "thai"}
 
 
 @cache
@@ -27,37 +23,38 @@ def _text() -> str:
 
 @cache
 def _sections() -> dict[str, tuple[str, frozenset[str]]]:
-    """Code → script and words."""
-    found: dict[str, tuple[str, frozenset[str]]] = {}
+    """Return the script and the function words of each language, by its code."""
+    sections: dict[str, tuple[str, frozenset[str]]] = {}
     for section in re.split(r"^\[", _text(), flags=re.M)[1:]:
         head, _, words = section.partition("]")
         code, script, *_ = head.split()
-        found[code] = script, frozenset(word.casefold() for word in words.split())
-    return found
+        sections[code] = script, frozenset(word.casefold() for word in words.split())
+    return sections
 
 
 @cache
 def function_words(language: str) -> frozenset[str]:
-    """Those of a language by its code; none for one that is not known."""
+    """Return the function words of a language by its code; empty for an unknown code."""
     return _sections().get(language, ("", frozenset()))[1]
 
 
 @cache
-def _beginnings(language: str) -> tuple[str, ...]:
+def _prefixes(language: str) -> tuple[str, ...]:
     return tuple(word[:-1] for word in function_words(language) if word.endswith("*"))
 
 
 def is_function_word(word: str, language: str) -> bool:
-    """Whether a word, casefolded, makes sentences and no topic."""
-    return word in function_words(language) or word.startswith(_beginnings(language))
+    """Return whether a casefolded word is a function word, which carries no topic."""
+    return word in function_words(language) or word.startswith(_prefixes(language))
 
 
-def without_ending(word: str, language: str) -> str:
-    """A word without the particles that are written onto it, in Korean."""
+def strip_particles(word: str, language: str) -> str:
+    """Return a word without the particles that Korean writes onto it; unchanged in other
+    languages."""
     return _ENDINGS[language].sub("", word) if language in _ENDINGS else word
 
 
-# Not what ends a noun (회의) or a verb (하는).
+# Endings that are part of a noun (회의) or a verb (하는) are kept.
 _ENDINGS = {
     "ko": re.compile(
         "(?<=[가-힣]{2})(?:에서는|에서|으로|에게|까지|부터|은|(?<![하되있없많])는|을|를|(?<![주회강논문합동정거편])의)$"
@@ -66,19 +63,18 @@ _ENDINGS = {
 
 
 @cache
-def _marked() -> dict[str, tuple[str, ...]]:
-    """Word of a language in Latin letters, or in a script of several languages → the languages that
-    have it."""
-    found: dict[str, list[str]] = {}
+def _languages_by_word() -> dict[str, tuple[str, ...]]:
+    """Return the languages that have a function word, by the word."""
+    codes_of: dict[str, list[str]] = {}
     for code, (_, words) in _sections().items():
         for word in words:
-            found.setdefault(word, []).append(code)
-    return {word: tuple(codes) for word, codes in found.items()}
+            codes_of.setdefault(word, []).append(code)
+    return {word: tuple(codes) for word, codes in codes_of.items()}
 
 
 @cache
 def languages() -> dict[str, str]:
-    """The languages that questions are understood in: name in lower case → code."""
+    """Return the supported languages of questions: English name in lower case → code."""
     text = _text()
     heads = re.findall(r"^\[(\S+) \S+ (.+)\]$", text, flags=re.M)
     return {name.lower(): code for code, name in heads} | {
@@ -87,17 +83,17 @@ def languages() -> dict[str, str]:
 
 
 def code_of(language: str) -> str:
-    """The code of a language that is said by its code (`pt`, `pt-BR`) or its English name; "" for
-    one without words here."""
-    said = language.lower()
-    code = languages().get(said, said.partition("-")[0])
+    """Return the code of a language given by its code (`pt`, `pt-BR`) or its English name; "" for
+    an unsupported language."""
+    name = language.lower()
+    code = languages().get(name, name.partition("-")[0])
     return code if code in UNSPACED or function_words(code) else ""
 
 
-# Pronouns that have a capital anywhere and are no names.
+# Pronouns that are always capitalised and are not names.
 CAPITAL_PRONOUNS = frozenset(["i", "i'm", "i'd", "i've", "i'll"])
 
-# Two words that together ask for a number or a way; each alone would be dropped.
+# Pairs of words that ask for a number or a way; each word alone would be dropped.
 QUANTITIES = frozenset(
     f"{how} {what}"
     for how, whats in {
@@ -107,7 +103,7 @@ QUANTITIES = frozenset(
     for what in whats
 )
 
-# What leads up to a question. Each is tried at the beginning, again and again.
+# Openings of questions, removed repeatedly from the beginning.
 _LEADS = {
     "en": (
         r"hi|hello|hey|please|thanks|thank you|ok|okay|so|well|explain|google|look up|do you know",
@@ -158,13 +154,14 @@ _LEADS = {
 
 
 @cache
-def lead_in(language: str) -> re.Pattern[str] | None:
-    """What leads up to a question in a language, at the beginning of a text."""
+def lead_in_pattern(language: str) -> re.Pattern[str] | None:
+    """Return the pattern of the openings of questions in a language; None for languages without
+    one."""
     leads = _LEADS.get(language)
     return re.compile(rf"^[¿¡]?(?:{'|'.join(leads)})(?=[^\w]|$)[\s,:]*", re.I) if leads else None
 
 
-_SCRIPTS = (  # and the language that a script stands for where words do not tell
+_SCRIPTS = (  # script, its usual language when the words do not decide, its letters
     ("hebrew", "he", re.compile(r"[\u05d0-\u05ea]")),
     ("arabic", "ar", re.compile(r"[\u0620-\u06d3]")),
     ("cyrillic", "ru", re.compile(r"[\u0400-\u052f]")),
@@ -182,26 +179,26 @@ _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_][\w\u0300-\u036f\u0900-\u0dff'’-]*")
 
 
-def language_of(text: str) -> str:
-    """The code of a text's language, by its script and, where several share it, by their function
-    words: English, or the usual one of the script, unless another has more. A guess for choosing
-    stop words, no more."""
+def guess_language(text: str) -> str:
+    """Guess the code of a text's language from its script and its function words: the usual
+    language of the script (English for Latin), unless another language has more function words in
+    the text. Good enough to choose stop words only."""
     if text.isascii():
-        return _by_words(text, "latin", "en")
+        return _guess_by_words(text, "latin", "en")
     letters = len(_LETTER.findall(text))
     kana = _SCRIPTS[3][2].search(text) is not None
     for script, usual, pattern in _SCRIPTS:
         if len(pattern.findall(text)) * (3 if script == "kana" else 2) > letters:
-            return JAPANESE if script == "han" and kana else _by_words(text, script, usual)
-    return _by_words(text, "latin", "en")
+            return JAPANESE if script == "han" and kana else _guess_by_words(text, script, usual)
+    return _guess_by_words(text, "latin", "en")
 
 
-def _by_words(text: str, script: str, usual: str) -> str:
-    marked, sections = _marked(), _sections()
+def _guess_by_words(text: str, script: str, usual: str) -> str:
+    by_word, sections = _languages_by_word(), _sections()
     counts = Counter(
         code
         for word in _WORD.findall(text.casefold())
-        for code in marked.get(word, ())
+        for code in by_word.get(word, ())
         if sections[code][0] == script
     )
     best = max(counts, key=lambda code: counts[code], default=usual)

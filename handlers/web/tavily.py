@@ -1,7 +1,7 @@
-"""Tavily, through its own client.
+"""Provider for Tavily, through Tavily's own client.
 
-The client answers a wrong shape with no results, forgets the status of a refusal and reads bodies
-of any size, so it is given an HTTP client whose answers are read within bounds and judged first.
+The client turns an answer of the wrong shape into no results, drops the status of an error and
+reads bodies of any size. It therefore gets an HTTP client that limits and checks each answer first.
 API: https://docs.tavily.com/documentation/api-reference/endpoint/search
 """
 
@@ -11,8 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from groundhook.handlers.web.answers import Reply, judge, late, listed, text_of, unreachable
-from groundhook.handlers.web.providers import LARGEST, Access, Ask, Hit, ProviderType
+from groundhook.handlers.web.answers import (
+    Reply,
+    objects_of,
+    parse_answer,
+    text_of,
+    timeout_error,
+    unreachable_error,
+)
+from groundhook.handlers.web.providers import MAX_BYTES, Access, Ask, Hit, ProviderType
 
 if TYPE_CHECKING:
     import httpx
@@ -21,13 +28,15 @@ NAME = "tavily"
 
 
 class Tavily:
+    """A `handlers.web.providers.Provider` with one client, opened by the first search."""
+
     def __init__(self, access: Access) -> None:
         self._access = access
         self._client: Any = None
 
     async def search(self, ask: Ask, /) -> list[Hit]:
-        client = self._opened()
-        with _speaking_to(self._access.host, ask.timeout):
+        client = self._open_client()
+        with _translated_errors(self._access.host, ask.timeout):
             answer = await client.search(
                 ask.query,
                 max_results=ask.limit,
@@ -44,44 +53,45 @@ class Tavily:
                 score=_number(entry.get("score")),
                 published=text_of(entry, "published_date"),
             )
-            for entry in listed(NAME, answer, "results")
+            for entry in objects_of(NAME, answer, "results")
         ]
 
-    def _opened(self) -> Any:
+    def _open_client(self) -> Any:
         if self._client is None:
             import httpx
             from tavily import AsyncTavilyClient
 
-            # Bodies are counted as they come: what is not compressed cannot grow on the way.
+            # Uncompressed, so that the size limit on the bytes received limits the body.
             headers = {"accept-encoding": "identity"}
             http = httpx.AsyncClient(
-                base_url=self._access.host, headers=headers, event_hooks={"response": [self._judge]}
+                base_url=self._access.host, headers=headers, event_hooks={"response": [self._check]}
             )
             self._access.closing(http.aclose)
             self._client = AsyncTavilyClient(api_key=self._access.key, client=http)
         return self._client
 
-    async def _judge(self, response: httpx.Response) -> None:
-        """Raises SourceError for an answer that is none; called for every answer before the client
-        sees it."""
-        from groundhook.handlers.web.bounded import body_of
+    async def _check(self, response: httpx.Response) -> None:
+        """Check an answer before the client sees it. Raises SourceError for an error or a wrong
+        shape."""
+        from groundhook.handlers.web.bounded_body import read_body
 
-        body = await body_of(NAME, response, LARGEST)
+        body = await read_body(NAME, response, MAX_BYTES)
         reply = Reply(status=response.status_code, headers=dict(response.headers), body=body)
-        listed(NAME, judge(NAME, self._access.variable, reply), "results")
+        objects_of(NAME, parse_answer(NAME, self._access.variable, reply), "results")
 
 
 @contextmanager
-def _speaking_to(host: str, timeout: float) -> Iterator[None]:
+def _translated_errors(host: str, timeout: float) -> Iterator[None]:
+    """Raise the client's errors as SourceError."""
     import httpx
     from tavily.errors import TimeoutError as TavilyTimeout
 
     try:
         yield
     except (TavilyTimeout, httpx.TimeoutException) as exc:
-        raise late(NAME, timeout) from exc
+        raise timeout_error(NAME, timeout) from exc
     except (httpx.HTTPError, httpx.InvalidURL) as exc:
-        raise unreachable(NAME, host, exc) from exc
+        raise unreachable_error(NAME, host, exc) from exc
 
 
 def _number(value: object) -> float | None:
@@ -91,7 +101,7 @@ def _number(value: object) -> float | None:
 TAVILY = ProviderType(
     variable="TAVILY_API_KEY",
     host="https://api.tavily.com",
-    most=20,
+    max_results=20,
     make=Tavily,
     can=frozenset({"sites", "exclude_sites", "time_range"}),
 )

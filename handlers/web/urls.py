@@ -1,4 +1,5 @@
-"""Addresses of web pages: which two are the same page, and which may be shown. Pure."""
+"""Normalization of web addresses: canonical form, safe form for readers, and membership of sites.
+Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 PORTS = {"http": 80, "https": 443}
 
-# Parameters that say how a reader came to a page, not which page it is.
+# Parameters that track how a reader came to a page and do not identify it.
 _TRACKING = re.compile(
     r"utm_\w+|mtm_\w+|pk_\w+|hsa_\w+|gclid|gclsrc|gbraid|wbraid|dclid|fbclid|msclkid|yclid|twclid|ttclid|igshid|igsh|"
     r"mc_cid|mc_eid|mkt_tok|_hsenc|_hsmi|_ga|_gl|oly_enc_id|oly_anon_id|vero_id|wickedid|srsltid|ref_src|ref_url|spm|s_cid|cmpid",
@@ -18,8 +19,8 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
 _WWW = re.compile(r"^(?:www\.+)+")
 _NAME = re.compile(r"(?:[^\s/?#@\\%:\[\]<>^|]+|\[[0-9a-f:.%a-z]+\])(?::\d+)?")
-# An address in which nothing needs to be changed but its `www.` and its last slash: most of them,
-# told in a tenth of the time.
+# The fast path for most addresses: only `www.` and the last slash need to be removed. A tenth of
+# the time.
 _PLAIN = re.compile(
     r"(https?)://(?:www\.)*((?!www\.)[a-z0-9]+(?:[.-][a-z0-9]+)*)((?:/[A-Za-z0-9_.~-]+)*)/?",
     re.ASCII,
@@ -29,12 +30,12 @@ _BLANKS = re.compile(r"[\x00-\x20\x7f\ud800-\udfff]+")
 
 
 def canonical(url: str) -> str:
-    """The one spelling of a page's address, to tell whether two results are the same page; not for
-    following.
+    """Return the canonical form of a page's address, by which two results are the same page. It is
+    for comparison, not for requests.
 
     Lower-case scheme and host, no user, no default port, no leading `www.`, no trailing slash, no
-    tracking parameters, parameters in the order of their names, no fragment (but one that is a
-    route: `#!/page`, `#/page`), escapes in one form. What is no http(s) address comes back without
+    tracking parameters, parameters in the order of their names, no fragment (except a route:
+    `#!/page`, `#/page`), escapes normalized. Anything but an http(s) address is returned without
     its white space. canonical(canonical(url)) == canonical(url).
     """
     if plain := _PLAIN.fullmatch(url):
@@ -43,34 +44,35 @@ def canonical(url: str) -> str:
     parts, host = _split(text)
     if parts is None:
         return text
-    path = _escapes(parts.path).rstrip("/")
+    path = _normalized_escapes(parts.path).rstrip("/")
     query = (
-        "&".join(sorted(_kept(parts.query), key=lambda parameter: parameter.partition("=")[0]))
+        "&".join(sorted(_untracked(parts.query), key=lambda parameter: parameter.partition("=")[0]))
         if parts.query
         else ""
     )
     fragment = (
         parts.fragment if parts.fragment.startswith(("!", "/")) and parts.fragment != "/" else ""
     )
-    query_part = f"?{_escapes(query)}" if query else ""
+    query_part = f"?{_normalized_escapes(query)}" if query else ""
     return f"{parts.scheme}://{host}{path}{query_part}{f'#{fragment}' if fragment else ''}"
 
 
 def followable(url: str) -> str:
-    """The address as a reader may follow it: as given, without tracking parameters; "" when it is
-    not http(s)."""
+    """Return the address as given, without tracking parameters; "" if it is not http(s)."""
     if _PLAIN.fullmatch(url):
         return url
     text = _BLANKS.sub("", url)
     parts, _ = _split(text)
     if parts is None:
         return ""
-    return (parts._replace(query="&".join(_kept(parts.query))) if parts.query else parts).geturl()
+    return (
+        parts._replace(query="&".join(_untracked(parts.query))) if parts.query else parts
+    ).geturl()
 
 
 def within(url: str, site: str) -> bool:
-    """Whether a page belongs to a site: a domain with its subdomains (`example.com`), or a part of
-    one (`example.com/docs`); on any port, unless the site names one."""
+    """Return whether a page belongs to a site: a domain with its subdomains (`example.com`), or a
+    path of one (`example.com/docs`); on any port, unless the site names one."""
     page, host = _split(canonical(url))
     wanted, domain = _split(canonical(f"https://{bare(site)}"))
     if page is None or wanted is None:
@@ -82,7 +84,8 @@ def within(url: str, site: str) -> bool:
 
 
 def bare(site: str) -> str:
-    """A site as search engines want it: `https://www.example.com/docs/` → `example.com/docs`."""
+    """Return a site in the form for search operators: `https://www.example.com/docs/` →
+    `example.com/docs`."""
     text = re.sub(
         r"^(?:site:)?(?:[a-z][a-z0-9+.-]*://)?(?:\*\.)?(?:www\.)?",
         "",
@@ -93,8 +96,8 @@ def bare(site: str) -> str:
 
 
 def _split(url: str) -> tuple[SplitResult | None, str]:
-    """The parts of an http(s) address with a possible host, and that host; None for anything
-    else."""
+    """Return the parts of an http(s) address and its normalized host, or None and "" if it is not
+    http(s) or its host is invalid."""
     try:
         parts = urlsplit(url)
         host = _host(parts) if parts.scheme in PORTS else ""
@@ -104,23 +107,24 @@ def _split(url: str) -> tuple[SplitResult | None, str]:
 
 
 def _host(parts: SplitResult) -> str:
-    """Host and, unless it is the scheme's own, port. Raises ValueError for an impossible port."""
-    host = _bare_name(parts.hostname or "")
+    """Return the host, with the port unless it is the scheme's default. Raises ValueError for an
+    invalid port."""
+    host = _without_www(parts.hostname or "")
     if not host.isascii():
-        with suppress(UnicodeError):  # a name that cannot be encoded is still one name
-            host = _bare_name(host.encode("idna").decode("ascii").lower())
+        with suppress(UnicodeError):  # a name that cannot be encoded is compared as it is
+            host = _without_www(host.encode("idna").decode("ascii").lower())
     if ":" in host:
         host = f"[{host}]"
     port = parts.port
     return host if port in (None, PORTS[parts.scheme]) else f"{host}:{port}"
 
 
-def _bare_name(host: str) -> str:
+def _without_www(host: str) -> str:
     host = host.strip(".")
     return _WWW.sub("", host) if host.startswith("www.") else host
 
 
-def _kept(query: str) -> list[str]:
+def _untracked(query: str) -> list[str]:
     parameters = [parameter for parameter in query.split("&") if parameter]
     return [
         parameter
@@ -129,8 +133,9 @@ def _kept(query: str) -> list[str]:
     ]
 
 
-def _escapes(text: str) -> str:
-    """Escapes in upper case, and none for characters that need none."""
+def _normalized_escapes(text: str) -> str:
+    """Normalize escapes: upper case, and unreserved characters decoded (RFC 3986, section
+    6.2.2)."""
 
     def one_form(match: re.Match[str]) -> str:
         character = chr(int(match[1], 16))

@@ -1,4 +1,4 @@
-"""docs/web-search.md: its example runs as it is written, and it names every setting."""
+"""docs/web-search.md: its example runs as it is written, and every setting is described."""
 
 from __future__ import annotations
 

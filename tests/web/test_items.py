@@ -1,4 +1,4 @@
-"""What providers send becomes clean items, one for each page."""
+"""Results of providers become clean items, one for each page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook.handlers.web import items as module
-from groundhook.handlers.web.dates import published
+from groundhook.handlers.web.dates import parse_date
 from groundhook.handlers.web.items import clean, position_score
 from groundhook.handlers.web.providers import Ask, Hit
 from groundhook.handlers.web.urls import canonical
@@ -39,7 +39,7 @@ def test_text_is_as_a_reader_sees_it() -> None:
     )
 
 
-def test_one_page_is_one_item_and_what_cannot_be_followed_is_none() -> None:
+def test_each_page_is_one_item_and_results_without_an_http_address_are_dropped() -> None:
     found = items(
         [
             Hit(
@@ -81,7 +81,7 @@ HITS = st.lists(
 
 
 @given(HITS, st.integers(1, 5))
-def test_whatever_a_provider_sends_items_are_few_distinct_ordered_and_well_formed(
+def test_items_of_any_results_are_limited_distinct_ordered_and_well_formed(
     hits: list[Hit], limit: int
 ) -> None:
     found = items(hits, limit=limit)
@@ -97,7 +97,7 @@ def test_whatever_a_provider_sends_items_are_few_distinct_ordered_and_well_forme
         item.model_dump_json().encode("utf-8")
 
 
-def test_pages_of_excluded_sites_are_left_out_whatever_the_provider_did() -> None:
+def test_pages_of_excluded_sites_are_dropped_even_if_the_provider_returns_them() -> None:
     found = items(
         [Hit(url="https://a.com/x", title="A"), Hit(url="https://www.b.a.com", title="B")],
         without=("b.a.com",),
@@ -106,7 +106,7 @@ def test_pages_of_excluded_sites_are_left_out_whatever_the_provider_did() -> Non
 
 
 @pytest.mark.parametrize(
-    ("said", "day"),
+    ("text", "day"),
     [
         ("2026-03-01T10:00:00+02:00", "2026-03-01"),
         ("2026-03-01", "2026-03-01"),
@@ -124,11 +124,11 @@ def test_pages_of_excluded_sites_are_left_out_whatever_the_provider_did() -> Non
         ("", ""),
     ],
 )
-def test_a_date_is_read_or_not_known(said: str, day: str) -> None:
-    assert published(said, NOW) == day
+def test_a_date_is_parsed_or_unknown(text: str, day: str) -> None:
+    assert parse_date(text, NOW) == day
 
 
 @given(st.text(max_size=60))
-def test_any_text_for_a_date_is_a_day_or_nothing(said: str) -> None:
-    day = published(said, NOW)
+def test_any_text_gives_a_day_or_nothing(text: str) -> None:
+    day = parse_date(text, NOW)
     assert day == "" or datetime.fromisoformat(day)

@@ -1,5 +1,5 @@
-"""A question in any language that knowledge bases analyse: its topic stays, and what only asks
-goes."""
+"""Keywords in every language that knowledge bases analyse: the topic is kept, function words are
+dropped."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ QUESTIONS = {
 }
 
 
-def test_every_language_that_is_analysed_has_its_words() -> None:
+def test_every_analysed_language_has_function_words() -> None:
     assert set(languages()) == LANGUAGES - {PLAIN}
     assert set(QUESTIONS) == LANGUAGES - {PLAIN}
 
 
 @pytest.mark.parametrize("language", sorted(QUESTIONS))
-@pytest.mark.parametrize("said", [True, False])
-def test_the_topic_stays_and_what_asks_goes(language: str, said: bool) -> None:
+@pytest.mark.parametrize("given", [True, False])
+def test_the_topic_is_kept_and_function_words_are_dropped(language: str, given: bool) -> None:
     question, query = QUESTIONS[language]
-    assert extract(question, language=language if said else "auto").query == query
+    assert extract(question, language=language if given else "auto").query == query
 
 
 @pytest.mark.parametrize(
@@ -88,18 +88,18 @@ def test_the_topic_stays_and_what_asks_goes(language: str, said: bool) -> None:
         ("วิธีทำต้มยำกุ้ง", "วิธีทำต้มยำกุ้ง"),
     ],
 )
-def test_words_that_hold_a_function_word_stay_whole(text: str, query: str) -> None:
+def test_words_that_contain_a_function_word_are_kept_whole(text: str, query: str) -> None:
     assert extract(text).query == query
 
 
-def test_a_language_is_said_by_its_code_with_or_without_a_country_or_by_its_name() -> None:
+def test_a_language_is_set_by_its_code_with_or_without_a_country_or_by_its_name() -> None:
     question, query = QUESTIONS["portuguese"]
     assert {
-        extract(question, language=said).query for said in ("pt", "pt-BR", "Portuguese", "auto")
+        extract(question, language=given).query for given in ("pt", "pt-BR", "Portuguese", "auto")
     } == {query}
     assert extract(question, language="xx").query == question.rstrip("?")
 
 
-def test_names_that_are_words_elsewhere_stay() -> None:
+def test_names_that_are_function_words_elsewhere_are_kept() -> None:
     assert extract("AI in medicine, what is it good for?").query == "AI medicine good"
     assert extract("IT jobs near the sea, which are there?").query == "IT jobs near sea"

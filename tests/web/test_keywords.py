@@ -1,4 +1,4 @@
-"""A question becomes what one would type into a search engine; what one typed stays."""
+"""A question becomes a query for a search engine; a query is unchanged."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ def test_questions_become_queries(text: str, query: str) -> None:
         "?",
     ],
 )
-def test_what_is_a_query_already_stays_as_it_was_typed(text: str) -> None:
+def test_a_query_is_unchanged(text: str) -> None:
     assert extract(text).query == text
 
 
-def test_operators_and_phrases_reach_the_search_engine() -> None:
+def test_operators_and_quoted_phrases_are_kept() -> None:
     query = extract(
         'please search for "exact words" site:example.com -beta in the newest release'
     ).query
     assert query == '"exact words" site:example.com -beta newest release'
 
 
-def test_the_weightiest_phrases_are_kept_in_the_order_of_the_text() -> None:
+def test_the_heaviest_phrases_are_kept_in_the_order_of_the_text() -> None:
     long = (
         "My old computer makes noise while starting. Which graphics driver does Ubuntu Linux need"
         " with 16 GB of memory?"
@@ -76,7 +76,7 @@ def test_the_weightiest_phrases_are_kept_in_the_order_of_the_text() -> None:
     assert list(keywords.phrases) == sorted(keywords.phrases, key=long.index)
 
 
-def test_a_language_can_be_said() -> None:
+def test_the_language_can_be_set() -> None:
     assert (
         extract("die hard movie was released when exactly", language="en").query
         == "die hard movie released exactly"

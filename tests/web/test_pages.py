@@ -1,5 +1,5 @@
-"""Pages that a search listed are read: politely, within bounds, and never at an address that is not
-public."""
+"""Fetching of the pages that a search listed: within limits, from public addresses only, and as
+robots.txt allows."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
 
-from groundhook.handlers.web.extract import decoded
-from groundhook.handlers.web.passages import SIZE, best_passage, cut, terms
-from groundhook.handlers.web.readers import Readers
+from groundhook.handlers.web.extract import decode_text
+from groundhook.handlers.web.passages import SIZE, best_passage, split_passages, terms
+from groundhook.handlers.web.reader_pool import ReaderPool
 from groundhook.host.core.errors import IngestError
 from groundhook.host.core.types.search import Item
 from tests.loopback.server import Answer, Hang, Html, Json, Loopback, Reply, Trickle, serving
@@ -41,7 +41,7 @@ def server() -> Iterator[Loopback]:
 
 
 class Reading(Asking):
-    """Searches that read pages, of a server on this machine."""
+    """Searches that fetch pages from the loopback server."""
 
     def __init__(self, server: Loopback, **pages: Any) -> None:
         hosts = {"hosts": [f"127.0.0.1:{server.port}"], "timeout_ms": 20_000, **pages}
@@ -49,11 +49,11 @@ class Reading(Asking):
         self.server = server
 
     def lists(self, *paths: str) -> None:
-        listed = [
+        objects_of = [
             {"url": f"{self.server.url}{path}", "title": path, "content": "a snippet", "score": 0.9}
             for path in paths
         ]
-        self.server.on("/search", Json({"results": listed}))
+        self.server.on("/search", Json({"results": objects_of}))
 
     async def item(self, path: str = "/page") -> Item:
         self.lists(path)
@@ -65,7 +65,7 @@ class Reading(Asking):
 
 
 async def refused(reading: Reading, path: str = "/page") -> str:
-    """Why a page was not read; the listed snippet stays."""
+    """Return the warning for a page that was not read, and check that it keeps its snippet."""
     item = await reading.item(path)
     assert (item.status, item.content) == ("listed", "a snippet")
     assert reading.nodes["fetch"].status == "failed"
@@ -74,7 +74,7 @@ async def refused(reading: Reading, path: str = "/page") -> str:
     return warning
 
 
-async def test_the_passage_that_answers_best_is_the_content_of_a_page_that_was_read(
+async def test_the_content_of_a_fetched_page_is_its_best_passage(
     server: Loopback,
 ) -> None:
     server.on("/page", Html(PAGE))
@@ -89,7 +89,7 @@ async def test_the_passage_that_answers_best_is_the_content_of_a_page_that_was_r
     assert {asked.headers["user-agent"] for asked in server.asked[1:]} == {"groundhook"}
 
 
-async def test_only_the_first_pages_are_read_and_the_request_decides_how_many(
+async def test_only_the_first_pages_are_fetched_and_the_request_sets_their_number(
     server: Loopback,
 ) -> None:
     server.on("/page", Html(PAGE))
@@ -103,7 +103,7 @@ async def test_only_the_first_pages_are_read_and_the_request_decides_how_many(
     assert reading.asked == []
 
 
-async def test_a_page_at_an_address_that_is_not_public_is_not_asked_for(server: Loopback) -> None:
+async def test_a_page_at_a_private_address_is_not_fetched(server: Loopback) -> None:
     server.on("/page", Html(PAGE))
     reading = Reading(server, hosts=[])
     assert "'127.0.0.1' is a loopback address" in (await refused(reading)).replace(
@@ -123,7 +123,7 @@ async def test_a_page_at_an_address_that_is_not_public_is_not_asked_for(server: 
         ("http://2130706433/", "cannot be requested"),
     ],
 )
-async def test_a_redirect_to_an_address_that_is_not_public_is_not_followed(
+async def test_a_redirect_to_a_private_address_is_not_followed(
     server: Loopback, to: str, why: str
 ) -> None:
     server.on("/page", Reply(b"", 302, headers={"location": to}))
@@ -133,25 +133,25 @@ async def test_a_redirect_to_an_address_that_is_not_public_is_not_followed(
 @pytest.mark.parametrize(
     "to", ["file:///etc/passwd", "ftp://a.example/", "javascript:alert(1)", "http://user@:80"]
 )
-async def test_a_redirect_to_what_is_no_page_is_not_followed(server: Loopback, to: str) -> None:
+async def test_a_redirect_to_another_scheme_is_not_followed(server: Loopback, to: str) -> None:
     server.on("/page", Reply(b"", 302, headers={"location": to}))
     assert "redirects to" in await refused(Reading(server, robots=False))
 
 
-async def test_redirects_are_followed_each_with_leave_of_its_site(server: Loopback) -> None:
+async def test_robots_txt_is_checked_for_each_redirect(server: Loopback) -> None:
     server.on("/robots.txt", Reply(b"User-agent: *\nDisallow: /private", content_type="text/plain"))
     server.on("/page", Reply(b"", 301, headers={"location": "/new"}))
     server.on("/new", Html(PAGE))
     reading = Reading(server)
     assert (await reading.item()).status == "fetched"
     server.on("/new", Reply(b"", 302, headers={"location": "/private/x"}))
-    assert "robots.txt asks robots to leave it alone" in await refused(Reading(server))
+    assert "robots.txt disallows it" in await refused(Reading(server))
     assert not any("/private" in path for path in reading.asked)
     server.on("/new", Reply(b"", 302, headers={"location": "/page"}))
     assert "redirects more than 5 times" in await refused(Reading(server))
 
 
-async def test_robots_txt_is_kept_to_unless_that_is_switched_off(server: Loopback) -> None:
+async def test_robots_txt_is_obeyed_unless_the_setting_is_off(server: Loopback) -> None:
     server.on(
         "/robots.txt",
         Reply(
@@ -166,14 +166,14 @@ async def test_robots_txt_is_kept_to_unless_that_is_switched_off(server: Loopbac
     assert (await Reading(server, robots=False).item()).status == "fetched"
 
 
-async def test_a_site_that_cannot_say_what_it_wants_is_left_alone(server: Loopback) -> None:
+async def test_a_site_whose_robots_txt_is_unavailable_is_not_read(server: Loopback) -> None:
     server.on("/robots.txt", Reply(b"", 503))
     assert "503 for robots.txt" in await refused(Reading(server))
     server.on("/robots.txt", Reply(b"#" * 600_000, content_type="text/plain"))
-    assert "robots.txt cannot be had" in await refused(Reading(server))
+    assert "robots.txt cannot be fetched" in await refused(Reading(server))
 
 
-async def test_rules_made_to_take_for_ever_end_with_their_process(server: Loopback) -> None:
+async def test_malicious_robots_rules_do_not_block_the_host(server: Loopback) -> None:
     path = "/" + "a" * 3000
     rule = f"User-agent: *\nDisallow: /{'*a' * 40}b$\n"
     server.on("/robots.txt", Reply(rule.encode() * 50, content_type="text/plain"))
@@ -190,7 +190,7 @@ async def test_rules_made_to_take_for_ever_end_with_their_process(server: Loopba
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(feel)
-        await reading.item(path)  # read or not: it ends, and nothing else waited for it
+        await reading.item(path)  # read or not: the call ends, and nothing else waits for it
         done.set()
     assert time.monotonic() - began < 15
     assert longest < 2
@@ -199,12 +199,12 @@ async def test_rules_made_to_take_for_ever_end_with_their_process(server: Loopba
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (Html("gone", 404), "answers with 404"),
-        (Reply(b"\x89PNG\r\n", content_type="image/png"), "image/png, which is not read"),
-        (Html("<html><body><script>render()</script></body></html>"), "no text to read"),
+        (Html("gone", 404), "answered with status 404"),
+        (Reply(b"\x89PNG\r\n", content_type="image/png"), "its type image/png is not supported"),
+        (Html("<html><body><script>render()</script></body></html>"), "it has no text"),
         (
             Html("<html><body><p>A page about cooking soup with carrots.</p></body></html>"),
-            "has to do with the question",
+            "match the question",
         ),
         (Reply(b"%PDF-1.7 broken", content_type="application/pdf"), "not a PDF that can be read"),
         (Html("x" * 3_000_000), "more than 2048 kB"),
@@ -214,7 +214,7 @@ async def test_rules_made_to_take_for_ever_end_with_their_process(server: Loopba
         ),
     ],
 )
-async def test_a_page_that_cannot_be_read_keeps_its_snippet_and_says_why(
+async def test_an_unreadable_page_keeps_its_snippet_and_the_warning_says_why(
     server: Loopback, answer: Answer, why: str
 ) -> None:
     server.on("/page", answer)
@@ -252,7 +252,7 @@ PAGES_OF_CHARSETS = [
 
 
 @pytest.mark.parametrize(("kind", "text", "charset"), PAGES_OF_CHARSETS)
-async def test_the_charset_is_found_out(
+async def test_the_charset_is_detected(
     server: Loopback, kind: str, text: str, charset: str
 ) -> None:
     body = text if kind.startswith("text/plain") else f"<html><body><p>{text}</p></body></html>"
@@ -264,7 +264,7 @@ async def test_the_charset_is_found_out(
     assert item.content == text.rpartition(">")[2].strip()
 
 
-async def test_a_pdf_is_read_whatever_it_says_it_is(server: Loopback) -> None:
+async def test_a_pdf_is_recognized_whatever_its_media_type(server: Loopback) -> None:
     file = io.BytesIO()
     canvas = Canvas(file)
     canvas.drawString(80, 700, "The river Spree is 400 km long.")
@@ -273,8 +273,8 @@ async def test_a_pdf_is_read_whatever_it_says_it_is(server: Loopback) -> None:
     assert (await Reading(server).item()).content == "The river Spree is 400 km long."
 
 
-async def test_a_reader_that_is_killed_or_slow_costs_its_own_page_only() -> None:
-    readers = Readers()
+async def test_a_killed_or_slow_reader_fails_only_its_own_page() -> None:
+    readers = ReaderPool()
     page = {
         "body": PAGE.encode(),
         "media_type": "text/html",
@@ -296,11 +296,11 @@ async def test_a_reader_that_is_killed_or_slow_costs_its_own_page_only() -> None
     assert not [
         each
         for each in psutil.Process().children()
-        if "groundhook.handlers.web.reader" in (each.as_dict(["cmdline"])["cmdline"] or [])
+        if "groundhook.handlers.web.reader_process" in (each.as_dict(["cmdline"])["cmdline"] or [])
     ]
 
 
-def test_a_passage_has_the_words_of_the_question_and_comes_with_its_neighbours() -> None:
+def test_the_best_passage_has_the_words_of_the_question_and_its_neighbours() -> None:
     lines = [f"Line {n} speaks of gardens and of parks in the city." for n in range(200)]
     lines[150] = "The Spree is 400 kilometres long."
     found = best_passage("\n".join(lines), "length in kilometres of the Spree")
@@ -314,12 +314,12 @@ def test_a_passage_has_the_words_of_the_question_and_comes_with_its_neighbours()
 def test_a_passage_is_part_of_its_page_and_short_enough(text: str, query: str) -> None:
     found = best_passage(text, query)
     assert len(found) <= 2 * SIZE + 100
-    assert set(terms(found)) <= set(terms(text)) | set(terms("\n".join(cut(text))))
+    assert set(terms(found)) <= set(terms(text)) | set(terms("\n".join(split_passages(text))))
 
 
 @given(
     st.binary(max_size=300),
     st.sampled_from(["", "utf-8", "rot13", "hex", "utf-7", "\0", "x" * 300, "utf-16", "idna"]),
 )
-def test_any_bytes_under_any_charset_are_text(body: bytes, charset: str) -> None:
-    assert isinstance(decoded(body, charset), str)
+def test_any_bytes_with_any_charset_decode_to_text(body: bytes, charset: str) -> None:
+    assert isinstance(decode_text(body, charset), str)

@@ -1,4 +1,4 @@
-"""Two spellings of one page are one page."""
+"""Normalization of web addresses: spellings of one page have one canonical form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from groundhook.handlers.web.urls import bare, canonical, followable, within
         " https://example.com/a\n",
     ],
 )
-def test_spellings_of_one_page_meet(url: str) -> None:
+def test_spellings_of_one_page_have_one_canonical_form(url: str) -> None:
     assert canonical(url) == "https://example.com/a"
 
 
@@ -39,7 +39,7 @@ def test_spellings_of_one_page_meet(url: str) -> None:
         ("https://[broken", "https://[broken"),
     ],
 )
-def test_what_names_a_page_stays(url: str, same: str) -> None:
+def test_parts_that_identify_a_page_are_kept(url: str, same: str) -> None:
     assert canonical(url) == same
 
 
@@ -58,13 +58,13 @@ def test_a_canonical_address_is_its_own_canonical_address(url: str) -> None:
 
 
 @given(URLS)
-def test_what_is_shown_is_an_http_address_or_nothing_and_the_same_page(url: str) -> None:
+def test_a_followable_address_is_http_and_the_same_page_or_nothing(url: str) -> None:
     shown = followable(url)
     assert shown == "" or shown.lower().startswith(("http://", "https://"))
     assert shown == "" or canonical(shown) == canonical(url)
 
 
-def test_an_address_that_a_reader_may_not_follow_is_none() -> None:
+def test_an_address_with_another_scheme_is_not_followable() -> None:
     assert (
         followable("javascript:alert(1)")
         == followable("data:text/html,x")
@@ -77,7 +77,7 @@ def test_an_address_that_a_reader_may_not_follow_is_none() -> None:
     )
 
 
-def test_sites_hold_their_subdomains_and_their_paths() -> None:
+def test_sites_contain_their_subdomains_and_paths() -> None:
     assert bare("https://www.Example.com/docs/") == "Example.com/docs"
     assert within("https://docs.example.com/x", "example.com")
     assert within("https://www.example.com/docs/x", "https://example.com/docs/")
@@ -90,7 +90,7 @@ def test_sites_hold_their_subdomains_and_their_paths() -> None:
 
 
 @given(URLS)
-def test_an_address_is_the_same_with_and_without_what_is_left_out_of_it(url: str) -> None:
+def test_tracking_parameters_do_not_change_the_canonical_form(url: str) -> None:
     if followable(url) and not {"?", "#"} & set(url):
         assert canonical(f"{url}?utm_source=x") == canonical(url)
         assert canonical(followable(f"{url}?utm_source=x")) == canonical(url)

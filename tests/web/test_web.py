@@ -1,5 +1,5 @@
-"""The web source through its own door, with the providers' real clients against a server that
-behaves as they do."""
+"""The web source through its public interface, with the providers' real clients against a loopback
+server."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def server() -> Iterator[Loopback]:
 
 
 class Asking:
-    """Searches as the host does, and keeps what was warned and traced."""
+    """Searches as the host does, and records warnings and trace nodes."""
 
     def __init__(
         self,
@@ -135,8 +135,8 @@ class Asking:
     async def search(
         self, query: str = "rivers of Berlin", *, warmed: bool = False, **options: Any
     ) -> Found:
-        """`warmed`: once before without a short deadline, so that no import and no opening of
-        clients counts."""
+        """`warmed`: search once before without a short deadline, so that imports and opening
+        clients do not count."""
 
         async def warn(code: str, message: str) -> None:
             self.warned.append(f"{code}: {message}")
@@ -238,7 +238,7 @@ async def test_searxng_without_json_says_what_to_change(server: Loopback) -> Non
     assert "search.formats in its settings.yml" in caught.value.hint
 
 
-async def test_searxng_whose_engines_are_all_silent_has_not_found_nothing(server: Loopback) -> None:
+async def test_searxng_without_any_answering_engine_is_an_error(server: Loopback) -> None:
     server.on(
         "/search",
         Json({"results": [], "unresponsive_engines": [["google", "CAPTCHA"], ["bing", "timeout"]]}),
@@ -249,7 +249,7 @@ async def test_searxng_whose_engines_are_all_silent_has_not_found_nothing(server
     assert (await Asking(server, "searxng").search()).items == ()
 
 
-async def test_searxng_is_found_by_its_address_below_a_path_too(server: Loopback) -> None:
+async def test_searxng_may_be_installed_below_a_path(server: Loopback) -> None:
     server.on("/search", Json(GOOD["searxng"]))
     server.on("/engine/search", Json(GOOD["searxng"]))
     found = await Asking(None, "auto", {"SEARXNG_URL": f"{server.url}/engine/"}).search()
@@ -260,7 +260,9 @@ async def test_searxng_is_found_by_its_address_below_a_path_too(server: Loopback
         await Asking(None, "auto", {"SEARXNG_URL": "here"}).search()
 
 
-async def test_excluded_sites_and_language_reach_those_who_know_them(server: Loopback) -> None:
+async def test_excluded_sites_and_language_reach_providers_that_support_them(
+    server: Loopback,
+) -> None:
     server.on("/search", Json({"organic": [], "results": []}))
     await Asking(server, "serper", exclude_sites=["x.example"], language="pt-BR").search("rivers")
     await Asking(server, "tavily", exclude_sites=["y.example"]).search(
@@ -270,7 +272,7 @@ async def test_excluded_sites_and_language_reach_those_who_know_them(server: Loo
     assert server.asked[1].json["exclude_domains"] == ["x.example"]
 
 
-async def test_what_a_provider_cannot_do_is_said(server: Loopback) -> None:
+async def test_an_unsupported_option_is_a_warning(server: Loopback) -> None:
     server.on("/search", Json(GOOD["tavily"]))
     asking = Asking(server, "tavily")
     assert len((await asking.search(language="de")).items) == 2
@@ -280,7 +282,7 @@ async def test_what_a_provider_cannot_do_is_said(server: Loopback) -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_pages_outside_the_sites_and_beyond_the_limit_are_left_out(
+async def test_pages_outside_the_sites_and_beyond_the_limit_are_dropped(
     server: Loopback, provider: str
 ) -> None:
     server.on("/search", Json(GOOD[provider]))
@@ -363,7 +365,7 @@ async def test_auto_takes_the_first_provider_that_has_a_key(server: Loopback) ->
         (
             Json({"detail": {"error": "slow down"}}, 429),
             SourceRateLimited,
-            "too many requests (429): slow down",
+            "received too many requests (429): slow down",
         ),
         (
             Json({"detail": {"error": "plan limit"}}, 432),
@@ -413,7 +415,7 @@ async def test_every_failure_is_an_error_of_its_own_kind(
 
 
 @pytest.mark.parametrize("provider", KEYED)
-async def test_a_key_may_be_refused_as_forbidden_too(server: Loopback, provider: str) -> None:
+async def test_status_403_is_a_refused_key_too(server: Loopback, provider: str) -> None:
     server.on("/search", Json({"message": "Unauthorized."}, 403))
     with pytest.raises(SourceRefused, match=r"refused the key \(403\): Unauthorized"):
         await Asking(server, provider).search()
@@ -421,7 +423,7 @@ async def test_a_key_may_be_refused_as_forbidden_too(server: Loopback, provider:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("answer", [Hang(), Trickle(b'{"results": [], "organic": []}', pause=0.02)])
-async def test_an_answer_that_takes_too_long_is_a_timeout_even_if_every_byte_is_in_time(
+async def test_a_slow_answer_is_a_timeout_even_if_its_bytes_keep_coming(
     server: Loopback, provider: str, answer: Answer
 ) -> None:
     server.on("/search", Json(GOOD[provider]), answer)
@@ -431,7 +433,7 @@ async def test_an_answer_that_takes_too_long_is_a_timeout_even_if_every_byte_is_
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_a_provider_that_cannot_be_reached_is_an_error_that_names_the_address(
+async def test_an_unreachable_provider_is_an_error_that_names_the_address(
     provider: str,
 ) -> None:
     with socket.socket() as unused:
@@ -453,14 +455,14 @@ async def test_cancelling_a_search_closes_its_connection(server: Loopback, provi
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_a_limit_beyond_the_providers_is_said(server: Loopback, provider: str) -> None:
+async def test_a_limit_beyond_the_providers_is_a_warning(server: Loopback, provider: str) -> None:
     server.on("/search", Json(GOOD[provider]))
     asking = Asking(server, provider)
     await asking.search(limit=500)
     assert [warning.partition(":")[0] for warning in asking.warned] == ["web_limit"]
 
 
-async def test_a_provider_that_is_not_there_is_named_with_the_nearest_one(server: Loopback) -> None:
+async def test_an_unknown_provider_is_named_with_the_nearest_one(server: Loopback) -> None:
     asking = Asking(server, "tavilly")
     asking.delegates = Scripted(UnknownName("assistant", "tavilly", ["docs"]))
     with pytest.raises(SourceNotConfigured, match="did you mean 'tavily'"):
@@ -468,7 +470,7 @@ async def test_a_provider_that_is_not_there_is_named_with_the_nearest_one(server
 
 
 class Scripted:
-    """Delegates that answer one thing, or fail; remembers what they were asked."""
+    """Delegates that give one answer, or fail, and record their calls."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -490,7 +492,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("by", ["mcp:search.web", "workers.search", "finder"])
-async def test_pages_that_somebody_else_finds_are_items_like_any_others(by: str) -> None:
+async def test_pages_of_a_delegate_become_items_like_any_others(by: str) -> None:
     asking = Asking(None, by)
     asking.delegates = Scripted(PAGES)
     found = await asking.search(
@@ -510,7 +512,7 @@ async def test_pages_that_somebody_else_finds_are_items_like_any_others(by: str)
     assert len((await asking.search()).items) == 1  # one of them has no text
 
 
-async def test_a_search_that_somebody_else_cannot_do_falls_back_on_the_built_in_one(
+async def test_a_failing_delegate_is_replaced_by_the_built_in_search(
     server: Loopback,
 ) -> None:
     server.on("/search", Json(GOOD["tavily"]))
@@ -526,7 +528,7 @@ async def test_a_search_that_somebody_else_cannot_do_falls_back_on_the_built_in_
         await asking.search()
 
 
-async def test_a_provider_that_is_named_is_not_replaced(server: Loopback) -> None:
+async def test_a_configured_provider_is_not_replaced(server: Loopback) -> None:
     server.on("/search", Json(GOOD["tavily"]))
     asking = Asking(server, "mcp:search")
     asking.delegates = Scripted(SourceError("it broke"))
@@ -535,7 +537,7 @@ async def test_a_provider_that_is_named_is_not_replaced(server: Loopback) -> Non
     assert server.asked == []
 
 
-async def test_keywords_that_somebody_else_chose_are_searched_for(server: Loopback) -> None:
+async def test_keywords_of_a_delegate_are_searched_for(server: Loopback) -> None:
     server.on("/search", Json(GOOD["tavily"]))
     asking = Asking(server)
     asking.settings = asking.settings.model_copy(
@@ -554,7 +556,7 @@ async def test_keywords_that_somebody_else_chose_are_searched_for(server: Loopba
     }
 
 
-async def test_a_keyword_extractor_that_fails_does_not_stop_the_search(server: Loopback) -> None:
+async def test_a_failing_keyword_extractor_does_not_stop_the_search(server: Loopback) -> None:
     server.on("/search", Json(GOOD["tavily"]))
     asking = Asking(server)
     asking.uses, asking.delegates = {"keyword": "workers.nlp.keyword"}, Scripted(SourceError("no"))

@@ -1,9 +1,9 @@
-"""One exchange with a provider over HTTP: within bounds of time and size, and with every failure in
-our words.
+"""The HTTP client of a provider: within limits of time and size, with every failure raised as
+SourceError.
 
-aiohttp, and not the library that speaks to everything else here: a search sends one small request,
-many turns send theirs at the same time, and that takes it a fifth of the time on the one loop that
-they share (`make bench NAME=web`).
+It uses aiohttp instead of httpx, which all other clients here use: many turns send one small
+request each at the same time on one event loop, and aiohttp needs a fifth of the time for that
+(`make bench NAME=web`).
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from groundhook.handlers.web.answers import Reply, late, too_large, unreachable
-from groundhook.handlers.web.providers import LARGEST, Access
+from groundhook.handlers.web.answers import Reply, timeout_error, too_large_error, unreachable_error
+from groundhook.handlers.web.providers import MAX_BYTES, Access
 
 if TYPE_CHECKING:
     import aiohttp
 
-CONNECTIONS = 100  # at the same time, and kept open for later searches
-PIECE = 64 * 1024  # bytes of an answer that are read at once
+CONNECTIONS = 100  # at the same time; they stay open for later searches
+CHUNK = 64 * 1024  # bytes read at once
 
 
-class Wire:
-    """A provider's base URL behind a client that is opened when it is first needed."""
+class ProviderClient:
+    """A client for a provider's base URL, opened by the first request."""
 
     def __init__(self, provider: str, access: Access, headers: Mapping[str, str]) -> None:
         self._provider = provider
@@ -32,29 +32,29 @@ class Wire:
         self._headers = dict(headers)
         self._client: aiohttp.ClientSession | None = None
 
-    async def exchange(self, method: str, path: str, *, timeout: float, **options: Any) -> Reply:  # noqa: ASYNC109
-        """The whole answer, whatever its status. Redirects are not followed: the key is for this
-        host. Raises SourceError."""
+    async def request(self, method: str, path: str, *, timeout: float, **options: Any) -> Reply:  # noqa: ASYNC109
+        """Send a request and return the whole answer, whatever its status. `timeout` is in seconds.
+        Redirects are not followed, since the key is for this host only. Raises SourceError."""
         import aiohttp
 
-        client = self._opened()
+        client = self._open_session()
         limits = aiohttp.ClientTimeout(total=None, connect=timeout, sock_read=timeout)
         url = f"{self._access.host.rstrip('/')}/{path}"
         body = bytearray()
-        with self._speaking(timeout):
+        with self._translated_errors(timeout):
             async with client.request(
                 method, url, timeout=limits, allow_redirects=False, **options
             ) as response:
-                async for chunk in response.content.iter_chunked(PIECE):
+                async for chunk in response.content.iter_chunked(CHUNK):
                     body += chunk
-                    if len(body) > LARGEST:
-                        raise too_large(self._provider, LARGEST)
+                    if len(body) > MAX_BYTES:
+                        raise too_large_error(self._provider, MAX_BYTES)
         headers = {name.lower(): value for name, value in response.headers.items()}
         return Reply(status=response.status, headers=headers, body=bytes(body))
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         if self._client is None:
-            import aiohttp  # 0.2 s: not before it is needed
+            import aiohttp  # here because the import takes 0.2 s
 
             secure = urlsplit(self._access.host).scheme == "https"
             self._client = aiohttp.ClientSession(
@@ -69,22 +69,22 @@ class Wire:
         return self._client
 
     @contextmanager
-    def _speaking(self, timeout: float) -> Iterator[None]:
+    def _translated_errors(self, timeout: float) -> Iterator[None]:
         import aiohttp
 
         try:
             yield
         except TimeoutError as exc:
-            raise late(self._provider, timeout) from exc
+            raise timeout_error(self._provider, timeout) from exc
         except (
             aiohttp.ClientError,
             ValueError,
-        ) as exc:  # ValueError: what cannot be written into a request
-            raise unreachable(self._provider, self._access.host, exc) from exc
+        ) as exc:  # ValueError: a URL or header that cannot be sent
+            raise unreachable_error(self._provider, self._access.host, exc) from exc
 
 
 def _authorities() -> Any:
-    """Who vouches for hosts: the machine's authorities, wherever it keeps them, as for every other
+    """Return the TLS context with the machine's certificate authorities, found as for every other
     client here."""
     import httpx2
 
@@ -92,7 +92,7 @@ def _authorities() -> Any:
 
 
 def _proxy(host: str) -> str | None:
-    """The proxy that the environment names for a host."""
+    """Return the proxy that the environment configures for a host."""
     from urllib.request import getproxies, proxy_bypass  # 20 ms
 
     parts = urlsplit(host)

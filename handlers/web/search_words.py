@@ -1,9 +1,9 @@
-"""The words that a question is searched for with: by the built-in rules, or by whoever
-`uses.keyword` names."""
+"""The step from a question to search words: by the built-in rules, or by the delegate in
+`uses.keyword`."""
 
 from __future__ import annotations
 
-from groundhook.handlers.web.keywords import Keywords, extract, weighed
+from groundhook.handlers.web.keywords import Keywords, extract, from_weighted
 from groundhook.host.core.errors import DelegateError
 from groundhook.host.core.ports import Scope
 from groundhook.host.core.trace import span
@@ -11,8 +11,8 @@ from groundhook.host.core.types.delegation import KEYWORD, KeywordAsk
 
 
 async def search_words(question: str, scope: Scope) -> str:
-    """What to send to a search engine. An extractor that fails does not stop the search: the
-    built-in one serves, and a warning says so."""
+    """Return the query for a search engine. If the delegate fails, the built-in rules replace it
+    with a warning."""
     settings = scope.settings.keyword
     with span("keywords", label=scope.uses.keyword) as node:
         keywords = None
@@ -35,16 +35,16 @@ async def search_words(question: str, scope: Scope) -> str:
 
 async def _delegated(question: str, scope: Scope) -> Keywords:
     settings = scope.settings.keyword
-    asked = KeywordAsk(
+    arguments = KeywordAsk(
         query=question, max_keywords=settings.max_keywords, language=settings.language
     )
     answer = await scope.delegates.ask(
         KEYWORD,
         scope.uses.keyword,
-        asked,
+        arguments,
         timeout_ms=settings.timeout_ms,
         hint="search.keyword.timeout_ms",
     )
-    return weighed(
+    return from_weighted(
         [(keyword.k, keyword.w) for keyword in answer.keywords], most=settings.max_keywords
     )

@@ -1,5 +1,4 @@
-"""How providers are asked: answers kept, equal requests made once, tries again, and providers that
-are left alone."""
+"""Calls of providers: cache, single flight, retries, and the circuit breaker."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.web.breaker import Breaker
 from groundhook.handlers.web.cache import Cache
+from groundhook.handlers.web.provider_calls import ProviderCalls, cache_key
 from groundhook.handlers.web.providers import Ask, Hit
-from groundhook.handlers.web.request import Asking, canonical
 from groundhook.host.core.errors import SourceError, SourceRateLimited, SourceRefused, SourceTimeout
 from groundhook.host.core.source_settings import WebSettings
 
@@ -32,13 +31,13 @@ def passing(kind: type[SourceError] = SourceError, after: float | None = None) -
 
 @dataclass
 class Scripted:
-    """A provider that answers with hits or errors in order, the last one again and again; `gate`
-    holds every answer back."""
+    """A provider that answers with hits or errors in order and repeats the last one; `gate` holds
+    every answer back."""
 
     script: list[SourceError | None]
     gate: anyio.Event | None = None
     asked: list[Ask] = field(default_factory=list)
-    given_up: int = 0
+    cancelled: int = 0
 
     async def search(self, ask: Ask, /) -> list[Hit]:
         self.asked.append(ask)
@@ -47,7 +46,7 @@ class Scripted:
             if self.gate is not None:
                 await self.gate.wait()
         except anyio.get_cancelled_exc_class():
-            self.given_up += 1
+            self.cancelled += 1
             raise
         if step is not None:
             raise step
@@ -56,9 +55,9 @@ class Scripted:
 
 @dataclass
 class Desk:
-    """`Asking` with a clock that stands still."""
+    """`ProviderCalls` with a clock that the test sets."""
 
-    asking: Asking
+    calls: ProviderCalls
     provider: Scripted
     now: list[float]
 
@@ -66,15 +65,13 @@ class Desk:
         self, query: str = "q", settings: WebSettings | None = None, **fields: object
     ) -> tuple[str, str]:
         ask = Ask(query=query, limit=5, **fields)  # type: ignore[arg-type]
-        hits, how = await self.asking.hits(
-            "p", "who", self.provider, ask, settings or WebSettings()
-        )
+        hits, how = await self.calls.hits("p", "who", self.provider, ask, settings or WebSettings())
         return hits[0].url.rpartition("/")[2], how
 
 
 def desk(*script: SourceError | None, gate: anyio.Event | None = None) -> Desk:
     now = [100.0]
-    return Desk(Asking(lambda: now[0]), Scripted(list(script) or [None], gate), now)
+    return Desk(ProviderCalls(lambda: now[0]), Scripted(list(script) or [None], gate), now)
 
 
 async def until_asked(provider: Scripted, times: int = 1) -> None:
@@ -83,22 +80,22 @@ async def until_asked(provider: Scripted, times: int = 1) -> None:
             await anyio.lowlevel.checkpoint()
 
 
-async def leave(at: Desk, **asked: Any) -> None:
-    """Ask, go away when the provider has been asked, and see it given up."""
+async def cancel_while_asking(at: Desk, **asked: Any) -> None:
+    """Ask, cancel once the provider has the request, and wait until it sees the cancellation."""
     times = len(at.provider.asked)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(partial(at.ask, **asked))
         await until_asked(at.provider, times + 1)
         tasks.cancel_scope.cancel()
     with anyio.fail_after(5):
-        while not at.provider.given_up:
+        while not at.provider.cancelled:
             await anyio.lowlevel.checkpoint()
 
 
-# ------------------------------------------------------------------------------------- answers kept
+# -------------------------------------------------------------------------------------------- cache
 
 
-async def test_an_answer_is_used_again_for_as_long_as_its_time_range_says() -> None:
+async def test_an_answer_is_cached_for_the_lifetime_of_its_time_range() -> None:
     at = desk()
     assert await at.ask() == ("1", "asked")
     assert await at.ask("  q ") == ("1", "cached")
@@ -110,7 +107,7 @@ async def test_an_answer_is_used_again_for_as_long_as_its_time_range_says() -> N
     assert await at.ask() == ("4", "asked")
 
 
-async def test_what_differs_in_anything_that_decides_the_answer_is_asked_anew() -> None:
+async def test_requests_that_differ_in_any_part_are_cached_apart() -> None:
     at = desk()
     for fields in (
         {},
@@ -123,13 +120,13 @@ async def test_what_differs_in_anything_that_decides_the_answer_is_asked_anew() 
     assert (await at.ask(sites=("A.org", "a.org")))[1] == "cached"
 
 
-async def test_with_the_cache_off_nothing_is_kept() -> None:
+async def test_a_disabled_cache_stores_nothing() -> None:
     at = desk()
     assert await at.ask(settings=NO_CACHE) == ("1", "asked")
     assert await at.ask(settings=NO_CACHE) == ("2", "asked")
 
 
-async def test_failures_are_not_kept() -> None:
+async def test_failures_are_not_cached() -> None:
     at = desk(SourceError("no"), None)
     with pytest.raises(SourceError):
         await at.ask()
@@ -139,7 +136,7 @@ async def test_failures_are_not_kept() -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5), st.integers(0, 3))), st.integers(1, 4)
 )
-def test_a_cache_is_bounded_and_never_gives_what_is_too_old(
+def test_a_cache_is_bounded_and_never_returns_expired_values(
     steps: list[tuple[int, int, int]], most: int
 ) -> None:
     cache: Cache[int] = Cache()
@@ -147,9 +144,9 @@ def test_a_cache_is_bounded_and_never_gives_what_is_too_old(
     now = 0.0
     for key, lifetime, passed in steps:
         now += passed
-        kept = cache.get(key, now)
-        assert kept is None or (kept == key and good[key] > now)
-        cache.put(key, key, until=now + lifetime, most=most)
+        cached = cache.get(key, now)
+        assert cached is None or (cached == key and good[key] > now)
+        cache.put(key, key, until=now + lifetime, max_entries=most)
         good[key] = now + lifetime
         assert len(cache) <= most
         assert cache.get(key, now) == key
@@ -166,22 +163,22 @@ def test_sites_in_another_order_are_the_same_request(
         sites=tuple(reversed(sites)),
         exclude_sites=tuple(sorted(without)),
     )
-    assert canonical(one) == canonical(other)
+    assert cache_key(one) == cache_key(other)
 
 
-# --------------------------------------------------------------------------------- at the same time
+# ------------------------------------------------------------------------------------ single flight
 
 
-async def test_a_stampede_of_equal_requests_makes_one_call() -> None:
+async def test_equal_concurrent_requests_make_one_call() -> None:
     answers: list[tuple[str, str]] = []
     at = desk(gate=anyio.Event())
 
-    async def one() -> None:
+    async def ask() -> None:
         answers.append(await at.ask(settings=NO_CACHE))
 
     async with anyio.create_task_group() as tasks:
         for _ in range(50):
-            tasks.start_soon(one)
+            tasks.start_soon(ask)
         await until_asked(at.provider)
         assert at.provider.gate is not None
         at.provider.gate.set()
@@ -209,17 +206,17 @@ async def test_a_first_caller_that_is_cancelled_does_not_fail_the_others() -> No
         assert at.provider.gate is not None
         at.provider.gate.set()
     assert answers == [("2", "asked")]
-    assert at.provider.given_up == 1
+    assert at.provider.cancelled == 1
 
 
-async def test_work_that_nobody_waits_for_any_more_is_stopped() -> None:
+async def test_work_without_waiting_calls_is_cancelled() -> None:
     at = desk(gate=anyio.Event())
-    await leave(at)
+    await cancel_while_asking(at)
     at.provider.gate = None
     assert await at.ask() == ("2", "asked")
 
 
-async def test_all_who_wait_hear_of_a_failure() -> None:
+async def test_a_failure_is_raised_by_all_waiting_calls() -> None:
     failed: list[str] = []
     at = desk(SourceRefused("no such key"), gate=anyio.Event())
 
@@ -238,10 +235,10 @@ async def test_all_who_wait_hear_of_a_failure() -> None:
     assert len(at.provider.asked) == 1
 
 
-# -------------------------------------------------------------------------------------------- again
+# ------------------------------------------------------------------------------------------ retries
 
 
-async def test_a_failure_that_may_pass_is_tried_again_after_the_providers_own_pause() -> None:
+async def test_a_transient_failure_is_retried_after_the_providers_own_pause() -> None:
     at = desk(passing(SourceRateLimited, after=0.03), None)
     began = anyio.current_time()
     assert await at.ask() == ("2", "asked")
@@ -249,14 +246,14 @@ async def test_a_failure_that_may_pass_is_tried_again_after_the_providers_own_pa
 
 
 @pytest.mark.parametrize("error", [SourceRefused("no"), SourceError("once is enough")])
-async def test_what_does_not_pass_is_not_tried_again(error: SourceError) -> None:
+async def test_a_permanent_failure_is_not_retried(error: SourceError) -> None:
     at = desk(error)
     with pytest.raises(SourceError):
         await at.ask()
     assert len(at.provider.asked) == 1
 
 
-async def test_a_pause_beyond_the_deadline_is_not_waited_for() -> None:
+async def test_a_retry_beyond_the_deadline_is_not_waited_for() -> None:
     at = desk(passing(SourceRateLimited, after=60))
     began = anyio.current_time()
     with pytest.raises(SourceRateLimited):
@@ -271,21 +268,21 @@ async def test_the_deadline_holds_over_all_tries() -> None:
         await at.ask(timeout=0.05)
 
 
-# --------------------------------------------------------------------------------------- left alone
+# ---------------------------------------------------------------------------------- circuit breaker
 
 
-async def test_a_provider_that_keeps_failing_is_left_alone_and_tried_once_after_a_while() -> None:
+async def test_a_provider_that_keeps_failing_is_not_called_until_one_trial_succeeds() -> None:
     at = desk(SourceError("broken"))
     for _ in range(3):
         with pytest.raises(SourceError, match="broken"):
             await at.ask(settings=NO_CACHE)
-    with pytest.raises(SourceError, match="left alone for 10 s after 3 failures in a row: broken"):
+    with pytest.raises(SourceError, match="not called for 10 s after 3 failures in a row: broken"):
         await at.ask(settings=NO_CACHE)
     assert len(at.provider.asked) == 3
     at.now[0] += 10
     with pytest.raises(SourceError, match=r"^broken"):
         await at.ask(settings=NO_CACHE)
-    with pytest.raises(SourceError, match="left alone"):
+    with pytest.raises(SourceError, match="is not called"):
         await at.ask(settings=NO_CACHE)
     at.now[0] += 10
     at.provider.script = [None]
@@ -296,53 +293,53 @@ async def test_a_provider_that_keeps_failing_is_left_alone_and_tried_once_after_
     await at.ask(settings=NO_CACHE)
 
 
-async def test_behind_a_pause_one_search_alone_tries_the_provider() -> None:
+async def test_after_a_pause_a_single_search_tries_the_provider() -> None:
     at = desk(passing(SourceRateLimited, after=5))
     with pytest.raises(SourceRateLimited):
         await at.ask(settings=NO_CACHE)
-    with pytest.raises(SourceError, match="left alone for 5 s after a failure: for now"):
+    with pytest.raises(SourceError, match="not called for 5 s after a failure: for now"):
         await at.ask("other", settings=NO_CACHE)
     at.now[0] += 6
     at.provider.script, at.provider.gate = [None], anyio.Event()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(at.ask, "trial", NO_CACHE)
         await until_asked(at.provider, 2)
-        with pytest.raises(SourceError, match="left alone"):
+        with pytest.raises(SourceError, match="is not called"):
             await at.ask("other", settings=NO_CACHE)
         at.provider.gate.set()
     assert (await at.ask("other", settings=NO_CACHE))[1] == "asked"
 
 
-async def test_a_try_that_is_given_up_leaves_the_next_one_free() -> None:
+async def test_a_cancelled_trial_allows_the_next_one() -> None:
     at = desk(passing(after=1), None, gate=None)
     with pytest.raises(SourceError):
         await at.ask(settings=NO_CACHE)
     at.now[0] += 2
     at.provider.gate = anyio.Event()
-    await leave(at, settings=NO_CACHE)
+    await cancel_while_asking(at, settings=NO_CACHE)
     at.provider.gate.set()
     assert (await at.ask(settings=NO_CACHE))[1] == "asked"
 
 
-async def test_a_refused_key_is_the_callers_failure_and_not_the_providers() -> None:
+async def test_a_refused_key_does_not_open_the_breaker() -> None:
     at = desk(SourceRefused("no"))
     for _ in range(10):
         with pytest.raises(SourceRefused):
             await at.ask(settings=NO_CACHE)
 
 
-@given(st.lists(st.sampled_from(["fail", "later", "left", "ask", "wait"])), st.integers(0, 4))
-def test_a_breaker_always_closes_again_when_time_passes(steps: list[str], most: int) -> None:
+@given(st.lists(st.sampled_from(["fail", "later", "abandon", "ask", "wait"])), st.integers(0, 4))
+def test_a_breaker_always_closes_again_after_its_pause(steps: list[str], most: int) -> None:
     breaker, now = Breaker(), 0.0
     for step in steps:
         if step == "wait":
             now += 3
         elif not breaker.open(now):
-            breaker = breaker.asked()
+            breaker = breaker.sent()
             if step == "fail":
-                breaker = breaker.failed(now, "no", most=most, pause=7)
+                breaker = breaker.failed(now, "no", max_failures=most, pause=7)
             elif step == "later":
-                breaker = breaker.failed(now, "no", most=most, pause=7, after=1e9)
+                breaker = breaker.failed(now, "no", max_failures=most, pause=7, after=1e9)
             else:
-                breaker = breaker.left()
+                breaker = breaker.abandoned()
     assert not breaker.open(now + 301)

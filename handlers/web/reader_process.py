@@ -1,14 +1,13 @@
-"""The process that reads pages of strangers, one request at a time: `python -m
-groundhook.handlers.web.reader FD`.
+"""The process that parses untrusted pages, one request at a time: `python -m
+groundhook.handlers.web.reader_process FD`.
 
-FD is a socket to the host.
+FD is the file descriptor of a socket to the host.
 
-    ready {}                                  → nothing, once what takes a while to import is there
-    read {body, media_type, charset, query}   → {title, passage, published, characters}
-    robots {text, agent, url}                 → whether the page may be read
+ready {}                                  → null, after the slow imports
+    read {body, media_type, charset, query}   → {title, passage, published, characters} robots
+    {text, agent, url}                 → true if robots.txt allows the page
 
-Frames are those of `host.core.workers`. A request that takes too long is ended from outside, with
-the process.
+Frames are those of `host.core.workers`. The host ends the process if a request takes too long.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ import socket
 import sys
 from typing import Any
 
-from groundhook.handlers.web.extract import page_of, warm
+from groundhook.handlers.web.extract import extract_page, warm
 from groundhook.handlers.web.passages import best_passage
 from groundhook.host.core.errors import HostError, IngestError
 from groundhook.host.core.workers import ANSWER, HEADER, REFUSAL, describe, pack, unpack
 
-MEMORY = 2 * 1024**3  # bytes of address space; a page that needs more is not read
+MEMORY = 2 * 1024**3  # bytes of address space; a page that needs more fails
 
 
 def answer(operation: str, body: dict[str, Any]) -> Any:
-    """Raises IngestError for a page that cannot be read."""
+    """Return the answer to one request. Raises IngestError for a page that cannot be read."""
     if operation == "ready":
         warm()
         return None
@@ -35,7 +34,7 @@ def answer(operation: str, body: dict[str, Any]) -> Any:
         from protego import Protego
 
         return bool(Protego.parse(body["text"]).can_fetch(body["url"], body["agent"]))
-    page = page_of(body["body"], body["media_type"], body["charset"])
+    page = extract_page(body["body"], body["media_type"], body["charset"])
     passage = best_passage(page.text, body["query"])
     return {
         "title": page.title,
@@ -46,7 +45,7 @@ def answer(operation: str, body: dict[str, Any]) -> Any:
 
 
 def serve(channel: socket.socket) -> None:
-    """Until the host closes its end."""
+    """Answer requests until the host closes its end."""
     stream = channel.makefile("rb")
     while head := stream.read(HEADER.size):
         _, id, operation, body = unpack(stream.read(HEADER.unpack(head)[0]))
@@ -54,9 +53,9 @@ def serve(channel: socket.socket) -> None:
             frame = pack(ANSWER, id, "", answer(operation, body))
         except HostError as exc:
             frame = pack(REFUSAL, id, "", describe(exc))
-        except Exception as exc:  # noqa: BLE001
-            said = f"it cannot be read: {exc.__class__.__name__}"
-            frame = pack(REFUSAL, id, "", describe(IngestError(said)))
+        except Exception as exc:  # noqa: BLE001 - parsers raise anything on untrusted input
+            problem = f"it cannot be read: {exc.__class__.__name__}"
+            frame = pack(REFUSAL, id, "", describe(IngestError(problem)))
         channel.sendall(frame)
 
 

@@ -1,5 +1,5 @@
-"""How a provider is asked: from the cache, together with whoever asks the same, under a deadline,
-and again when that is safe."""
+"""Calls of search providers: cached, shared with equal calls under way, within a deadline, retried
+after transient failures, and behind a circuit breaker."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Literal
 
 import anyio
 
-from groundhook.handlers.web.answers import late
+from groundhook.handlers.web.answers import timeout_error
 from groundhook.handlers.web.breaker import Breaker
 from groundhook.handlers.web.cache import Cache
-from groundhook.handlers.web.flights import Flights
 from groundhook.handlers.web.providers import Ask, Hit, Provider
+from groundhook.handlers.web.single_flight import SingleFlight
 from groundhook.host.core.errors import (
     SourceError,
     SourceNotConfigured,
@@ -22,92 +22,97 @@ from groundhook.host.core.errors import (
 )
 from groundhook.host.core.source_settings import WebSettings
 
-BACKOFF = 0.2  # seconds before the first second try; doubled with each
+BACKOFF = 0.2  # seconds before the first retry; doubled with each further one
 How = Literal["asked", "joined", "cached"]
 Hits = tuple[Hit, ...]
 
 
-class Asking:
-    """Shared by all searches of an app. `clock` gives seconds."""
+class ProviderCalls:
+    """Calls providers. One per app, shared by all searches. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._cache: Cache[Hits] = Cache()
-        self._flights: Flights[Hits] = Flights()
+        self._in_flight: SingleFlight[Hits] = SingleFlight()
         self._breakers: dict[Hashable, Breaker] = {}
 
     async def hits(
-        self, name: str, who: Hashable, provider: Provider, ask: Ask, settings: WebSettings
+        self, name: str, account: Hashable, provider: Provider, ask: Ask, settings: WebSettings
     ) -> tuple[Hits, How]:
-        """What the provider `name` answers, and where the answer is from. `who` sets apart whose
-        account is asked. Raises SourceError."""
-        key = (name, who, canonical(ask))
-        if settings.cache.enabled and (kept := self._cache.get(key, self._clock())) is not None:
-            return kept, "cached"
+        """Return the hits of the provider `name`, and whether they are from a call (`asked`), from
+        another search's call under way (`joined`) or `cached`. `account` keeps the answers of
+        different keys and hosts apart. Raises SourceError."""
+        key = (name, account, cache_key(ask))
+        if settings.cache.enabled and (cached := self._cache.get(key, self._clock())) is not None:
+            return cached, "cached"
 
         async def work() -> Hits:
-            found = await self._guarded(name, (name, who, ask.timeout), provider, ask, settings)
+            hits = await self._call_with_breaker(
+                name, (name, account, ask.timeout), provider, ask, settings
+            )
             if settings.cache.enabled:
                 until = self._clock() + getattr(settings.cache, f"{ask.time_range or 'any'}_s")
-                self._cache.put(key, found, until=until, most=settings.cache.entries)
-            return found
+                self._cache.put(key, hits, until=until, max_entries=settings.cache.entries)
+            return hits
 
-        found, joined = await self._flights.join((key, ask.timeout), work)
-        return found, "joined" if joined else "asked"
+        hits, joined = await self._in_flight.run((key, ask.timeout), work)
+        return hits, "joined" if joined else "asked"
 
-    async def _guarded(
+    async def _call_with_breaker(
         self, name: str, key: Hashable, provider: Provider, ask: Ask, settings: WebSettings
     ) -> Hits:
-        """One search, unless the provider is to be left alone."""
+        """Call the provider unless its breaker is open. Raises SourceError."""
         before = self._breakers.get(key, Breaker())
         now = self._clock()
         if before.open(now):
             wait = max(before.until - now, 0.0)
             times = f"{before.failures} failures in a row" if before.failures > 1 else "a failure"
             raise SourceError(
-                f"{name!r} is left alone for {wait:.0f} s after {times}: {before.why}",
+                f"{name!r} is not called for {wait:.0f} s after {times}: {before.why}",
                 hint="search.web.breaker",
             )
-        self._breakers[key] = before.asked()
+        self._breakers[key] = before.sent()
         try:
-            # A little before those who wait give up, so that it is known as the provider's failure.
+            # A little before the caller's own deadline, so that the timeout counts as the
+            # provider's failure.
             with anyio.fail_after(ask.timeout - min(ask.timeout / 20, 0.1)):
-                found = await _persistent(provider, ask, settings.retries)
+                hits = await _call_with_retries(provider, ask, settings.retries)
         except TimeoutError as exc:
-            self._note(key, settings, late(name, ask.timeout))
-            raise late(name, ask.timeout) from exc
+            self._record_failure(key, settings, timeout_error(name, ask.timeout))
+            raise timeout_error(name, ask.timeout) from exc
         except SourceError as exc:
-            self._note(key, settings, exc)
+            self._record_failure(key, settings, exc)
             raise
         except BaseException:
-            self._breakers[key] = self._breakers.get(key, before).left()
+            self._breakers[key] = self._breakers.get(key, before).abandoned()
             raise
         self._breakers.pop(key, None)
-        return found
+        return hits
 
-    def _note(self, key: Hashable, settings: WebSettings, error: SourceError) -> None:
-        """Failures that are the provider's count; a key that is refused or a quota that is used up
-        passes for no failure."""
+    def _record_failure(self, key: Hashable, settings: WebSettings, error: SourceError) -> None:
+        """Count a failure of the provider. A refused key, a missing setting and a used-up quota do
+        not count."""
         state = self._breakers.get(key, Breaker())
-        told = (
+        ours = (
             isinstance(error, SourceRefused | SourceNotConfigured | SourceRateLimited)
             and error.after is None
         )
-        if told:
-            self._breakers[key] = state.left()
+        if ours:
+            self._breakers[key] = state.abandoned()
         else:
             rules = settings.breaker
             self._breakers[key] = state.failed(
                 self._clock(),
                 error.message,
-                most=rules.failures,
+                max_failures=rules.failures,
                 pause=rules.pause_s,
                 after=error.after,
             )
 
 
-async def _persistent(provider: Provider, ask: Ask, retries: int) -> Hits:
-    """Ask, and again after a failure that may pass, when the deadline leaves time for the wait."""
+async def _call_with_retries(provider: Provider, ask: Ask, retries: int) -> Hits:
+    """Call the provider, and again after transient failures if the deadline leaves time for the
+    wait."""
     for tried in range(retries):
         try:
             return tuple(await provider.search(ask))
@@ -121,8 +126,8 @@ async def _persistent(provider: Provider, ask: Ask, retries: int) -> Hits:
     return tuple(await provider.search(ask))
 
 
-def canonical(ask: Ask) -> Hashable:
-    """What of a request decides its answer, in one spelling."""
+def cache_key(ask: Ask) -> Hashable:
+    """Return the parts of a request that decide its answer, normalized."""
     sites, without = (
         sorted({site.lower() for site in ask.sites}),
         sorted({site.lower() for site in ask.exclude_sites}),
