@@ -176,3 +176,15 @@ def test_every_dependency_is_constrained() -> None:
     wanted = [*declared["dependencies"], *declared["optional-dependencies"]["dev"]]
     names = {normal(re.match(r"[A-Za-z0-9._-]+", entry)[0]) for entry in wanted}  # type: ignore[index]
     assert names - {normal(line.partition("==")[0]) for line in constraints()} == set()
+
+
+def test_the_tree_of_the_architecture_names_every_folder() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    tree = page.partition("## The tree")[2].split("```")[1]
+    named = {
+        line.split()[0].rstrip("/"): line.split(maxsplit=1)[1:] for line in tree.split("\n") if line
+    }
+    folders = {path.parent.relative_to(ROOT).as_posix() for _, path in modules(*PRODUCT)}
+    assert [folder for folder in named if not (ROOT / folder).is_dir()] == []
+    assert folders - set(named) == set()
+    assert [folder for folder, about in named.items() if not about] == []
