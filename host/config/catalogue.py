@@ -1,5 +1,5 @@
-"""Declarations by id, each read when it is first asked for, so that one broken file costs only
-those who need it."""
+"""Declarations by id, each read when it is first used, so that one broken file affects only what
+needs it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ T = TypeVar("T")
 
 class Catalogue(Mapping[str, T]):
     """A read-only mapping of id → value. Listing ids reads nothing; taking a value may raise
-    ConfigError. `built_in` values are there where no declaration has their id; they can be taken,
-    and are not listed."""
+    ConfigError. `built_in` values apply where no declaration has their id; they can be taken and
+    are not listed."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Catalogue(Mapping[str, T]):
         return self._values[id]
 
     def named(self, id: str, *, place: Place | None = None, hint: str = "") -> T:
-        """The value of that id. Raises UnknownName, which names the nearest known one; `place` is
+        """Return the value with that id. Raises UnknownName with the nearest known id; `place` is
         where `id` is written."""
         if id not in self:
             raise UnknownName(self._noun, id, self._loaders, place=place, hint=hint)

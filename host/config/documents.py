@@ -1,8 +1,8 @@
 """Files of an app as documents: data, and the exact place of every key and value.
 
-Formats go by the file's ending: `.yao`, `.jsonc` and `tsconfig.json` (JSON with comments and
-trailing commas), `.json` (strict), `.yml` and `.yaml` (YAML 1.2). Knows nothing of what a document
-means.
+The format follows from the file's ending: `.yao`, `.jsonc` and `tsconfig.json` (JSON with comments
+and trailing commas), `.json` (strict), `.yml` and `.yaml` (YAML 1.2). It does not know what a
+document means.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SHOULD_BE: dict[Top, str] = {"object": "an object", "list": "a list", "any": "a
 
 @dataclass(frozen=True)
 class Document:
-    """What a file says. `file` is its name in messages."""
+    """The content of a file. `file` is its name in messages."""
 
     file: str
     data: Any
@@ -48,12 +48,12 @@ class Document:
         return self.parsed.index()
 
     def place(self, path: Path = (), *, of: Part = "value") -> Place:
-        """Line and column of the value (or key) at `path`; of the nearest thing around it, where it
-        does not exist."""
+        """Return line and column of the value (or key) at `path`, or of the nearest value around it
+        where `path` does not exist."""
         return self._place(self._index.offset(path, of))
 
     def at(self, path: Path, absent: Any = None) -> Any:
-        """The value at `path` as it is written; `absent` where there is none."""
+        """Return the value at `path` as it is written, or `absent`."""
         value = self.data
         for step in path:
             try:
@@ -64,17 +64,14 @@ class Document:
 
     @cached_property
     def warnings(self) -> tuple[Problem, ...]:
-        """Keys that an object has twice, of which the last holds."""
+        """Keys that occur twice in an object; the last one counts."""
         return tuple(
             self._twice(again.path, again.first, again.last) for again in self.parsed.repeated()
         )
 
     def _twice(self, path: Path, first: int, last: int) -> Problem:
         line, _ = line_and_column(self.text, first)
-        message = (
-            f"the key {dotted(path)!r} is there twice, the first time in line {line}; this one"
-            " holds"
-        )
+        message = f"the key {dotted(path)!r} occurs twice, first in line {line}; this one counts"
         return Problem("warning", message, self._place(last), code="duplicate_key")
 
     def _place(self, offset: int) -> Place:
@@ -82,7 +79,7 @@ class Document:
 
 
 def read_document(path: FilePath, shown: str, *, top: Top = "object") -> Document:
-    """Read a file as the format that its ending names; `top` is what it has to hold. Raises
+    """Read a file in the format that its ending names; `top` is the type it must hold. Raises
     ConfigError."""
     try:
         raw = path.read_bytes()
@@ -92,13 +89,13 @@ def read_document(path: FilePath, shown: str, *, top: Top = "object") -> Documen
 
 
 def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> Document:
-    """As `read_document`, for content that is already there."""
+    """Parse bytes as `read_document` does. Raises ConfigError."""
     name = FilePath(shown)
     parser = _NAMED.get(name.name) or _PARSERS.get(name.suffix.lower())
     if parser is None:
         known = ", ".join(_PARSERS)
         raise ConfigError(
-            "not a format that is read here", place=Place(shown), hint=f"known endings: {known}"
+            "this format is not supported", place=Place(shown), hint=f"known endings: {known}"
         )
     text = _decoded(raw, shown)
     if not text.strip() and parser is not parse_yaml:
@@ -110,15 +107,11 @@ def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> Document:
         raise ConfigError(exc.message, place=place, hint=exc.hint) from None
     data: Any = parsed.data
     if data is None and parser is parse_yaml:
-        data = (
-            [] if top == "list" else {}
-        )  # an empty file, and one whose every line is a comment, say nothing: allowed
+        data = [] if top == "list" else {}  # an empty file, or one with comments alone, is allowed
     document = Document(shown, data, text, parsed)
     if not isinstance(data, _TOPS[top]):
         found = _noun(data)
-        raise ConfigError(
-            f"should hold {_SHOULD_BE[top]}, and holds {found}", place=document.place()
-        )
+        raise ConfigError(f"should hold {_SHOULD_BE[top]}, not {found}", place=document.place())
     return document
 
 

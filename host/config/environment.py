@@ -1,8 +1,7 @@
-"""`$ENV.NAME` in the strings of a document. The one place in the program that reads the
-environment.
+"""`$ENV.NAME` in the strings of a document. The only module that reads the environment.
 
-A variable that is not set is no error until the value is needed: it becomes an `Unset`, which says
-where it was asked for.
+A variable that is not set is an error only when the value is needed: until then it is an `Unset`,
+which records where it is used.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ def process_environment() -> Environment:
 
 
 def child_environment() -> Environment:
-    """What a child process that runs strangers' code is given: enough for an interpreter to start
-    and to find its packages."""
+    """Return the variables for a child process that runs untrusted code: enough for an interpreter
+    to start and to find its packages."""
     given = process_environment()
     return {
         name: value
@@ -47,7 +46,7 @@ def child_environment() -> Environment:
 
 @dataclass(frozen=True)
 class Unset:
-    """Stands where a string needs a variable that is not set."""
+    """The value of a string that needs a variable that is not set."""
 
     variable: str
     document: Document
@@ -63,23 +62,22 @@ class Unset:
 
 
 def expand(document: Document, environment: Environment) -> Any:
-    """The document's data with `$ENV.NAME` replaced, whole strings and parts of strings alike. The
-    document stays as it is."""
+    """Return the document's data with `$ENV.NAME` replaced, in whole strings and in parts of
+    strings."""
     if "$ENV." not in document.text:
         return document.data
     return _expand(document.data, (), document, environment)
 
 
 def holds_variable(written: Any) -> bool:
-    """Whether a value as written (text, or a list with text) takes something from the
-    environment."""
+    """Return whether a value as written (text, or a list of texts) uses a variable."""
     if isinstance(written, (list, tuple)):
         return any(holds_variable(entry) for entry in written)
     return isinstance(written, str) and _VARIABLE.search(written) is not None
 
 
 def unset_in(value: Any) -> list[Unset]:
-    """Every variable that `value` needs and that is not set."""
+    """Return every variable that `value` needs and that is not set."""
     if isinstance(value, Unset):
         return [value]
     inner = (
@@ -93,7 +91,7 @@ def unset_in(value: Any) -> list[Unset]:
 
 
 def without_unset(value: Any) -> Any:
-    """The same data, leaving out what cannot be known."""
+    """Return the same data without the values whose variables are not set."""
     if isinstance(value, Mapping):
         return {
             key: without_unset(entry)
@@ -106,7 +104,7 @@ def without_unset(value: Any) -> Any:
 
 
 def need(value: Any) -> None:
-    """Raises ConfigError when `value` needs a variable that is not set."""
+    """Raise ConfigError when `value` needs a variable that is not set."""
     raise_all([unset.error() for unset in unset_in(value)])
 
 

@@ -1,7 +1,7 @@
 """Layers of plain data folded into one, each leaf remembering which layer set it.
 
-Pure: takes any mappings, changes none of them. A leaf is whatever is not a mapping; a later leaf
-wins, be it `False`, `0`, `None` or an empty list, and mappings are folded key by key.
+Pure: it changes none of the mappings. A leaf is every value that is not a mapping; a later leaf
+wins, also `False`, `0`, `None` and an empty list, and mappings are folded key by key.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""JSON with comments and trailing commas, and strict JSON: text to data, and where each key and
-value stands.
+"""Parses JSON with comments and trailing commas, and strict JSON: text to data, with the position
+of each key and value.
 
 Comments and trailing commas are blanked with spaces, which keeps every offset, and the standard
-parser reads the rest: its positions are then those of the file. Refuses what JSON has no word for
-(NaN, Infinity, numbers beyond a double, half of a surrogate pair), and says so in words.
+parser reads the rest: its positions are then those of the file. NaN, Infinity, numbers beyond a
+double and halves of surrogate pairs are errors.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from groundhook.host.config.locations import Node, Parsed, Path, Repeated, Unrea
 
 _STRING = r'"(?:[^"\\\r\n]|\\.)*"'
 _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*[\s\S]*?\*/|/\*")
-# A comma that nothing stands before (`[,` `,,` `:,`) is kept together with what does, so that it
-# stays and is refused.
+# A comma without a value before it (`[,` `,,` `:,`) is matched with the character before it, so
+# that it stays and the parser refuses it.
 _COMMA = re.compile(rf"{_STRING}|[\[{{:,]\s*,|,(?=\s*[}}\]])")
 _TOKEN = re.compile(rf'{_STRING}|[{{}}\[\]:,]|[^\s{{}}\[\]:,"]+')
 _NOT_A_LINE_END = re.compile(r"[^\r\n]")
@@ -64,8 +64,8 @@ def parse_json(text: str) -> Parsed:
 
 
 def blanked(text: str) -> str:
-    """The text with comments and trailing commas replaced by spaces: the same length, the same line
-    ends."""
+    """Return the text with comments and trailing commas replaced by spaces: the same length, the
+    same line ends."""
     return _COMMA.sub(_without_comma, _COMMENT.sub(_without_comment, text))
 
 
@@ -102,7 +102,7 @@ def _parse(text: str) -> Parsed:
     except RecursionError:
         raise Unreadable("nested too deeply", 0) from None
     except ValueError:
-        # What is left is Python's limit on the digits of an integer.
+        # The only other ValueError is Python's limit on the digits of an integer.
         raise Unreadable("a number with too many digits", _long_number_offset(text)) from None
     if _SURROGATE.search(text):
         _refuse_half_surrogates(text)
@@ -161,8 +161,7 @@ def _reword(text: str, exc: json.JSONDecodeError) -> NoReturn:
 
 @dataclass
 class _Open:
-    """An object or list whose end has not come: `step` is the key or position of the value that
-    comes next."""
+    """An object or list that is still open: `step` is the key or index of its next value."""
 
     node: Node
     path: Path
@@ -174,7 +173,7 @@ class _Open:
         self.step = None if self.is_object else int(self.step or 0) + 1
 
     def hold(self, offset: int) -> Node:
-        """The value that begins at `offset`, under the step that was waiting for it."""
+        """Add the value that begins at `offset` under the current step."""
         assert self.step is not None
         node = Node(self.key_offset if self.is_object else offset, offset)
         self.node.children[self.step] = node
@@ -182,7 +181,8 @@ class _Open:
 
 
 def _index(text: str) -> tuple[Node, list[Repeated]]:
-    """Places of a text that the parser has accepted, and the keys that occur twice in an object."""
+    """Return the positions in a text that the parser accepted, and the keys that occur twice in an
+    object."""
     root = Node(0, 0)
     repeated: list[Repeated] = []
     stack: list[_Open] = []

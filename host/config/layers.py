@@ -1,7 +1,7 @@
-"""The layers of configuration: what each says, and where it says it.
+"""The layers of configuration: their values, and where each value is written.
 
 defaults < global (`agent/agent.yml`, then `agent/search.yao`) < assistant (`package.yao`) < hook <
-request. A layer holds only what was said, under canonical keys of `Settings`.
+request. A layer holds only the keys that are set, by their canonical names in `Settings`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ LayerName = Literal["defaults", "global", "assistant", "hook", "request"]
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One layer. `unknown` are keys of a hook or a request that nothing reads: a warning, not an
-    error."""
+    """One layer. `unknown` are the keys of a hook or a request that nothing reads: a warning, not
+    an error."""
 
     name: LayerName
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -37,11 +37,12 @@ class Layer:
     prefix: Path = ()
 
     def place(self, path: Path) -> Place | None:
-        """Where the value at a path of `Settings` is written; None for a layer that is no file."""
+        """Return where the value at a path of `Settings` is written; None for a layer without a
+        file."""
         return self.checked.place(path[len(self.prefix) :]) if self.checked else None
 
     def written(self, path: Path, value: Any) -> Any:
-        """`value`, or the text that it was made from when that text takes something from the
+        """Return `value`, or its text as written when that text uses a variable of the
         environment."""
         if self.checked is None:
             return value

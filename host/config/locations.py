@@ -1,7 +1,7 @@
-"""What every format gives: data, where keys and values stand in the text, and where reading it
-failed.
+"""The result of parsing, the same for every format: data, the positions of keys and values, and
+where parsing failed.
 
-Offsets are in characters. Knows nothing of formats: `jsonc` and `yaml12` build the tree of nodes.
+Offsets are in characters. `jsonc` and `yaml12` build the tree of nodes.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Node:
     children: dict[str | int, Node] = field(default_factory=dict)
 
     def offset(self, path: Path, part: Part) -> int:
-        """Offset of the key or value at `path`; of the nearest thing around it that exists, where
-        it does not."""
+        """Return the offset of the key or value at `path`, or of the nearest value around it where
+        `path` does not exist."""
         node: Node = self
         for step in path:
             inner = node.children.get(step)
@@ -49,7 +49,7 @@ class Repeated:
 
 
 class Unreadable(Exception):
-    """The text is not the format it should be: what, at which offset."""
+    """The text is not of the expected format: what is wrong, at which offset."""
 
     def __init__(self, message: str, offset: int, hint: str = "") -> None:
         super().__init__(message)
@@ -61,7 +61,7 @@ class Unreadable(Exception):
 @dataclass(frozen=True)
 class Parsed:
     """Data of a text. `index` builds the tree of places, `repeated` lists keys that occur twice;
-    both are asked for seldom."""
+    both are computed on demand."""
 
     data: Any
     index: Callable[[], Node]
@@ -69,8 +69,8 @@ class Parsed:
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """Line and column of an offset in characters, both counted from 1; a line ends with LF, CRLF or
-    CR."""
+    """Return line and column of an offset in characters, both counted from 1; a line ends with LF,
+    CRLF or CR."""
     starts = [0, *(match.end() for match in _LINE_END.finditer(text, 0, offset))]
     line = bisect_right(starts, offset)
     return line, offset - starts[line - 1] + 1

@@ -33,7 +33,7 @@ class _Presets(Value):
 
 
 def read_prompts(path: Path, shown: str, environment: Environment) -> Prompts:
-    """A file with a list of {role, content}. Raises ConfigError."""
+    """Read a file with a list of {role, content}. Raises ConfigError."""
     document = read_document(path, shown, top="list")
     parsed = document.parsed
     around = Parsed(
@@ -45,7 +45,7 @@ def read_prompts(path: Path, shown: str, environment: Environment) -> Prompts:
 
 
 def inline_prompts(document: Document, environment: Environment) -> Mapping[str, Prompts]:
-    """The `prompts` of a package.yao by preset, the list without a name under `default`. Raises
+    """Return the `prompts` of a package.yao by preset; a list without a name is `default`. Raises
     ConfigError."""
     said = document.data.get("prompts")
     if said is None:

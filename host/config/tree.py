@@ -1,5 +1,4 @@
-"""Where the files of an app are, and the ids that their places give them. Looks at names only;
-opens nothing.
+"""The files of an app, and the ids that follow from their paths. Reads names only; opens no file.
 
 assistants/sales/bot/package.yao             assistant sales.bot
 assistants/sales/bot/models/order.mod.yao    model agents.sales.bot.order
@@ -15,7 +14,7 @@ from pathlib import Path
 PACKAGE, PROMPTS = "package.yao", "prompts.yml"
 HOOKS = ("index.ts", "index.js", "src/index.ts", "src/index.js")
 
-# Folder → what the names in it end with.
+# Folder → the ending of the files in it.
 ENDINGS = {"kb": ".kb.yao", "models": ".mod.yao", "connectors": ".conn.yao", "mcps": ".mcp.yao"}
 
 _DEEPEST = 8  # a link to a folder above would otherwise never end
@@ -35,8 +34,8 @@ NOT_ASSISTANTS = {
 
 @dataclass(frozen=True)
 class Found:
-    """A file or folder with the id that its place gives it; `shown` is its name in messages, from
-    the app's folder."""
+    """A file or folder with the id that follows from its path; `shown` is its path in messages,
+    relative to the app's folder."""
 
     id: str
     path: Path
@@ -44,36 +43,37 @@ class Found:
 
 
 def assistants(root: Path) -> Iterator[Found]:
-    """Folders under `assistants/` that have a package.yao, in the order of their ids."""
+    """Yield the folders under `assistants/` that have a package.yao, by id."""
     yield from sorted(_packages(root / "assistants", root, ()), key=lambda found: found.id)
 
 
 def declared(folder: Path, root: Path, *, kind: str, prefix: str = "") -> Iterator[Found]:
-    """Files of one kind (a key of ENDINGS) under `folder`/`kind`; ids begin with `prefix`."""
+    """Yield the files of one kind (a key of ENDINGS) under `folder`/`kind`; ids begin with
+    `prefix`."""
     yield from _files(folder / kind, root, ENDINGS[kind], prefix)
 
 
 def presets(folder: Path, root: Path) -> Iterator[Found]:
-    """Prompt presets of an assistant: `prompts/friendly.yml` is `friendly`."""
+    """Yield the prompt presets of an assistant: `prompts/friendly.yml` is `friendly`."""
     yield from _files(folder / "prompts", root, ".yml", "")
 
 
 def hooks(folder: Path) -> list[Path]:
-    """Entry files of an assistant's hook; the first one counts."""
+    """Return the entry files of an assistant's hook; the first one counts."""
     return [folder / name for name in HOOKS if (folder / name).is_file()]
 
 
 def unread(folder: Path, root: Path, endings: str | tuple[str, ...]) -> Iterator[str]:
-    """Configuration files under `folder` whose names do not end as they should, so that nothing
-    reads them."""
+    """Yield the configuration files under `folder` that nothing reads because their names have
+    another ending."""
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if path.suffix in _CONFIGURATION and not shown(path, root).endswith(endings):
             yield shown(path, root)
 
 
 def without_package(root: Path) -> Iterator[str]:
-    """Folders under `assistants/` that have a hook and no package.yao, and are no part of a package
-    either."""
+    """Yield the folders under `assistants/` that have a hook but no package.yao and are not part of
+    a package."""
     packages = {found.path for found in assistants(root)}
     for name in ("index.ts", "index.js"):
         for path in sorted((root / "assistants").rglob(name)):
@@ -82,8 +82,7 @@ def without_package(root: Path) -> Iterator[str]:
 
 
 def lookalikes(root: Path) -> Iterator[tuple[str, str]]:
-    """Files named nearly as what is read, and how that is called: of an assistant, and of a folder
-    that would be one."""
+    """Yield files with nearly the name of a file that is read, with that name."""
     packages = {found.path for found in assistants(root)}
     for path in sorted(path for folder in packages for path in folder.iterdir()):
         if path.stem == "prompts" and path.suffix in _CONFIGURATION - {".yml"}:
@@ -98,7 +97,7 @@ def lookalikes(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def shown(path: Path, root: Path) -> str:
-    """A file's name in messages: as seen from the app's folder, with `/` on every system."""
+    """Return a file's path in messages: relative to the app's folder, with `/` on every system."""
     return path.relative_to(root).as_posix()
 
 

@@ -1,8 +1,8 @@
-"""What a package's `tsconfig.json` says that holds when its hook runs: other names for its files
+"""The part of a package's `tsconfig.json` that applies when its hook runs: aliases of its files
 (`compilerOptions.paths`).
 
-Everything else in it is for editors. Names of the runtime's own modules (`@yao/…`) are left out:
-what an editor is pointed at there are declarations.
+Everything else in it is for editors. Names of the runtime's own modules (`@yao/…`) are skipped:
+they point editors at declarations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ Paths = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def import_paths(folder: Path, shown: str) -> Paths:
-    """The patterns with their places, below `folder`; none without the file. Raises ConfigError."""
+    """Return the patterns with their paths below `folder`; () without the file. Raises
+    ConfigError."""
     path = folder / FILE
     if not path.is_file():
         return ()

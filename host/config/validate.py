@@ -1,5 +1,5 @@
-"""A document against the model of its kind: every problem at once, each with file, line, column and
-key."""
+"""Validates a document against the model of its kind: every problem at once, each with file, line,
+column and key."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Checked:
-    """A document that was held against a model. `data` has canonical keys, variables put in, and
-    only what was said."""
+    """A document that was validated against a model. `data` has canonical keys, variables replaced,
+    and only the keys that are set."""
 
     document: Document
     normal: Normal
@@ -34,12 +34,12 @@ class Checked:
         return self.normal.data
 
     def place(self, path: Path) -> Place:
-        """Where the value at a canonical path is written."""
+        """Return where the value at a canonical path is written."""
         return self.document.place(self.normal.written(path))
 
     def findings(self) -> list[Problem]:
-        """Errors, keys that are there twice, and variables that are not set (a warning: elsewhere
-        they may be)."""
+        """Return errors, repeated keys, and variables that are not set (a warning: they may be set
+        where the app runs)."""
         unset = [
             problem
             for each in unset_in(self.data)
@@ -52,8 +52,8 @@ class Checked:
 def check_document(
     model: type[BaseModel], document: Document, environment: Environment, *, switch_on: bool = False
 ) -> Checked:
-    """Hold a document against `model` (see `normalise` for `switch_on`). Raises nothing: `errors`
-    has what was found."""
+    """Validate a document against `model` (see `normalise` for `switch_on`). Never raises; `errors`
+    holds what was found."""
     normal = normalise(model, expand(document, environment), switch_on=switch_on)
     errors = [_stray(document, stray) for stray in normal.strays]
     try:
@@ -70,8 +70,8 @@ def check_document(
 def read_value(
     model: type[Model], document: Document, environment: Environment, **more: Any
 ) -> Model:
-    """A document as a `model`; `more` are fields that the file does not say (its id). Raises
-    ConfigError, for all problems at once, or for a variable that is not set."""
+    """Return a document as a `model`; `more` are fields that are not in the file (its id). Raises
+    ConfigError for all problems at once, or for a variable that is not set."""
     checked = check_document(model, document, environment)
     need(checked.data)
     raise_all(checked.errors)
@@ -95,7 +95,7 @@ def _wrong(document: Document, normal: Normal, path: Path, message: str) -> Conf
     place = document.place(written)
     if message == "field required":
         return ConfigError(f"{dotted(written)!r} is missing", place=place)
-    found = document.at(written, ...)  # as written, so that what a variable holds is never shown
+    found = document.at(written, ...)  # as written, so that the value of a variable is never shown
     if found is None:  # which YAML places in the line after
         place = document.place(written, of="key")
     instead = (
@@ -105,12 +105,12 @@ def _wrong(document: Document, normal: Normal, path: Path, message: str) -> Conf
 
 
 def _instead(message: str, found: Any) -> str:
-    """What stands there; of a list or an object, and of a key without a value, its kind, if that is
-    what is wrong."""
+    """Return `, not X` for a message: the value, or its type for a list, an object or an empty
+    value."""
     if isinstance(found, (str, int, float, bool)):
         return f", not {found!r}" if found != "" and len(repr(found)) < 60 else ""
     if found is None:
-        return ", and nothing is there"
+        return ", and it is empty"
     kind = "an object" if isinstance(found, dict) else "a list" if isinstance(found, list) else ""
     return (
         f", not {kind}" if kind and message.startswith("should be ") and kind not in message else ""

@@ -1,7 +1,7 @@
-"""YAML 1.2 to data, and where each key and value stands.
+"""Parses YAML 1.2: text to data, with the position of each key and value.
 
-Plain data only: text keys, no tags of one's own, no merge keys (YAML 1.2 has none), a key once in a
-mapping. Dates become text as they were written, so that a file means the same in YAML and in JSON.
+Plain data only: text keys, no custom tags, no merge keys (YAML 1.2 has none), no repeated keys.
+Dates stay text as written, so that a file means the same in YAML and in JSON.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from groundhook.host.config.locations import Node, Parsed, Unreadable
 
 _TAG = "tag:yaml.org,2002:"
-_MOST_NODES = 200_000  # anchors can make a small text endless
+_MOST_NODES = 200_000  # anchors can make a small text expand without end
 
 
 def parse_yaml(text: str) -> Parsed:
@@ -57,11 +57,11 @@ class _Reader:
         self._left = _MOST_NODES
 
     def read(self, source: Any, node: Node) -> Any:
-        """Data of a composed node; fills in `node`'s places."""
+        """Return the data of a composed node and fill in the positions of `node`."""
         self._left -= 1
         if self._left < 0:
             raise Unreadable(
-                "too much: the document expands to more than 200,000 values",
+                "the document expands to more than 200,000 values",
                 source.start_mark.index,
             )
         if source.tag == _TAG + "map":
@@ -82,7 +82,7 @@ class _Reader:
             if key.tag != _TAG + "str":
                 raise Unreadable("a key must be text", at, "put it in quotes")
             if key.value in made:
-                raise Unreadable(f"the key {key.value!r} is there twice", at)
+                raise Unreadable(f"the key {key.value!r} occurs twice", at)
             made[key.value] = self.read(value, self._child(node, key.value, key, value))
         return made
 

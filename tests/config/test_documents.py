@@ -48,8 +48,8 @@ def test_a_key_that_is_there_twice_is_a_warning_at_the_second_and_the_last_holds
     assert document.data["search"]["web"] == {"provider": "tavily", "max_results": 5}
     assert (
         str(warning)
-        == "assistants/my/package.yao:11:5: warning: the key 'search.web' is there twice, the first"
-        " time in line 7; this one holds"
+        == "assistants/my/package.yao:11:5: warning: the key 'search.web' occurs twice, first"
+        " in line 7; this one counts"
     )
     assert (
         str(document.place(("search", "web", "max_results"))) == "assistants/my/package.yao:13:22"
@@ -96,8 +96,8 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_the_text() -> No
         ("x.yao", b"[" * 100_000, "x.yao:1:1: nested too deeply"),
         ("x.yao", b"", "x.yao:1:1: empty, it should hold an object"),
         ("x.yao", b"// nothing\n", "x.yao:2:1: the file ends before the document does"),
-        ("x.yao", b" [1]", "x.yao:1:2: should hold an object, and holds a list"),
-        ("x.yml", b"# c\ntext", "x.yml:2:1: should hold an object, and holds text"),
+        ("x.yao", b" [1]", "x.yao:1:2: should hold an object, not a list"),
+        ("x.yml", b"# c\ntext", "x.yml:2:1: should hold an object, not text"),
         ("x.yao", b'{\n"a": "\xe9"}', "x.yao:2: not UTF-8: byte 0xe9 (save the file as UTF-8)"),
         (
             "x.yao",
@@ -113,11 +113,11 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_the_text() -> No
             "x.toml",
             b"a = 1",
             (
-                "x.toml: not a format that is read here (known endings: .yao, .jsonc, .json, .yml,"
+                "x.toml: this format is not supported (known endings: .yao, .jsonc, .json, .yml,"
                 " .yaml)"
             ),
         ),
-        ("x.yml", b"a: 1\nb: 2\na: 3", "x.yml:3:1: the key 'a' is there twice"),
+        ("x.yml", b"a: 1\nb: 2\na: 3", "x.yml:3:1: the key 'a' occurs twice"),
         ("x.yml", b"a: [1\nb: 2", "x.yml:2:2: "),
         (
             "x.yml",

@@ -154,7 +154,7 @@ def test_every_problem_of_a_file_is_told_in_the_order_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("hooks:\n", "x.yml:1:1: 'hooks': should be an object, and nothing is there"),
+        ("hooks:\n", "x.yml:1:1: 'hooks': should be an object, and it is empty"),
         (
             "hooks: {workers: many}",
             "x.yml:1:18: 'hooks.workers': should be a whole number, not 'many'",

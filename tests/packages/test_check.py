@@ -239,8 +239,8 @@ def test_what_may_be_meant_or_may_be_set_elsewhere_is_a_warning(make_app: MakeAp
 
     assert findings(root) == [
         (
-            "assistants/a/package.yao:1:26: warning: the key 'search.web' is there twice, the first"
-            " time in line 1; this one holds"
+            "assistants/a/package.yao:1:26: warning: the key 'search.web' occurs twice, first"
+            " in line 1; this one counts"
         ),
         (
             "assistants/a/package.yao:1:67: warning: 'connector' needs the environment variable"

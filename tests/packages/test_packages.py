@@ -96,7 +96,7 @@ def test_a_broken_package_stands_beside_a_good_one(make_app: MakeApp) -> None:
         ),
     ]
     with pytest.raises(
-        ConfigError, match=r"^kb/bad\.kb\.yao:1:1: should hold an object, and holds a list$"
+        ConfigError, match=r"^kb/bad\.kb\.yao:1:1: should hold an object, not a list$"
     ):
         app.resolve_collection("good", "bad")
 
@@ -233,7 +233,7 @@ def test_the_prompts_of_the_page_for_authors_are_read(make_app: MakeApp) -> None
             "- hello\n",
             "assistants/a/prompts.yml:1:3: 'prompts[0]': should be an object, not 'hello'",
         ),
-        ("role: system\n", "assistants/a/prompts.yml:1:1: should hold a list, and holds an object"),
+        ("role: system\n", "assistants/a/prompts.yml:1:1: should hold a list, not an object"),
         (
             "- content: x\n  rôle: y\n",
             "assistants/a/prompts.yml:2:3: unknown key 'prompts[0].rôle' (did you mean 'role'?)",
