@@ -54,23 +54,23 @@ _RETURNED = {
     "search.citation": "citation",
     "options.": "",
     "mcp.servers": "mcp_servers",
-}  # what a hook calls them
+}  # path in `Settings` → its name in what Create returns
 
 DEFAULTS = Layer(name="defaults", data=Settings().model_dump())
 
 
 def file_layer(name: LayerName, checked: Checked, *, under: str = "") -> Layer:
-    """The settings in a file that was found good; `under` is where they belong (`search` for
-    `search.yao`)."""
+    """Return the settings of a file without errors as a layer; `under` is where they belong
+    (`search` for `search.yao`)."""
     if under:
         return Layer(name=name, data={under: checked.data}, checked=checked, prefix=(under,))
     return Layer(name=name, data=_only_settings(Settings, checked.data), checked=checked)
 
 
 def hook_layer(returned: CreateReturn | None) -> Layer:
-    """What a Create hook returned, as a layer. Whether to search at all is not configuration: the
-    plan decides it; the types that the hook names switch their sources on and the others off.
-    Raises HookReturnInvalid."""
+    """Return what a Create hook returned as a layer. Whether to search at all is not configuration:
+    the plan decides it. Search types that the hook names are switched on, the others off. Raises
+    HookReturnInvalid."""
     if returned is None:
         return Layer(name="hook")
     said = {
@@ -84,7 +84,7 @@ def hook_layer(returned: CreateReturn | None) -> Layer:
 
 
 def request_layer(options: TurnOptions | None) -> Layer:
-    """What a request says beside its messages, as a layer. Raises UsageError."""
+    """Return the options of a request as a layer. Raises UsageError."""
     if options is None:
         return Layer(name="request")
     said: dict[str, Any] = _same(options, "connector")
@@ -101,13 +101,13 @@ def request_layer(options: TurnOptions | None) -> Layer:
 
 
 def _without_file_keys(layer: Layer) -> Layer:
-    """A request says how to rerank, and not where: addresses and the names of keys come from
-    files."""
+    """Drop what a request may not set: it chooses how to rerank, but addresses and names of keys
+    come from files only."""
     rerank = layer.data["search"]["rerank"]
     strange = [key for key in rerank if key not in RerankOptions.model_fields]
     kept = {key: value for key, value in rerank.items() if key not in strange}
     unknown = [
-        UnknownKey(f"search.rerank.{key}", "files of the app alone say it") for key in strange
+        UnknownKey(f"search.rerank.{key}", "only files of the app may set it") for key in strange
     ]
     return replace(
         layer, data={**layer.data, "search": {"rerank": kept}}, unknown=(*layer.unknown, *unknown)
@@ -115,8 +115,8 @@ def _without_file_keys(layer: Layer) -> Layer:
 
 
 def _only_settings(model: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a file belongs to `Settings`: a file has more keys, also inside a section
-    (`hooks.workers`)."""
+    """Return the part of a file that belongs to `Settings`; a file has more keys, also inside a
+    section (`hooks.workers`)."""
     kept: dict[str, Any] = {}
     for key, value in data.items():
         if key not in model.model_fields:

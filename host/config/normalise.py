@@ -2,8 +2,8 @@
 
 Aliases (`topK`, `top_n`) and camelCase become the field's own name; `web: true` becomes `web:
 {enabled: true}`, and `search: false` the same for each of its sources; a section with one list may
-be the list alone; one name where a list of names is due becomes a list. Keys that the model does
-not have are left out and reported. Pure; values are not judged here (`host.config.validate` does).
+be the list alone; a single name becomes a list where a list of names is expected. Keys
+that the model does not have are dropped and reported. Pure; `host.config.validate` checks values.
 """
 
 from __future__ import annotations
@@ -37,15 +37,14 @@ class Stray:
 
 @dataclass(frozen=True)
 class Normal:
-    """Data under canonical keys. `trail` leads from a canonical path back to the path as
-    written."""
+    """Data under canonical keys. `trail` maps a canonical path to the path as written."""
 
     data: dict[str, Any]
     trail: Mapping[Path, Path]
     strays: tuple[Stray, ...]
 
     def written(self, path: Path) -> Path:
-        """The path as written for a canonical path, or for the nearest one around it."""
+        """Return the path as written for a canonical path, or for the nearest path around it."""
         for length in range(len(path), 0, -1):
             known = self.trail.get(path[:length])
             if known is not None:
@@ -64,7 +63,7 @@ def normalise(model: type[BaseModel], raw: Mapping[str, Any], *, switch_on: bool
 
 @cache
 def spellings(model: type[BaseModel]) -> Mapping[str, str]:
-    """Every accepted key of a model → the field's own name."""
+    """Return every accepted key of a model with the field's own name."""
     own = {name: name for name in model.model_fields}
     for name, info in model.model_fields.items():
         choices = getattr(info.validation_alias, "choices", [info.validation_alias])
@@ -139,7 +138,7 @@ class _Walk:
         self, model: type[Sources], raw: bool, path: Path, written: Path
     ) -> dict[str, Any]:
         names = [name for name, info in model.model_fields.items() if _is_switched(info.annotation)]
-        if raw:  # all of them would ask sources that nobody has set up
+        if raw:  # searching all would query sources that are not configured
             hint = f'name it, as in {{"{names[0]}": true}}; known: {", ".join(names)}'
             self.strays.append(Stray(written, "true does not say what to search", hint))
             return {}
@@ -150,13 +149,13 @@ class _Walk:
 
 
 def _hint(model: type[BaseModel], key: str) -> str:
-    """Where a key belongs that is known elsewhere, or else the nearest key that is known here."""
+    """Return where a key belongs that is valid elsewhere, or the nearest key that is valid here."""
     if (key in AppKeys.model_fields and issubclass(model, Settings)) or (
         key == "workers" and model is HookSettings
     ):
-        return "it holds for the whole app: only agent/agent.yml may say it"
+        return "it applies to the whole app: set it in agent/agent.yml"
     if key == "search" and model is SearchSettings:
-        return "its keys stand here without it: web, kb, db, …"
+        return "this file holds its keys directly: web, kb, db, …"
     return suggestion(key, sorted(model.model_fields))
 
 

@@ -1,8 +1,8 @@
-"""The app: its assistants, collections, models, connectors and MCP servers, as its folder declares
-them.
+"""The app: the assistants, collections, models, connectors and MCP servers that its folder
+declares.
 
-Files are read when they are first needed, each once: a broken package stands beside good ones, and
-raises its errors for whoever asks for it. Knows nothing of what the declarations are used for.
+Files are read when they are first needed, each once: a broken package does not affect the others
+and raises its errors where it is used.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _OFFLINE = ConnectorSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Package:
-    """An assistant. `info` holds words for clients (avatar, tags, placeholder, …); `locales` texts
+    """An assistant. `info` holds texts for clients (avatar, tags, placeholder, …), `locales` texts
     by language."""
 
     id: str
@@ -71,11 +71,13 @@ class Package:
 
     @property
     def hook_file(self) -> str:
-        """The hook's file in messages; the package's folder where there is none."""
+        """Return the path of the hook's file in messages; the package's folder where there is
+        none."""
         return self.hook.shown_entry if self.hook else self.shown
 
     def prompts_for(self, preset: str, *, place: Place | None = None) -> Prompts:
-        """The prompts of a preset; those without a name for "". Raises UnknownName, ConfigError."""
+        """Return the prompts of a preset; "" is the preset without a name. Raises UnknownName,
+        ConfigError."""
         return self.presets.named(preset, place=place) if preset else self.prompts
 
 
@@ -93,13 +95,13 @@ class App:
 
     @cached_property
     def agent_file(self) -> Checked | None:
-        """`agent/agent.yml`, held against its model; None where there is none. Raises ConfigError
-        when it cannot be read."""
+        """`agent/agent.yml`, validated; None without the file. Raises ConfigError when it cannot be
+        read."""
         return self._file(AGENT_FILE, AgentFile)
 
     @cached_property
     def search_file(self) -> Checked | None:
-        """`agent/search.yao`, likewise."""
+        """`agent/search.yao`, validated; None without the file. Raises ConfigError."""
         return self._file(SEARCH_FILE, SearchSettings)
 
     @cached_property
@@ -114,12 +116,13 @@ class App:
 
     @cached_property
     def common(self) -> Resolved:
-        """What holds where no package says otherwise, folded once. Raises ConfigError."""
+        """The settings without a package, folded once. Raises ConfigError."""
         return resolve(self.layers)
 
     @cached_property
     def settings(self) -> AppSettings:
-        """What holds for the whole app. Raises ConfigError, also for a variable that is not set."""
+        """The settings of the whole app. Raises ConfigError, also for a variable that is not
+        set."""
         if self.agent_file is None:
             return AppSettings()
         raise_all(self.agent_file.errors)
@@ -129,7 +132,7 @@ class App:
             if key in AppSettings.model_fields
         }
         workers = self.agent_file.data.get("hooks", {}).get("workers")
-        # A key that is not set is an error for whoever embeds with it, not for the whole app.
+        # A key that is not set is an error only for the embedder that needs it.
         said = {
             key: without_unset(value) if key == "embedders" else value
             for key, value in said.items()
@@ -144,31 +147,32 @@ class App:
 
     @property
     def database_url(self) -> str:
-        """Of the database; the path of a SQLite file begins at the app's folder, wherever the
-        program was started."""
+        """The address of the database; the path of a SQLite file is relative to the app's
+        folder."""
         url = self.settings.database.url or f"sqlite:///{self.settings.state}/data.sqlite"
         file = url.removeprefix("sqlite:///")
         return url if file in (url, "", ":memory:") else f"sqlite:///{self.root.absolute() / file}"
 
     @cached_property
     def prompts(self) -> Prompts:
-        """Prompts before those of every assistant (`agent/prompts.yml`, optional). Raises
+        """The prompts before those of every assistant (`agent/prompts.yml`, optional). Raises
         ConfigError."""
         path = self.root / PROMPTS_FILE
         return read_prompts(path, PROMPTS_FILE, self.environment) if path.is_file() else ()
 
     def hook(self, id: str) -> HookScript | None:
-        """The hook of an assistant, also of one whose configuration is broken. Raises UnknownName,
-        and ConfigError for a tsconfig.json that cannot be read."""
+        """Return the hook of an assistant, also where its configuration is broken. Raises
+        UnknownName, and ConfigError for a tsconfig.json that cannot be read."""
         found = next((each for each in tree.assistants(self.root) if each.id == id), None)
         return self.package(id).hook if found is None else _hook(found)
 
     def package(self, id: str) -> Package:
-        """Raises UnknownName with the nearest names, ConfigError when the package is broken."""
+        """Return an assistant. Raises UnknownName with the nearest names, ConfigError when the
+        package is broken."""
         if id in self.packages:
             return self.packages[id]
         folder = f"assistants/{id.replace('.', '/')}"
-        # An id may come from a client or a hook: only what could be one is looked for on disk.
+        # An id may come from a client or a hook: only a valid one is looked up on disk.
         missing = (
             f"{folder} has no {tree.PACKAGE}"
             if _ID.fullmatch(id) and (self.root / folder).is_dir()
@@ -183,8 +187,8 @@ class App:
         returned: CreateReturn | None = None,
         options: TurnOptions | None = None,
     ) -> Resolved:
-        """What a run of `package` obeys: the five layers. Raises ConfigError, HookReturnInvalid,
-        UsageError."""
+        """Return the settings of a run of `package`, folded from the five layers. Raises
+        ConfigError, HookReturnInvalid, UsageError."""
         above = [hook_layer(returned), request_layer(options)]
         if any(layer.data or layer.unknown for layer in above):
             return resolve([*self.layers, package.layer, *above])
@@ -195,19 +199,20 @@ class App:
 
     @cached_property
     def _folded(self) -> dict[str, tuple[Package, Resolved]]:
-        """What files say for packages, by id: what most turns obey, folded once."""
+        """Settings from files alone, by package: most turns need no others, and folding takes
+        time."""
         return {}
 
     def connector(self, id: str, *, place: Place | None = None) -> ConnectorSpec:
-        """Raises UnknownName; ConfigError when its file is broken or a variable that it needs is
-        not set."""
+        """Return a connector. Raises UnknownName; ConfigError when its file is broken or a variable
+        that it needs is not set."""
         return self.connectors.named(id, place=place)
 
     def resolve_collection(
         self, assistant_id: str, name: str, *, place: Place | None = None
     ) -> CollectionSpec:
-        """The assistant's own collection of that name, else the app's; full ids work as well.
-        Raises UnknownName, ConfigError."""
+        """Return the assistant's own collection of that name, else the app's; full ids work as
+        well. Raises UnknownName, ConfigError."""
         return _resolved(self.collections, assistant_id, name, place)
 
     def resolve_model(
@@ -217,8 +222,8 @@ class App:
         return _resolved(self.models, assistant_id, name, place)
 
     def resolve_table(self, assistant_id: str, table: str) -> ModelSpec:
-        """The model that declares a table: the assistant's own, the app's, or another's. Raises
-        UnknownName, ConfigError."""
+        """Return the model that declares a table: the assistant's own, the app's, or another's.
+        Raises UnknownName, ConfigError."""
         own = f"agents.{assistant_id}."
         every = (*self.models, *self.models.built_in)
         ids = sorted(
@@ -259,8 +264,8 @@ class App:
 
 
 def load_app(root: Path, environment: Environment) -> App:
-    """The app in the folder `root`. Lists folders and reads no file. Raises ConfigError when there
-    is no app."""
+    """Return the app in the folder `root`. Lists folders and reads no file. Raises ConfigError when
+    `root` is not an app."""
     if not (root / "assistants").is_dir() and not (root / "agent").is_dir():
         near = next(
             (folder for folder in root.absolute().parents if (folder / AGENT_FILE).is_file()), None
@@ -299,14 +304,14 @@ def load_app(root: Path, environment: Environment) -> App:
 
 
 def check_package(found: tree.Found, environment: Environment) -> Checked:
-    """An assistant's `package.yao`, held against its model. Raises ConfigError when it cannot be
-    read."""
+    """Validate an assistant's `package.yao`. Raises ConfigError when it cannot be read."""
     document = read_document(found.path / tree.PACKAGE, f"{found.shown}/{tree.PACKAGE}")
     return check_document(PackageFile, document, environment, switch_on=True)
 
 
 def load_package(found: tree.Found, root: Path, environment: Environment) -> Package:
-    """The assistant in a folder. Raises ConfigError with everything that is wrong with it."""
+    """Return the assistant in a folder. Raises ConfigError with everything that is wrong with
+    it."""
     checked = check_package(found, environment)
     document = checked.document
     errors = list(checked.errors)
@@ -372,8 +377,8 @@ def _spec(model: type[Spec], found: tree.Found, environment: Environment) -> Spe
 
 
 def _collection(found: tree.Found, root: Path, environment: Environment) -> CollectionSpec:
-    """A folder with a spaCy pipeline may be written as seen from the collection's file, or else
-    from the app's folder."""
+    """Read a collection. The path of a spaCy pipeline is relative to the collection's file, or else
+    to the app's folder."""
     spec = _spec(CollectionSpec, found, environment)
     done, _, name = spec.entities.extractor.partition(":")
     folders = (
@@ -436,7 +441,7 @@ def _hook(found: tree.Found) -> HookScript | None:
 
 
 def _doubled(found: tree.Found, said: Mapping[str, Any]) -> Iterable[Problem]:
-    """Two files where one counts."""
+    """Warn of two files of which only one is used."""
     entries = [tree.shown(path, found.path) for path in tree.hooks(found.path)]
     if len(entries) > 1:
         message = f"two hooks, {entries[0]!r} and {entries[1]!r}; {entries[0]!r} runs"
@@ -444,6 +449,6 @@ def _doubled(found: tree.Found, said: Mapping[str, Any]) -> Iterable[Problem]:
     if isinstance(said.get("prompts"), (list, str)) and (found.path / tree.PROMPTS).is_file():
         yield Problem(
             "warning",
-            f"'prompts' in {tree.PACKAGE} holds instead of this file",
+            f"'prompts' in {tree.PACKAGE} replaces this file",
             Place(f"{found.shown}/{tree.PROMPTS}"),
         )

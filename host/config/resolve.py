@@ -1,5 +1,4 @@
-"""What a run obeys: the layers folded into one `Settings`, and the account of where each value came
-from."""
+"""The settings of a run: the layers folded into one `Settings`, and the origin of each value."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from groundhook.host.core.types.search import rerank_type
 
 Key = tuple[str, ...]
 
-# A list that was said nowhere → the list that it then is.
+# A list that no layer sets → the list that it then equals.
 _FOLLOWS: dict[Key, Key] = {
     ("search", "kb", "collections"): ("kb", "collections"),
     ("search", "db", "models"): ("db", "models"),
@@ -31,23 +30,23 @@ _PASSWORD = re.compile(r"(://[^/@:]*:)[^@]+@")  # in an address
 
 @dataclass(frozen=True)
 class Resolved:
-    """Settings of one run. `origins` has the layer of every leaf, by path; `unknown` are keys of
-    the hook's and the request's layers that nothing reads."""
+    """Settings of one run. `origins` holds the layer of every leaf, by path; `unknown` are keys
+    of the hook's and the request's layers that nothing reads."""
 
     settings: Settings
     origins: Mapping[Key, Layer]
     unknown: tuple[UnknownKey, ...] = ()
 
     def place(self, *path: str) -> Place | None:
-        """Where the value that won is written: `resolved.place("connector")`. None for defaults,
-        hooks and requests."""
+        """Return where the effective value is written: `resolved.place("connector")`. None for
+        defaults, hooks and requests."""
         origin = self.origins.get(path)
         return origin.place(path) if origin else None
 
 
 @dataclass(frozen=True)
 class Explained:
-    """One line of `groundhook config explain`. `value` is as written where it takes something from
+    """One line of `groundhook config explain`. `value` is as written where it uses a variable of
     the environment."""
 
     key: str
@@ -57,9 +56,9 @@ class Explained:
 
 
 def resolve(layers: Sequence[Layer]) -> Resolved:
-    """Fold `layers`, lowest first, over the defaults. Raises ConfigError when a value that won
-    needs a variable that is not set. Lists of collections and models to search follow
-    `kb.collections` and `db.models` unless a layer says otherwise."""
+    """Fold `layers`, lowest first, over the defaults. Raises ConfigError when an effective value
+    needs a variable that is not set. Lists of collections and models to search equal
+    `kb.collections` and `db.models` unless a layer sets them."""
     value, origins = fold([(layer, layer.data) for layer in (DEFAULTS, *layers)])
     for path, source in _FOLLOWS.items():
         if origins[path] is DEFAULTS and origins[source] is not DEFAULTS:
@@ -73,8 +72,8 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
 def _decide_reranker(
     layers: Sequence[Layer], value: dict[str, Any], origins: dict[Key, Layer]
 ) -> None:
-    """The highest layer that says who reranks decides: by `search.rerank` (`agent: "x"` means the
-    type `agent`), or else by `uses.rerank`, which counts where no type is set."""
+    """Set the reranker from the highest layer that names one: `search.rerank` (`agent: "x"` means
+    the type `agent`), else `uses.rerank`, which applies where no type is set."""
     path = ("search", "rerank", "type")
     for layer in reversed(layers):
         said = layer.data.get("search", {}).get("rerank", {})
@@ -86,7 +85,8 @@ def _decide_reranker(
 
 
 def explain(resolved: Resolved) -> list[Explained]:
-    """Every leaf of the settings with its value, layer and place, in the order of the schema."""
+    """Return every leaf of the settings with its value, layer and place, in the order of the
+    schema."""
     return [
         _explained(resolved, path, value)
         for path, value in _leaves(resolved.settings.model_dump(), ())
@@ -94,8 +94,8 @@ def explain(resolved: Resolved) -> list[Explained]:
 
 
 def explain_app(settings: AppSettings, file: Checked | None) -> list[Explained]:
-    """The same of what holds for the whole app, which `agent/agent.yml` says. Keys and passwords
-    are not shown."""
+    """Return the same for the settings of the whole app (`agent/agent.yml`). Keys and passwords are
+    not shown."""
     said = Layer(name="global", data=file.data if file else {}, checked=file)
     leaves = [
         *_leaves(settings.model_dump(exclude={"hook_workers"}), ()),
@@ -119,8 +119,8 @@ def _has(value: Any, path: Key) -> bool:
 
 
 def _hidden(path: Key, value: Any) -> Any:
-    """The value without a secret that a file holds itself; one that it takes from the environment
-    is named there."""
+    """Return the value without a secret that is written in the file; a variable of the environment
+    is shown by its name."""
     if not isinstance(value, str) or holds_variable(value):
         return value
     if path[-1] in ("key", "api_key"):
@@ -131,7 +131,7 @@ def _hidden(path: Key, value: Any) -> Any:
 def _explained(resolved: Resolved, path: Key, value: Any) -> Explained:
     source = path
     while source and source not in resolved.origins:
-        source = source[:-1]  # inside a value that was set whole
+        source = source[:-1]  # inside a value that was set as a whole
     if (follows := _FOLLOWS.get(path)) and resolved.origins[path] is DEFAULTS and value:
         source = follows
     layer = resolved.origins.get(source, DEFAULTS)

@@ -184,7 +184,7 @@ def test_what_a_value_should_be_is_said_in_plain_words(text: str, said: str) -> 
         (
             PackageFile,
             '{"state": "x"}',
-            "unknown key 'state' (it holds for the whole app: only agent/agent.yml may say it)",
+            "unknown key 'state' (it applies to the whole app: set it in agent/agent.yml)",
         ),
         (
             PackageFile,
@@ -197,7 +197,7 @@ def test_what_a_value_should_be_is_said_in_plain_words(text: str, said: str) -> 
         (
             SearchSettings,
             '{"search": {}}',
-            "unknown key 'search' (its keys stand here without it: web, kb, db, …)",
+            "unknown key 'search' (this file holds its keys directly: web, kb, db, …)",
         ),
     ],
 )

@@ -193,7 +193,7 @@ async def test_a_request_cannot_choose_where_a_key_is_sent(
     assert loopback.asked == []
     warned = " ".join(warnings(events))
     assert "search.rerank.host" in warned
-    assert "files of the app alone say it" in warned
+    assert "only files of the app may set it" in warned
     assert order(events) == "abcd"
 
 
