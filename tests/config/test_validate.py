@@ -154,7 +154,7 @@ def test_every_problem_of_a_file_is_told_in_the_order_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("hooks:\n", "x.yml:1:1: 'hooks': should be an object, and nothing is there"),
+        ("hooks:\n", "x.yml:1:1: 'hooks': should be an object, and it is empty"),
         (
             "hooks: {workers: many}",
             "x.yml:1:18: 'hooks.workers': should be a whole number, not 'many'",
@@ -184,7 +184,7 @@ def test_what_a_value_should_be_is_said_in_plain_words(text: str, said: str) -> 
         (
             PackageFile,
             '{"state": "x"}',
-            "unknown key 'state' (it holds for the whole app: only agent/agent.yml may say it)",
+            "unknown key 'state' (it applies to the whole app: set it in agent/agent.yml)",
         ),
         (
             PackageFile,
@@ -194,7 +194,7 @@ def test_what_a_value_should_be_is_said_in_plain_words(text: str, said: str) -> 
         (
             SearchSettings,
             '{"search": {}}',
-            "unknown key 'search' (its keys stand here without it: web, kb, db, …)",
+            "unknown key 'search' (this file holds its keys directly: web, kb, db, …)",
         ),
     ],
 )
