@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import psutil
@@ -29,6 +29,7 @@ MOST_LEAVING = 2  # isolates of a worker that are freed while nobody waits
 LEAVING_SECONDS = 2.0  # a worker that has not freed an isolate by then is stuck
 BUSY_LOOK_SECONDS, IDLE_LOOK_SECONDS = 0.02, 0.25
 MEGABYTE = 1024 * 1024
+KEPT = 96 * MEGABYTE  # a worker that holds that much more than when it was ready is replaced
 
 
 class WorkerSeat:
@@ -95,6 +96,7 @@ class Worker:
         self.name = child_name
         self.alone = alone
         self.ready = False
+        self.retiring = False  # it keeps too much memory: it gets no run any more, and is replaced
         self.killed_for = ""
         self.busy = anyio.Event()
         self.seats: dict[int, WorkerSeat] = {}
@@ -102,6 +104,8 @@ class Worker:
             int, WorkerSeat
         ] = {}  # nobody hears them any more, but their isolate is there yet
         self.last_resident = 0  # bytes, when the process was looked at last
+        self._fresh_resident = 0  # bytes, when it was ready and had carried nothing
+        self._crowded = False  # killed for what its runs took together, each within its own limit
         # among the processes with one run each; given back with the end of its first hook
         self._place = place
         self._child: Child | None = None
@@ -173,6 +177,7 @@ class Worker:
             await anyio.sleep(BUSY_LOOK_SECONDS if working else IDLE_LOOK_SECONDS)
             self._look_at_memory()
             self._look_at_leaving()
+            self._look_at_kept()
             if not self.seats and not self.leaving:
                 self.busy = anyio.Event()
 
@@ -182,13 +187,24 @@ class Worker:
             self.child.kill()
 
     def _look_at_memory(self) -> None:
-        """Kill the process when it has grown by more than one of its runs may make it grow."""
+        """Kill the process when it has become too large."""
         now = self.resident()
-        if self.ready and any(
-            now - seat.baseline > seat.allowed
-            for seat in (*self.seats.values(), *self.leaving.values())
-        ):
+        runs = [
+            (seat.baseline, seat.allowed) for seat in (*self.seats.values(), *self.leaving.values())
+        ]
+        if self.ready and (found := too_large(now, self._fresh_resident, runs)):
+            self._crowded = found == "together"
             self.killed_for = "memory_mb"
+            self.child.kill()
+
+    def _look_at_kept(self) -> None:
+        """Retire a worker that keeps too much while no JavaScript runs in it, and end it once it
+        carries nothing: V8 gives back little of what some builtins take beside its heap."""
+        if self.alone or not self.ready or any(seat.working for seat in self.seats.values()):
+            return
+        if not self.leaving and self.last_resident - self._fresh_resident > KEPT:
+            self.retiring = True
+        if self.retiring and not self.load:
             self.child.kill()
 
     def tell_of_death(self, code: int | None) -> None:
@@ -202,7 +218,7 @@ class Worker:
         )  # V8 ends itself by other signals
         only_one = len(suspects) == 1 and not self.leaving and not killed_from_outside
         if self.killed_for:  # the process may have grown under a run that has ended since
-            only_one = only_one and not suspects[0].shared
+            only_one = only_one and not (suspects[0].shared or self._crowded)
         guilty = self.alone or not self.ready or only_one
         for seat in seats:
             role: Role = "bystander" if seat not in suspects else "culprit" if guilty else "suspect"
@@ -213,7 +229,7 @@ class Worker:
     def _incoming(self, _link: Link, _id: int | None, operation: str, body: Any) -> None:
         if operation == "ready":
             self.ready = True
-            now = self.resident()
+            now = self._fresh_resident = self.resident()
             for seat in self.seats.values():
                 seat.baseline = now
             return
@@ -223,6 +239,19 @@ class Worker:
         found = self.seats.get(body[0])  # none: the run was left while this was under way
         if found is not None:
             found.put(Called(body[1]) if operation == "call" else Done(body[1], body[2]))
+
+
+def too_large(
+    now: int, fresh: int, runs: Sequence[tuple[int, int]]
+) -> Literal["alone", "together"] | None:
+    """Whether a process of `now` bytes has grown by more than one of its runs (size when it began,
+    allowed growth) may make it grow; or, `together`, by more since it was ready (`fresh`) than that
+    and what a worker may keep, as runs that overlap could do without end."""
+    if any(now - baseline > allowed for baseline, allowed in runs):
+        return "alone"
+    if runs and now - fresh > KEPT + max(allowed for _, allowed in runs):
+        return "together"
+    return None
 
 
 def _ending(code: int | None) -> str:

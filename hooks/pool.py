@@ -105,12 +105,10 @@ class Pool:
             worker.child.kill()
 
     async def _least_loaded(self) -> Worker:
-        workers = [worker for worker in self._workers if not worker.alone]
+        workers = self._in_service()
         if not workers:
             async with self._starting:
-                workers = [worker for worker in self._workers if not worker.alone] or [
-                    await self._start(alone=False)
-                ]
+                workers = self._in_service() or [await self._start(alone=False)]
         best = min(workers, key=lambda worker: (not worker.ready, worker.load))
         if best.load and len(workers) < self._size:
             self._tasks.start_soon(
@@ -118,9 +116,17 @@ class Pool:
             )  # a run beside others starts sooner than one in a new process
         return best
 
+    def _in_service(self) -> list[Worker]:
+        """Those that take runs beside others. At most `size` workers that retire are left in peace
+        until their last run has ended; beyond that they go on, so that the number of processes is
+        bounded."""
+        shared = [worker for worker in self._workers if not worker.alone]
+        kept_busy = [worker for worker in shared if worker.retiring and worker.load]
+        return [worker for worker in shared if not worker.retiring] + kept_busy[self._size :]
+
     async def _grow(self) -> None:
         async with self._starting:
-            if not self._closing and sum(not worker.alone for worker in self._workers) < self._size:
+            if not self._closing and len(self._in_service()) < self._size:
                 with suppress(
                     HookCrashed
                 ):  # who finds no worker at all asks for one, and hears why there is none

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -120,6 +120,8 @@ class SQLite:
             raise StorageError(
                 f"the folder of the database {str(path)!r} cannot be made: {exc.strerror}"
             ) from exc
+        with suppress(OSError):  # SQLite says what is wrong with a file that cannot be made
+            path.touch(mode=0o600)  # for a new one; SQLite gives its other files the same mode
         engine = sa.create_engine(
             "sqlite://",
             creator=lambda: _connected(path.as_uri(), self._timeout),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 
 CHINESE, JAPANESE, THAI = "zh", "ja", "th"
 # Languages written without spaces, see `handlers.web.unspaced`.
@@ -18,7 +18,7 @@ UNSPACED = {CHINESE: "chinese", JAPANESE: "japanese", THAI: "thai"}
 
 @cache
 def _text() -> str:
-    return Path(__file__).with_name("function_words.txt").read_text(encoding="utf-8")
+    return (files("groundhook.handlers.web") / "function_words.txt").read_text(encoding="utf-8")
 
 
 @cache

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib.resources import files
 from itertools import chain
-from pathlib import Path
 
 # Japanese particles are recognized by the script beside them: behind a name or a word in kanji.
 _KANA = "ぁ-ん"
@@ -25,7 +25,7 @@ _SIGNS = re.compile(r"[\s\u3000、。，．！？「」『』（）()\[\]【】�
 def _cut_pattern(language: str) -> re.Pattern[str]:
     """Return the pattern of the function words of a language, longest first, and of the words that
     contain one and are kept (the group `whole`)."""
-    text = Path(__file__).with_name("unspaced_words.txt").read_text(encoding="utf-8")
+    text = (files("groundhook.handlers.web") / "unspaced_words.txt").read_text(encoding="utf-8")
     words = {
         head: part.split() for head, part in re.findall(r"^\[(.+)\]\n([^\[]*)", text, flags=re.M)
     }

@@ -167,6 +167,12 @@ class Child:
             await self.process.wait()
 
 
+def interpreter(module: str) -> tuple[str, ...]:
+    """The command that runs one of our modules as a child process. Without `-P`, `python -m` looks
+    for every module in the current folder first, and that may be anybody's."""
+    return sys.executable, "-P", "-m", module
+
+
 async def start_child(
     name: str,
     module: str,
@@ -175,16 +181,14 @@ async def start_child(
     incoming: Incoming | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Child:
-    """Run `python -m module FD arguments…`; FD is its end of a socket pair. It is expected to end
-    when that closes. `environment` replaces this process's. Raises OSError when no process can be
-    started."""
+    """Run the module with arguments FD and `arguments`; FD is its end of a socket pair. It is
+    expected to end when that closes. `environment` replaces this process's. Raises OSError when no
+    process can be started."""
     ours, theirs = socket.socketpair()
     try:
         with theirs:
             process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                module,
+                *interpreter(module),
                 str(theirs.fileno()),
                 *arguments,
                 pass_fds=(theirs.fileno(),),

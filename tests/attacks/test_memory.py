@@ -3,9 +3,19 @@ the machine has."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
+import anyio
+import psutil
 import pytest
 
-from tests.attacks.conftest import Arena
+from groundhook.hooks.child import KEPT, MEGABYTE, too_large
+from groundhook.host.app.host import Host, open_host
+from groundhook.host.core.types.events import Event
+from tests.attacks.conftest import Arena, until
+from tests.conftest import MakeApp
+
+FRESH = 80 * MEGABYTE  # of a worker that is ready, with room to spare
 
 WASM = (
     "const m = new WebAssembly.Memory({ initial: 256 }); new Uint8Array(m.buffer).fill(1);"
@@ -88,3 +98,85 @@ async def test_an_argument_of_a_hundred_megabytes_does_not_reach_the_host(arena:
     )
     assert fate.message == "Create passed more than 64 KB to a host call"
     assert arena.web.asked == []
+
+
+HOARDING = """
+    function Create() {
+      const all = [];
+      for (let i = 0; i < 3000; i++) all.push(new Intl.DateTimeFormat("de", { dateStyle: "full" }));
+      return { search: false };
+    }
+"""
+WAITING = "function Create() { time.Sleep(400); return { search: false }; }"
+FLOODING = """
+    function Create() { return { search: false }; }
+    function Next() { const more = () => { Promise.resolve().then(more); Promise.resolve().then(more); }; more(); }
+"""
+
+
+@pytest.fixture
+async def one_worker(make_app: MakeApp) -> AsyncIterator[Host]:
+    """A host with one worker, and assistants that make it keep memory."""
+    package = '{"connector": "extractive"}'
+    hooks = {"hoarding": HOARDING, "waiting": WAITING, "flooding": FLOODING}
+    app = make_app(
+        {
+            "agent/agent.yml": "hooks:\n  workers: 1\n",
+            **{f"assistants/{id}/package.yao": package for id in hooks},
+            "assistants/flooding/package.yao": (
+                '{"connector": "extractive", "hooks": {"limits": {"cpu_ms": 600}}}'
+            ),
+            **{f"assistants/{id}/index.js": hook for id, hook in hooks.items()},
+        }
+    )
+    async with open_host(app, environment={}) as host:
+        yield host
+
+
+async def turn(host: Host, assistant: str) -> list[Event]:
+    async with host.stream(assistant, "hello") as events:
+        return [event async for event in events]
+
+
+def largest_child() -> int:
+    """Bytes. The compiler is among them, which is smaller than FRESH and KEPT together."""
+    return max(child.memory_info().rss for child in psutil.Process().children())
+
+
+@pytest.mark.parametrize("assistant", ["hoarding", "flooding"])
+async def test_a_worker_that_keeps_what_hooks_took_is_replaced(
+    one_worker: Host, assistant: str
+) -> None:
+    for _ in range(2):
+        await turn(one_worker, assistant)
+    with anyio.fail_after(8):
+        await until(lambda: largest_child() < FRESH + KEPT)
+    assert [event for event in await turn(one_worker, "waiting") if event.type == "error"] == []
+
+
+async def test_a_worker_that_is_never_empty_is_replaced_as_well(one_worker: Host) -> None:
+    done = anyio.Event()
+
+    async def keep_it_busy(offset: float) -> None:
+        await anyio.sleep(offset)
+        while not done.is_set():
+            events = await turn(one_worker, "waiting")
+            assert [event for event in events if event.type == "error"] == []
+
+    async with anyio.create_task_group() as tasks:
+        for offset in (0, 0.2):  # one of the two is always there
+            tasks.start_soon(keep_it_busy, offset)
+        for _ in range(2):
+            await turn(one_worker, "hoarding")
+        with anyio.fail_after(10):
+            await until(lambda: largest_child() < FRESH + KEPT)
+        done.set()
+
+
+def test_runs_that_overlap_do_not_make_a_worker_grow_without_end() -> None:
+    fresh, allowed = 60 * MEGABYTE, 128 * MEGABYTE
+    began = fresh + KEPT + MEGABYTE  # each run takes a little more than the one before has left
+    assert too_large(began, fresh, [(began, allowed)]) is None
+    assert too_large(fresh + KEPT + allowed + 1, fresh, [(began, allowed)]) == "together"
+    assert too_large(fresh + allowed + 1, fresh, [(fresh, allowed)]) == "alone"
+    assert too_large(fresh + 2 * allowed, fresh, []) is None  # nothing is carried: it is replaced

@@ -7,6 +7,9 @@ import ast
 import re
 from pathlib import Path
 
+from groundhook.hooks.child import KEPT, MEGABYTE
+from groundhook.hooks.pool import COMPILER_SECONDS, MOST_ALONE
+
 ROOT = Path(__file__).parents[2]
 DOC = ROOT / "docs/security.md"
 
@@ -37,3 +40,10 @@ def test_files_that_the_page_points_at_are_there() -> None:
     named = re.findall(r"`((?:tests|docs)/[\w/]+(?:\.py|\.md)?)`", DOC.read_text(encoding="utf-8"))
     assert len(named) > 4
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_sum_of_memory_is_made_of_the_figures_of_the_code() -> None:
+    text = DOC.read_text(encoding="utf-8").partition("## What hooks can hold")[2]
+    assert f"(70 + {KEPT // MEGABYTE}) MB" in text
+    assert f"at most {MOST_ALONE} × `hooks.workers`" in text
+    assert f"until {COMPILER_SECONDS:.0f} s after" in text

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -70,7 +71,7 @@ from groundhook.host.core.errors import ConfigError, SourceNotConfigured, sugges
 from groundhook.host.core.types.base import Value, dotted, problems
 
 Words = tuple[str, ...]
-FOLDER = Path(__file__).parent
+FOLDER = files("groundhook.handlers.db.question")
 SHORTEST_STEM = 3
 
 
@@ -224,9 +225,9 @@ def vocabulary(language: str) -> Vocabulary:
 @cache
 def languages() -> tuple[str, ...]:
     """The languages that there is a file for; English first."""
-    return tuple(
-        sorted((file.stem for file in FOLDER.glob("*.yml")), key=lambda name: (name != "en", name))
-    )
+    names = (file.name for file in FOLDER.iterdir())
+    found = (name.removesuffix(".yml") for name in names if name.endswith(".yml"))
+    return tuple(sorted(found, key=lambda name: (name != "en", name)))
 
 
 def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
@@ -276,7 +277,7 @@ def made(language: str, raw: Mapping[str, Any]) -> Vocabulary:
     )
 
 
-def _yaml(path: Path) -> Mapping[str, Any]:
+def _yaml(path: Traversable) -> Mapping[str, Any]:
     from ruamel.yaml import YAML
 
     with path.open(encoding="utf-8") as stream:

@@ -11,7 +11,6 @@ import asyncio
 import itertools
 import json
 import shutil
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,7 @@ from groundhook.handlers.kb.store import (
 from groundhook.host.core.errors import StorageError, WorkerDied
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter, dumped
-from groundhook.host.core.workers import Link
+from groundhook.host.core.workers import Link, interpreter
 
 _NAME = "the knowledge base's worker"
 _MODULE = "groundhook.handlers.kb.embedded.worker"
@@ -304,13 +303,11 @@ class KBClient:
         when it cannot start."""
         log = self._folder / "worker.log"
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with log.open("ab") as output:
                 arguments = [str(self._folder.parent), str(self._idle_s)]
                 launcher = await asyncio.create_subprocess_exec(
-                    sys.executable,
-                    "-m",
-                    _MODULE,
+                    *interpreter(_MODULE),
                     *arguments,
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=output,

@@ -2,7 +2,7 @@
 back.
 
 The engine holds the interpreter's lock for as long as it optimises, seconds to minutes. So a copy
-of a collection's vectors is optimised in a process beside (`python -m
+of a collection's vectors is optimised in a process beside (`python -P -m
 groundhook.handlers.kb.embedded.optimise PATH`), while searches and writes go on with the original;
 then what was written meanwhile is copied over in steps, and the copy takes the original's place.
 Killed at any moment it leaves a folder that does not count, which is removed when the collection is
@@ -29,7 +29,9 @@ import anyio.to_thread
 from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.edge import Shard
 from groundhook.host.core.errors import StorageError
+from groundhook.host.core.workers import interpreter
 
+_MODULE = "groundhook.handlers.kb.embedded.optimise"
 _LOOK_S = 1.0
 _QUIET_S = 3.0  # without a write, before a collection is copied
 _AGAIN_S = 600.0  # after an attempt that failed
@@ -88,7 +90,7 @@ class Optimiser:
                 raise
         try:
             done = await anyio.run_process(
-                [sys.executable, "-m", __name__, str(copy.path)],
+                [*interpreter(_MODULE), str(copy.path)],
                 check=False,
                 stdin=subprocess.DEVNULL,
                 stderr=None,

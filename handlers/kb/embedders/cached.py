@@ -119,6 +119,7 @@ class VectorCache:
     def _opened(self) -> sqlite3.Connection:
         if self._db is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.touch(mode=0o600)  # SQLite gives its other files the same mode
             try:
                 self._db = self._connected()
             except sqlite3.DatabaseError as exc:
@@ -128,6 +129,7 @@ class VectorCache:
                     path.unlink(
                         missing_ok=True
                     )  # not a database: what was in it can be computed again
+                self._path.touch(mode=0o600)
                 self._db = self._connected()
         return self._db
 

@@ -1,0 +1,152 @@
+"""An app's folder that holds modules named like ours, like those of our dependencies and like
+Python's own: no command runs one of them, in no process."""
+
+from __future__ import annotations
+
+import ast
+import json
+import signal
+import stat
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import COMMAND, ENVIRONMENT, run_in
+from tests.conftest import MakeApp
+
+ROOT = Path(__file__).parents[2]
+OURS = ("groundhook", "host", "hooks", "handlers", "rerankers", "agent", "tests")
+AT_START = ("sitecustomize", "usercustomize")
+PLANTED = """\
+with open({diary!r}, "a", encoding="utf-8") as diary:
+    diary.write(__name__ + "\\n")
+"""
+HOOK = "function Create(ctx: any) { ctx.search.KB('pens'); return { metadata: { version: 1 } }; }\n"
+
+
+def dependencies() -> set[str]:
+    return {name for name in packages_distributions() if name.isidentifier()}
+
+
+@pytest.fixture
+def diary(tmp_path: Path) -> Path:
+    """What planted modules have written: nothing, if none has run."""
+    return tmp_path / "diary"
+
+
+@pytest.fixture
+def app(make_app: MakeApp, diary: Path) -> Path:
+    planted = PLANTED.format(diary=str(diary))
+    names = {*OURS, *AT_START, *dependencies(), *sys.stdlib_module_names}
+    package = {
+        "connector": "extractive",
+        "kb": {"collections": ["notes"]},
+        "db": {"models": ["pen"]},
+    }
+    columns = [{"name": "id", "type": "ID"}, {"name": "name", "type": "string"}]
+    model = {"name": "Pen", "table": {"name": "pen"}, "columns": columns}
+    return make_app(
+        {
+            **{f"{name}.py": planted for name in names if name not in OURS},
+            **{f"{name}/__init__.py": planted for name in OURS},
+            "hooks/worker.py": planted,
+            "groundhook/host/cli/main.py": planted,
+            "agent/agent.yml": "kb_storage:\n  idle_s: 1\n",
+            "kb/notes.kb.yao": '{"embedding": {"provider": "hash"}}',
+            "models/pen.mod.yao": json.dumps({**model, "values": [{"name": "red"}]}),
+            "assistants/pens/package.yao": json.dumps(package),
+            "assistants/pens/index.ts": HOOK,
+            "docs/pens.md": "# Pens\n\nA fountain pen is filled with ink.\n",
+            "docs/more.html": "<title>More</title><p>A ball pen is not filled at all.</p>",
+        }
+    )
+
+
+def test_no_command_runs_a_module_of_the_folder_it_works_in(app: Path, diary: Path) -> None:
+    for command in (
+        ["check"],
+        ["db", "load"],
+        ["kb", "add", "notes", "docs"],
+        ["chat", "pens", "How is a fountain pen filled?", "--json"],
+    ):
+        ran = run_in(app, *command)
+        assert (ran.code, ran.err) == (0, ""), command
+    assert not diary.exists()
+
+
+def test_dev_runs_no_module_of_the_folder_it_works_in(app: Path, diary: Path) -> None:
+    dev = subprocess.Popen(
+        [COMMAND, "dev", "pens", "--json"],
+        cwd=app,
+        env={**ENVIRONMENT, "HOME": str(app)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    with dev:
+        assert dev.stdin is not None
+        assert dev.stdout is not None
+        dev.stdin.write("hello\n")
+        dev.stdin.flush()
+        events = (json.loads(line) for line in dev.stdout)
+        end = next(event for event in events if event["type"] == "stream_end")
+        dev.send_signal(signal.SIGINT)
+        dev.stdin.close()
+    assert end["metadata"] == {"version": 1}
+    assert not diary.exists()
+
+
+def test_the_module_as_a_command_runs_no_dependency_of_the_folder_it_works_in(
+    app: Path, diary: Path
+) -> None:
+    for name in OURS:
+        (app / name / "__init__.py").unlink()
+    (app / "groundhook/host/cli/main.py").unlink()
+    for name in (*sys.stdlib_module_names, *AT_START):
+        (app / f"{name}.py").unlink()  # Python itself may import these before we are asked
+    done = subprocess.run(
+        [sys.executable, "-m", "groundhook", "chat", "pens", "hello", "--json"],
+        cwd=app,
+        env={**ENVIRONMENT, "HOME": str(app)},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert not diary.exists()
+
+
+def test_a_folder_of_modules_that_the_user_names_is_no_hindrance(app: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "my_module.py").write_text("")
+    ran = run_in(app, "chat", "pens", "hello", "--json", environment={"PYTHONPATH": str(mine)})
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.lines[-1]["metadata"] == {"version": 1}
+
+
+def test_every_child_process_of_ours_is_started_by_the_one_safe_command() -> None:
+    started = {
+        (path.relative_to(ROOT).as_posix(), node.value)
+        for folder in ("host", "handlers", "hooks", "rerankers", "src")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in ("-m", "-c", "-P")
+    }
+    assert started == {("host/core/workers.py", "-P"), ("host/core/workers.py", "-m")}
+
+
+def test_what_an_app_keeps_is_for_its_owner_to_read(app: Path) -> None:
+    for command in (["db", "load"], ["kb", "add", "notes", "docs"]):
+        assert run_in(app, *command).code == 0
+    state = app / ".groundhook"
+    readable = {
+        path.relative_to(state).parts[0]
+        for path in state.rglob("*")
+        if path.is_file() and stat.S_IMODE(path.stat().st_mode) & 0o077
+    }
+    assert stat.S_IMODE((state / "data.sqlite").stat().st_mode) == 0o600
+    assert stat.S_IMODE((state / "kb").stat().st_mode) == 0o700
+    assert readable <= {"kb", "hooks"}  # in a folder that is closed; code of the packages
