@@ -26,6 +26,7 @@
     │   ├── ModelNotConfigured
     │   ├── ModelUnreachable
     │   ├── ModelRefused
+    │   ├── ModelContextExceeded  the request is longer than the model's context
     │   ├── ModelStalled
     │   ├── ModelTruncated
     │   └── ModelGarbled
@@ -215,7 +216,12 @@ class DelegateError(HostError):
 
 
 class ModelError(HostError):
+    """`again`: the same request may be sent once more, after `after` seconds where the endpoint
+    names them."""
+
     code = "model"
+    again = False
+    after: float | None = None
 
 
 class ModelNotConfigured(ModelError):
@@ -228,6 +234,10 @@ class ModelUnreachable(ModelError):
 
 class ModelRefused(ModelError):
     code = "model_refused"
+
+
+class ModelContextExceeded(ModelError):
+    code = "model_context_exceeded"
 
 
 class ModelStalled(ModelError):

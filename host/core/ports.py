@@ -34,7 +34,7 @@ from groundhook.host.core.settings import (
     SearchSettings,
     UsesSettings,
 )
-from groundhook.host.core.types.delegation import Answer, Asked, Use
+from groundhook.host.core.types.delegation import Answer, Asked, JsonReply, Use
 from groundhook.host.core.types.search import (
     FacetCount,
     GraphNode,
@@ -210,16 +210,21 @@ class Reranker(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelCall:
-    """One request to a language model. `messages` are complete. `question` and `references` are
-    what the messages were made of, for a connector that is no language model."""
+    """One request to a language model. `messages` are complete: one leading system message at
+    most, roles that alternate. `sources` is the text that the last user message begins with, for a
+    connector that wants it elsewhere. `question` and `references` are what the messages were made
+    of, for a connector that is no language model. `reply` is the schema of an answer that is to be
+    JSON, for endpoints that can hold a model to it."""
 
     messages: Sequence[Message]
+    sources: str = ""
     question: str = ""
     references: Sequence[Item] = ()
     tools: Sequence[Mapping[str, Any]] = ()
     temperature: float | None = None
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
+    reply: JsonReply | None = None
 
 
 @dataclass(frozen=True)

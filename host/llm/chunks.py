@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from groundhook.host.core.ports import Delta, Finished, TextDelta, ToolDelta
 from groundhook.host.core.types.turn import Usage
@@ -29,6 +29,8 @@ class _Call(BaseModel):
 
 
 class _Delta(BaseModel):
+    model_config = ConfigDict(extra="allow")  # thoughts have another name at each endpoint
+
     content: str | None = None
     refusal: str | None = None
     tool_calls: list[_Call] | None = None
@@ -52,10 +54,11 @@ class _Chunk(BaseModel):
 
 
 class Reader:
-    """What has been read of one answer. `begun`: some of it has arrived; `whole`: its finish_reason
-    has."""
+    """What has been read of one answer. `started`: a token has arrived, be it of the thoughts
+    before the answer; `begun`: some of the answer has; `whole`: its finish_reason has."""
 
     def __init__(self) -> None:
+        self.started = False
         self.begun = False
         self._reason = ""
         self._model = ""
@@ -79,7 +82,9 @@ class Reader:
         if chunk.usage is not None:
             self._usage = Usage(**{name: count or 0 for name, count in chunk.usage})
         for choice in (chunk.choices or [])[:1]:
-            for delta in self._read_delta(choice.delta or _Delta()):
+            said = choice.delta or _Delta()
+            self.started |= any(value for name, value in said if name != "role")
+            for delta in self._read_delta(said):
                 self.begun = True
                 yield delta
             self._reason = choice.finish_reason or self._reason

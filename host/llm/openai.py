@@ -1,18 +1,18 @@
 """Any OpenAI-compatible endpoint, through the `openai` SDK.
 
-Owns the wire: what is asked, how the stream is read, and what each failure means. `_speaking_to` is
-the one place where the SDK's errors become ours. The SDK is imported when the first call is made;
-it takes most of a second.
+Owns the call: its tries, its deadlines, how the stream is read, and what each failure means.
+`_speaking_to` is the one place where the SDK's errors become ours. The SDK is imported when the
+first call is made; it takes most of a second.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import json
+import random
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import anyio
 from pydantic import ValidationError
@@ -22,16 +22,17 @@ from groundhook.host.core.errors import (
     ModelError,
     ModelGarbled,
     ModelNotConfigured,
-    ModelRefused,
     ModelStalled,
     ModelTruncated,
     ModelUnreachable,
 )
 from groundhook.host.core.ports import Delta, ModelCall
+from groundhook.host.core.trace import opened
 from groundhook.host.core.types.base import dotted, problems
 from groundhook.host.core.types.specs import ConnectorSpec
-from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.chunks import Reader
+from groundhook.host.llm.refusals import is_overflow, overflow, refusal
+from groundhook.host.llm.request import extras, needs_key, request
 
 if TYPE_CHECKING:
     import ssl
@@ -40,7 +41,26 @@ if TYPE_CHECKING:
 
 OPENAI = "https://api.openai.com/v1"
 AFTERWORD = 1.0  # seconds that an endpoint gets to count tokens after the last word
-NO_KEY = "none"  # sent to endpoints that ask for none; the SDK insists on something
+CLOSING = 1.0  # seconds for the end of a connection whose answer is not wanted
+NO_KEY = "none"  # sent to endpoints that want none; the SDK insists on something
+PAUSE, LONGEST_PAUSE = 0.5, 8.0  # seconds before the second try; doubled for each one that follows
+END = object()  # of a stream
+
+# Words in a refusal that show which of `extras` the endpoint does not take.
+_REFUSED_BY = {
+    "stream_options": ("stream_options", "include_usage"),
+    "response_format": ("response_format", "json_schema", "schema", "grammar"),
+}
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """An answer whose first token has arrived, or that ended without one."""
+
+    stream: AsyncStream[object]
+    reader: Reader
+    deltas: Sequence[Delta]
+    ended: bool
 
 
 class OpenAIConnector:
@@ -50,7 +70,7 @@ class OpenAIConnector:
     def __init__(self, spec: ConnectorSpec) -> None:
         self._spec = spec
         self._name = spec.id or spec.label or "openai"
-        self._usage_refused = False
+        self._refused: set[str] = set()  # of `extras`
         self._tls: ssl.SSLContext | None = None
 
     @asynccontextmanager
@@ -62,38 +82,99 @@ class OpenAIConnector:
             yield deltas
 
     async def _deltas(self, call: ModelCall) -> AsyncGenerator[Delta]:
-        with _speaking_to(self._name, self._spec) as answer:
-            async with self._client() as client, await self._open(client, call) as stream:
-                reader = Reader()
-                async for chunk in stream:
-                    for delta in reader.read(chunk):
-                        answer.begun = True
-                        yield delta
+        async with self._client() as client:
+            begun = await self._begin(client, call)
+            stream, reader, ended = begun.stream, begun.reader, begun.ended
+            async with stream:
+                for delta in begun.deltas:
+                    yield delta
+                with _speaking_to(self._name, self._spec, begun=True):
+                    while not (ended or reader.whole):
+                        chunk = await self._next(stream)
+                        ended = chunk is END
+                        for delta in () if ended else reader.read(chunk):
+                            yield delta
                     if reader.whole:
                         await _afterword(stream, reader)
-                        break
-                content_type = stream.response.headers.get("content-type", "")
             if not reader.whole:
+                content_type = stream.response.headers.get("content-type", "")
                 raise _not_whole(self._name, reader.begun, content_type)
             yield reader.finished()
 
+    async def _begin(self, client: AsyncOpenAI, call: ModelCall) -> _Begun:
+        """Try until the first token arrives. Each try that failed is a step of the trace."""
+        tries = self._spec.options.retries + 1
+        for number in range(1, tries + 1):
+            try:
+                return await self._try(client, call)
+            except ModelError as error:
+                if not error.again or number == tries:
+                    raise
+                pause = error.after
+                if pause is None:
+                    longest = min(PAUSE * 2 ** (number - 1), LONGEST_PAUSE)
+                    pause = longest * random.uniform(0.75, 1)
+                node = opened("model_try", f"try {number} of {tries}")
+                node.data.update(code=error.code, next_try_after_ms=round(pause * 1000))
+                node.fail(str(error))
+                node.close()
+                await anyio.sleep(pause)
+        raise AssertionError("a last try returns or raises")
+
+    async def _try(self, client: AsyncOpenAI, call: ModelCall) -> _Begun:
+        """Ask, and read up to the first token, under its deadline."""
+        patience = self._spec.options.first_token_timeout
+        with (
+            _speaking_to(self._name, self._spec, begun=False),
+            anyio.move_on_after(patience),
+        ):
+            stream = await self._open(client, call)
+            reader, deltas, chunk = Reader(), list[Delta](), object()
+            try:
+                while not (reader.started or reader.whole or chunk is END):
+                    chunk = await anext(stream, END)
+                    deltas += () if chunk is END else reader.read(chunk)
+            except BaseException:
+                with anyio.move_on_after(CLOSING, shield=True):
+                    await stream.close()
+                raise
+            return _Begun(stream, reader, deltas, chunk is END)
+        raise ModelStalled(
+            f"model {self._name!r} sent no token within {patience:g} s of the request",
+            hint=(
+                "options.first_token_timeout of the connector is this deadline; a model on a"
+                " processor needs longer for a long prompt"
+            ),
+        )
+
+    async def _next(self, stream: AsyncStream[object]) -> object:
+        patience = self._spec.options.timeout
+        with anyio.move_on_after(patience):
+            return await anext(stream, END)
+        raise ModelStalled(
+            f"model {self._name!r} fell silent: no further token within {patience:g} s",
+            hint="options.timeout of the connector is this deadline",
+        )
+
     async def _open(self, client: AsyncOpenAI, call: ModelCall) -> AsyncStream[object]:
-        """Ask; once more without the count of tokens when the endpoint does not know that
-        option."""
+        """Ask; once more without what the endpoint does not take, which is remembered."""
         import openai
 
         body = request(call, self._spec)
-        if not self._usage_refused:
+        while True:
+            more = {
+                name: value
+                for name, value in extras(call).items()
+                if name not in self._refused and name not in body
+            }
             try:
-                return await _create(client, {**body, "stream_options": {"include_usage": True}})
+                return await _create(client, {**body, **more})
             except (openai.BadRequestError, openai.UnprocessableEntityError) as exc:
-                if (
-                    "stream_options" not in f"{exc.message} {exc.body}"
-                    and "include_usage" not in f"{exc.message} {exc.body}"
-                ):
+                said = f"{exc.message} {exc.body}"
+                named = {name for name in more if any(word in said for word in _REFUSED_BY[name])}
+                if not named or is_overflow(said):
                     raise
-            self._usage_refused = True
-        return await _create(client, body)
+                self._refused |= named
 
     def _client(self) -> AsyncOpenAI:
         import httpx2
@@ -105,8 +186,9 @@ class OpenAIConnector:
         return openai.AsyncOpenAI(
             api_key=_key(self._spec) or NO_KEY,
             base_url=options.host or OPENAI,
-            timeout=options.timeout,
-            max_retries=options.retries,
+            # Tries and the deadlines of tokens are ours: the SDK would keep them to itself.
+            timeout=httpx2.Timeout(options.timeout, read=None, pool=None),
+            max_retries=0,
             default_headers=dict(options.headers),
             http_client=openai.DefaultAsyncHttpxClient(verify=self._tls),
         )
@@ -127,69 +209,10 @@ class OpenAIConnector:
             )
 
 
-# ------------------------------------------------------------------------------------ what is asked
-
-
-def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
-    """The body of a call: only what was said; the call outranks the connector's file. A bound of 0
-    tokens stands for the model's own and is not sent: endpoints refuse it, or say nothing."""
-    options = spec.options
-    body: dict[str, Any] = {
-        "model": options.model,
-        "messages": [_wire(message) for message in call.messages],
-        "stream": True,
-    }
-    if call.tools:
-        body["tools"] = [dict(tool) for tool in call.tools]
-    if call.max_tokens is None and call.max_completion_tokens is None:
-        bounds = {
-            "max_tokens": options.max_tokens,
-            "max_completion_tokens": options.max_completion_tokens,
-        }
-    else:
-        bounds = {
-            "max_tokens": call.max_tokens,
-            "max_completion_tokens": call.max_completion_tokens,
-        }
-    if bounds["max_completion_tokens"] and call.max_tokens is None:
-        del bounds["max_tokens"]  # endpoints refuse both at once
-    said = {
-        "temperature": call.temperature if call.temperature is not None else options.temperature,
-        "top_p": options.top_p,
-        "stop": list(options.stop) or None,
-        "seed": options.seed,
-        **{name: bound or None for name, bound in bounds.items()},
-    }
-    return (
-        body
-        | {name: value for name, value in said.items() if value is not None}
-        | dict(options.body)
-    )
-
-
-def needs_key(host: str) -> bool:
-    """Whether an endpoint can be expected to ask for a key: those on this machine or in a private
-    network do not."""
-    name = (urlsplit(host).hostname or "") if host else "api.openai.com"
-    try:
-        return not ipaddress.ip_address(name).is_private
-    except ValueError:
-        return "." in name and not name.endswith((".local", ".localhost", ".internal", ".lan"))
-
-
 def _key(spec: ConnectorSpec) -> str:
     """The key, or "" when it is a variable that is not set."""
     key = spec.options.key.strip()
     return "" if key.startswith("$ENV.") else key
-
-
-def _wire(message: Message) -> dict[str, Any]:
-    """A message without the parts that only the host understands."""
-    wire = message.wire()
-    content = wire.get("content")
-    if isinstance(content, list):
-        wire["content"] = [part for part in content if part.get("type") != "data"]
-    return wire
 
 
 async def _afterword(stream: AsyncStream[object], reader: Reader) -> None:
@@ -217,12 +240,6 @@ async def _create(client: AsyncOpenAI, body: Mapping[str, Any]) -> AsyncStream[o
 # ---------------------------------------------------------------------------------- what goes wrong
 
 
-class _Answer:
-    """Whether something of the answer had arrived, for the wording of its failure."""
-
-    begun = False
-
-
 def _failures() -> tuple[type[Exception], ...]:
     import httpx2
     import openai
@@ -238,23 +255,20 @@ def _failures() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def _speaking_to(name: str, spec: ConnectorSpec) -> Iterator[_Answer]:
-    """Raises ModelError for everything the SDK and its transport raise."""
+def _speaking_to(name: str, spec: ConnectorSpec, *, begun: bool) -> Iterator[None]:
+    """Raises ModelError for everything the SDK and its transport raise. `begun`: some of the answer
+    has arrived."""
+    import httpx2
     import openai
 
-    answer = _Answer()
     try:
-        yield answer
+        yield
     except HostError:
         raise
     except _failures() as exc:
-        if isinstance(exc, openai.APITimeoutError):
-            raise ModelStalled(
-                f"model {name!r} sent nothing for {spec.options.timeout:g} s",
-                hint="options.timeout of the connector sets how long",
-            ) from exc
         if isinstance(exc, openai.APIStatusError):
-            raise _refused(name, exc, keyless=not _key(spec)) from exc
+            headers = exc.response.headers
+            raise refusal(name, exc.status_code, exc.body, headers, keyless=not _key(spec)) from exc
         if isinstance(exc, ValidationError):
             path, message = problems(exc)[0]
             raise ModelGarbled(
@@ -267,53 +281,23 @@ def _speaking_to(name: str, spec: ConnectorSpec) -> Iterator[_Answer]:
                 f"model {name!r} sent something that is not JSON: {_reason(exc)}"
             ) from exc
         if isinstance(exc, openai.APIError) and not isinstance(exc, openai.APIConnectionError):
+            if is_overflow(f"{exc.message} {exc.body}"):
+                raise overflow(name, f": {exc.message}") from exc
             raise ModelError(f"model {name!r} reported an error: {exc.message}") from exc
-        if answer.begun:
+        if begun:
             raise ModelTruncated(
                 f"the connection to model {name!r} broke before the answer was whole:"
                 f" {_reason(exc)}"
             ) from exc
-        raise ModelUnreachable(
-            f"model {name!r} cannot be reached at {spec.options.host or OPENAI}: {_reason(exc)}",
-            hint="options.host of the connector is its address",
-        ) from exc
-
-
-def _refused(name: str, exc: Any, *, keyless: bool) -> ModelError:
-    """An answer with a status other than 2xx; `exc` is an openai.APIStatusError."""
-    status: int = exc.status_code
-    said = _said(exc)
-    if status in (401, 403):
-        hint = (
-            "no key is set; see options.key of the connector"
-            if keyless
-            else "check options.key of the connector"
+        where, why, hint = spec.options.host or OPENAI, _reason(exc), "options.host"
+        if isinstance(exc.__cause__, httpx2.ConnectTimeout):
+            why, hint = f"no connection within {spec.options.timeout:g} s", "options.timeout"
+        error = ModelUnreachable(
+            f"model {name!r} cannot be reached at {where}: {why}",
+            hint=f"check {hint} of the connector",
         )
-        return ModelRefused(f"model {name!r} refused the key ({status}){said}", hint=hint)
-    if status == 429:
-        return ModelRefused(
-            f"model {name!r} refused for now: rate limit or quota (429){said}",
-            hint="try again later",
-        )
-    if status == 404:
-        return ModelRefused(
-            f"model {name!r} was not found (404){said}",
-            hint="check options.model and options.host of the connector",
-        )
-    if status >= 500:
-        return ModelError(f"model {name!r} failed ({status}){said}")
-    return ModelRefused(f"model {name!r} refused the request ({status}){said}")
-
-
-def _said(exc: Any) -> str:
-    """What the endpoint itself said, in one line."""
-    body = exc.body
-    if isinstance(body, Mapping):
-        text = str(body.get("message") or body.get("detail") or "")
-    else:
-        text = body if isinstance(body, str) and not body.lstrip().startswith("<") else ""
-    text = " ".join(text.split())
-    return f": {text[:300]}" if text else ""
+        error.again = True
+        raise error from exc
 
 
 def _reason(exc: BaseException) -> str:

@@ -26,6 +26,7 @@ from pydantic import AliasChoices, Field, ValidationError, field_validator
 
 from groundhook.host.core.errors import (
     ConfigError,
+    ModelContextExceeded,
     ModelError,
     ModelGarbled,
     ModelNotConfigured,
@@ -48,6 +49,7 @@ ERRORS: dict[str, type[ModelError]] = {
         ModelNotConfigured,
         ModelUnreachable,
         ModelRefused,
+        ModelContextExceeded,
         ModelStalled,
         ModelTruncated,
         ModelGarbled,

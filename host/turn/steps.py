@@ -38,7 +38,15 @@ from groundhook.host.core.types.turn import (
 from groundhook.host.llm.fallback import Fallback
 from groundhook.host.search.merge import Pool
 from groundhook.host.turn.content import user_data
-from groundhook.host.turn.prompt import quotable, with_references
+from groundhook.host.turn.prompt import (
+    NOTHING_FOUND,
+    SEARCH_FAILED,
+    Prompt,
+    instructions,
+    prompt_of,
+    quotable,
+    sources_text,
+)
 from groundhook.host.turn.retrieval import ranked_pool, search_automatically, search_user_data
 from groundhook.host.turn.run import Run
 from groundhook.host.turn.services.tools import tools_of
@@ -66,12 +74,12 @@ async def take_turn(run: Run) -> Delegation | None:
             return created.delegate
         connector = Fallback(run.connectors, run.runtime.connectors, run.searcher.scope.warn)
         pooled = await _search_beside_tools(run, created)
-        messages = _messages(run, created, pooled)
+        prompt = _prompt(run, created, pooled)
         with _timed(run, "model"):
-            error = await _answer(run, connector, messages, pooled)
+            error = await _answer(run, connector, prompt, pooled)
         try:
             with _timed(run, "next"):
-                run.returned = await _next(run, hooks, messages, error)
+                run.returned = await _next(run, hooks, prompt.conversation, error)
         except HookError:
             await _tell(run, error)
             raise
@@ -156,7 +164,7 @@ def _refuse_unknown_names(run: Run, created: CreateReturn) -> None:
         ) from None
 
 
-def _messages(run: Run, created: CreateReturn | None, pooled: Pool) -> list[Message]:
+def _prompt(run: Run, created: CreateReturn | None, pooled: Pool) -> Prompt:
     """What the model is sent: prompts, the conversation as Create left it, and the sources.
 
     Messages of Create with a user message among them are the conversation; without one they are
@@ -180,24 +188,24 @@ def _messages(run: Run, created: CreateReturn | None, pooled: Pool) -> list[Mess
     preset = run.settings.prompt_preset  # one that Create returned is known to be there
     place = run.runtime.app.settings_for(run.package).place("prompt_preset") if preset else None
     own_prompts = run.package.prompts_for(preset, place=place)
-    token = run.runtime.fixed.token(8)
-    return with_references(
-        [*shared, *own_prompts, *conversation],
-        items,
-        citation,
-        run.searcher.citation_index.grammar,
-        token,
-    )
+    grammar = run.searcher.citation_index.grammar
+    told = ""
+    if items:
+        told = sources_text(items, citation, grammar, run.runtime.fixed.token(8))
+    elif run.results and not pooled.entries:
+        failed = all(result.error for result in run.results)
+        told = SEARCH_FAILED if failed else NOTHING_FOUND
+    how = instructions(citation) if told else ""
+    return prompt_of([*shared, *own_prompts, *conversation], told, how)
 
 
-async def _answer(
-    run: Run, connector: Connector, messages: Sequence[Message], pooled: Pool
-) -> HostError | None:
+async def _answer(run: Run, connector: Connector, prompt: Prompt, pooled: Pool) -> HostError | None:
     """The model's answer → the error when it failed; what had arrived was sent and is kept."""
     options = run.settings.options
     toolbox = await tools_of(run)
     call = ModelCall(
-        messages=messages,
+        messages=prompt.messages,
+        sources=prompt.sources,
         question=run.question,
         references=quotable(pooled.items, run.searcher.citation_index.grammar),
         tools=toolbox.schemas(),

@@ -130,7 +130,7 @@ class Turn:
         """What the model was told of the sources."""
         (call,) = self.model.asked
         assert [message.role for message in call.messages] == ["system", "user"]
-        return call.messages[0].text
+        return call.messages[1].text
 
 
 @pytest.fixture

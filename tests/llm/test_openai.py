@@ -15,6 +15,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from groundhook.host.core.errors import (
+    ModelContextExceeded,
     ModelError,
     ModelGarbled,
     ModelNotConfigured,
@@ -27,7 +28,7 @@ from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta, To
 from groundhook.host.core.types.specs import ConnectorSpec
 from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.connectors import build
-from groundhook.host.llm.openai import needs_key, request
+from groundhook.host.llm.request import needs_key, request
 from tests.loopback.chat import answer, chunk
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Sse, serving
 
@@ -292,7 +293,7 @@ async def test_an_error_inside_the_stream_is_worded_as_the_endpoint_said_it(
             ]
         ),
     )
-    got, error = await ask_until_it_fails(spec(server), ModelError)
+    got, error = await ask_until_it_fails(spec(server), ModelContextExceeded)
     assert got == "Hel"
     assert "context length exceeded" in error.message
 
@@ -381,4 +382,4 @@ async def test_parts_that_only_the_host_understands_are_not_sent(server: Loopbac
     server.on(PATH, Sse(answer("ok")))
     parts = [{"type": "text", "text": "Which?"}, {"type": "data", "data": {"sources": []}}]
     await ask(spec(server), ModelCall(messages=[Message(role="user", content=parts)]))
-    assert server.asked[0].json["messages"] == [{"role": "user", "content": [parts[0]]}]
+    assert server.asked[0].json["messages"] == [{"role": "user", "content": "Which?"}]

@@ -101,7 +101,7 @@ async def test_a_hook_may_change_the_marker_for_its_turn(make_app: MakeApp) -> N
     cited = end(events).citations
     assert [c.verdict for c in cited] == ["ok"]
     assert cited[0].marker[0] + cited[0].marker[-1] == "[]"
-    assert cited[0].marker in model.asked[0].messages[-2].text
+    assert cited[0].marker in model.asked[0].messages[-1].text
 
 
 async def test_a_hook_that_throws_ends_the_turn_with_the_line_of_the_typescript(
@@ -292,9 +292,8 @@ async def test_markers_that_a_hook_was_given_are_citations_whatever_format_it_th
     await hooked(
         make_app, hook, connector=model, sources={"kb": kb(item), "web": CannedSource({"*": []})}
     )
-    given, sources = (
-        message.text for message in model.asked[0].messages if message.role == "system"
-    )
+    system, user = (message.text for message in model.asked[0].messages)
+    given, sources = system.rpartition("\n\n")[2], user
     assert "#ref:zz99" not in sources + model.asked[0].references[0].content
     marker = format.replace("{id}", given.removeprefix("#ref:"))
     assert marker in sources

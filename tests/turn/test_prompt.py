@@ -9,7 +9,14 @@ from groundhook.host.citations.reader import Grammar
 from groundhook.host.core.settings import CitationSettings
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Message
-from groundhook.host.turn.prompt import citation_prompt, clean, reference_block, with_references
+from groundhook.host.turn.prompt import (
+    Prompt,
+    clean,
+    instructions,
+    prompt_of,
+    reference_block,
+    sources_text,
+)
 
 CITATION = CitationSettings()
 HASH = Grammar.of(CITATION.format)
@@ -24,37 +31,73 @@ ITEM = Item(
 USER = Message(role="user", content="question")
 
 
-def test_the_sources_stand_in_front_of_the_last_user_message() -> None:
-    before = [
-        Message(role="system", content="be kind"),
-        USER,
-        Message(role="assistant", content="hm"),
-        USER,
+def made(
+    messages: list[Message], items: list[Item], settings: CitationSettings = CITATION
+) -> Prompt:
+    told = sources_text(items, settings, Grammar.of(settings.format), "f00d")
+    return prompt_of(messages, told, instructions(settings))
+
+
+CONVERSATION = [
+    Message(role="system", content="be kind"),
+    USER,
+    Message(role="assistant", content="hm"),
+    USER,
+]
+
+
+def test_the_sources_begin_the_last_user_message_and_the_instructions_follow_the_prompts() -> None:
+    prompt = made(CONVERSATION, [ITEM])
+    system, *said, last = prompt.messages
+    assert [message.role for message in (system, *said, last)] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
     ]
-    after = with_references(before, [ITEM], CITATION, HASH, "f00d")
-    assert [message.role for message in after] == ["system", "user", "assistant", "system", "user"]
-    assert "#ref:a1b2 - A title" in after[3].text
-    assert before == [*after[:3], after[4]]
+    assert said == CONVERSATION[1:3]
+    assert last.text == f"{prompt.sources}\n\nquestion"
+    assert "such as #ref:a1b2" in prompt.sources
+    assert system.text == f"be kind\n\n{instructions(CITATION)}"
 
 
-def test_without_items_the_conversation_is_untouched() -> None:
-    assert with_references([USER], [], CITATION, HASH, "f00d") == [USER]
+def test_the_system_message_does_not_depend_on_what_was_found() -> None:
+    other = ITEM.model_copy(update={"citation_id": "#ref:z9y8", "title": "Other"})
+    first, second = made(CONVERSATION, [ITEM]), made(CONVERSATION, [other])
+    assert first.messages[0] == second.messages[0]
+    assert not HASH.pattern.search(first.messages[0].text)
+
+
+def test_hooks_see_the_question_alone_and_the_sources_in_front_of_it() -> None:
+    conversation = list(made(CONVERSATION, [ITEM]).conversation)
+    assert conversation[:3] + conversation[4:] == CONVERSATION
+    assert (conversation[3].role, "Some text" in conversation[3].text) == ("system", True)
+
+
+def test_parts_of_a_message_are_kept_behind_the_sources() -> None:
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/x.png"}}
+    prompt = made([Message(role="user", content=[image])], [ITEM])
+    assert prompt.messages[-1].content == [{"type": "text", "text": prompt.sources}, image]
+
+
+def test_without_sources_and_instructions_the_conversation_is_untouched() -> None:
+    assert list(prompt_of(CONVERSATION, "", "").messages) == CONVERSATION
+    assert [message.role for message in made([], [ITEM]).messages] == ["system", "user"]
 
 
 def test_the_instructions_can_be_replaced_and_can_be_left_out() -> None:
-    custom = CitationSettings(
+    listing = CitationSettings(
         format="[{id}]", custom_prompt="Cite using [{id}]. Sources: {references}"
     )
     item = ITEM.model_copy(update={"citation_id": "[a1b2]"})
-    assert (
-        citation_prompt([item], custom, Grammar.of(custom.format))
-        == "Cite using [{id}]. Sources: - [a1b2] - A title"
-    )
-    silent = with_references(
-        [USER], [ITEM], CitationSettings(auto_inject_prompt=False), HASH, "f00d"
-    )
-    assert "Some text" in silent[0].text
-    assert "cite" not in silent[0].text
+    prompt = made([USER], [item], listing)
+    assert prompt.sources.endswith("\n\nCite using [{id}]. Sources: - [a1b2] - A title")
+    assert [message.role for message in prompt.messages] == ["user"]
+    fixed = made([USER], [ITEM], CitationSettings(custom_prompt="Cite well."))
+    assert fixed.messages[0] == Message(role="system", content="Cite well.")
+    silent = made([USER], [ITEM], CitationSettings(auto_inject_prompt=False))
+    assert "Some text" in silent.messages[0].text
+    assert "Cite" not in silent.messages[0].text
 
 
 HOSTILE = st.text() | st.sampled_from(
@@ -103,8 +146,9 @@ def test_the_model_sees_a_marker_as_it_is_to_be_written_once_for_each_source(
     assert item.citation_id in block
     assert grammar.pattern.findall(block) == ["a1b2"]
     assert block.count("<source") == block.count("</source>") == 1
-    instructions = citation_prompt([item], settings, grammar)
-    assert set(grammar.pattern.findall(instructions)) == {"a1b2"}
+    told = sources_text([item], settings, grammar, "f00dbeef")
+    assert set(grammar.pattern.findall(told)) == {"a1b2"}
+    assert not grammar.pattern.search(instructions(settings))
 
 
 @given(st.text())

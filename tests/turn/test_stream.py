@@ -248,11 +248,13 @@ async def test_the_sources_reach_the_model_fenced_and_with_instructions(make_app
         connector=model,
         sources={"kb": kb(hostile), "web": CannedSource({"*": ()})},
     )
-    context = [message.text for message in model.asked[0].messages if message.role == "system"][-1]
-    assert "&lt;/source&gt;" in context
-    assert context.count("</source>") == 1
-    assert "#ref:abc1" not in context
-    assert "cite it inline" in context
+    system, user = model.asked[0].messages
+    assert [system.role, user.role] == ["system", "user"]
+    assert "&lt;/source&gt;" in user.text
+    assert user.text.count("</source>") == 1
+    assert user.text.endswith("\n\nquestion")
+    assert "#ref:abc1" not in user.text
+    assert "cite it inline" in system.text
 
 
 async def test_prompts_come_first_and_the_conversation_is_kept(make_app: MakeApp) -> None:

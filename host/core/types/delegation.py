@@ -305,15 +305,48 @@ class EntityAnswer(Reply):
 
 
 @dataclass(frozen=True, kw_only=True)
+class JsonReply:
+    """An answer that is to be JSON: a name for its schema (letters, digits, `_`), and the schema
+    (JSON Schema)."""
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Use(Generic[Asked, Answer]):
-    """A step that somebody else may do. `reply` is the sentence that tells a language model what to
-    answer, `tools` the names that a server's tool for it usually has."""
+    """A step that somebody else may do. `reply` is the sentence that describes the answer to a
+    language model, `schema` the same for endpoints that can hold a model to it, `tools` the names
+    that a server's tool for it usually has."""
 
     name: str
     asks: type[Asked]
     answers: type[Answer]
     reply: str
+    schema: Mapping[str, Any]
     tools: tuple[str, ...]
+
+    @property
+    def json_reply(self) -> JsonReply:
+        return JsonReply(name=self.name, schema=self.schema)
+
+
+_TEXT: Mapping[str, Any] = {"type": "string"}
+_NUMBER: Mapping[str, Any] = {"type": "number"}
+
+
+def _object(*, may: Mapping[str, Any] | None = None, **must: Any) -> dict[str, Any]:
+    """The schema of an object with the keys that it must and may have, and no others."""
+    return {
+        "type": "object",
+        "properties": {**must, **(may or {})},
+        "required": list(must),
+        "additionalProperties": False,
+    }
+
+
+def _list(of: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": of}
 
 
 KEYWORD = Use(
@@ -324,6 +357,7 @@ KEYWORD = Use(
         'Answer with JSON alone: {"keywords": [{"k": "word or phrase to search the web for", "w":'
         " 0.0-1.0}]}"
     ),
+    schema=_object(keywords=_list(_object(k=_TEXT, w=_NUMBER))),
     tools=("keyword", "keywords", "extract_keywords", "extract"),
 )
 QUERY = Use(
@@ -337,6 +371,7 @@ QUERY = Use(
         ' in between null not null; for figures also "groups": [fields] and "aggregates":'
         ' [{"function": "count|sum|avg|min|max", "field": "…", "as": "…"}]'
     ),
+    schema=_object(dsl={"type": "object"}, may={"explain": _TEXT, "warnings": _list(_TEXT)}),
     tools=("query", "querydsl", "query_dsl", "generate_query", "generate"),
 )
 RERANK = Use(
@@ -344,6 +379,7 @@ RERANK = Use(
     asks=RerankAsk,
     answers=RerankAnswer,
     reply='Answer with JSON alone: {"order": ["citation_id of the best item", "of the next", …]}',
+    schema=_object(order=_list(_TEXT)),
     tools=("rerank", "rank", "reorder"),
 )
 WEB = Use(
@@ -354,6 +390,9 @@ WEB = Use(
         'Answer with JSON alone: {"results": [{"url": "…", "title": "…", "content": "…", "score":'
         " 0.0-1.0}]}"
     ),
+    schema=_object(
+        results=_list(_object(url=_TEXT, title=_TEXT, content=_TEXT, may={"score": _NUMBER}))
+    ),
     tools=("web", "search", "web_search", "websearch"),
 )
 ENTITIES = Use(
@@ -363,6 +402,10 @@ ENTITIES = Use(
     reply=(
         'Answer with JSON alone: {"entities": [{"name": "…", "type": "…", "description": "…"}], '
         '"relations": [{"source": "name", "target": "name", "relation": "…"}]}'
+    ),
+    schema=_object(
+        entities=_list(_object(name=_TEXT, type=_TEXT, may={"description": _TEXT})),
+        relations=_list(_object(source=_TEXT, target=_TEXT, relation=_TEXT)),
     ),
     tools=("entities", "extract_entities", "entity", "extract"),
 )

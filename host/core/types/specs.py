@@ -355,11 +355,22 @@ class ConnectorOptions(Value):
     model: str = ""
     host: WebAddress = Field(default="", description="Base URL of an OpenAI-compatible endpoint")
     key: str = ""
-    timeout: float = Field(
-        default=30.0, gt=0, description="Seconds without a byte before a call counts as stalled"
+    first_token_timeout: float = Field(
+        default=60.0, gt=0, description="Seconds from the request to the first token of an answer"
     )
-    retries: int = Field(default=2, ge=0, description="Tries again before the first byte")
+    timeout: float = Field(
+        default=30.0, gt=0, description="Seconds from one token to the next, and to connect"
+    )
+    retries: int = Field(default=2, ge=0, description="Tries again before the first token")
     headers: Headers = {}
+    sources: Literal["user", "system"] = Field(
+        default="user",
+        description="Where sources stand: in front of the question, or in the system message",
+    )
+    system: Literal["first", "none"] = Field(
+        default="first",
+        description="`none`: the first user message begins with what the system message says",
+    )
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(
         default=None, ge=0, description="0: the model's own, as if it was not said"

@@ -1,0 +1,96 @@
+"""What an endpoint's refusal means, from its status and its words. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from groundhook.host.core.errors import ModelContextExceeded, ModelError, ModelRefused
+
+AGAIN = frozenset({408, 409, 429})  # and every 5xx: the same request may succeed later
+LONGEST_WAIT = 60.0  # seconds; an endpoint that asks for more is not tried again
+
+_OVERFLOW = re.compile(
+    r"context[ _](?:length|size|window)|exceed_context|maximum (?:context|sequence|prompt) length"
+    r"|(?:prompt|input|request) is too (?:long|large)|too many (?:input )?tokens|max_model_len"
+    r"|reduce the length of|longer than the model",
+    re.I,
+)
+_SYSTEM_ROLE = re.compile(r"system (?:role|message|prompt)|role[^.]{0,20}system", re.I)
+
+OVERFLOW_HINT = (
+    "fewer sources (search.rerank.top_k), less room for the answer (options.max_tokens), a shorter"
+    " conversation, or a model with a larger context"
+)
+
+
+def refusal(
+    name: str, status: int, body: Any, headers: Mapping[str, str], *, keyless: bool
+) -> ModelError:
+    """The error for an answer with a status other than 2xx."""
+    text = words(body)
+    said = f": {text}" if text else ""
+    if status in (400, 413, 422, 500) and is_overflow(f"{text} {body}"):
+        return overflow(name, said)
+    error = _by_status(name, status, said, keyless)
+    error.after = wait_of(headers)
+    error.again = (status in AGAIN or status >= 500) and (error.after or 0) <= LONGEST_WAIT
+    return error
+
+
+def is_overflow(text: str) -> bool:
+    return _OVERFLOW.search(text) is not None
+
+
+def overflow(name: str, said: str) -> ModelContextExceeded:
+    return ModelContextExceeded(
+        f"the request is longer than the context of model {name!r}{said}", hint=OVERFLOW_HINT
+    )
+
+
+def words(body: Any) -> str:
+    """What the endpoint itself wrote, in one line."""
+    if isinstance(body, Mapping):
+        text = str(body.get("message") or body.get("detail") or "")
+    else:
+        text = body if isinstance(body, str) and not body.lstrip().startswith("<") else ""
+    return " ".join(text.split())[:300]
+
+
+def wait_of(headers: Mapping[str, str]) -> float | None:
+    """The seconds to wait that an answer's headers name; None where they name none."""
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        return max(0.0, float(headers["retry-after"]))
+    except (KeyError, ValueError):
+        return None
+
+
+def _by_status(name: str, status: int, said: str, keyless: bool) -> ModelError:
+    if status in (401, 403):
+        hint = (
+            "no key is set; see options.key of the connector"
+            if keyless
+            else "check options.key of the connector"
+        )
+        return ModelRefused(f"model {name!r} refused the key ({status}){said}", hint=hint)
+    if status == 429:
+        return ModelRefused(
+            f"model {name!r} refused for now: rate limit or quota (429){said}",
+            hint="try again later",
+        )
+    if status == 404:
+        return ModelRefused(
+            f"model {name!r} was not found (404){said}",
+            hint="check options.model and options.host of the connector",
+        )
+    if status >= 500:
+        return ModelError(f"model {name!r} failed ({status}){said}")
+    hint = (
+        'options.system: "none" of the connector sends no system message'
+        if _SYSTEM_ROLE.search(said)
+        else ""
+    )
+    return ModelRefused(f"model {name!r} refused the request ({status}){said}", hint=hint)

@@ -1,0 +1,85 @@
+"""The body of a request to an OpenAI-compatible endpoint. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+from urllib.parse import urlsplit
+
+from groundhook.host.core.ports import ModelCall
+from groundhook.host.core.types.specs import ConnectorSpec
+from groundhook.host.core.types.turn import Message
+from groundhook.host.llm.layout import arranged
+
+
+def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
+    """The body of a call, with only the options that are set; the call outranks the connector's
+    file. A bound of 0 tokens stands for the model's own and is not sent: endpoints refuse it, or
+    answer nothing."""
+    options = spec.options
+    messages = arranged(
+        call.messages, sources=call.sources, place=options.sources, system=options.system
+    )
+    body: dict[str, Any] = {
+        "model": options.model,
+        "messages": [_wire(message) for message in messages],
+        "stream": True,
+    }
+    if call.tools:
+        body["tools"] = [dict(tool) for tool in call.tools]
+    if call.max_tokens is None and call.max_completion_tokens is None:
+        bounds = {
+            "max_tokens": options.max_tokens,
+            "max_completion_tokens": options.max_completion_tokens,
+        }
+    else:
+        bounds = {
+            "max_tokens": call.max_tokens,
+            "max_completion_tokens": call.max_completion_tokens,
+        }
+    if bounds["max_completion_tokens"] and call.max_tokens is None:
+        del bounds["max_tokens"]  # endpoints refuse both at once
+    said = {
+        "temperature": call.temperature if call.temperature is not None else options.temperature,
+        "top_p": options.top_p,
+        "stop": list(options.stop) or None,
+        "seed": options.seed,
+        **{name: bound or None for name, bound in bounds.items()},
+    }
+    return (
+        body
+        | {name: value for name, value in said.items() if value is not None}
+        | dict(options.body)
+    )
+
+
+def extras(call: ModelCall) -> dict[str, Any]:
+    """What is sent as well until the endpoint refuses it: the count of tokens, and the schema of
+    an answer that is JSON."""
+    wanted: dict[str, Any] = {"stream_options": {"include_usage": True}}
+    if call.reply is not None:
+        schema = {"name": call.reply.name, "schema": dict(call.reply.schema)}
+        wanted["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return wanted
+
+
+def needs_key(host: str) -> bool:
+    """Whether an endpoint can be expected to want a key: those on this machine or in a private
+    network do not."""
+    name = (urlsplit(host).hostname or "") if host else "api.openai.com"
+    try:
+        return not ipaddress.ip_address(name).is_private
+    except ValueError:
+        return "." in name and not name.endswith((".local", ".localhost", ".internal", ".lan"))
+
+
+def _wire(message: Message) -> dict[str, Any]:
+    """A message without the parts that only the host understands. What is text alone is sent as
+    text, since templates of small models know nothing else."""
+    wire = message.wire()
+    content = wire.get("content")
+    if isinstance(content, list):
+        parts = [part for part in content if part.get("type") != "data"]
+        plain = all(part.get("type") == "text" for part in parts)
+        wire["content"] = message.text if plain else parts
+    return wire
