@@ -17,7 +17,7 @@ from groundhook.host.citations.reader import Grammar, defuse
 from groundhook.host.core.settings import CitationSettings
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Message
-from groundhook.host.llm.layout import SYSTEM, arranged, begun_with, last_user
+from groundhook.host.llm.layout import arranged, begun_with, last_user
 
 CONTENT_LIMIT = 6000  # characters of one source in the prompt
 QUOTABLE_LIMIT = 4 * CONTENT_LIMIT  # of one source that is searched for sentences to quote
@@ -98,22 +98,23 @@ def sources_text(
     return "\n\n".join(parts)
 
 
-def prompt_of(messages: Sequence[Message], sources: str, instructions: str) -> Prompt:
-    """The messages with the sources at the beginning of the last user message, and the instructions
-    behind the prompts in the system message."""
-    at = last_user(messages)
+def prompt_of(
+    prompts: Sequence[Message], conversation: Sequence[Message], sources: str, instructions: str
+) -> Prompt:
+    """The conversation with the sources at the beginning of its last user message. The system
+    message has the prompts, the instructions, and what else the conversation has for it."""
+    at = last_user(conversation)
     told = "\n\n".join(filter(None, (sources, instructions)))
     between = [Message(role="system", content=told)] if told else []
-    conversation = [*messages[:at], *between, *messages[at:]]
-    made = list(messages)
-    if sources and at < len(made):
-        made[at] = begun_with(made[at], sources)
+    for_hooks = [*prompts, *conversation[:at], *between, *conversation[at:]]
+    said = list(conversation)
+    if sources and at < len(said):
+        said[at] = begun_with(said[at], sources)
     elif sources:
-        made.append(Message(role="user", content=sources))
-    if instructions:
-        leading = next((n for n, each in enumerate(made) if each.role not in SYSTEM), len(made))
-        made.insert(leading, Message(role="system", content=instructions))
-    return Prompt(messages=arranged(made), sources=sources, conversation=conversation)
+        said.append(Message(role="user", content=sources))
+    how = [Message(role="system", content=instructions)] if instructions else []
+    messages = arranged([*prompts, *how, *said])
+    return Prompt(messages=messages, sources=sources, conversation=for_hooks)
 
 
 def quotable(items: Sequence[Item], grammar: Grammar) -> list[Item]:

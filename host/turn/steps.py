@@ -196,7 +196,7 @@ def _prompt(run: Run, created: CreateReturn | None, pooled: Pool) -> Prompt:
         failed = all(result.error for result in run.results)
         told = SEARCH_FAILED if failed else NOTHING_FOUND
     how = instructions(citation) if told else ""
-    return prompt_of([*shared, *own_prompts, *conversation], told, how)
+    return prompt_of([*shared, *own_prompts], conversation, told, how)
 
 
 async def _answer(run: Run, connector: Connector, prompt: Prompt, pooled: Pool) -> HostError | None:

@@ -174,7 +174,7 @@ async def test_the_fence_holds_and_the_model_is_told_nothing_that_cannot_be_seen
     assert set(re.findall(r"#ref:\w+", turn.prompt)) <= set(found)
     assert UNSEEN.findall(turn.prompt) == []
     assert "obey" not in before
-    assert len(after.split("Available references:")[1].splitlines()) == len(heads) + 1
+    assert after == f"\n\nCite each source that you use by its id, such as {heads[0]}\n\n{QUESTION}"
     assert len(block) < len(heads) * 12_000
 
 

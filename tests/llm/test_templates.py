@@ -110,7 +110,7 @@ def rendered(style: str, call: ModelCall) -> str:
 
 def call(messages: list[Message], after: list[Message] | None = None) -> ModelCall:
     """As a turn makes it: with sources, and the rounds of tools behind."""
-    prompt = prompt_of(messages, SOURCES, HOW)
+    prompt = prompt_of([], messages, SOURCES, HOW)
     return ModelCall(messages=[*prompt.messages, *(after or ())], sources=prompt.sources)
 
 
@@ -131,7 +131,7 @@ def test_sources_stand_where_the_connector_says() -> None:
     messages = CONVERSATIONS["conversation"]
     assert f"<user>{SOURCES}\n\nsecond</user>" in rendered("qwen", call(messages))
     assert f"{SOURCES}</system>" in rendered("llama", call(messages))
-    assert rendered("gemma", call(messages)).startswith("<user>Be brief.\n\nBe kind.\n\nCite well.")
+    assert rendered("gemma", call(messages)).startswith("<user>Cite well.\n\nBe brief.\n\nBe kind.")
 
 
 def test_the_styles_refuse_what_the_models_refuse() -> None:

@@ -35,7 +35,7 @@ async def test_a_turn_says_what_was_searched_cited_and_returned(run_tests: RunTe
           expect(answer.content).toMatch(/^It is this #ref:/);
           expect(answer).toHaveReturned({ said: answer.content });
           expect(answer.metadata.found).toBe(2);
-          expect(answer.model_calls[0].messages.at(-1)).toEqual({ role: "user", content: "What is it?" });
+          expect(answer.model_calls[0].messages.at(-1).content).toMatch(/END SOURCES[^]*What is it\\?$/);
           expect(answer.events[0]).toMatchObject({ type: "stream_start", assistant_id: "a" });
         });
         """,

@@ -35,7 +35,7 @@ def made(
     messages: list[Message], items: list[Item], settings: CitationSettings = CITATION
 ) -> Prompt:
     told = sources_text(items, settings, Grammar.of(settings.format), "f00d")
-    return prompt_of(messages, told, instructions(settings))
+    return prompt_of([], messages, told, instructions(settings))
 
 
 CONVERSATION = [
@@ -46,7 +46,9 @@ CONVERSATION = [
 ]
 
 
-def test_the_sources_begin_the_last_user_message_and_the_instructions_follow_the_prompts() -> None:
+def test_the_sources_begin_the_last_user_message_and_the_instructions_are_in_the_system_message() -> (
+    None
+):
     prompt = made(CONVERSATION, [ITEM])
     system, *said, last = prompt.messages
     assert [message.role for message in (system, *said, last)] == [
@@ -58,7 +60,7 @@ def test_the_sources_begin_the_last_user_message_and_the_instructions_follow_the
     assert said == CONVERSATION[1:3]
     assert last.text == f"{prompt.sources}\n\nquestion"
     assert "such as #ref:a1b2" in prompt.sources
-    assert system.text == f"be kind\n\n{instructions(CITATION)}"
+    assert system.text == f"{instructions(CITATION)}\n\nbe kind"
 
 
 def test_the_system_message_does_not_depend_on_what_was_found() -> None:
@@ -81,7 +83,7 @@ def test_parts_of_a_message_are_kept_behind_the_sources() -> None:
 
 
 def test_without_sources_and_instructions_the_conversation_is_untouched() -> None:
-    assert list(prompt_of(CONVERSATION, "", "").messages) == CONVERSATION
+    assert list(prompt_of([], CONVERSATION, "", "").messages) == CONVERSATION
     assert [message.role for message in made([], [ITEM]).messages] == ["system", "user"]
 
 
