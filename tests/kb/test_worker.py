@@ -396,7 +396,7 @@ from groundhook.host.core.settings import KBStorageSettings
 
 async def main(state, folder):
     async with open_kb(Path(state), {"docs": spec("docs")}, providers(), KBStorageSettings(idle_s=20, reserve_mb=1)) as kb:
-        await kb.add("docs", [Path(folder)], progress=lambda done, total, current: print(done, current, flush=True))
+        await kb.add("docs", [Path(folder)], progress=lambda done, total, current, passages: print(done, current, flush=True))
 
 anyio.run(main, *sys.argv[1:])
 """

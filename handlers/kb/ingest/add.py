@@ -181,8 +181,8 @@ class _Add:
                 for (item, document), outcome in zip(some, outcomes, strict=True):
                     self.tally.note(item, outcome, chunks=len(document.passages))
 
-    def _embedded(self, cut: Cut, share: float) -> None:
-        self.meter.part(cut.loaded.item, share)
+    def _embedded(self, cut: Cut, share: float, passages: int) -> None:
+        self.meter.part(cut.loaded.item, share, passages)
 
     def _failed(self, item: Item, error: IngestError) -> None:
         self.tally.note(item, "failed", error=str(error))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -142,17 +143,23 @@ class Making:
         )
         return Cut(loaded, document, parts, fields, sorted(document.said.keys() - used))
 
-    async def made(self, cuts: Sequence[Cut], done: Callable[[Cut, float], None]) -> list[Incoming]:
-        """The documents with their vectors; `done` hears of each what share of it is embedded."""
+    async def made(
+        self, cuts: Sequence[Cut], done: Callable[[Cut, float, int], None]
+    ) -> list[Incoming]:
+        """The documents with their vectors; `done` is called with a document, what share of its
+        text is embedded (the time goes by the text), and how many more passages that is."""
         parts = [part for owner, cut in enumerate(cuts) for part in _parts(owner, cut)]
-        finished = [0] * len(cuts)
+        length, finished = [0] * len(cuts), [0] * len(cuts)
+        for part in parts:
+            length[part.owner] += len(part.text)
         for together in self._batches(parts):
             vectors = await self._pace.embed([part.text for part in together])
             for part, vector in zip(together, vectors, strict=True):
                 part.vector = packed(vector)
-                finished[part.owner] += 1
-            for owner in dict.fromkeys(part.owner for part in together):
-                done(cuts[owner], finished[owner] / len(cuts[owner].parts))
+                finished[part.owner] += len(part.text)
+            passages = Counter(part.owner for part in together)
+            for owner, count in passages.items():
+                done(cuts[owner], finished[owner] / length[owner], count)
         return [
             _incoming(cut, [part for part in parts if part.owner == owner])
             for owner, cut in enumerate(cuts)

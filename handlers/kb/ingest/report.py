@@ -9,9 +9,8 @@ from typing import Literal
 
 from groundhook.handlers.kb.ingest.sources import File, Found, Item
 
-Progress = Callable[
-    [int, int, str], None
-]  # bytes of changed files done, bytes of them in all, document under way
+# bytes of changed files done, bytes of them in all, document under way, passages embedded
+Progress = Callable[[int, int, str, int], None]
 Outcome = Literal["added", "replaced", "unchanged", "removed", "failed"]
 MOST_ROWS = 100  # rows of a file that are told one by one when they fail
 MOST_NAMES = 20
@@ -140,10 +139,12 @@ class Meter:
         self._progress = progress
         self._total = total
         self._whole = 0
+        self._passages = 0
         self._under_way: dict[tuple[int, str], int] = {}
 
-    def part(self, item: Item, share: float) -> None:
-        """A document is made to this share, 0-1."""
+    def part(self, item: Item, share: float, passages: int = 0) -> None:
+        """A document is made to this share, 0-1, with so many more passages."""
+        self._passages += passages
         key = (item.file.index, item.document)
         if share >= 1:
             self._under_way.pop(key, None)
@@ -160,7 +161,8 @@ class Meter:
     def _tell(self, item: Item) -> None:
         if self._progress is not None and not item.file.error:
             done = self._whole + sum(self._under_way.values())
-            self._progress(done, max(self._total, 0), item.document or item.file.document)
+            document = item.document or item.file.document
+            self._progress(done, max(self._total, 0), document, self._passages)
 
 
 def _report(

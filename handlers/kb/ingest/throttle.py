@@ -19,7 +19,7 @@ from groundhook.host.core.ports import Embedder
 Text = TypeVar("Text")
 
 CORES = os.cpu_count() or 1
-_FEWEST, _FIRST, _MOST = max(2, CORES), max(4, CORES), 16
+_FEWEST, _FIRST, _MOST = max(2, CORES), max(4, CORES), 32
 _SHORT_S, _LONG_S = 0.5, 1.5
 
 

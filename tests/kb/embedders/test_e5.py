@@ -142,3 +142,44 @@ def test_without_onnxruntime_the_small_engine_embeds_which_the_trace_shows_once(
     assert nodes.count("embedding_engine") == 1
     assert "onnxruntime cannot be loaded" in nodes
     assert "small engine" in reason
+
+
+APP_WITHOUT = """
+import sys
+sys.modules["onnxruntime"] = None
+import anyio
+from groundhook import open_host
+
+async def main():
+    async with open_host(sys.argv[1], environment={}) as host:
+        report = await host.kb.add("docs", [__import__("pathlib").Path(sys.argv[1], "a.txt")])
+        print(report.notes)
+        print([(each.severity, each.message, each.hint) for each in await host.check()])
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.parametrize("small", [False, True])
+def test_adding_and_check_report_the_fallback_where_the_small_engine_was_not_chosen(
+    tmp_path: Path, small: bool
+) -> None:
+    for name, text in {
+        "kb/docs.kb.yao": "{}",
+        "a.txt": "a ripe pear",
+        "agent/agent.yml": f"kb_storage:\n  idle_s: 1\n  small_embedder: {str(small).lower()}\n",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", APP_WITHOUT, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    notes, problems = done.stdout.splitlines()
+    assert ("onnxruntime cannot be loaded" in notes) != small
+    assert ("onnxruntime cannot be loaded" in problems) != small
+    assert ("('warning'" in problems) != small

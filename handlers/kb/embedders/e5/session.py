@@ -7,6 +7,7 @@ neighbours, as activations have one scale for all that is computed at once.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +27,10 @@ class Session:
         """Raises UnknownWeights, and Unusable where onnxruntime is not."""
         file.check()
         graph = Path(__file__).with_name(f"encoder-{arithmetic}.onnx").read_bytes()
-        self._model = OnnxModel(graph, weights=weights(file, arithmetic))
-        self._tokens = Tokens(file)
+        with ThreadPoolExecutor(1) as beside:  # a tenth of a second each
+            model = beside.submit(lambda: OnnxModel(graph, weights=weights(file, arithmetic)))
+            self._tokens = Tokens(file)
+            self._model = model.result()
         self._ends = file.begin, file.end
         self._words = file.blocks("emb.word", file.hidden)
         places = file.floats("emb.pos").reshape(-1, file.hidden)

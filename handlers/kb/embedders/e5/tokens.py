@@ -23,11 +23,12 @@ class Tokens:
 
     def __init__(self, file: ModelFile) -> None:
         pieces = file.pieces()
-        self._pieces = {piece: id for id, piece in enumerate(pieces) if id != file.unknown}
+        self._pieces = dict(zip(pieces, range(len(pieces)), strict=True))
+        del self._pieces[pieces[file.unknown]]
         self._scores = file.scores.tolist()
         self._normalisation = file.normalisation
         self._unknown = file.unknown
-        self._unknown_score = min(self._scores) - _UNKNOWN_PENALTY
+        self._unknown_score = float(file.scores.min()) - _UNKNOWN_PENALTY
         self._longest = max(map(len, pieces))
         self._remembered = lru_cache(_REMEMBERED)(self._cut)
 

@@ -55,6 +55,7 @@ def _in_4_bits(blocks: Bytes) -> tuple[Bytes, Floats]:
 def _in_7_bits(blocks: Bytes) -> tuple[NDArray[np.int8], Floats]:
     """Weights [inputs, outputs], and the scale of each output."""
     floats = dequantised(blocks)
-    scale = np.maximum(np.abs(floats).max(1), 1e-8) / _LARGEST
-    small = np.rint(floats / scale[:, None]).astype(np.int8)
-    return np.ascontiguousarray(small.T), scale.astype(np.float32)
+    scale = np.maximum(np.maximum(floats.max(1), -floats.min(1)), 1e-8) / _LARGEST
+    floats /= scale[:, None]
+    np.rint(floats, out=floats)
+    return np.ascontiguousarray(floats.T, np.int8), scale
