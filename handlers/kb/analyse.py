@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 import Stemmer
@@ -229,11 +229,6 @@ def is_code(index: int) -> bool:
     """Whether an index is that of an exact code: letters with digits, or parts that a sign
     joins."""
     return index & _KIND == _CODE
-
-
-def is_run(index: Any) -> Any:
-    """Whether an index, or each of an array of them, is that of a run of letters beside a word."""
-    return index & _KIND == _RUN
 
 
 @lru_cache(maxsize=8)

@@ -241,7 +241,6 @@ class KBHandler:
                     tenant=part.tenant,
                     filter=part.among,
                     vectors=bool(request.diversity),
-                    company=scope.settings.kb.company,
                 )
                 answer = await self._answer(request, spec, made, question, embedder)
                 if not answer.exists:
@@ -274,7 +273,6 @@ class KBHandler:
                         for item in items
                     ),
                     "words": answer.lexical,
-                    "company": answer.judged,
                     "best": (
                         round(embedder.similarity(max(hit.cosine for hit in answer.hits)), 3)
                         if answer.hits

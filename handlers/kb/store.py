@@ -27,7 +27,7 @@ _NO_FIELDS: Fields = {}
 
 # Raised when what is said to a worker, or by it, is put otherwise, and when modules move, which one
 # that runs may import later.
-SPEAKS = "5"
+SPEAKS = "6"
 
 Told = Callable[[int, int], None]  # passages stored, of how many
 Outcome = Literal["added", "replaced"]
@@ -132,8 +132,7 @@ class Hit(NamedTuple):
 class Question:
     """What is searched for: a vector as in `Passage`, the question's words, at most `limit`
     passages of at least `least_cosine`, of one tenant (None: the collection has none), that fulfil
-    `filter`. `vectors`: the hits bring theirs. `company`: where the foremost are in doubt, they are
-    judged by the company they keep."""
+    `filter`. `vectors`: the hits bring theirs."""
 
     vector: bytes
     text: str
@@ -142,14 +141,13 @@ class Question:
     tenant: str | None = None
     filter: Filter | None = None
     vectors: bool = False
-    company: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """Hits best first. `candidates` passages were compared, `below` of them were not similar
     enough. `lexical` says what words did: `used`, or that too few of them match, of a question in
-    the documents' script (`no match`) or in `other script`. `judged`: by the company they keep.
+    the documents' script (`no match`) or in `other script`.
     `language` is the collection's. `exists` is False when nothing was ever added to it."""
 
     exists: bool = True
@@ -157,7 +155,6 @@ class Answer:
     candidates: int = 0
     below: int = 0
     lexical: Literal["used", "other script", "no match"] = "used"
-    judged: bool = False
     language: str = PLAIN
 
 

@@ -21,7 +21,7 @@ from groundhook.host.config.environment import Unset
 from groundhook.host.config.locations import Path
 from groundhook.host.core.errors import suggestion
 from groundhook.host.core.settings import AppKeys, HookSettings, Listed, SearchSettings, Settings
-from groundhook.host.core.source_settings import Sources, Switched
+from groundhook.host.core.source_settings import KBSettings, Sources, Switched
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
@@ -154,6 +154,8 @@ def _hint(model: type[BaseModel], key: str) -> str:
         key == "workers" and model is HookSettings
     ):
         return "it applies to the whole app: set it in agent/agent.yml"
+    if key == "company" and model is KBSettings:
+        return "it is ignored: passages are no longer compared with each other; leave it out"
     if key == "search" and model is SearchSettings:
         return "this file holds its keys directly: web, kb, db, …"
     return suggestion(key, sorted(model.model_fields))

@@ -142,13 +142,6 @@ class KBSettings(Switched):
     diversity: float = Field(
         default=0.0, ge=0, le=1, description="How much passages that repeat others fall behind"
     )
-    company: bool = Field(
-        default=True,
-        description=(
-            "Where the best passage is in doubt, passages are compared with each other, for a"
-            " millisecond"
-        ),
-    )
     max_results: int = Field(default=10, ge=1, le=1000)
     timeout_ms: int = Field(default=8000, ge=1)
 

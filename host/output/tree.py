@@ -59,9 +59,8 @@ def _found_lines(node: TraceNode) -> Iterator[Styled]:
             f"{data['found']} found of {data['candidates']} compared, {data['below_threshold']}"
             " below the threshold"
         )
-        judged = "yes" if data["company"] else "no"
         yield Styled(
-            f"{numbers} {data['threshold']:g}; words: {one_line(data['words'])}; company: {judged}",
+            f"{numbers} {data['threshold']:g}; words: {one_line(data['words'])}",
             "dim",
         )
     if node.type == "db_query" and "sql" in data:

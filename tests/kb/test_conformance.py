@@ -181,33 +181,6 @@ async def test_words_lift_what_the_vector_alone_would_not_find_first(store: Vect
     assert contents(await ask(store, "number 7", limit=1)) == ["number 7"]
 
 
-async def test_of_two_passages_that_are_as_near_the_one_comes_first_that_the_best_are_near(
-    store: VectorStore,
-) -> None:
-    best, others = [0.3] * 20, [(-1) ** n * (3.0 + n) for n in range(40)]
-    passages = tuple(
-        passage(n, f"pear {n}", near=near) for n, near in enumerate([-0.8, 0.8, *best, *others])
-    )
-    await store.put("a", MADE, replace(document("one.md"), passages=passages))
-    for _ in range(2):  # also when their vectors are remembered
-        found = contents(await ask(store, "pear", limit=40))
-        assert found.index("pear 1") < found.index("pear 0")
-    alone = contents(await ask(store, "pear", limit=40, company=False))
-    assert alone.index("pear 0") < alone.index("pear 1")
-
-
-async def test_company_is_asked_only_where_meaning_and_words_do_not_agree_about_the_best(
-    store: VectorStore,
-) -> None:
-    passages = tuple(passage(n, f"pear {n}", near=n / 10) for n in range(20))
-    await store.put("a", MADE, replace(document("one.md"), passages=passages))
-    assert not (await ask(store, "pear 0")).judged
-    assert (await ask(store, "pear 7")).judged
-    assert (await ask(store, "pear")).judged  # by words all are as good
-    assert not (await ask(store, "pear 7", company=False)).judged
-    assert not (await ask(store, "zebra")).judged
-
-
 async def test_what_words_did_is_said(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "ripe pears", "green apples"))
     said = [(await ask(store, text)).lexical for text in ("pear", "梨", "zebra")]

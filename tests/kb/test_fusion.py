@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from groundhook.handlers.kb.analyse import Analyser, Sparse
 from groundhook.handlers.kb.ranking.fusion import (
     best,
-    clear,
     descending,
     ordered,
     places,
@@ -197,18 +196,6 @@ def test_what_a_passage_is_worth_adds_up_what_stands_out_and_its_places() -> Non
 
 
 @given(SCORES, SCORES)
-def test_the_best_is_clear_where_one_passage_alone_matches_best_and_none_is_nearer(
-    dense: dict[int, float], words: dict[int, float]
-) -> None:
-    ranked = [
-        {id: scores[id] for id in sorted(scores, key=lambda id: -scores[id])}
-        for scores in (dense, words)
-    ]
-    bests = [id for id, score in words.items() if score == max(words.values())]
-    nearest = {id for id, cosine in dense.items() if cosine == max(dense.values())}
-    assert clear(*ranked) == (len(bests) == 1 and bests[0] in nearest)
-
-
 def test_equal_ones_share_a_place() -> None:
     assert places([2.0, 3.0, 2.0, 1.0]) == {3.0: 1, 2.0: 1 / 2, 1.0: 1 / 4}
 

@@ -268,20 +268,6 @@ async def test_a_worker_that_another_version_started_makes_room(state: Path) -> 
     await anyio.to_thread.run_sync(old.wait, 5)
 
 
-async def test_a_worker_whose_code_was_replaced_while_it_ran_makes_room(state: Path) -> None:
-    old = await _started(
-        state, "sys.modules['groundhook.handlers.kb.ranking.company'] = None"
-    )  # importing it fails
-    async with client(state) as kb:
-        await kb.put("docs", MADE, document("new", 20))
-        vector = packed([1.0, 0.0, 0.0, 0.0])
-        found = await kb.search("docs", MADE, Question(vector=vector, text="pear 7", limit=5))
-        assert found.judged
-        assert found.hits[0].content == "new 7"
-        assert worker_of(state).pid != old.pid
-    await anyio.to_thread.run_sync(old.wait, 5)
-
-
 async def _started(state: Path, before: str) -> psutil.Process:
     """A worker in which something was done first."""
     (state / "kb").mkdir(parents=True)

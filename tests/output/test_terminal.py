@@ -302,7 +302,6 @@ def test_the_trace_tells_what_a_collection_was_searched_by_and_what_a_database_w
         "below_threshold": 3,
         "found": 2,
         "words": "no match",
-        "company": False,
     }
     asked = {"sql": "SELECT *\nFROM bed WHERE plant = ?", "parameters": {"param_1": "Rose\x1b[2J"}}
     nodes = [
@@ -319,7 +318,7 @@ def test_the_trace_tells_what_a_collection_was_searched_by_and_what_a_database_w
     out = Screen().play([*(Trace(node=node) for node in nodes), StreamEnd()], trace=True).out
     assert out.splitlines()[1:] == [
         "├── vector_search docs  0 ms  completed",
-        "│   └── 2 found of 6 compared, 3 below the threshold 0.3; words: no match; company: no",
+        "│   └── 2 found of 6 compared, 3 below the threshold 0.3; words: no match",
         "├── vector_search gone  0 ms  failed: no",
         "└── db_query bed  0 ms  completed",
         "    └── SELECT * FROM bed WHERE plant = ? [param_1 = 'Rose\\x1b[2J']",

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from groundhook.handlers.kb import points
-from groundhook.handlers.kb.analyse import Analyser, Sparse
+from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embedded.copying import Copy
 from groundhook.handlers.kb.embedded.edge import ORDINALS, NewPoint, Shard
 from groundhook.handlers.kb.embedded.folder import Contents, Folder, size
@@ -82,7 +82,6 @@ class Collection:
         self._unsynced, self._synced_at = 0, self.written_at  # points since the last `sync`
         self._agreed: Mapping[str, Any] = {}
         self._question = Analyser(contents.made.language)
-        self._portraits: Any = None  # company.Portraits, from the first search on
         self._hits = Remembered(_HITS, self._read_hits, lambda hit: len(hit.content) > _LONG)
         self._tokens = Remembered(_MATCHED, lambda ids: self._shard.tokens(ids))
 
@@ -290,18 +289,13 @@ class Collection:
         )
         fits = bool(weight) or words_can_match(question.text, self._manifest.scripts)
         fused = fusion.fuse(ranked.dense, ranked.words, limit=pool, weight=weight)
-        together = (
-            question.company and bool(weight) and not fusion.clear(ranked.dense, ranked.words)
-        )
-        # Passages are judged by all of their company, near enough or not.
-        first, least = (pool, -1.0) if together else (question.limit, question.least_cosine)
+        first, least = question.limit, question.least_cosine
         cosines = fused.needed_by_vectors(first, least)
         worth = fused.worths(cosines)
         measured = self._shard.cosines(vector, fused.needed_by_words(worth, first, least))
         cosines |= measured
         worth |= fused.worths(measured)
         order = fusion.ordered(worth)
-        order = self._in_company(order, worth, words, weight) if together else order
         enough = islice(
             (id for id in order if cosines[id] >= question.least_cosine), question.limit
         )
@@ -315,7 +309,6 @@ class Collection:
                 )
             ),
             lexical="used" if weight else "no match" if fits else "other script",
-            judged=together,
             language=self.made.language,
         )
 
@@ -393,19 +386,6 @@ class Collection:
                 words=lexical.document(passage.text, points.lead(passage)),
                 payload={"generation": generation, **points.payload(document, ordinal)},
             )
-
-    def _in_company(
-        self, order: Sequence[int], worth: Mapping[int, float], question: Sparse, weight: float
-    ) -> list[int]:
-        from groundhook.handlers.kb.ranking import (
-            company,
-        )  # numpy takes 100 ms, which adding need not wait for
-
-        self._portraits = self._portraits or company.Portraits()
-        portraits = self._portraits.of(
-            order[:POOL], self._shard.both(self._portraits.missing(order[:POOL]))
-        )
-        return company.judged(order, worth, portraits, question, weight)
 
     def _found(self, cosines: Mapping[int, float], *, vectors: bool) -> tuple[Hit, ...]:
         """The passages of these points, in this order."""

@@ -238,18 +238,6 @@ class Shard:
         brought: dict[int, Any] = {int(record.id): record.vector for record in records}
         return {id: vector[DENSE] for id, vector in brought.items()}
 
-    def both(self, ids: Sequence[int]) -> dict[int, tuple[list[float], Sparse]]:
-        """Each passage's two vectors."""
-        if not ids:
-            return {}
-        with _engine_at(self._path):
-            records = self._handle.retrieve(list(ids), False, [DENSE, WORDS])
-        brought: dict[int, Any] = {int(record.id): record.vector for record in records}
-        return {
-            id: (both[DENSE], Sparse(both[WORDS].indices, both[WORDS].values))
-            for id, both in brought.items()
-        }
-
     def tokens(self, ids: Sequence[int]) -> dict[int, frozenset[int]]:
         """The indices of each passage's words."""
         with _engine_at(self._path):

@@ -24,7 +24,6 @@ import stat
 import sys
 import tempfile
 import time
-import traceback
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -142,12 +141,6 @@ class Worker:
                 link.answer(id, [plain(stored) for stored in listed])
         except HostError as exc:
             link.refuse(id, exc)
-        # its code was replaced while it ran; whoever asked asks again, and starts a worker of the
-        # new code
-        except ImportError:
-            traceback.print_exc()
-            self.stopped.set()
-            link.close()
 
     def _search(self, collection: Collection | None, body: Any) -> Any:
         if collection is None:
@@ -373,9 +366,6 @@ def main(state: str, idle_s: str) -> int:
         return (os.read(told, 1) or bytes([FAILED]))[0]
     os.close(told)
     os.setsid()
-    os.putenv(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # numpy's threads would wait for each other in a spin; it reads this when it is loaded
     folder = Path(state) / "kb"
     with (folder / "worker.lock").open("ab") as lock:
         try:

@@ -243,9 +243,7 @@ def _parts(owner: int, cut: Cut) -> list[_Part]:
     made = []
     for chunk in cut.parts:
         heading = _heading(cut.document.title, chunk)
-        text = "\n\n".join(
-            [HEADINGS.join(filter(None, [cut.document.title, heading])), chunk.content]
-        )
+        text = f"{headed(cut.document.title, chunk)}\n\n{chunk.content}"
         made.append(_Part(owner, chunk, heading, text))
     return made
 
@@ -278,6 +276,11 @@ def _incoming(cut: Cut, parts: Sequence[_Part]) -> Incoming:
         fields=cut.fields,
         source=item.file.source,
     )
+
+
+def headed(title: str, chunk: Chunk) -> str:
+    """The title of a document with the headings that lead to a chunk of it."""
+    return HEADINGS.join(filter(None, [title, _heading(title, chunk)]))
 
 
 def _heading(title: str, chunk: Chunk) -> str:

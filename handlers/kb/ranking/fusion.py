@@ -21,7 +21,7 @@ import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain
 
 from groundhook.handlers.kb.analyse import Sparse, is_code
 
@@ -188,16 +188,6 @@ def weight_of_words(question: Sparse, best: Iterable[Container[int]]) -> float:
         max([math.fsum(map(weights.__getitem__, tokens)) for tokens in shared], default=0.0) / whole
     )
     return min(1.0, max(0.0, share - _NAMES) / (_ENOUGH - _NAMES))
-
-
-def clear(dense: Mapping[int, float], words: Mapping[int, float]) -> bool:
-    """Whether one passage matches best by words and none is nearer in meaning: both rankings, best
-    first, say the same."""
-    if not dense or not words:
-        return False
-    (best, score), *second = islice(words.items(), 2)
-    alone = all(other < score for _, other in second)
-    return alone and dense.get(best) == next(iter(dense.values()))
 
 
 def descending(similarities: Sequence[float]) -> list[float]:

@@ -1,6 +1,5 @@
-"""Searching a collection on a Qdrant server: two requests as a rule, one for both rankings, one for
-what was found; and one for the vectors of those passages among the foremost that were not met in a
-search before.
+"""Searching a collection on a Qdrant server: two requests, one for both rankings and one for
+what was found.
 
 A document that is replaced meanwhile is seen whole or not at all: every candidate's version is
 compared with the one that its document's record names, and where they differ the search is made
@@ -14,13 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from anyio import to_thread
 from qdrant_client import models
 
 from groundhook.handlers.kb import points
-from groundhook.handlers.kb.analyse import Analyser, Sparse
+from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.language import words_can_match
-from groundhook.handlers.kb.ranking import company, fusion
+from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.server.filter import of_passages, of_tenant
 from groundhook.handlers.kb.server.layout import MADE_ID, PLACE, Place, kept_of, made_of, place
 from groundhook.handlers.kb.server.link import ServerLink
@@ -38,7 +36,6 @@ class Known:
     chunks: int = 0
     scripts: Counter[str] = field(default_factory=Counter)
     until: float = 0.0  # when to look again, on the loop's clock
-    portraits: company.Portraits = field(default_factory=company.Portraits)
 
     def count(self, record: Mapping[str, Any]) -> None:
         """A document's share in how the text is."""
@@ -79,15 +76,6 @@ async def search(
     )
     worth = fusion.fuse(dense, by_words, limit=pool, weight=ranked.weight).worths(cosines)
     order = fusion.ordered(worth)
-    together = question.company and bool(ranked.weight) and not fusion.clear(dense, by_words)
-    names = [numbered[id].point for id in order[:POOL]] if together else []
-    stored = await _both(link, known, known.portraits.missing(names))
-    portraits = known.portraits.of(names, stored)
-    # In a thread: numpy's threads wait for each other, on a busy machine for many milliseconds.
-    if portraits:
-        order = await to_thread.run_sync(
-            company.judged, order, worth, portraits, words, ranked.weight
-        )
     fits = bool(ranked.weight) or words_can_match(question.text, known.scripts)
     enough = [id for id in order if cosines[id] >= question.least_cosine]
     best = {numbered[id]: cosines[id] for id in enough[: question.limit]}
@@ -128,7 +116,6 @@ async def search(
         candidates=len(order),
         below=len(order) - len(enough),
         lexical="used" if ranked.weight else "no match" if fits else "other script",
-        judged=together,
         language=known.made.language,
     )
 
@@ -209,23 +196,6 @@ async def _payloads(link: ServerLink, known: Known, ids: set[str]) -> dict[str, 
         lambda client: client.retrieve(known.name, sorted(ids), with_payload=True)
     )
     return {str(record.id): record.payload or {} for record in records}
-
-
-async def _both(
-    link: ServerLink, known: Known, ids: list[str]
-) -> dict[str, tuple[list[float], Sparse]]:
-    """Both vectors of passages; of those that were removed meanwhile none."""
-    if not ids:
-        return {}
-    wanted = [points.DENSE, points.WORDS]
-    records = await link.read(
-        lambda client: client.retrieve(known.name, ids, with_payload=False, with_vectors=wanted)
-    )
-    brought: dict[str, Any] = {str(record.id): record.vector for record in records}
-    return {
-        id: (both[points.DENSE], Sparse(both[points.WORDS].indices, both[points.WORDS].values))
-        for id, both in brought.items()
-    }
 
 
 async def _vectors(link: ServerLink, known: Known, ids: list[str]) -> dict[str, bytes]:
