@@ -195,7 +195,6 @@ def test_what_a_passage_is_worth_adds_up_what_stands_out_and_its_places() -> Non
     assert fused.worths({1: 0.9, 2: 0.8, 3: 0.6, 5: 0.5}) == pytest.approx(by_hand)
 
 
-@given(SCORES, SCORES)
 def test_equal_ones_share_a_place() -> None:
     assert places([2.0, 3.0, 2.0, 1.0]) == {3.0: 1, 2.0: 1 / 2, 1.0: 1 / 4}
 
