@@ -1,9 +1,10 @@
-"""Arguments of a tool held against its JSON Schema. The one module that knows the library for that,
-which takes a tenth of a second to import: it is imported when the first tool of a server is called.
+"""Validation of a tool's arguments against its JSON Schema. The only module that imports
+jsonschema; it is itself imported by the first call of a tool, since the library takes a tenth of a
+second to import.
 
-The schema comes from a server. What could make the host wait or reach out is left to that server:
-regular expressions, which can take for ever and are of another dialect, and references to other
-documents. A schema that is none checks nothing.
+The schema comes from a server and is untrusted. Keywords that could block the host or make it send
+requests are left to the server: regular expressions, which can take unbounded time and have another
+dialect, and references to other documents. An invalid schema checks nothing.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from referencing.exceptions import Unresolvable
 
 from groundhook.host.core.types.base import dotted
 
-MOST_PROBLEMS = 5
-LONGEST_PROBLEM = 200  # characters; the library quotes values whole
+MAX_PROBLEMS = 5
+MAX_PROBLEM_CHARS = 200  # the library quotes whole values
 
 
 def problems_of(arguments: Mapping[str, Any], validator: Validator | None) -> list[str]:
-    """What is wrong with the arguments, worded for a model to mend them; nothing when all is well.
-    `validator` is what `validator_of` made of the schema, which takes longer than the check."""
+    """Return at most MAX_PROBLEMS problems of the arguments, worded so that a model can correct
+    them; empty if they are valid. `validator` comes from `validator_of`, which takes longer than
+    the check and is worth caching."""
     if validator is None:
         return []
     try:
-        found = sorted(
+        errors = sorted(
             _first(validator.iter_errors(dict(arguments))),
             key=lambda error: [str(step) for step in error.path],
         )
@@ -38,20 +40,20 @@ def problems_of(arguments: Mapping[str, Any], validator: Validator | None) -> li
         Unresolvable,
         RecursionError,
         ArithmeticError,
-    ):  # the last: a number too large to be a multiple of a fraction
+    ):  # ArithmeticError: `multipleOf` with a fraction and a number that is too large
         return []
-    return [_worded(error) for error in found]
+    return [_describe(error) for error in errors]
 
 
 def validator_of(schema: Mapping[str, Any]) -> Validator | None:
-    """None for a schema that is none."""
+    """Return a validator for a schema, or None if the schema is invalid."""
     known = validator_for(schema, default=Draft202012Validator)
-    left = dict.fromkeys(("pattern", "patternProperties", "unevaluatedProperties"), _unchecked)
+    skipped = dict.fromkeys(("pattern", "patternProperties", "unevaluatedProperties"), _skip_check)
     kind = extend(
         known,
         {
-            **left,
-            "additionalProperties": _unless_patterns(known.VALIDATORS["additionalProperties"]),
+            **skipped,
+            "additionalProperties": _skip_with_patterns(known.VALIDATORS["additionalProperties"]),
         },
     )
     try:
@@ -62,11 +64,11 @@ def validator_of(schema: Mapping[str, Any]) -> Validator | None:
     return made
 
 
-def _unchecked(*_: Any) -> Iterator[ValidationError]:
+def _skip_check(*_: Any) -> Iterator[ValidationError]:
     return iter(())
 
 
-def _unless_patterns(check: Any) -> Any:
+def _skip_with_patterns(check: Any) -> Any:
     def additional(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
         return () if "patternProperties" in schema else check(validator, value, instance, schema)
 
@@ -74,10 +76,10 @@ def _unless_patterns(check: Any) -> Any:
 
 
 def _first(errors: Iterator[ValidationError]) -> Iterator[ValidationError]:
-    return (error for error, _ in zip(errors, range(MOST_PROBLEMS), strict=False))
+    return (error for error, _ in zip(errors, range(MAX_PROBLEMS), strict=False))
 
 
-def _worded(error: ValidationError) -> str:
+def _describe(error: ValidationError) -> str:
     message = " ".join(error.message.split())
-    short = message if len(message) <= LONGEST_PROBLEM else f"{message[:LONGEST_PROBLEM]}…"
+    short = message if len(message) <= MAX_PROBLEM_CHARS else f"{message[:MAX_PROBLEM_CHARS]}…"
     return f"{dotted(tuple(error.absolute_path)) or 'arguments'}: {short}"

@@ -1,4 +1,4 @@
-"""What a connection has shown of its server, for the messages of errors."""
+"""Observations of a server during one connection, and the error messages made of them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from groundhook.host.core.errors import (
 from groundhook.host.core.types.specs import ServerSpec
 from groundhook.host.mcp.program import Program
 
-MOST_GARBAGE = 50  # lines that are not MCP before the first that is
+MAX_INVALID_LINES = 50  # without one valid message; the connection is given up then
 
 
 @dataclass
 class Evidence:
-    """`heard`: a message of the protocol has come. `garbage`: how many lines came that are none,
-    and `sample` the first of them. `over`: the connection is not used any more."""
+    """State of one connection. `connected`: a valid message arrived. `invalid_lines`: the number of
+    lines that are not MCP, of which `sample` is the first. `over`: the connection has ended."""
 
     spec: ServerSpec
     program: Program | None = None
-    heard: bool = False
-    garbage: int = 0
+    connected: bool = False
+    invalid_lines: int = 0
     sample: str = ""
     over: bool = False
 
@@ -32,18 +32,19 @@ class Evidence:
     def name(self) -> str:
         return f"MCP server {self.spec.id!r}"
 
-    def note_garbage(self, line: bytes) -> None:
-        self.garbage += 1
+    def note_invalid_line(self, line: bytes) -> None:
+        """Count a line that is not MCP."""
+        self.invalid_lines += 1
         self.sample = self.sample or " ".join(line[:200].decode("utf-8", "replace").split())[:80]
 
     @property
-    def hopeless(self) -> bool:
-        """It does not speak the protocol."""
-        return not self.heard and self.garbage >= MOST_GARBAGE
+    def is_not_mcp(self) -> bool:
+        """Whether the program evidently does not speak the protocol."""
+        return not self.connected and self.invalid_lines >= MAX_INVALID_LINES
 
-    def about(self) -> str:
-        """How the program ended and what it said, to be put behind a message; "" when there is
-        nothing to say."""
+    def details(self) -> str:
+        """Return how the program ended and its last output, to append to a message; "" if nothing
+        is known."""
         parts = []
         if self.program is not None:
             code = self.program.exit_code
@@ -53,56 +54,63 @@ class Evidence:
                     if code >= 0
                     else f"it was ended by signal {-code}"
                 )
-            if said := self.program.said():
-                parts.append(f"it last said: {said}")
-        if self.garbage:
-            parts.append(f"it writes to standard output what is not MCP: {self.sample!r}")
+            if last_output := self.program.last_output():
+                parts.append(f"its last output: {last_output}")
+        if self.invalid_lines:
+            parts.append(f"it writes lines that are not MCP to standard output: {self.sample!r}")
         return "; " + "; ".join(parts) if parts else ""
 
-    async def ended(self, asked: str, *, delivered: bool, reason: str = "") -> ServerError:
-        """The connection is gone. `asked` is the request that was under way; "" while
-        connecting."""
+    async def connection_lost(
+        self, request: str, *, delivered: bool, reason: str = ""
+    ) -> ServerError:
+        """Return the error for a lost connection. `request` is the request under way, "" while
+        connecting; `delivered` is whether the server may have received it."""
         if self.program is not None:
             await self.program.settle()
-        if self.garbage and not self.heard:
-            return ServerMalformed(f"{self.name} does not speak MCP{self.about()}", hint=self._hint)
-        if self.program is not None:
-            before = f"it answered {asked}" if asked else "it was ready"
-            return ServerUnreachable(
-                f"{self.name} ended before {before}{self.about()}", delivered=delivered
+        if self.invalid_lines and not self.connected:
+            return ServerMalformed(
+                f"{self.name} does not speak MCP{self.details()}", hint=self._hint
             )
-        wanted = f" for {asked}" if asked else ""
-        said = reason or "the connection ended"
+        if self.program is not None:
+            before = f"it answered {request}" if request else "it was ready"
+            return ServerUnreachable(
+                f"{self.name} ended before {before}{self.details()}", delivered=delivered
+            )
+        wanted = f" for {request}" if request else ""
+        cause = reason or "the connection ended"
         return ServerUnreachable(
-            f"{self.name} cannot be reached at {self.spec.url}{wanted}: {said}", delivered=delivered
+            f"{self.name} cannot be reached at {self.spec.url}{wanted}: {cause}",
+            delivered=delivered,
         )
 
     def not_ready(self) -> ServerError:
-        """Starting or connecting took too long."""
-        if self.garbage and not self.heard:
-            return ServerMalformed(f"{self.name} does not speak MCP{self.about()}", hint=self._hint)
-        hint = f"start_timeout in {_file(self.spec.id)} sets how long"
+        """Return the error for a start or connection that took too long."""
+        if self.invalid_lines and not self.connected:
+            return ServerMalformed(
+                f"{self.name} does not speak MCP{self.details()}", hint=self._hint
+            )
+        hint = f"raise start_timeout in {_file_name(self.spec.id)}"
         return ServerTimeout(
-            f"{self.name} was not ready after {self.spec.start_timeout:g} s{self.about()}",
+            f"{self.name} was not ready after {self.spec.start_timeout:g} s{self.details()}",
             hint=hint,
         )
 
-    def no_answer(self, asked: str) -> ServerError:
-        """A call took too long."""
-        hint = f"timeout in {_file(self.spec.id)} sets how long"
+    def no_answer(self, request: str) -> ServerError:
+        """Return the error for a call that took too long."""
+        hint = f"raise timeout in {_file_name(self.spec.id)}"
         return ServerTimeout(
-            f"{self.name} did not answer {asked} within {self.spec.timeout:g} s{self.about()}",
+            f"{self.name} did not answer {request} within {self.spec.timeout:g} s{self.details()}",
             hint=hint,
         )
 
     @property
     def _hint(self) -> str:
         return (
-            "a stdio server writes nothing but MCP messages to standard output; it may log to"
+            "a stdio server must write MCP messages only to standard output, and its log to"
             " standard error"
         )
 
 
-def _file(id: str) -> str:
-    """How people name the file of a server: `agents.shop.files` is the assistant shop's."""
+def _file_name(id: str) -> str:
+    """Return the name of a server's file: `files.mcp.yao` for `agents.shop.files`."""
     return f"{id.rpartition('.')[2] if id.startswith('agents.') else id.replace('.', '/')}.mcp.yao"

@@ -1,7 +1,7 @@
-"""Cutting a stream of bytes into lines, of which none may be larger than was agreed.
+"""Splitting of a byte stream into lines with a size limit.
 
-Of a line that is larger only the two ends are kept, so that no peer can make the host hold what it
-will refuse anyway.
+Only the two ends of a line beyond the limit are kept, so that a peer cannot fill the host's
+memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ EDGE = 200  # bytes kept from either end of a line that is too large
 
 @dataclass(frozen=True)
 class Oversize:
-    """A line that was too large: its first and last bytes, and how many there were."""
+    """A line beyond the limit: its first and last EDGE bytes, and its size in bytes."""
 
     head: bytes
     tail: bytes
@@ -23,37 +23,37 @@ class Oversize:
 Line = bytes | Oversize
 
 
-class Splitter:
-    """Takes bytes as they come and gives whole lines, without their ends. `largest` is in bytes."""
+class LineSplitter:
+    """Collects bytes and returns whole lines, without line ends. Lines beyond `max_bytes` become
+    `Oversize`."""
 
-    def __init__(self, largest: int) -> None:
-        self._largest = max(largest, 2 * EDGE)
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max(max_bytes, 2 * EDGE)
         self._kept = bytearray()
         self._head = b""
         self._size = 0
 
     def feed(self, data: bytes) -> list[Line]:
-        """The lines that end in `data`, which may begin in the middle of one and end in the middle
-        of another."""
+        """Return the lines that end in `data`, which may start and end in the middle of a line."""
         *ends, rest = data.split(b"\n")
         lines = []
         for piece in ends:
             self._add(piece)
-            lines.append(self._take())
+            lines.append(self._take_line())
         self._add(rest)
         return lines
 
     def _add(self, piece: bytes) -> None:
-        fitted = self._size <= self._largest
+        fitted = self._size <= self._max_bytes
         self._size += len(piece)
         self._kept += piece
-        if self._size > self._largest:
+        if self._size > self._max_bytes:
             if fitted:
                 self._head = bytes(self._kept[:EDGE])
             del self._kept[:-EDGE]
 
-    def _take(self) -> Line:
+    def _take_line(self) -> Line:
         kept, size, head = bytes(self._kept), self._size, self._head
         self._kept.clear()
         self._size, self._head = 0, b""
-        return Oversize(head, kept, size) if size > self._largest else kept
+        return Oversize(head, kept, size) if size > self._max_bytes else kept

@@ -1,11 +1,10 @@
-"""The task that owns one MCP server: it alone enters and leaves the connection, and everybody else
-writes to it.
+"""The task that owns the connection to one MCP server: it alone opens and closes it, and runs the
+jobs that callers send.
 
-Callers post jobs and wait. The owner connects when the first job comes, runs jobs side by side, and
-connects anew for the next job after a connection was lost. A job that was under way then is run
-once more when it only reads, or when nothing of it can have arrived; otherwise its caller gets an
-error. A server that let a deadline pass is asked for a sign of life, and given up when there is
-none.
+The owner connects for the first job, runs jobs concurrently, and reconnects for the next job after
+a connection is lost. A job that was under way then runs once more if it only reads, or if none of
+it can have arrived; otherwise its caller gets an error. After a timeout the owner pings the server,
+and gives the connection up if no answer arrives.
 """
 
 from __future__ import annotations
@@ -26,31 +25,33 @@ from groundhook.host.core.types.specs import ServerSpec
 from groundhook.host.mcp.evidence import Evidence
 
 if TYPE_CHECKING:
-    from groundhook.host.mcp.client import Session
+    from groundhook.host.mcp.sdk.session import Session
 
-CLOSING = 2.0  # seconds for taking leave of a server over HTTP
-FINISHING = 0.25  # seconds for jobs whose answers are there already when a connection is lost
-SIGN_OF_LIFE = 5.0  # seconds for any answer at all
+CLOSE_TIMEOUT = 2.0  # seconds for closing a connection over HTTP
+DRAIN_TIMEOUT = 0.25  # seconds for answers that have already arrived when a connection is lost
+PING_TIMEOUT = 5.0  # seconds
 
 
 @dataclass(eq=False)
 class Job:
-    """Something to do on a connection. `asked` is what messages call it. While `repeatable`, losing
-    the connection does no harm: `work` sets it to False before it sends something that acts."""
+    """Work to do on a connection. `request` names it in messages. While `is_repeatable`, it may run
+    again after a lost connection: `work` sets it to False before it sends a request with side
+    effects."""
 
-    asked: str
+    request: str
     work: Callable[[Session, Job], Awaitable[Any]]
-    repeatable: bool = True
+    is_repeatable: bool = True
     repeated: bool = False
-    waiting: anyio.CancelScope = field(
+    caller_scope: anyio.CancelScope = field(
         default_factory=anyio.CancelScope
-    )  # the caller, who leaves at the deadline
-    running: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    )  # the caller's wait, which ends at the deadline
+    work_scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     done: anyio.Event = field(default_factory=anyio.Event)
     result: Any = None
     error: HostError | None = None
 
     def finish(self, result: Any = None, error: HostError | None = None) -> None:
+        """Set the outcome, unless it is set already."""
         if not self.done.is_set():
             self.result, self.error = result, error
             self.done.set()
@@ -58,230 +59,233 @@ class Job:
 
 @dataclass(frozen=True)
 class _Lost:
-    """A connection is over."""
+    """A connection was lost."""
 
     evidence: Evidence
 
 
 @dataclass(frozen=True)
-class _Late:
-    """A caller has left at its deadline."""
+class _TimedOut:
+    """A call timed out."""
 
     evidence: Evidence
 
 
 @dataclass(frozen=True)
 class _Stop:
-    """The house is closing."""
+    """The owner closes."""
 
 
-Letter = Job | _Lost | _Late | _Stop
+Message = Job | _Lost | _TimedOut | _Stop
 
 
 class Owner:
-    """One server. `run` is its task; `ask` may be called from any task of the same loop."""
+    """Owns one server. `run` is its task; `ask` may be called from any task of the same event
+    loop."""
 
     def __init__(self, spec: ServerSpec, environment: Mapping[str, str], folder: Path) -> None:
         self._spec, self._environment, self._folder = spec, environment, folder
-        self._post, self._letters = anyio.create_memory_object_stream[Letter](math.inf)
+        self._send_messages, self._messages = anyio.create_memory_object_stream[Message](math.inf)
         self._jobs: set[Job] = set()
         self._evidence = Evidence(spec)
-        self._life: anyio.CancelScope | None = (
-            None  # around a connection; set only while connecting
+        self._connecting: anyio.CancelScope | None = (
+            None  # cancels a connection that is being opened; None otherwise
         )
-        self._sure = anyio.Event()  # unset while a sign of life is awaited
-        self._sure.set()
+        self._alive = anyio.Event()  # unset while a ping is under way
+        self._alive.set()
         self._closing = False
 
-    async def ask(self, asked: str, work: Callable[[Session, Job], Awaitable[Any]]) -> Any:
-        """Have `work` done. Raises HostError: what `work` raised, or why the server could not be
-        asked. When the caller is cancelled the work is, too, and the connection stays."""
-        job = Job(asked, work)
+    async def ask(self, request: str, work: Callable[[Session, Job], Awaitable[Any]]) -> Any:
+        """Run `work` on the connection and return its result. Raises the HostError of `work`, or
+        the reason why the server cannot be reached. If the caller is cancelled, so is the work; the
+        connection stays open."""
+        job = Job(request, work)
         if self._closing:
-            raise self._closed(job)
+            raise self._closed_error(job)
         self._jobs.add(job)
         try:
-            self._post.send_nowait(job)
-            with job.waiting:
+            self._send_messages.send_nowait(job)
+            with job.caller_scope:
                 await job.done.wait()
         finally:
             self._jobs.discard(job)
-            job.running.cancel()
+            job.work_scope.cancel()
         if not job.done.is_set():
-            self._tell(_Late(self._evidence))
-            raise self._evidence.no_answer(asked)
+            self._post_message(_TimedOut(self._evidence))
+            raise self._evidence.no_answer(request)
         if job.error is not None:
             raise job.error
         return job.result
 
     async def run(self) -> None:
-        """Serve until `close`. Not cancelled with what is around it: leaving a server takes a
+        """Run jobs until `close`. Shielded from cancellation, since closing a connection takes a
         moment, which is bounded."""
         try:
-            with anyio.CancelScope(shield=True), self._post, self._letters:
+            with anyio.CancelScope(shield=True), self._send_messages, self._messages:
                 while not self._closing:
-                    letter = await self._letters.receive()
-                    if isinstance(letter, Job) and not letter.running.cancel_called:
-                        await self._connection(letter)
+                    message = await self._messages.receive()
+                    if isinstance(message, Job) and not message.work_scope.cancel_called:
+                        await self._connect_and_serve(message)
         finally:
             for job in self._jobs:
-                job.finish(error=self._closed(job))
+                job.finish(error=self._closed_error(job))
 
     def close(self) -> None:
-        """Take no more jobs, end those under way with an error, leave the server."""
+        """Refuse further jobs, end those under way with an error, and close the connection."""
         self._closing = True
-        self._sure.set()
-        self._tell(_Stop())
-        if self._life is not None:
-            self._life.cancel()
+        self._alive.set()
+        self._post_message(_Stop())
+        if self._connecting is not None:
+            self._connecting.cancel()
 
     # ---- one connection
 
-    async def _connection(self, first: Job) -> None:
-        """From connecting for `first` until the connection is over."""
+    async def _connect_and_serve(self, first: Job) -> None:
+        """Connect for the job `first`, and run jobs until the connection ends."""
         evidence = self._evidence = Evidence(self._spec)
         connected = False
         failure: ServerError | None = None
         open_session = await _sdk()
         with anyio.CancelScope(deadline=anyio.current_time() + self._spec.start_timeout) as life:
-            self._life = life
+            self._connecting = life
             if self._closing:
                 return
             try:
                 async with open_session(
-                    evidence, self._environment, self._folder, lambda: self._lose(evidence)
+                    evidence, self._environment, self._folder, lambda: self._report_lost(evidence)
                 ) as session:
-                    self._life, life.deadline, connected = None, math.inf, True
+                    self._connecting, life.deadline, connected = None, math.inf, True
                     await self._serve(session, evidence, first)
-                    life.deadline = anyio.current_time() + CLOSING
+                    life.deadline = anyio.current_time() + CLOSE_TIMEOUT
             except ServerError as exc:
                 failure = exc
             finally:
-                self._life = None
+                self._connecting = None
                 evidence.over = True
         if not connected:
-            self._refuse(first, failure or evidence.not_ready())
+            self._fail_waiting(first, failure or evidence.not_ready())
 
     async def _serve(self, session: Session, evidence: Evidence, first: Job) -> None:
         under_way: set[Job] = set()
 
         def start(job: Job) -> None:
-            job.waiting.deadline = anyio.current_time() + self._spec.timeout
+            job.caller_scope.deadline = anyio.current_time() + self._spec.timeout
             under_way.add(job)
             tasks.start_soon(self._run, session, evidence, job, under_way)
 
         try:
             async with anyio.create_task_group() as tasks:
                 start(first)
-                async for letter in self._letters:
-                    match letter:
+                async for message in self._messages:
+                    match message:
                         case Job():
-                            await self._sure.wait()
+                            await self._alive.wait()
                             if evidence.over:
-                                self._tell(letter)  # to be met again behind the letter that says so
+                                self._post_message(message)  # again, behind the _Lost message
                             else:
-                                start(letter)
-                        case _Late(about) if (
-                            about is evidence and self._sure.is_set() and not self._closing
+                                start(message)
+                        case _TimedOut(subject) if (
+                            subject is evidence and self._alive.is_set() and not self._closing
                         ):
-                            self._sure = anyio.Event()
-                            tasks.start_soon(self._sign_of_life, session, evidence, tasks)
-                        case _Lost(about) if about is evidence:
+                            self._alive = anyio.Event()
+                            tasks.start_soon(self._ping, session, evidence, tasks)
+                        case _Lost(subject) if subject is evidence:
                             break
                         case _Stop():
                             break
                 tasks.cancel_scope.deadline = anyio.current_time() + (
-                    0 if self._closing else FINISHING
+                    0 if self._closing else DRAIN_TIMEOUT
                 )
         finally:
-            self._sure.set()
+            self._alive.set()
             evidence.over = True
             for job in under_way:
-                self._again_or(job, self._interrupted(job, evidence))
+                self._retry_or_fail(job, self._lost_error(job, evidence))
 
     async def _run(
         self, session: Session, evidence: Evidence, job: Job, under_way: set[Job]
     ) -> None:
         try:
-            with job.running:
+            with job.work_scope:
                 job.finish(await job.work(session, job))
         except ServerUnreachable as exc:
-            self._lose(evidence)
-            self._again_or(job, exc)
+            self._report_lost(evidence)
+            self._retry_or_fail(job, exc)
         except HostError as exc:
             job.finish(error=exc)
         under_way.discard(job)
 
-    async def _sign_of_life(self, session: Session, evidence: Evidence, tasks: TaskGroup) -> None:
-        """Any answer will do, also a refusal."""
-        answered = False
-        with anyio.move_on_after(min(SIGN_OF_LIFE, self._spec.timeout)):
+    async def _ping(self, session: Session, evidence: Evidence, tasks: TaskGroup) -> None:
+        """Check that the server answers at all; an error counts as an answer. Give the connection
+        up otherwise."""
+        answered_id = False
+        with anyio.move_on_after(min(PING_TIMEOUT, self._spec.timeout)):
             try:
                 await session.list_tools()
-                answered = True
+                answered_id = True
             except ServerUnreachable:
                 pass
             except ServerError:
-                answered = True
-        if not answered:
+                answered_id = True
+        if not answered_id:
             if evidence.program is not None:
-                evidence.program.hopeless = True
-            self._lose(evidence)
-        self._sure.set()
+                evidence.program.unresponsive = True
+            self._report_lost(evidence)
+        self._alive.set()
 
-    # ---- letters and ends
+    # ---- messages and outcomes
 
-    def _tell(self, letter: Letter) -> None:
+    def _post_message(self, message: Message) -> None:
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-            self._post.send_nowait(letter)
+            self._send_messages.send_nowait(message)
 
-    def _lose(self, evidence: Evidence) -> None:
+    def _report_lost(self, evidence: Evidence) -> None:
         if not evidence.over:
             evidence.over = True
-            self._tell(_Lost(evidence))
+            self._post_message(_Lost(evidence))
 
-    def _again_or(self, job: Job, error: ServerUnreachable) -> None:
-        """Run a job again that lost its connection, where that does no harm and was not tried
-        yet."""
-        if job.done.is_set() or job.running.cancel_called:
+    def _retry_or_fail(self, job: Job, error: ServerUnreachable) -> None:
+        """Run a job again after a lost connection, if that is safe and it has not been repeated
+        yet; otherwise finish it with `error`."""
+        if job.done.is_set() or job.work_scope.cancel_called:
             return
-        if self._closing or job.repeated or not (job.repeatable or not error.delivered):
+        if self._closing or job.repeated or not (job.is_repeatable or not error.delivered):
             job.finish(error=error)
             return
-        job.repeated, job.repeatable, job.waiting.deadline = True, True, math.inf
-        self._tell(job)
+        job.repeated, job.is_repeatable, job.caller_scope.deadline = True, True, math.inf
+        self._post_message(job)
 
-    def _refuse(self, first: Job, error: HostError) -> None:
-        """A connection could not be made: those who wait for one are told, and the next caller
-        makes it try again."""
+    def _fail_waiting(self, first: Job, error: HostError) -> None:
+        """Finish all waiting jobs with the error of a connection that failed. The next job connects
+        again."""
         jobs = [first]
         with suppress(anyio.WouldBlock, anyio.EndOfStream):
             while True:
-                letter = self._letters.receive_nowait()
-                if isinstance(letter, Job):
-                    jobs.append(letter)
+                message = self._messages.receive_nowait()
+                if isinstance(message, Job):
+                    jobs.append(message)
         for job in jobs:
-            job.finish(error=self._closed(job) if self._closing else error)
+            job.finish(error=self._closed_error(job) if self._closing else error)
 
-    def _interrupted(self, job: Job, evidence: Evidence) -> ServerUnreachable:
+    def _lost_error(self, job: Job, evidence: Evidence) -> ServerUnreachable:
         if self._closing:
-            return self._closed(job)
+            return self._closed_error(job)
         return ServerUnreachable(
-            f"{evidence.name} was lost while it worked on {job.asked}{evidence.about()}"
+            f"the connection to {evidence.name} was lost during {job.request}{evidence.details()}"
         )
 
-    def _closed(self, job: Job) -> ServerUnreachable:
+    def _closed_error(self, job: Job) -> ServerUnreachable:
         return ServerUnreachable(
-            f"MCP server {self._spec.id!r} was closed before it answered {job.asked}"
+            f"MCP server {self._spec.id!r} was closed before it answered {job.request}"
         )
 
 
 async def _sdk() -> Callable[..., Any]:
-    """`open_session` of host.mcp.client. Importing the SDK takes half a second, which the loop does
-    not wait for."""
+    """Return `open_session` of host.mcp.sdk.session. Importing the SDK takes half a second, so a
+    thread does it."""
 
     def load() -> Callable[..., Any]:
-        from groundhook.host.mcp.client import open_session
+        from groundhook.host.mcp.sdk.session import open_session
 
         return open_session
 

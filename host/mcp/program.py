@@ -1,8 +1,8 @@
-"""A program that is spoken to in lines over its standard streams, with what it last said on
-standard error.
+"""A program that exchanges lines over its standard streams; the end of its standard error is kept
+for messages.
 
-Knows nothing of MCP. The program gets a process group of its own: a terminal's Ctrl-C does not
-reach it, and when it is left everything that it started ends with it.
+Independent of MCP. The program has a process group of its own: a terminal's Ctrl-C does not reach
+it, and stopping it stops everything that it started.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from typing import Any
 
 import anyio
 
-from groundhook.host.mcp.lines import Line, Oversize, Splitter
+from groundhook.host.mcp.lines import Line, LineSplitter, Oversize
 
-PATIENCE = (
-    2.0  # seconds a program has for ending by itself, the second half of them after it was told to
+STOP_TIMEOUT = (
+    2.0  # seconds to exit: half after its standard input closes, half after SIGTERM; then SIGKILL
 )
-SAID = 4096  # bytes of standard error that are kept
+STDERR_BYTES = 4096  # of standard error that are kept
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class Program(asyncio.SubprocessProtocol):
-    """A running program. `ended` is called once, when its standard output is over."""
+    """A running program. `on_end_of_output` is called once, when its standard output ends."""
 
-    def __init__(self, largest: int, ended: Callable[[], None]) -> None:
-        self.hopeless = False  # it hangs: stop without patience
-        self._splitter = Splitter(largest)
-        self._most = 4 * largest
-        self._ended = ended
+    def __init__(self, max_bytes: int, on_end_of_output: Callable[[], None]) -> None:
+        self.unresponsive = False  # it hangs: `stop` does not wait
+        self._splitter = LineSplitter(max_bytes)
+        self._max_waiting_bytes = 4 * max_bytes
+        self._on_end_of_output = on_end_of_output
         self._lines: deque[Line] = deque()
         self._waiting_bytes = 0
         self._arrived = asyncio.Event()
         self._over = False
-        self._listening = True
+        self._reading = True
         self._stopped = False
         self._exited = asyncio.Event()
         self._writable = asyncio.Event()
@@ -49,31 +49,31 @@ class Program(asyncio.SubprocessProtocol):
         self._transport: Any = None
 
     async def read(self) -> Line | None:
-        """The next line; None when there are no more."""
+        """Return the next line; None at the end of the output."""
         while not self._lines:
             if self._over:
                 return None
             self._arrived.clear()
             await self._arrived.wait()
         line = self._lines.popleft()
-        self._waiting_bytes -= _weight(line)
-        if self._waiting_bytes < self._most:
-            self._listen(True)
+        self._waiting_bytes -= _kept_bytes(line)
+        if self._waiting_bytes < self._max_waiting_bytes:
+            self._set_reading(True)
         return line
 
     async def write(self, line: bytes) -> None:
-        """Send one line, which has no end of line in it. Raises anyio.BrokenResourceError when the
-        program does not read any more, and then it has not got the line."""
+        """Send one line, given without its line end. Raises anyio.BrokenResourceError if the
+        program has closed its standard input; it has not received the line then."""
         stdin = self._transport.get_pipe_transport(0)
         if self._over or stdin is None or stdin.is_closing():
             raise anyio.BrokenResourceError
         stdin.write(line + b"\n")
-        if stdin.is_closing():  # the write itself found that nobody reads
+        if stdin.is_closing():  # the write itself failed
             raise anyio.BrokenResourceError
         await self._writable.wait()
 
-    def said(self) -> str:
-        """The last lines on standard error, shortened; "" when there were none."""
+    def last_output(self) -> str:
+        """Return the last lines of standard error, shortened; "" if there are none."""
         lines = [
             line.strip()
             for line in _CONTROL.sub("", self._said.decode("utf-8", "replace")).splitlines()
@@ -82,30 +82,29 @@ class Program(asyncio.SubprocessProtocol):
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, negative: by which signal; None while it runs, and when it had to be
-        stopped."""
+        """The exit code, negative for a signal; None while the program runs and after `stop` ended
+        it."""
         code: int | None = self._transport.get_returncode()
         return None if self._stopped else code
 
     async def settle(self) -> None:
-        """Give a program that is going the moment that it needs to be gone, so that its exit code
-        is known."""
+        """Wait briefly for a program that is exiting, so that its exit code is known."""
         await self._exits(0.2)
 
     async def stop(self) -> None:
-        """End it, and all that it started: by closing its standard input, then by asking, then by
-        force."""
+        """End the program and everything that it started: close its standard input, then SIGTERM,
+        then SIGKILL."""
         self._stopped = not self._exited.is_set()
         self._lines.clear()
         self._over = True
-        self._listen(True)
+        self._set_reading(True)
         if (stdin := self._transport.get_pipe_transport(0)) is not None:
             stdin.close()
-        if not self.hopeless and not await self._exits(PATIENCE / 2):
+        if not self.unresponsive and not await self._exits(STOP_TIMEOUT / 2):
             self._signal(signal.SIGTERM)
-            await self._exits(PATIENCE / 2)
-        self._signal(signal.SIGKILL)  # also for what it leaves behind when it ends by itself
-        await self._exits(PATIENCE)
+            await self._exits(STOP_TIMEOUT / 2)
+        self._signal(signal.SIGKILL)  # also for child processes that outlive it
+        await self._exits(STOP_TIMEOUT)
         self._transport.close()
 
     async def _exits(self, seconds: float) -> bool:
@@ -117,12 +116,10 @@ class Program(asyncio.SubprocessProtocol):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._transport.get_pid(), number)
 
-    def _listen(self, on: bool) -> None:
+    def _set_reading(self, on: bool) -> None:
         stdout = self._transport.get_pipe_transport(1)
-        if stdout is not None and not stdout.is_closing() and self._listening != on:
-            self._listening = (
-                on  # kept here: Python 3.11 before 3.11.4 has no `is_reading` for pipes
-            )
+        if stdout is not None and not stdout.is_closing() and self._reading != on:
+            self._reading = on  # Python before 3.11.4 has no `is_reading` for pipes
             (stdout.resume_reading if on else stdout.pause_reading)()
 
     # ---- asyncio.SubprocessProtocol
@@ -133,13 +130,13 @@ class Program(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
             self._said += data
-            del self._said[:-SAID]
+            del self._said[:-STDERR_BYTES]
         elif not self._over:
             lines = self._splitter.feed(data)
             self._lines += lines
-            self._waiting_bytes += sum(map(_weight, lines))
-            if self._waiting_bytes > self._most:
-                self._listen(False)  # until the host has caught up
+            self._waiting_bytes += sum(map(_kept_bytes, lines))
+            if self._waiting_bytes > self._max_waiting_bytes:
+                self._set_reading(False)  # resumed by `read`
             self._arrived.set()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
@@ -148,7 +145,7 @@ class Program(asyncio.SubprocessProtocol):
         elif fd == 1:
             self._over = True
             self._arrived.set()
-            self._ended()
+            self._on_end_of_output()
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -167,16 +164,16 @@ async def open_program(
     *,
     env: Mapping[str, str],
     folder: Path,
-    largest: int,
-    ended: Callable[[], None],
+    max_bytes: int,
+    on_end_of_output: Callable[[], None],
 ) -> AsyncIterator[Program]:
-    """Start a program with exactly the environment `env`. Lines that are larger than `largest`
-    bytes arrive as `Oversize`. Raises OSError when it cannot be started. Leaving takes `PATIENCE`
-    seconds at most, also when cancelled."""
+    """Start a program in `folder` with exactly the environment `env`. Lines beyond `max_bytes`
+    arrive as `Oversize`. Raises OSError if it cannot be started. Leaving takes at most about
+    `STOP_TIMEOUT` seconds, also when cancelled."""
     loop = asyncio.get_running_loop()
     with anyio.CancelScope(shield=True):
         _, program = await loop.subprocess_exec(
-            lambda: Program(largest, ended),
+            lambda: Program(max_bytes, on_end_of_output),
             command,
             *args,
             env=dict(env),
@@ -190,5 +187,5 @@ async def open_program(
             await program.stop()
 
 
-def _weight(line: Line) -> int:
+def _kept_bytes(line: Line) -> int:
     return len(line.tail) if isinstance(line, Oversize) else len(line)

@@ -1,11 +1,11 @@
-"""The MCP servers of an app, by id: what they offer, and calls to them.
+"""The MCP servers of an app by id: their tools, resources and prompts, and calls of them.
 
     async with open_servers(app.servers, app.environment, folder=app.root) as servers:
         await servers.call_tool("files", "read", {"path": "README.md"})
 
-Nothing starts before it is first used; everything that started ends with the block. Results are
-plain data with the names of the protocol. Everything raises UnknownName for a server that is not
-declared, ConfigError for one whose file cannot be used, and ServerError.
+A server starts when it is first used and ends with the block. Results are plain data with the
+protocol's field names. Every call raises UnknownName for a server that is not declared, ConfigError
+for one whose file is invalid, and ServerError.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from groundhook.host.core.types.servers import ServerMethod
 from groundhook.host.core.types.specs import ServerSpec
 from groundhook.host.mcp.owner import Job, Owner
 from groundhook.host.mcp.shapes import (
-    function,
-    only_reads,
+    function_schema,
+    is_read_only,
     prompt_arguments,
+    tool_result,
     unique_names,
-    with_error,
 )
 
 if TYPE_CHECKING:
-    from groundhook.host.mcp.client import Session
+    from groundhook.host.mcp.sdk.session import Session
 
 
 @dataclass(frozen=True)
 class ToolName:
-    """A tool of a server."""
+    """The full name of a tool."""
 
     server: str
     tool: str
@@ -47,8 +47,9 @@ class ToolName:
 
 @dataclass(frozen=True)
 class Toolset:
-    """Tools for a language model: `schemas` as OpenAI's chat completions API takes them, `names`
-    from the function's name there to the tool, `failed` the servers that could not be asked."""
+    """Tools for a language model: `schemas` in the format of OpenAI's chat completions API, `names`
+    from a function's name there to the tool, and `failed`, the servers that could not list their
+    tools."""
 
     schemas: tuple[Mapping[str, Any], ...] = ()
     names: Mapping[str, ToolName] = field(default_factory=dict)
@@ -56,8 +57,8 @@ class Toolset:
 
 
 class Servers:
-    """Calls from any task of the loop; `server` is a full id (`App.resolve_server(assistant,
-    name).id`)."""
+    """`host.core.ports.ToolServers` for the declared servers. Callable from any task of the event
+    loop. `server` is a full id (`App.resolve_server(assistant, name).id`)."""
 
     def __init__(
         self,
@@ -76,8 +77,8 @@ class Servers:
         self._closed = False
 
     async def list_tools(self, server: str) -> dict[str, Any]:
-        """{tools: [{name, description?, title?, inputSchema, outputSchema?, annotations?}]}: those
-        that its file allows."""
+        """{tools: [{name, description?, title?, inputSchema, outputSchema?, annotations?}]},
+        limited to the tools that its file allows."""
         spec = self._catalogue.named(server)
 
         async def work(session: Session, job: Job) -> list[dict[str, Any]]:
@@ -90,10 +91,9 @@ class Servers:
         self, server: str, tool: str, arguments: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """{content: [{type: "text", text} | {type: "image", data, mimeType} | …],
-        structuredContent?}. A tool that reports a failure is a value as well: {content, isError:
-        true, error: its text}. `host.mcp.shapes.value_of` makes one value of either. Raises
-        UnknownName for a tool that the server does not have, UsageError for one that its file does
-        not allow."""
+        structuredContent?}, or for a tool that reports a failure {content, isError: true, error:
+        its text}. `host.mcp.shapes.value_of` converts either to one value. Raises UnknownName for a
+        tool that the server does not have, UsageError for one that its file does not allow."""
         spec = self._catalogue.named(server)
         if spec.tools and tool not in spec.tools:
             raise _not_allowed(spec, tool)
@@ -107,8 +107,8 @@ class Servers:
                 raise UnknownName(
                     "MCP tool", f"{server}.{tool}", [f"{server}.{name}" for name in allowed]
                 )
-            job.repeatable = tool in spec.read_only or only_reads(known)
-            return with_error(await session.call_tool(tool, arguments or {}))
+            job.is_repeatable = tool in spec.read_only or is_read_only(known)
+            return tool_result(await session.call_tool(tool, arguments or {}))
 
         result: dict[str, Any] = await self._owner(spec).ask(f"tools/call {tool!r}", work)
         return result
@@ -148,7 +148,7 @@ class Servers:
     async def get_prompt(
         self, server: str, name: str, arguments: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """{messages: [{role, content: {type, …}}], description?}. Arguments that are no text are
+        """{messages: [{role, content: {type, …}}], description?}. Arguments other than text are
         sent as JSON."""
 
         async def work(session: Session, job: Job) -> dict[str, Any]:
@@ -158,8 +158,8 @@ class Servers:
         return {key: prompt[key] for key in ("description", "messages") if key in prompt}
 
     async def schemas(self, wanted: Iterable[str] | Mapping[str, Collection[str]]) -> Toolset:
-        """The tools of these servers; a mapping names the tools that are wanted of each (none
-        named: all)."""
+        """Return the tools of these servers; a mapping lists the wanted tools of each (empty:
+        all)."""
         return await toolset(
             self, dict(wanted) if isinstance(wanted, Mapping) else dict.fromkeys(wanted, ())
         )
@@ -167,7 +167,8 @@ class Servers:
     async def ask(
         self, server: str, method: ServerMethod, params: Mapping[str, Any], /
     ) -> dict[str, Any]:
-        """The methods above by their names in the protocol: `host.core.ports.ToolServers`."""
+        """Call one of the methods above by its name in the protocol:
+        `host.core.ports.ToolServers`."""
         match method:
             case "tools/list":
                 return await self.list_tools(server)
@@ -183,7 +184,7 @@ class Servers:
                 return await self.get_prompt(server, params["name"], params.get("arguments"))
 
     def close(self) -> None:
-        """End all servers; called by `open_servers`, which waits for them."""
+        """Close all servers; `open_servers` waits until they have ended."""
         self._closed = True
         for owner in self._owners.values():
             owner.close()
@@ -202,16 +203,16 @@ async def toolset(
     wanted: Mapping[str, Collection[str]],
     called: Mapping[str, str] | None = None,
 ) -> Toolset:
-    """Tools of several servers, asked for at the same time: the wanted ones of each (none named:
-    all). `called` has other names for servers, for the names of functions. A server that fails is
-    in `failed`, and the others' tools are there."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    """Fetch the tools of several servers concurrently: the wanted ones of each (empty: all).
+    `called` gives servers other names for the functions' names. A server that fails is in `failed`
+    and does not affect the others."""
+    listed: dict[str, list[dict[str, Any]]] = {}
     failed: dict[str, HostError] = {}
 
     async def ask(server: str, only: Collection[str]) -> None:
         try:
             tools = (await servers.ask(server, "tools/list", {}))["tools"]
-            found[server] = [tool for tool in tools if not only or tool["name"] in only]
+            listed[server] = [tool for tool in tools if not only or tool["name"] in only]
         except HostError as exc:
             failed[server] = exc
 
@@ -219,11 +220,11 @@ async def toolset(
         for server, only in wanted.items():
             tasks.start_soon(ask, server, only)
     shown = {server: (called or {}).get(server, server) for server in wanted}
-    offered = [(server, tool) for server in wanted for tool in found.get(server, ())]
+    offered = [(server, tool) for server in wanted for tool in listed.get(server, ())]
     names = unique_names((shown[server], tool["name"]) for server, tool in offered)
     return Toolset(
         schemas=tuple(
-            function(names[shown[server], tool["name"]], tool) for server, tool in offered
+            function_schema(names[shown[server], tool["name"]], tool) for server, tool in offered
         ),
         names={
             names[shown[server], tool["name"]]: ToolName(server, tool["name"])
@@ -237,9 +238,9 @@ async def toolset(
 async def open_servers(
     catalogue: Catalogue[ServerSpec], environment: Mapping[str, str], *, folder: Path = Path()
 ) -> AsyncIterator[Servers]:
-    """The servers of a catalogue. Programs run in `folder`, with HOME, LOGNAME, PATH, SHELL, TERM
-    and USER of `environment` and what their files name. Leaving ends them: at most two seconds for
-    each to go by itself, all at the same time."""
+    """Open the servers of a catalogue. Programs run in `folder`, with HOME, LOGNAME, PATH, SHELL,
+    TERM and USER of `environment` and the variables of their files. Leaving ends them all at the
+    same time; each has at most two seconds to exit by itself."""
     try:
         async with anyio.create_task_group() as tasks:
             servers = Servers(catalogue, environment, folder, tasks)
@@ -250,7 +251,9 @@ async def open_servers(
     except BaseExceptionGroup as group:
         if len(group.exceptions) > 1:
             raise
-        raise group.exceptions[0] from group.exceptions[0].__cause__  # the block's own, as it was
+        raise group.exceptions[0] from group.exceptions[
+            0
+        ].__cause__  # the error of the caller's block, unwrapped
 
 
 def _not_allowed(spec: ServerSpec, tool: str) -> UsageError:

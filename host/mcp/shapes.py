@@ -1,4 +1,4 @@
-"""What MCP messages hold, as plain data, and how tools of servers are shown to language models.
+"""Conversion of MCP results to plain values, and of tools to function schemas for language models.
 Pure functions."""
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from typing import Any
 from groundhook.host.core.errors import ToolFailed
 from groundhook.host.mcp.lines import Oversize
 
-LONGEST_NAME = 64  # of a function, in OpenAI's API
-LONGEST_DESCRIPTION = 1024
+MAX_NAME = 64  # characters of a function's name in OpenAI's API
+MAX_DESCRIPTION = 1024
 
 _FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})\s*,')
 _LAST = re.compile(rb'[,{]\s*"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 
-def answered(line: Oversize) -> int | None:
-    """Which request a message answers of which only the two ends are known: its id stands before or
-    behind everything else, where nothing inside the result can forge it."""
+def answered_id(line: Oversize) -> int | None:
+    """Return the id of the request that an oversized message answers, if it is the first or last
+    member of the object; elsewhere, the result's content could forge it."""
     found = _FIRST.search(line.head) or _LAST.search(line.tail)
     return int(found[1]) if found else None
 
 
 def text_of(result: Mapping[str, Any]) -> str:
-    """The text in the content of a tool's result, a line for each block."""
+    """Return the text blocks of a tool's result, one per line."""
     return "\n".join(
         block["text"] for block in result.get("content", ()) if block.get("type") == "text"
     )
 
 
-def with_error(result: dict[str, Any]) -> dict[str, Any]:
-    """A tool's result as callers get it: where the tool reports a failure, `error` says which."""
+def tool_result(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool's result for callers; a failure that the tool reports is in `error`."""
     if not result.get("isError"):
         return {
             key: value for key, value in result.items() if key in ("content", "structuredContent")
@@ -42,27 +42,27 @@ def with_error(result: dict[str, Any]) -> dict[str, Any]:
     return {
         "content": result.get("content", []),
         "isError": True,
-        "error": text_of(result) or "the tool failed and did not say why",
+        "error": text_of(result) or "the tool failed without a message",
     }
 
 
 def value_of(server: str, tool: str, result: Mapping[str, Any]) -> Any:
-    """What a tool answered, as one value: its structured content, else the JSON in its text, else
-    its text; where it has no text, its content. Raises ToolFailed for a result with `error`."""
+    """Return a tool's result as one value: its structured content, else the JSON in its text, else
+    its text, else its content. Raises ToolFailed for a result with `error`."""
     if "error" in result:
         raise ToolFailed(f"tool {tool!r} of MCP server {server!r} failed: {result['error']}")
     if "structuredContent" in result:
         return result["structuredContent"]
     text = text_of(result)
     try:
-        return loaded(text)
+        return parse_json(text)
     except ValueError:
         return text or result.get("content", [])
 
 
-def loaded(text: str) -> Any:
-    """The value of JSON text that somebody else wrote. Raises ValueError, also for what is nested
-    too deeply, and for half a surrogate pair, which cannot be sent on to anybody."""
+def parse_json(text: str) -> Any:
+    """Parse untrusted JSON. Raises ValueError, also for text that is nested too deeply, for a
+    number with too many digits, and for half of a surrogate pair, which cannot be encoded."""
     try:
         value = json.loads(text)
     except RecursionError as exc:
@@ -76,14 +76,15 @@ def loaded(text: str) -> Any:
     return value
 
 
-def only_reads(tool: Mapping[str, Any]) -> bool:
-    """Whether the server says that calling a tool twice does no harm."""
+def is_read_only(tool: Mapping[str, Any]) -> bool:
+    """Return whether the server declares that repeating a call of the tool is safe."""
     hints = tool.get("annotations") or {}
     return bool(hints.get("readOnlyHint") or hints.get("idempotentHint"))
 
 
 def prompt_arguments(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Arguments of a prompt are text in the protocol: other values become JSON."""
+    """Return a prompt's arguments as text, which the protocol requires; other values become
+    JSON."""
     return {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in arguments.items()
@@ -91,30 +92,29 @@ def prompt_arguments(arguments: Mapping[str, Any]) -> dict[str, str]:
 
 
 def unique_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Names for tools of servers that a language model may call: `server__tool` with the signs that
-    OpenAI's API allows, at most 64 of them. Where two would be the same, or one is too long, a
-    piece of a hash tells them apart; a tool has the same name in every turn as long as its
-    neighbours do not change."""
+    """Return function names for tools: `server__tool` in the characters that OpenAI's API allows,
+    at most 64. A name that is too long or not unique gets part of a hash. A tool has the same name
+    in every turn as long as the set of tools does not change."""
     pairs = list(dict.fromkeys(tools))
     plain = {
         pair: "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in pair) for pair in pairs
     }
     taken = list(plain.values())
     return {
-        pair: name if len(name) <= LONGEST_NAME and taken.count(name) == 1 else _hashed(pair, name)
+        pair: name if len(name) <= MAX_NAME and taken.count(name) == 1 else _hashed(pair, name)
         for pair, name in plain.items()
     }
 
 
-def function(name: str, tool: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool as OpenAI's chat completions API takes it."""
-    said = tool.get("description") or tool.get("title") or ""
+def function_schema(name: str, tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool in the format of OpenAI's chat completions API."""
+    description = tool.get("description") or tool.get("title") or ""
     parameters = {"type": "object", "properties": {}, **(tool.get("inputSchema") or {})}
     return {
         "type": "function",
         "function": {
             "name": name,
-            "description": said[:LONGEST_DESCRIPTION],
+            "description": description[:MAX_DESCRIPTION],
             "parameters": parameters,
         },
     }
@@ -122,4 +122,4 @@ def function(name: str, tool: Mapping[str, Any]) -> dict[str, Any]:
 
 def _hashed(pair: tuple[str, str], name: str) -> str:
     mark = hashlib.sha256(json.dumps(pair).encode()).hexdigest()[:8]
-    return f"{name[: LONGEST_NAME - 9]}_{mark}"
+    return f"{name[: MAX_NAME - 9]}_{mark}"

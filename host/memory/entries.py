@@ -1,8 +1,8 @@
-"""What a memory holds: keys, JSON values with a time to live, counters; and the twin of the file
-that lives in one process.
+"""Entries of a memory: keys, JSON values with a time to live, and counters; their limits; and an
+in-process implementation.
 
-Pure but for `LocalEntries`, which keeps its entries in a dict. What is allowed (lengths, sizes,
-numbers) is decided here, once for both kinds of `Entries`; nothing here knows who asks.
+The limits on lengths, sizes and numbers are checked here for all implementations of `Entries`.
+Identities are unknown here: `host.memory.memory` maps them to spaces.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any, Protocol, TypeGuard
 from groundhook.host.core.errors import UsageError
 from groundhook.host.core.settings import MemorySettings
 
-NESTING = 200  # levels; the JSON parser's own bound depends on the depth of the stack it runs on
-EXACT = (
-    2**53 - 1
-)  # beyond it a JavaScript number skips integers (ECMA-262, Number.MAX_SAFE_INTEGER)
+# Levels of a value. The JSON parser's own limit depends on the stack that it runs on.
+MAX_NESTING = 200
+# Beyond it a JavaScript number skips integers (ECMA-262, Number.MAX_SAFE_INTEGER).
+MAX_EXACT = 2**53 - 1
 
 Number = int | float
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A value as UTF-8 JSON, and when it ends in ms since 1970 (none: it stays)."""
+    """A value as UTF-8 JSON, and its expiry time in ms since 1970 (None: never)."""
 
     value: bytes
     expires: int | None = None
@@ -36,70 +36,70 @@ class Stored:
 
 
 class Entries(Protocol):
-    """Entries of many spaces; a space is one namespace of one identity. `at` is the time in ms
-    since 1970; entries that ended before or at it are not there. Every call is atomic. The calls
-    block; they raise StorageError."""
+    """Entries of many spaces; a space is one namespace of one identity. `at` is the current time in
+    ms since 1970; entries that expire at or before it do not exist. Every call is atomic, blocks,
+    and raises StorageError."""
 
     def get(self, space: str, key: str, at: int, /) -> bytes | None: ...
 
     def put(self, space: str, key: str, stored: Stored, at: int, /) -> None:
-        """Raises UsageError when the space is full."""
+        """Set a value. Raises UsageError if the space is full."""
         ...
 
     def remove(self, space: str, key: str, at: int, /) -> bytes | None:
-        """→ the value that was removed."""
+        """Remove a value and return it."""
         ...
 
     def keys(self, space: str, at: int, /) -> list[str]:
-        """In the order of their code points."""
+        """Return the keys in the order of their code points."""
         ...
 
     def clear(self, space: str, at: int, /) -> int:
-        """→ how many there were."""
+        """Remove all entries and return their number."""
         ...
 
     def add(self, space: str, key: str, by: Number, at: int, /) -> Number:
-        """Add to a number (0 when there is none), leaving its time to live → the sum. Raises
-        UsageError when the value is no number, or the space is full."""
+        """Add to a number (0 if missing), keep its time to live, and return the sum. Raises
+        UsageError if the value is not a number or the space is full."""
         ...
 
 
 @dataclass
 class LocalEntries:
-    """Entries of this process, gone with the object. Used from one event loop."""
+    """Entries in the memory of this process, for one event loop."""
 
     limits: MemorySettings
     _spaces: dict[str, dict[str, Stored]] = field(default_factory=dict)
 
     def get(self, space: str, key: str, at: int, /) -> bytes | None:
-        stored = self._alive(space, at).get(key)
+        stored = self._live_entries(space, at).get(key)
         return stored.value if stored else None
 
     def put(self, space: str, key: str, stored: Stored, at: int, /) -> None:
-        entries = self._alive(space, at)
+        entries = self._live_entries(space, at)
         if key not in entries and len(entries) >= self.limits.keys:
-            raise full(self.limits)
+            raise full_error(self.limits)
         entries[key] = stored
 
     def remove(self, space: str, key: str, at: int, /) -> bytes | None:
-        stored = self._alive(space, at).pop(key, None)
+        stored = self._live_entries(space, at).pop(key, None)
         return stored.value if stored else None
 
     def keys(self, space: str, at: int, /) -> list[str]:
-        return sorted(self._alive(space, at))
+        return sorted(self._live_entries(space, at))
 
     def clear(self, space: str, at: int, /) -> int:
-        count = len(self._alive(space, at))
+        count = len(self._live_entries(space, at))
         self._spaces.pop(space, None)
         return count
 
     def add(self, space: str, key: str, by: Number, at: int, /) -> Number:
-        old = self._alive(space, at).get(key, Stored(b"0"))
-        total = added(key, old.value, by)
+        old = self._live_entries(space, at).get(key, Stored(b"0"))
+        total = add_numbers(key, old.value, by)
         self.put(space, key, replace(old, value=encode(key, total, self.limits)), at)
         return total
 
-    def _alive(self, space: str, at: int) -> dict[str, Stored]:
+    def _live_entries(self, space: str, at: int) -> dict[str, Stored]:
         entries = self._spaces.setdefault(space, {})
         for key in [key for key, stored in entries.items() if not stored.alive(at)]:
             del entries[key]
@@ -107,97 +107,103 @@ class LocalEntries:
 
 
 def check_key(key: Any, limits: MemorySettings) -> str:
-    """Raises UsageError for what is no key."""
+    """Return the key. Raises UsageError if it is not valid."""
     if not isinstance(key, str) or not key:
         raise UsageError(
             f"a key of the memory must be text of at least one character, not {key!r}"[:200]
         )
     if len(key) > limits.key_length:
         raise UsageError(
-            f"the key {key[:40]!r}… has {len(key)} characters; at most {limits.key_length} are"
-            " allowed",
-            hint="the limit is memory.key_length in agent/agent.yml",
+            f"the key {key[:40]!r}… has {len(key)} characters; the limit is {limits.key_length}",
+            hint="raise memory.key_length in agent/agent.yml",
         )
     if any("\ud800" <= character <= "\udfff" for character in key):
-        raise UsageError(f"the key {key!r} holds half of a surrogate pair, which is no character")
+        raise UsageError(
+            f"the key {key!r} contains half of a surrogate pair, which is not a character"
+        )
     return key
 
 
 def encode(key: str, value: Any, limits: MemorySettings) -> bytes:
-    """A JSON value as it is kept. Raises UsageError when it is none, is nested too deep, or is too
+    """Return a value as stored JSON. Raises UsageError if it is not JSON, nested too deeply, or too
     large."""
-    if any(depth > NESTING for depth in _depths(value)):
-        raise UsageError(f"the value for {key!r} is nested more than {NESTING} levels deep")
+    if any(depth > MAX_NESTING for depth in _depths(value)):
+        raise UsageError(f"the value for {key!r} is nested more than {MAX_NESTING} levels deep")
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as exc:
         raise UsageError(f"the value for {key!r} is not JSON: {exc}") from exc
-    # JavaScript strings may hold half of a surrogate pair, and get it back.
-    kept = text.encode("utf-8", "surrogatepass")
-    if len(kept) > limits.value_kb * 1024:
+    # JavaScript strings may contain half of a surrogate pair, which must come back unchanged.
+    stored_json = text.encode("utf-8", "surrogatepass")
+    if len(stored_json) > limits.value_kb * 1024:
         raise UsageError(
-            f"the value for {key!r} takes {len(kept)} bytes as JSON; at most {limits.value_kb} kB"
-            " are allowed",
-            hint="the limit is memory.value_kb in agent/agent.yml",
+            f"the value for {key!r} takes {len(stored_json)} bytes as JSON;"
+            f" at most {limits.value_kb} kB are allowed",
+            hint="raise memory.value_kb in agent/agent.yml",
         )
-    return kept
+    return stored_json
 
 
-def decode(kept: bytes) -> Any:
-    return json.loads(kept.decode("utf-8", "surrogatepass"))
+def decode(stored_json: bytes) -> Any:
+    """Return the value of stored JSON."""
+    return json.loads(stored_json.decode("utf-8", "surrogatepass"))
 
 
-def added(key: str, old: bytes, by: Number) -> Number:
-    """The sum of a kept value and `by`. Raises UsageError when there is none."""
+def add_numbers(key: str, old: bytes, by: Number) -> Number:
+    """Return the sum of a stored value and `by`. Raises UsageError if the value is not a number or
+    the sum is not exact."""
     number = decode(old)
     if not is_number(number):
         raise UsageError(
-            f"the value of {key!r} is no number and cannot be counted up or down",
-            hint="Set it to a number first",
+            f"the value of {key!r} is not a number and cannot be incremented",
+            hint="set it to a number first",
         )
     try:
         total = number + by
     except OverflowError:
         total = math.inf
-    if not math.isfinite(total) or (isinstance(total, int) and abs(total) > EXACT):
-        raise UsageError(f"{key!r} would become {total}, which a number cannot hold exactly")
+    if not math.isfinite(total) or (isinstance(total, int) and abs(total) > MAX_EXACT):
+        raise UsageError(f"{key!r} would become {total}, which a number cannot represent exactly")
     return total
 
 
-def check_step(by: Any) -> Number:
-    """What a counter is changed by. Raises UsageError when it is no finite number, or an integer
-    that JavaScript cannot hold."""
-    if not is_number(by) or not math.isfinite(by) or (isinstance(by, int) and abs(by) > EXACT):
-        raise UsageError(f"a counter is changed by a number, not {by!r}"[:200])
+def check_increment(by: Any) -> Number:
+    """Return an increment. Raises UsageError if it is not a finite number, or an integer beyond
+    MAX_EXACT."""
+    if not is_number(by) or not math.isfinite(by) or (isinstance(by, int) and abs(by) > MAX_EXACT):
+        raise UsageError(f"the increment of a counter must be a number, not {by!r}"[:200])
     return by
 
 
 def expiry(at: int, ttl_ms: Any) -> int | None:
-    """When a value that was set at `at` ends. Raises UsageError for a time to live that is no
-    positive number."""
+    """Return the expiry time of a value set at `at`. Raises UsageError if the time to live is not a
+    positive number of milliseconds."""
     if ttl_ms is None:
         return None
-    if not is_number(ttl_ms) or not 0 < ttl_ms <= EXACT:
+    if not is_number(ttl_ms) or not 0 < ttl_ms <= MAX_EXACT:
         raise UsageError(
-            f"a time to live is a positive number of milliseconds, not {ttl_ms!r}"[:200],
-            hint="leave it out for a value that stays",
+            f"a time to live must be a positive number of milliseconds, not {ttl_ms!r}"[:200],
+            hint="leave it out for a value without expiry",
         )
     return at + math.ceil(ttl_ms)
 
 
 def is_number(value: Any) -> TypeGuard[Number]:
+    """Return whether a JSON value is a number; booleans are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def full(limits: MemorySettings) -> UsageError:
+def full_error(limits: MemorySettings) -> UsageError:
+    """The error for a new key in a full space."""
     return UsageError(
-        f"this memory holds {limits.keys} keys already, and no more are allowed",
-        hint="delete some, give them a time to live, or raise memory.keys in agent/agent.yml",
+        f"this memory has {limits.keys} keys already, which is the limit",
+        hint="delete keys, give them a time to live, or raise memory.keys in agent/agent.yml",
     )
 
 
 def _depths(value: Any) -> Iterator[int]:
-    """The depth of every list and object, outermost first; never recursive."""
+    """Yield the depth of every list and object, outermost first. Iterative, since values are
+    untrusted."""
     open_ = [(value, 1)]
     while open_:
         inner, depth = open_.pop()

@@ -1,9 +1,9 @@
-"""Entries in a SQLite file that several processes use at once.
+"""Entries in a SQLite file that several processes may use at once.
 
-The file is made when it is first used. Each change is one transaction that takes the write lock
-before it reads (`begin immediate`), so that counters lose nothing; readers never wait (write-ahead
-log). Entries that have ended are swept a few at a time by the changes that follow. A power cut may
-lose the last changes, and never damages the file (`synchronous = normal`).
+The file is created by the first use. Each change is one transaction that takes the write lock
+before it reads (`begin immediate`), so that no increment is lost; readers never wait (write-ahead
+log). Each change also deletes a few expired entries. A power cut may lose the last changes but does
+not damage the file (`synchronous = normal`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 
 from groundhook.host.core.errors import StorageError, UsageError
 from groundhook.host.core.settings import MemorySettings
-from groundhook.host.memory.entries import Number, Stored, added, encode, full
+from groundhook.host.memory.entries import Number, Stored, add_numbers, encode, full_error
 
 VERSION = 1
-SWEPT = 32  # entries that have ended, removed by one change
+SWEEP_LIMIT = 32  # expired entries deleted by one change
 _SCHEMA = f"""
 begin immediate;
 create table if not exists entries (
@@ -36,8 +36,8 @@ commit;
 _ALIVE = "(expires is null or expires > :at)"
 _HINTS = {
     sqlite3.SQLITE_FULL: "free disk space",
-    sqlite3.SQLITE_IOERR: "see whether the disk is full or damaged",
-    sqlite3.SQLITE_BUSY: "another process holds it; memory.busy_ms says how long to wait",
+    sqlite3.SQLITE_IOERR: "check whether the disk is full or damaged",
+    sqlite3.SQLITE_BUSY: "another process has locked it; memory.busy_ms sets how long to wait",
     sqlite3.SQLITE_CORRUPT: "restore it from a copy, or move it away to start with an empty memory",
     sqlite3.SQLITE_NOTADB: "restore it from a copy, or move it away to start with an empty memory",
     sqlite3.SQLITE_READONLY: "the file and its folder must be writable",
@@ -46,8 +46,8 @@ _HINTS = {
 
 
 class FileEntries:
-    """Used by as many threads as its owner allows; connections are lent to one at a time. Raises
-    StorageError."""
+    """Entries in the file `path`. Thread-safe; each call has a connection of its own from a pool.
+    Every call raises StorageError."""
 
     def __init__(self, path: Path, limits: MemorySettings) -> None:
         self._path = path
@@ -58,7 +58,7 @@ class FileEntries:
         self._closed = False
 
     def close(self) -> None:
-        """Connections that are still lent are closed when they come back."""
+        """Close the idle connections; those in use are closed when they are returned."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -73,11 +73,11 @@ class FileEntries:
         return stored.value if stored else None
 
     def put(self, space: str, key: str, stored: Stored, at: int, /) -> None:
-        with self._change(at) as db:
+        with self._transaction(at) as db:
             self._write(db, space, key, stored, at)
 
     def remove(self, space: str, key: str, at: int, /) -> bytes | None:
-        with self._change(at) as db:
+        with self._transaction(at) as db:
             stored = _find(db, space, key, at)
             db.execute("delete from entries where space = ? and key = ?", [space, key])
         return stored.value if stored else None
@@ -88,23 +88,23 @@ class FileEntries:
             return [key for (key,) in db.execute(sql, {"space": space, "at": at})]
 
     def clear(self, space: str, at: int, /) -> int:
-        with self._change(at) as db:
+        with self._transaction(at) as db:
             count = _count(db, space, at)
             db.execute("delete from entries where space = ?", [space])
         return count
 
     def add(self, space: str, key: str, by: Number, at: int, /) -> Number:
-        with self._change(at) as db:
+        with self._transaction(at) as db:
             old = _find(db, space, key, at) or Stored(b"0")
-            total = added(key, old.value, by)
+            total = add_numbers(key, old.value, by)
             self._write(db, space, key, Stored(encode(key, total, self._limits), old.expires), at)
         return total
 
-    # ---- inside
+    # ---- transactions and connections
 
     def _write(self, db: sqlite3.Connection, space: str, key: str, stored: Stored, at: int) -> None:
         if _find(db, space, key, at) is None and _is_full(db, space, at, self._limits.keys):
-            raise full(self._limits)
+            raise full_error(self._limits)
         db.execute(
             "insert into entries (space, key, value, expires) values (?, ?, ?, ?) on conflict"
             " (space, key) do update set value = excluded.value, expires = excluded.expires",
@@ -112,30 +112,30 @@ class FileEntries:
         )
 
     @contextmanager
-    def _change(self, at: int) -> Iterator[sqlite3.Connection]:
-        """A transaction that holds the write lock, kept when the block ends well."""
-        # SQLite waits for a lock by sleeping ever longer; threads of one process can do better.
+    def _transaction(self, at: int) -> Iterator[sqlite3.Connection]:
+        """A transaction with the write lock, committed unless the block raises."""
+        # SQLite polls for a lock with growing pauses; a lock between our own threads is faster.
         with self._writing, self._connection() as db:
             db.execute("begin immediate")
             with db:
                 ended = "select id from entries where expires <= ? order by expires limit ?"
-                db.execute(f"delete from entries where id in ({ended})", [at, SWEPT])
+                db.execute(f"delete from entries where id in ({ended})", [at, SWEEP_LIMIT])
                 yield db
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection, lent for the block; one that failed is closed and not lent again."""
-        with self._speaking():
+        """A connection for the block. After a failure it is closed and not reused."""
+        with self._translated_errors():
             db = self._borrow() or self._open()
-            sound = False
+            reusable = False
             try:
                 yield db
-                sound = True
+                reusable = True
             except UsageError:
-                sound = True
+                reusable = True
                 raise
             finally:
-                self._give_back(db, sound)
+                self._give_back(db, reusable)
 
     def _borrow(self) -> sqlite3.Connection | None:
         with self._lock:
@@ -143,17 +143,16 @@ class FileEntries:
                 raise StorageError(f"the memory {str(self._path)!r} is closed")
             return self._idle.pop() if self._idle else None
 
-    def _give_back(self, db: sqlite3.Connection, sound: bool) -> None:
+    def _give_back(self, db: sqlite3.Connection, reusable: bool) -> None:
         with self._lock:
-            if sound and not self._closed:
+            if reusable and not self._closed:
                 self._idle.append(db)
                 return
         db.close()
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        # What users told their assistants is for the owner's eyes; SQLite gives its other files the
-        # same mode.
+        # Memories are private to the owner; SQLite gives its other files the same mode.
         self._path.touch(mode=0o600)
         db = sqlite3.connect(
             self._path,
@@ -175,30 +174,30 @@ class FileEntries:
                 f"the memory {str(self._path)!r} was written by a newer version of Groundhook"
             )
         if version < VERSION:
-            self._to_write_ahead(db)
+            self._enable_wal(db)
             db.executescript(_SCHEMA)
         db.execute("pragma synchronous = normal")
 
-    def _to_write_ahead(self, db: sqlite3.Connection) -> None:
-        """SQLite does not wait for the lock that this switch needs, so that processes that start
-        together would fail."""
-        patience = time.monotonic() + self._limits.busy_ms / 1000
+    def _enable_wal(self, db: sqlite3.Connection) -> None:
+        """Switch the file to write-ahead logging. SQLite does not wait for the lock that this
+        needs, so it is retried; processes that start together would fail otherwise."""
+        deadline = time.monotonic() + self._limits.busy_ms / 1000
         while True:
             try:
                 db.execute("pragma journal_mode = wal")
                 return
             except sqlite3.OperationalError as exc:
-                if _primary(exc) != sqlite3.SQLITE_BUSY or time.monotonic() > patience:
+                if _primary_code(exc) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
             time.sleep(0.005)
 
     @contextmanager
-    def _speaking(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as exc:
             hint = (
-                _HINTS.get(_primary(exc), "")
+                _HINTS.get(_primary_code(exc), "")
                 if isinstance(exc, sqlite3.Error)
                 else _HINTS[sqlite3.SQLITE_CANTOPEN]
             )
@@ -225,7 +224,7 @@ def _is_full(db: sqlite3.Connection, space: str, at: int, limit: int) -> bool:
     return bool(count >= limit and _count(db, space, at) >= limit)
 
 
-def _primary(exc: sqlite3.Error) -> int:
-    """SQLite's primary result code (https://sqlite.org/rescode.html), without the detail of the
-    extended one."""
+def _primary_code(exc: sqlite3.Error) -> int:
+    """Return SQLite's primary result code (https://sqlite.org/rescode.html) from the extended
+    one."""
     return int(getattr(exc, "sqlite_errorcode", 0)) & 0xFF

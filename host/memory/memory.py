@@ -1,21 +1,17 @@
-"""What assistants remember: four namespaces of keys and JSON values, each for the identity that it
-belongs to.
+"""The memory of assistants: four namespaces of keys and JSON values, each isolated by identity.
 
     async with open_memory(state / "memory.sqlite", now, settings.memory) as memory:
-        remembered = memory.of(identity, chat_id)           # once for each turn
-        await remembered.namespace("user").set("theme", "dark", ttl_ms=60_000)
+        remembered = memory.of(identity, chat_id) # once per turn await
+        remembered.namespace("user").set("theme", "dark", ttl_ms=60_000)
 
-| namespace | belongs to | kept |
-|---|---|---|
-| `user` | tenant and user | in the file |
-| `team` | tenant and team | in the file |
-| `chat` | tenant, user and chat | in the file |
-| `context` | the turn | in this process, gone with the turn |
+| namespace | belongs to | stored | |---|---|---| | `user` | tenant and user | in the file | |
+`team` | tenant and team | in the file | | `chat` | tenant, user and chat | in the file | |
+`context` | the turn | in this process, until the turn ends |
 
-No tenant is a tenant of its own. Without the id that a namespace belongs to it is refused, never
-shared. Two users who name the same chat have two memories. Callers without a user id share the
-chats of their tenant that they can name, so a chat's id is their only secret: whoever serves
-anonymous visitors gives them ids that cannot be guessed.
+An empty tenant id is a tenant of its own. A namespace whose id is missing in the request raises
+NotPermitted and is never shared. Two users with the same chat id have two memories. Callers without
+a user id share the chats of their tenant, so the chat id is their only secret: give anonymous
+visitors chat ids that cannot be guessed.
 """
 
 from __future__ import annotations
@@ -39,8 +35,8 @@ from groundhook.host.memory.entries import (
     LocalEntries,
     Number,
     Stored,
+    check_increment,
     check_key,
-    check_step,
     decode,
     encode,
     expiry,
@@ -56,11 +52,11 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, kw_only=True)
 class Namespace:
-    """Keys and JSON values of one identity. Values are copies: changing one that was got changes
-    nothing here.
+    """Keys and JSON values of one identity. `get` returns copies: changing them does not change the
+    memory.
 
-    Every call is atomic. All raise StorageError when the file cannot be used, and UsageError for a
-    key, value, step or time to live that cannot be.
+    Every call is atomic. All raise StorageError if the file cannot be used, and UsageError for an
+    invalid key, value, increment or time to live.
     """
 
     entries: Entries
@@ -68,65 +64,78 @@ class Namespace:
     now: Clock
     limits: MemorySettings
     threads: anyio.CapacityLimiter | None = None
-    """None: the entries do not block."""
+    """The threads for blocking entries; None if they do not block."""
 
     async def get(self, key: str) -> Any:
-        """The value, or None when there is none."""
-        kept = await self._do(self.entries.get, self.space, check_key(key, self.limits), self._at())
-        return None if kept is None else decode(kept)
+        """Return a value, or None if the key does not exist."""
+        stored_json = await self._run(
+            self.entries.get, self.space, check_key(key, self.limits), self._now_ms()
+        )
+        return None if stored_json is None else decode(stored_json)
 
     async def set(self, key: str, value: Any, ttl_ms: Number | None = None) -> None:
-        """Keep a value, for `ttl_ms` milliseconds or for good; a time to live of before is
-        forgotten."""
-        at = self._at()
+        """Set a value, for `ttl_ms` milliseconds or without expiry; an earlier time to live is
+        replaced."""
+        at = self._now_ms()
         stored = Stored(encode(check_key(key, self.limits), value, self.limits), expiry(at, ttl_ms))
-        await self._do(self.entries.put, self.space, key, stored, at)
+        await self._run(self.entries.put, self.space, key, stored, at)
 
     async def delete(self, key: str) -> bool:
-        """→ whether it was there."""
+        """Remove a key and return whether it existed."""
         return (
-            await self._do(self.entries.remove, self.space, check_key(key, self.limits), self._at())
+            await self._run(
+                self.entries.remove, self.space, check_key(key, self.limits), self._now_ms()
+            )
             is not None
         )
 
     async def has(self, key: str) -> bool:
+        """Return whether a key exists."""
         return (
-            await self._do(self.entries.get, self.space, check_key(key, self.limits), self._at())
+            await self._run(
+                self.entries.get, self.space, check_key(key, self.limits), self._now_ms()
+            )
             is not None
         )
 
     async def keys(self) -> list[str]:
-        """In the order of their code points."""
-        return await self._do(self.entries.keys, self.space, self._at())
+        """Return the keys in the order of their code points."""
+        return await self._run(self.entries.keys, self.space, self._now_ms())
 
     async def length(self) -> int:
+        """Return the number of keys."""
         return len(await self.keys())
 
     async def clear(self) -> int:
-        """Remove everything → how many keys there were."""
-        return await self._do(self.entries.clear, self.space, self._at())
+        """Remove all keys and return their number."""
+        return await self._run(self.entries.clear, self.space, self._now_ms())
 
     async def incr(self, key: str, by: Number = 1) -> Number:
-        """Add to a number, from 0 when there is none, and leave its time to live → the sum. Raises
-        UsageError when the value is no number or the sum is beyond what a number holds."""
-        return await self._do(
-            self.entries.add, self.space, check_key(key, self.limits), check_step(by), self._at()
+        """Add to a number (0 if missing), keep its time to live, and return the sum. Raises
+        UsageError if the value is not a number or the sum is not exact."""
+        return await self._run(
+            self.entries.add,
+            self.space,
+            check_key(key, self.limits),
+            check_increment(by),
+            self._now_ms(),
         )
 
     async def decr(self, key: str, by: Number = 1) -> Number:
-        return await self.incr(key, -check_step(by))
+        """Subtract from a number; otherwise as `incr`."""
+        return await self.incr(key, -check_increment(by))
 
     async def get_del(self, key: str) -> Any:
-        """Remove a key → the value it had, or None."""
-        kept = await self._do(
-            self.entries.remove, self.space, check_key(key, self.limits), self._at()
+        """Remove a key and return its value, or None."""
+        stored_json = await self._run(
+            self.entries.remove, self.space, check_key(key, self.limits), self._now_ms()
         )
-        return None if kept is None else decode(kept)
+        return None if stored_json is None else decode(stored_json)
 
-    def _at(self) -> int:
+    def _now_ms(self) -> int:
         return round(self.now().timestamp() * 1000)
 
-    async def _do(
+    async def _run(
         self, work: Callable[Args, Result], *args: Args.args, **kwargs: Args.kwargs
     ) -> Result:
         if self.threads is None:
@@ -136,7 +145,7 @@ class Namespace:
 
 @dataclass(frozen=True, kw_only=True)
 class Namespaces:
-    """What one turn may remember. Made once for each turn: its `context` begins empty."""
+    """The namespaces of one turn. Made once per turn: its `context` starts empty."""
 
     file: Entries
     local: Entries
@@ -147,8 +156,8 @@ class Namespaces:
     threads: anyio.CapacityLimiter
 
     def namespace(self, name: str) -> Namespace:
-        """`user`, `team`, `chat` or `context`. Raises UnknownName, and NotPermitted when the
-        request does not say whose it is."""
+        """Return the namespace `user`, `team`, `chat` or `context`. Raises UnknownName, and
+        NotPermitted if the request has no id for it."""
         if name not in NAMESPACES:
             raise UnknownName("namespace of the memory", name, NAMESPACES)
         space = space_of(name, self.identity, self.chat_id)
@@ -161,7 +170,7 @@ class Namespaces:
 
 @dataclass(frozen=True, kw_only=True)
 class Memory:
-    """The memory of an app; `open_memory` makes it."""
+    """The memory of an app; `open_memory` opens it."""
 
     file: Entries
     now: Clock
@@ -169,7 +178,7 @@ class Memory:
     threads: anyio.CapacityLimiter
 
     def of(self, identity: Identity, chat_id: str = "") -> Namespaces:
-        """What a turn of this identity may remember, with an empty `context`."""
+        """Return the namespaces of a turn of this identity, with an empty `context`."""
         return Namespaces(
             file=self.file,
             local=LocalEntries(self.limits),
@@ -183,8 +192,8 @@ class Memory:
 
 @asynccontextmanager
 async def open_memory(path: Path, now: Clock, limits: MemorySettings) -> AsyncIterator[Memory]:
-    """The memory in a SQLite file, which is made (with its folder) when something is first kept or
-    looked up. Several processes may have it open. Leaving closes every connection."""
+    """Open the memory in a SQLite file. The first use creates the file and its folder. Several
+    processes may have it open. Leaving closes every connection."""
     file = FileEntries(path, limits)
     try:
         yield Memory(file=file, now=now, limits=limits, threads=anyio.CapacityLimiter(THREADS))
@@ -193,8 +202,8 @@ async def open_memory(path: Path, now: Clock, limits: MemorySettings) -> AsyncIt
 
 
 def space_of(name: str, identity: Identity, chat_id: str) -> str:
-    """The name of an identity's own entries, different for any two that are not the same. Raises
-    NotPermitted."""
+    """Return the unique name of the space of an identity. Raises NotPermitted if the id is
+    missing."""
     owner = {
         "user": {"user id": identity.user_id},
         "team": {"team id": identity.team_id},
@@ -204,12 +213,12 @@ def space_of(name: str, identity: Identity, chat_id: str) -> str:
     for noun, id in owner.items():
         if not id:
             raise NotPermitted(
-                f"the {name!r} memory needs a {noun}, and the request has none",
+                f"the {name!r} memory needs a {noun}, which the request does not have",
                 hint=(
                     f"send the request with a {noun} (groundhook chat --{name} …), or use the"
                     " 'context' memory, which lasts for the turn"
                 ),
             )
     whose = [identity.user_id] if name == "chat" else []
-    # JSON keeps ("a", "bc") and ("ab", "c") apart, and is ASCII whatever the ids hold.
+    # JSON keeps ("a", "bc") and ("ab", "c") apart and is ASCII for any ids.
     return json.dumps([name, identity.tenant_id, *whose, *owner.values()])

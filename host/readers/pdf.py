@@ -1,5 +1,4 @@
-"""PDF files as text, page by page: the one door to the library that reads them. What becomes of it
-is its callers' business."""
+"""Extraction of text from PDF files, page by page. The only module that imports pypdf."""
 
 from __future__ import annotations
 
@@ -18,23 +17,20 @@ if TYPE_CHECKING:
     from pypdf import PageObject
 
 
-WIDEST = (
-    1.4  # times what letters are wide by rule of thumb, half their size: hardly any text is wider
-)
-CELLS_APART = (
-    2.0  # times the size: what begins so far behind the end of a text is another cell of a table
-)
-# times the size: what ends so far before a text that runs from right to left is another word
+# Hardly any text is wider than this times its estimated width (half the font size per letter).
+WIDEST = 1.4
+# In font sizes: text that starts so far after the end of the previous text is another table cell.
+CELLS_APART = 2.0
+# In font sizes: text that ends so far before right-to-left text is another word.
 WORDS_APART = 0.3
-# No text has a NUL; the bullets of Word and LibreOffice are set in a font of symbols.
+# NUL is not text; the bullets of Word and LibreOffice are characters of a symbol font.
 _SIGNS = {0: " ", 0xF0B7: "•", 0xF0A7: "▪", 0xF0D8: "➢", 0xF0FC: "✓", 0xF02D: "–"}
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a page as it is set, or a cell of a table's row: `size` of the type that most of
-    its letters have and where it begins, `left` and `base`, from the lower left corner of the page,
-    all in points."""
+    """A line of a page, or a cell of a table row. `size` is the font size of most of its letters;
+    `left` and `base` are its start from the lower left corner of the page; all in points."""
 
     text: str
     size: float
@@ -45,8 +41,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Pdf:
-    """The text of each page in order, and the title that the file gives itself. `lines`: the same
-    text as it is set; `scanned` are the numbers of pages that have images and no text."""
+    """The text of each page in order, the same text as `lines` with positions, and the title of the
+    file's metadata. `scanned` has the numbers (from 1) of pages with images and without text."""
 
     title: str
     pages: tuple[str, ...]
@@ -55,13 +51,12 @@ class Pdf:
 
 
 def read_pdf(data: bytes) -> Pdf:
-    """Raises IngestError, worded to go on with "… was not read: "."""
+    """Read a PDF file. Raises IngestError, whose message continues "… was not read: "."""
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
-    logging.getLogger("pypdf").setLevel(
-        logging.CRITICAL
-    )  # it reports what it repairs; failures are raised
+    # It logs each repair; failures are raised.
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
@@ -71,7 +66,7 @@ def read_pdf(data: bytes) -> Pdf:
             at for at, (text, _) in enumerate(read) if not text and _has_images(reader.pages[at])
         ]
         title = str(reader.metadata.title or "").strip() if reader.metadata else ""
-    # The parser meets broken files with whatever its own code raises.
+    # The parser raises errors of many types for broken files.
     except (
         PyPdfError,
         OSError,
@@ -85,8 +80,7 @@ def read_pdf(data: bytes) -> Pdf:
         raise IngestError(
             f"it is not a PDF that can be read: {exc}", hint="print it to a new PDF"
         ) from exc
-    # What it raises for a cipher that it does not know, and for one that wants a library which is
-    # not there.
+    # An unknown cipher, or one that needs a library which is not installed.
     except (NotImplementedError, ImportError) as exc:
         raise IngestError(str(exc), hint="remove its password, or print it to a new PDF") from exc
     if not any(text for text, _ in read):
@@ -101,18 +95,18 @@ def read_pdf(data: bytes) -> Pdf:
 
 @dataclass(frozen=True)
 class _Run:
-    """Letters that run in one direction, as they are read; or signs that run in none (None), as
-    they stand from left to right."""
+    """Letters of one direction in reading order; or characters without a direction (None), from
+    left to right."""
 
     text: str
     backward: bool | None
 
 
 @dataclass
-class _Setting:
-    """A line under way: (letters, size, bold) of its parts. `end` is about where the last part
-    ends; `letter` where it begins if it is a single letter. `runs` were drawn in one go, from
-    `last` on, and are not in `text` yet. `backward`: the line runs from right to left."""
+class _LineBuilder:
+    """A line being built. `parts` are (letters, size, bold); `end` is the estimated end of the last
+    part; `letter` its start if it is a single letter. `runs` were drawn at once, from `last` on,
+    and are not in `text` yet. `backward`: the line runs from right to left."""
 
     text: str = ""
     parts: list[tuple[int, float, bool]] = field(default_factory=list)
@@ -123,35 +117,36 @@ class _Setting:
     runs: list[_Run] = field(default_factory=list)
     last: float = math.nan
     high: float = 0.0
-    blank: float = (
-        math.nan
-    )  # where a text that stands left of what is told would have to end to be a word of its own
+    # Text to the left of the current text is a separate word if it ends before this.
+    blank: float = math.nan
     backward: bool | None = None
 
     def add(self, run: _Run, left: float, high: float) -> None:
         if left != self.last:
-            self.settle()
+            self.flush_runs()
             self.last = left
         self.runs.append(run)
         self.high = high
 
-    def settle(self) -> None:
-        """Tell what was drawn in one go."""
+    def flush_runs(self) -> None:
+        """Move the runs that were drawn at once to `text`."""
         if not self.runs:
             return
         backward = _direction(self.runs, self.backward)
-        said = _as_read(self.runs, backward)
+        text = _as_read(self.runs, backward)
         if self.backward is None:
             self.backward = backward
-        if self.backward and not (self.text[-1:].isspace() or said[0].isspace()):
-            self.text += " " * (self.last + self.high * sum(map(_wide, said.strip())) <= self.blank)
-        self.text += said
-        if said.strip():
+        if self.backward and not (self.text[-1:].isspace() or text[0].isspace()):
+            self.text += " " * (
+                self.last + self.high * sum(map(_width_factor, text.strip())) <= self.blank
+            )
+        self.text += text
+        if text.strip():
             self.blank = self.last - WORDS_APART * self.high
         self.runs.clear()
 
     def line(self) -> Line:
-        self.settle()
+        self.flush_runs()
         size = max(self.parts, key=lambda part: part[0])[1]
         return Line(
             self.text.strip(), size, all(bold for _, _, bold in self.parts), self.left, self.base
@@ -159,16 +154,17 @@ class _Setting:
 
 
 def _page(page: PageObject) -> tuple[str, tuple[Line, ...]]:
-    """A page's text, and its lines; what stands far behind the rest of a line is one of its own."""
-    lines = [_Setting()]
-    # the library adds to the left of what it has since it met a letter that runs from right to left
-    turned = False
+    """Return a page's text and its lines; text far to the right of the rest of a line is a line of
+    its own."""
+    lines = [_LineBuilder()]
+    # the library has met a right-to-left letter and now prepends to the text
+    prepending = False
 
-    def seen(text: str, outer: list[float], inner: list[float], font: Any, size: float) -> None:
-        nonlocal turned
-        for number, part in enumerate(_plain(text).split("\n")):
+    def visit(text: str, outer: list[float], inner: list[float], font: Any, size: float) -> None:
+        nonlocal prepending
+        for number, part in enumerate(_normalize_symbols(text).split("\n")):
             if number:
-                lines.append(_Setting())
+                lines.append(_LineBuilder())
             if not part:
                 continue
             letters = len(part.strip())
@@ -185,25 +181,26 @@ def _page(page: PageObject) -> tuple[str, tuple[Line, ...]]:
                 if not lines[-1].parts:
                     lines[-1].left, lines[-1].base = left, base
                 elif left > lines[-1].end + CELLS_APART * high:
-                    lines.append(_Setting(left=left, base=base))
+                    lines.append(_LineBuilder(left=left, base=base))
                 lines[-1].parts.append((letters, high, _is_bold(font)))
                 lines[-1].end = left + WIDEST * high * sum(
                     1.0 if letter >= "\u2e80" else 0.5 for letter in part.strip()
                 )
-            backward = _backward(part)
+            backward = _is_backward(part)
             lines[-1].add(
-                _Run(part[::-1] if turned and backward is None else part, backward), left, high
+                _Run(part[::-1] if prepending and backward is None else part, backward), left, high
             )
-            turned = turned if backward is None else backward
+            prepending = prepending if backward is None else backward
             lines[-1].letter = left if len(part) == 1 else math.nan
 
-    page.extract_text(visitor_text=seen)
-    said = tuple(line.line() for line in lines if line.parts)
-    return "".join(map(_after, (None, *said), said)), said
+    page.extract_text(visitor_text=visit)
+    finished = tuple(line.line() for line in lines if line.parts)
+    return "".join(map(_joined, (None, *finished), finished)), finished
 
 
-def _after(before: Line | None, line: Line) -> str:
-    """A line with what parts it from the one before: a cell stands beside another of its row."""
+def _joined(before: Line | None, line: Line) -> str:
+    """Return a line with its separator from the previous one: spaces between cells of a row, else a
+    line break."""
     if before is None:
         return line.text
     beside = line.base == before.base and line.left > before.left
@@ -211,30 +208,29 @@ def _after(before: Line | None, line: Line) -> str:
 
 
 def _has_images(page: PageObject) -> bool:
-    """Whether the page draws anything from outside its own text: an image, or a form that may hold
-    one."""
+    """Return whether the page draws an image, or a form that may contain one."""
     resources: Any = page.get("/Resources")
     resources = resources.get_object() if resources is not None else None
     return isinstance(resources, dict) and bool(resources.get("/XObject"))
 
 
-def _spells_on(line: _Setting, left: float, base: float, high: float) -> bool:
-    """Whether a letter goes on with a line that is drawn letter by letter: hardly one is wider than
-    its size."""
+def _spells_on(line: _LineBuilder, left: float, base: float, high: float) -> bool:
+    """Return whether a letter continues a line that is drawn letter by letter: hardly any letter is
+    wider than its font size."""
     return 0 < left - line.letter <= high and abs(base - line.base) < high / 10
 
 
-def _wide(letter: str) -> float:
-    """How wide a letter is by rule of thumb, as a multiple of its size."""
-    return _WIDE.get(unicodedata.bidirectional(letter), 0.3) if letter.isalnum() else 0.3
+def _width_factor(letter: str) -> float:
+    """Return the estimated width of a letter as a multiple of its font size."""
+    return _WIDTHS.get(unicodedata.bidirectional(letter), 0.3) if letter.isalnum() else 0.3
 
 
-_WIDE = {"R": 0.55, "AL": 0.5, "L": 0.6, "EN": 0.6, "AN": 0.6}
+_WIDTHS = {"R": 0.55, "AL": 0.5, "L": 0.6, "EN": 0.6, "AN": 0.6}
 
 
-def _backward(text: str) -> bool | None:
-    """Whether a text begins to run from right to left; None where it has no letters, and no digits
-    but Arabic ones, which the library takes for signs."""
+def _is_backward(text: str) -> bool | None:
+    """Return whether a text starts from right to left; None if it has no letters, and no digits
+    except Arabic ones, which the library treats as characters without a direction."""
     if text.isascii():
         return False if _ASCII.search(text) else None
     letters = (letter for letter in text if not _ARABIC_DIGITS.match(letter))
@@ -243,8 +239,8 @@ def _backward(text: str) -> bool | None:
 
 
 def _direction(runs: Sequence[_Run], line: bool | None) -> bool | None:
-    """In which direction a reader takes what was drawn in one go: as at its two ends, or as most
-    letters there, else as its line runs."""
+    """Return the reading direction of runs that were drawn at once: that of both ends if they
+    agree, else that of most letters; without letters, that of the line."""
     known = [run.backward for run in runs if run.backward is not None]
     if not known:
         return line
@@ -259,31 +255,32 @@ def _direction(runs: Sequence[_Run], line: bool | None) -> bool | None:
 
 
 def _as_read(runs: Sequence[_Run], backward: bool | None) -> str:
-    """Runs that stand from left to right as they are read in that direction. The signs at the ends
-    of a run have its direction only when it is that of them all."""
+    """Return runs, given from left to right, in reading order. Characters without a direction at
+    the ends of a run have its direction only if it is the direction of the whole."""
     if not backward and not any(run.backward for run in runs):
         return "".join(run.text for run in runs)
-    told: list[tuple[str, bool | None]] = []
+    ordered: list[tuple[str, bool | None]] = []
     for run in runs:
         if run.backward is None:
-            told.append((run.text, None))
+            ordered.append((run.text, None))
             continue
         core = run.text.strip(_LOOSE)
         start, end = run.text.split(core, 1)
         left, right = (end[::-1], start[::-1]) if run.backward else (start, end)
-        told += [(left, None), (core, run.backward), (right, None)]
+        ordered += [(left, None), (core, run.backward), (right, None)]
     if backward:
-        told = [
+        ordered = [
             (text[::-1] if direction is None else text, True if direction is None else direction)
-            for text, direction in told
+            for text, direction in ordered
         ]
-        told.reverse()
+        ordered.reverse()
     return "".join(
-        _ARABIC_DIGITS.sub(_turned, text) if direction else text for text, direction in told
+        _ARABIC_DIGITS.sub(_reversed_match, text) if direction else text
+        for text, direction in ordered
     )
 
 
-def _turned(found: re.Match[str]) -> str:
+def _reversed_match(found: re.Match[str]) -> str:
     return found.group()[::-1]
 
 
@@ -292,10 +289,11 @@ _ASCII = re.compile("[0-9A-Za-z]")
 _ARABIC_DIGITS = re.compile(
     "[\u0660-\u0669\u06f0-\u06f9]+(?:[.,/:\u066b\u066c][\u0660-\u0669\u06f0-\u06f9]+)*"
 )
-_LOOSE = " !\"&'()*+,-./:;<=>?@"  # that have no direction beside digits either; the library's signs
+# Characters without a direction, also beside digits; the same set as the library's.
+_LOOSE = " !\"&'()*+,-./:;<=>?@"
 
 
-def _plain(text: str) -> str:
+def _normalize_symbols(text: str) -> str:
     return text.translate(_SIGNS)
 
 

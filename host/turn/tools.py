@@ -21,7 +21,7 @@ from groundhook.host.core.ports import ToolServers
 from groundhook.host.core.types.base import dotted, problems
 from groundhook.host.core.types.turn import ToolOutcome
 from groundhook.host.mcp.servers import Toolset, toolset
-from groundhook.host.mcp.shapes import loaded, value_of
+from groundhook.host.mcp.shapes import parse_json, value_of
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -199,7 +199,7 @@ def _wrong(problems: Iterable[str]) -> ValueError:
 def parse_arguments(text: str) -> dict[str, Any]:
     """The arguments of a call as a model wrote them. Raises ValueError, worded for the model."""
     try:
-        value = loaded(text or "{}")
+        value = parse_json(text or "{}")
     except json.JSONDecodeError as exc:
         raise ValueError(f"the arguments are not JSON: {exc.msg} at column {exc.colno}") from exc
     except UnicodeEncodeError as exc:

@@ -1,15 +1,14 @@
-"""The only way from a hook to the web: to declared hosts, at public addresses, within limits of
-time and size.
+"""The HTTP client for hooks and page reading: declared hosts, public addresses, and limits of time
+and size.
 
     async with GuardedClient(settings.http) as client:
         answer = await client.request("GET", "https://api.example.org/v1", query={"q": "tea"})
         answer.status, answer.headers, answer.value
 
-A name is resolved once and every address it leads to is judged (`host.core.types.hosts`); the
-connection goes to an address that was judged, so a name that changes its mind in between changes
-nothing. Redirects are new requests and are judged again. No cookies are kept, no proxy or
-certificate of the environment is used, and what the caller's headers say stays with the host that
-they were meant for.
+A name is resolved once and each of its addresses is checked (`host.core.types.hosts`); the
+connection goes to a checked address, so DNS rebinding has no effect. Redirects are new requests and
+are checked again. No cookies are kept, no proxy or certificate of the environment is used, and the
+caller's headers are not sent to other hosts after a redirect.
 """
 
 from __future__ import annotations
@@ -35,18 +34,17 @@ from groundhook.host.core.settings import HttpSettings
 from groundhook.host.core.types.hosts import Host, declares, parse_declared
 from groundhook.host.core.types.web import WebAnswer
 from groundhook.host.web_client.guard import FAILURES, Guard, Resolve, look_up
-from groundhook.host.web_client.request import Outgoing, redirected
+from groundhook.host.web_client.request import OutgoingRequest, redirected
 
 CONNECTIONS = 16
 CODINGS = frozenset({"identity", "gzip", "deflate"})
 
 
 class GuardedClient:
-    """Speaks to the hosts that `settings` declares and to no other. Serves many tasks of one event
-    loop; leaving it closes every connection.
+    """Sends requests to the hosts that `settings` declares and to no others. Usable by many tasks
+    of one event loop; leaving it closes every connection.
 
-    `resolve` and `trust` (the authorities that vouch for hosts) are inputs for those who need
-    others than the machine's.
+    `resolve` and `trust` replace the machine's resolver and certificate authorities.
     """
 
     def __init__(
@@ -84,24 +82,27 @@ class GuardedClient:
         json: Any = None,
         timeout_ms: float | None = None,
     ) -> WebAnswer:
-        """Ask, follow redirects, and read the whole answer. `query` is added to the URL's own;
-        `body` is sent as it is, or `json` as JSON; `timeout_ms` shortens the time of `settings`,
-        never extends it.
+        """Send a request, follow redirects, and read the whole answer. `query` is added to the
+        URL's own; `body` is sent as it is, or `json` as JSON; `timeout_ms` can shorten the timeout
+        of `settings` but not extend it.
 
-        Raises UsageError for what is no request; NotPermitted for a host or an address that is not
-        declared; SourceTimeout when the answer is not whole in time; SourceMalformed when it is no
-        HTTP; SourceError when it is too large, redirects too often, or cannot be had.
+        Raises UsageError for an invalid request; NotPermitted for a host or an address that is not
+        declared; SourceTimeout if the answer is not complete in time; SourceMalformed for invalid
+        HTTP; SourceError if the answer is too large, redirects too often, or the host cannot be
+        reached.
         """
-        outgoing = Outgoing.made(method, url, headers=headers, query=query, body=body, json=json)
-        limit = self._patience(timeout_ms)
+        outgoing = OutgoingRequest.made(
+            method, url, headers=headers, query=query, body=body, json=json
+        )
+        limit = self._effective_timeout_ms(timeout_ms)
         with anyio.move_on_after(limit / 1000):
-            return await self._follow(outgoing)
+            return await self._follow_redirects(outgoing)
         raise SourceTimeout(
             f"{str(outgoing.host)!r} did not answer in full within {limit:g} ms",
-            hint="the limit is http.timeout_ms" if limit == self._settings.timeout_ms else "",
+            hint="raise http.timeout_ms" if limit == self._settings.timeout_ms else "",
         )
 
-    def _patience(self, timeout_ms: float | None) -> float:
+    def _effective_timeout_ms(self, timeout_ms: float | None) -> float:
         if timeout_ms is None:
             return self._settings.timeout_ms
         if (
@@ -109,40 +110,43 @@ class GuardedClient:
             or not isinstance(timeout_ms, int | float)
             or not timeout_ms > 0
         ):
-            raise UsageError(f"a timeout is a positive number of milliseconds, not {timeout_ms!r}")
+            raise UsageError(
+                f"a timeout must be a positive number of milliseconds, not {timeout_ms!r}"
+            )
         return min(timeout_ms, self._settings.timeout_ms)
 
-    async def _follow(self, outgoing: Outgoing) -> WebAnswer:
-        asked = outgoing.host
+    async def _follow_redirects(self, outgoing: OutgoingRequest) -> WebAnswer:
+        first_host = outgoing.host
         for _ in range(self._settings.redirects + 1):
-            self._permit(outgoing, asked)
-            with _speaking_to(outgoing.host):
-                answer = await self._exchange(outgoing)
+            self._check_declared(outgoing, first_host)
+            with _translated_errors(outgoing.host):
+                answer = await self._send(outgoing)
             if isinstance(answer, WebAnswer):
                 return answer
             outgoing = answer
         raise SourceError(
-            f"{str(asked)!r} redirected more than {self._settings.redirects} times",
-            hint="the limit is http.redirects",
+            f"{str(first_host)!r} redirected more than {self._settings.redirects} times",
+            hint="raise http.redirects",
         )
 
-    def _permit(self, outgoing: Outgoing, asked: Host) -> None:
+    def _check_declared(self, outgoing: OutgoingRequest, first_host: Host) -> None:
+        """Raise NotPermitted unless the request's host and port are declared."""
         if declares(self._rules, outgoing.host, outgoing.port):
             return
-        shown = f"{str(outgoing.host)!r}"
-        who = (
-            f"the host {shown}"
-            if outgoing.host == asked
-            else f"{str(asked)!r} redirects to {shown}, which"
+        host = f"{str(outgoing.host)!r}"
+        subject = (
+            f"the host {host}"
+            if outgoing.host == first_host
+            else f"{str(first_host)!r} redirects to {host}, which"
         )
         port = "" if outgoing.url.port is None else f" on port {outgoing.port}"
         raise NotPermitted(
-            f"{who} is not declared{port}",
-            hint=f"add {outgoing.declaration!r} to http.hosts in package.yao, if it is meant",
+            f"{subject} is not declared{port}",
+            hint=f"to allow it, add {outgoing.declaration!r} to http.hosts in package.yao",
         )
 
-    async def _exchange(self, outgoing: Outgoing) -> WebAnswer | Outgoing:
-        """One request → its answer, or the request that it redirects to."""
+    async def _send(self, outgoing: OutgoingRequest) -> WebAnswer | OutgoingRequest:
+        """Send one request and return its answer, or the request that it redirects to."""
         raw = await self._pool.handle_async_request(outgoing.request())
         response = httpx2.Response(raw.status, headers=raw.headers, stream=_Stream(raw))
         try:
@@ -152,23 +156,23 @@ class GuardedClient:
             with anyio.move_on_after(5, shield=True):
                 await response.aclose()
 
-    async def _read(self, outgoing: Outgoing, response: httpx2.Response) -> WebAnswer:
+    async def _read(self, outgoing: OutgoingRequest, response: httpx2.Response) -> WebAnswer:
         coding = response.headers.get("content-encoding", "identity")
         if not {each.strip().lower() for each in coding.split(",")} <= CODINGS:
             raise SourceMalformed(
-                f"{str(outgoing.host)!r} answered compressed as {coding[:40]!r}, which was not"
-                " asked for"
+                f"{str(outgoing.host)!r} sent the answer compressed as {coding[:40]!r}, which was"
+                " not requested"
             )
-        most = self._settings.max_kb * 1024
+        max_bytes = self._settings.max_kb * 1024
         body = bytearray()
         async with aclosing(response.aiter_bytes()) as chunks:
             async for chunk in chunks:
                 body += chunk
-                if len(body) > most:
+                if len(body) > max_bytes:
                     raise SourceError(
                         f"{str(outgoing.host)!r} answered with more than"
                         f" {self._settings.max_kb} kB",
-                        hint="the limit is http.max_kb",
+                        hint="raise http.max_kb",
                     )
         headers = {name.lower(): value for name, value in response.headers.items()}
         return WebAnswer(
@@ -177,7 +181,7 @@ class GuardedClient:
 
 
 class _Stream(httpx2.AsyncByteStream):
-    """The body of an answer as it comes over the wire."""
+    """The body of an answer as received."""
 
     def __init__(self, response: httpcore2.Response) -> None:
         self._response = response
@@ -191,12 +195,12 @@ class _Stream(httpx2.AsyncByteStream):
 
 
 @contextmanager
-def _speaking_to(host: Host) -> Iterator[None]:
-    """Errors of the libraries below, in our words."""
+def _translated_errors(host: Host) -> Iterator[None]:
+    """Raise the HTTP libraries' errors as SourceError."""
     try:
         yield
     except (httpcore2.ProtocolError, httpx2.DecodingError) as exc:
-        raise SourceMalformed(f"{str(host)!r} did not answer as HTTP says: {exc}") from exc
+        raise SourceMalformed(f"{str(host)!r} did not answer with valid HTTP: {exc}") from exc
     except FAILURES as exc:
         why = f": {exc}" if str(exc) else ""
         raise SourceError(f"{str(host)!r} could not be reached{why}") from exc
@@ -204,5 +208,6 @@ def _speaking_to(host: Host) -> Iterator[None]:
 
 @cache
 def authorities() -> ssl.SSLContext:
-    """The machine's own, read once (20 ms); those that the environment names are left aside."""
+    """Return the TLS context with the machine's certificate authorities, read once (20 ms).
+    Authorities from environment variables are ignored."""
     return httpx2.create_ssl_context(trust_env=False)

@@ -1,8 +1,7 @@
-"""The guarded clients of an app: one for each set of `http` settings, made when first asked for and
+"""The guarded clients of an app: one for each set of `http` settings, created by the first use and
 closed with the app.
 
-The library behind them takes a while to import; a turn that asks nothing of the web does not wait
-for it.
+The HTTP library is imported with the first client, since importing it is slow.
 """
 
 from __future__ import annotations
@@ -19,10 +18,13 @@ if TYPE_CHECKING:
 
 
 class WebClients:
+    """Clients by settings."""
+
     def __init__(self) -> None:
         self._clients: dict[HttpSettings, GuardedClient] = {}
 
     def of(self, settings: HttpSettings) -> WebClient:
+        """Return the client for these settings."""
         if settings not in self._clients:
             from groundhook.host.web_client.client import GuardedClient
 
@@ -38,6 +40,7 @@ class WebClients:
 
 @asynccontextmanager
 async def open_web_clients() -> AsyncIterator[WebClients]:
+    """Open the clients of an app; leaving closes all connections."""
     clients = WebClients()
     try:
         yield clients

@@ -1,8 +1,8 @@
-"""Connections to judged addresses: a name is looked up once, and the connection goes to an address
-that was judged.
+"""Connections to checked addresses: a name is resolved once, and the connection goes to an address
+that passed the check.
 
-It stands where the HTTP library opens its sockets, so there is no way around it and no second
-look-up. TLS and the `Host` header speak of the name as before.
+The guard is the network backend of the HTTP library, so every connection passes through it and no
+second look-up happens. TLS and the `Host` header still use the name.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ import httpcore2
 from groundhook.host.core.errors import NotPermitted, SourceError
 from groundhook.host.core.types.hosts import Address, Declared, Host, parse_host, reachable, special
 
-Resolve = Callable[
-    [str, int], Awaitable[Sequence[str]]
-]  # name, port → addresses as text, best first
+# name, port → addresses as text, best first
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
-STAGGER = (
-    0.25  # seconds until the next address is tried beside the one before (RFC 8305, section 5)
-)
+# Seconds before the next address is tried beside the previous one (RFC 8305, section 5).
+STAGGER = 0.25
 FAILURES = (
     httpcore2.NetworkError,
     httpcore2.TimeoutException,
@@ -34,16 +32,16 @@ FAILURES = (
 
 
 async def look_up(name: str, port: int) -> Sequence[str]:
-    """The addresses of a name, by the resolver of the machine. Raises SourceError."""
+    """Resolve a name with the machine's resolver. Raises SourceError."""
     try:
-        found = await anyio.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+        entries = await anyio.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as exc:
         raise SourceError(f"the host {name!r} cannot be found: {exc}") from exc
-    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in entries))
 
 
 class Guard(httpcore2.AsyncNetworkBackend):
-    """Opens connections to addresses that were judged, and to nothing else."""
+    """Opens connections to addresses that `rules` allow, and to no others."""
 
     def __init__(self, rules: Sequence[Declared], resolve: Resolve) -> None:
         self._rules = rules
@@ -58,28 +56,31 @@ class Guard(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        addresses = await self._judged(parse_host(host), port)
-        return await self._fastest(addresses, port, socket_options)
+        addresses = await self._allowed_addresses(parse_host(host), port)
+        return await self._connect_first(addresses, port, socket_options)
 
-    async def _judged(self, host: Host, port: int) -> list[Address]:
+    async def _allowed_addresses(self, host: Host, port: int) -> list[Address]:
+        """Resolve a host and return its allowed addresses. Raises SourceError, and NotPermitted if
+        none is allowed."""
         texts = await self._resolve(host, port) if isinstance(host, str) else [str(host)]
         found = [ipaddress.ip_address(text) for text in texts]
         if not found:
             raise SourceError(f"the host {host!r} cannot be found: it has no address")
-        judged = [address for address in found if reachable(self._rules, host, address, port)]
-        if not judged:
+        allowed = [address for address in found if reachable(self._rules, host, address, port)]
+        if not allowed:
             shown, kind = str(found[0]), special(found[0])
-            leads = f"{host!r} leads to {shown}," if isinstance(host, str) else f"{shown} is"
+            subject = f"{host!r} resolves to {shown}," if isinstance(host, str) else f"{shown} is"
             raise NotPermitted(
-                f"{leads} {kind} address",
-                hint=f"add {shown!r} to http.hosts in package.yao as well, if it is meant",
+                f"{subject} {kind} address",
+                hint=f"to allow it, add {shown!r} to http.hosts in package.yao as well",
             )
-        return judged
+        return allowed
 
-    async def _fastest(
+    async def _connect_first(
         self, addresses: Sequence[Address], port: int, options: Iterable[Any] | None
     ) -> httpcore2.AsyncNetworkStream:
-        """A connection to the first address that takes one; each has a head start over the next."""
+        """Connect to the first address that accepts; each address has a head start over the
+        next."""
         open_: list[httpcore2.AsyncNetworkStream] = []
         won: httpcore2.AsyncNetworkStream | None = None
         failures: list[Exception] = []
@@ -103,9 +104,9 @@ class Guard(httpcore2.AsyncNetworkBackend):
                         await over.wait()
             won = open_[0] if open_ else None
         finally:
-            for late in (stream for stream in open_ if stream is not won):
+            for unused in (stream for stream in open_ if stream is not won):
                 with anyio.move_on_after(1, shield=True):
-                    await late.aclose()
+                    await unused.aclose()
         if won is None:
             raise failures[0]
         return won

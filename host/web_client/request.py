@@ -1,7 +1,8 @@
-"""One request to a host of the web, before it is sent, and the one that a redirect asks for. Pure.
+"""Validation of an HTTP request before it is sent, and of the request that follows a redirect.
+Pure.
 
-A request is checked in full when it is made, so that what is judged later is what is sent: scheme,
-host, port, method and headers, each in the one spelling that goes over the wire.
+Scheme, host, port, method and headers are validated and normalized here, so that later checks see
+exactly what is sent.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from groundhook.host.core.types.hosts import Host, parse_host
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-# Who a request is for and how it is framed is for this side to say.
+# Headers that set the target or the framing of a request; only the client may set them.
 RESERVED = frozenset(
     {
         "host",
@@ -37,16 +38,18 @@ RESERVED = frozenset(
         "proxy-connection",
     }
 )
-# Headers that say nothing about the caller and go along to another host.
-HARMLESS = frozenset({"accept", "accept-language", "user-agent", "content-type"})
+# Headers without information about the caller; only these are sent to another host after a
+# redirect.
+CROSS_HOST_HEADERS = frozenset({"accept", "accept-language", "user-agent", "content-type"})
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 _FIELD = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outgoing:
-    """A request. `url` has the host as `host` spells it; names of `headers` are in lower case."""
+class OutgoingRequest:
+    """A valid request. `url` has the host in the spelling of `host`; names of `headers` are in
+    lower case."""
 
     method: str
     url: httpx2.URL
@@ -64,17 +67,17 @@ class Outgoing:
         query: Mapping[str, Any] | None,
         body: str | bytes | None,
         json: Any,
-    ) -> Outgoing:
-        """Raises UsageError for what is no request to a host."""
+    ) -> OutgoingRequest:
+        """Build a request. Raises UsageError if it is invalid."""
         try:
-            parsed, host = _parsed(url)
+            parsed, host = _parse_url(url)
             if query:
                 parsed = parsed.copy_merge_params(_query(query))
         except (ValueError, httpx2.InvalidURL) as exc:
             raise UsageError(f"{url!r} cannot be requested: {exc}"[:500]) from exc
-        said = _headers(headers or {})
-        content = _content(body, json, said)
-        return cls(method=_method(method), url=parsed, host=host, headers=said, content=content)
+        checked = _headers(headers or {})
+        content = _content(body, json, checked)
+        return cls(method=_method(method), url=parsed, host=host, headers=checked, content=content)
 
     @property
     def port(self) -> int:
@@ -82,10 +85,11 @@ class Outgoing:
 
     @property
     def declaration(self) -> str:
-        """The entry of a list of hosts that would allow this request and no other."""
+        """The entry of `http.hosts` that would allow this request."""
         return self.url.netloc.decode("ascii")
 
     def request(self) -> httpcore2.Request:
+        """Return the request for the HTTP library."""
         defaults = {"accept": "*/*", "accept-encoding": "gzip, deflate", "user-agent": "groundhook"}
         made = httpx2.Request(
             self.method, self.url, headers=_raw({**defaults, **self.headers}), content=self.content
@@ -101,15 +105,15 @@ class Outgoing:
         )
 
 
-def redirected(before: Outgoing, response: httpx2.Response) -> Outgoing | None:
-    """The request that an answer redirects to, or None when it does not. Which method and body it
-    has follows the Fetch standard (https://fetch.spec.whatwg.org/#http-redirect-fetch, steps
+def redirected(before: OutgoingRequest, response: httpx2.Response) -> OutgoingRequest | None:
+    """Return the request that an answer redirects to, or None if it does not redirect. Method and
+    body follow the Fetch standard (https://fetch.spec.whatwg.org/#http-redirect-fetch, steps
     12-14). Raises SourceMalformed."""
     location = response.headers.get("location")
     if response.status_code not in REDIRECTS or location is None:
         return None
     try:
-        url, host = _parsed(str(before.url.join(location)))
+        url, host = _parse_url(str(before.url.join(location)))
     except (ValueError, httpx2.InvalidURL) as exc:
         raise SourceMalformed(
             f"{str(before.host)!r} redirects to {location[:200]!r}, which cannot be requested:"
@@ -124,7 +128,9 @@ def redirected(before: Outgoing, response: httpx2.Response) -> Outgoing | None:
     if (url.scheme, host, onward.port) != (before.url.scheme, before.host, before.port):
         onward = replace(
             onward,
-            headers={name: value for name, value in onward.headers.items() if name in HARMLESS},
+            headers={
+                name: value for name, value in onward.headers.items() if name in CROSS_HOST_HEADERS
+            },
         )
     return onward
 
@@ -135,17 +141,17 @@ def _loses_body(method: str, status: int) -> bool:
     )
 
 
-def _parsed(text: str) -> tuple[httpx2.URL, Host]:
-    """A URL whose host is spelled in the usual way. Raises ValueError or InvalidURL."""
+def _parse_url(text: str) -> tuple[httpx2.URL, Host]:
+    """Return a URL with a normalized host, and the host. Raises ValueError or InvalidURL."""
     if not isinstance(text, str):
-        raise ValueError("a URL is text")
+        raise ValueError("a URL must be text")
     url = httpx2.URL(text)
     if url.scheme not in DEFAULT_PORTS:
-        raise ValueError("only http:// and https:// URLs can be")
+        raise ValueError("its scheme is not http or https")
     if url.userinfo:
-        raise ValueError("it names a user; send credentials in the 'Authorization' header")
+        raise ValueError("it contains a user; send credentials in the 'Authorization' header")
     if url.port is not None and not 0 < url.port < 65536:
-        raise ValueError("a port is between 1 and 65535")
+        raise ValueError("a port must be between 1 and 65535")
     host = parse_host(url.raw_host.decode("ascii"))
     return url.copy_with(host=str(host), fragment=None), host
 
@@ -157,27 +163,25 @@ def _method(method: str) -> str:
         or method.upper() in ("CONNECT", "TRACE")
     ):
         raise UsageError(
-            f"{method!r} is no method of a request",
-            hint="GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS",
+            f"{method!r} is not an allowed request method",
+            hint="use GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS",
         )
     return method.upper()
 
 
 def _headers(headers: Mapping[str, str]) -> dict[str, str]:
-    said: dict[str, str] = {}
+    checked: dict[str, str] = {}
     for name, value in headers.items():
         if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-            raise UsageError(f"{name!r} is no name of a header")
+            raise UsageError(f"{name!r} is not a valid header name")
         if name.lower() in RESERVED:
-            raise UsageError(
-                f"the header {name!r} cannot be set: the host sets it where it is needed"
-            )
+            raise UsageError(f"the header {name!r} cannot be set: Groundhook sets it itself")
         if not isinstance(value, str) or not _FIELD.fullmatch(value):
             raise UsageError(
-                f"the header {name!r} must be text on one line, of characters up to U+00FF"
+                f"the value of the header {name!r} must be one line of characters up to U+00FF"
             )
-        said[name.lower()] = value.strip()
-    return said
+        checked[name.lower()] = value.strip()
+    return checked
 
 
 def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
@@ -189,15 +193,15 @@ def _query(query: Mapping[str, Any]) -> dict[str, Any]:
         for each in value if isinstance(value, list | tuple) else [value]:
             if each is not None and not isinstance(each, str | int | float | bool):
                 raise ValueError(
-                    f"the query's {name!r} is neither text nor a number nor a list of them"
+                    f"the query's {name!r} must be text, a number, a boolean, or a list of these"
                 )
     return dict(query)
 
 
 def _content(body: str | bytes | None, json: Any, headers: dict[str, str]) -> bytes | None:
-    """The body's bytes; a JSON body names its type unless the caller did."""
+    """Return the body's bytes, and set its content type in `headers` unless it is set."""
     if body is not None and json is not None:
-        raise UsageError("a request has a 'body' or a 'json', not both")
+        raise UsageError("a request has either 'body' or 'json', not both")
     if json is not None:
         headers.setdefault("content-type", "application/json")
         try:
@@ -208,5 +212,5 @@ def _content(body: str | bytes | None, json: Any, headers: dict[str, str]) -> by
         headers.setdefault("content-type", "text/plain; charset=utf-8")
         return body.encode("utf-8", "replace")
     if body is not None and not isinstance(body, bytes):
-        raise UsageError("a request's 'body' is text or bytes; send other values as 'json'")
+        raise UsageError("a request's 'body' must be text or bytes; send other values as 'json'")
     return body

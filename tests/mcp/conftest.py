@@ -1,5 +1,5 @@
-"""Servers to talk to: our own over stdio and HTTP, and published ones from npm where Node and the
-network are there."""
+"""MCP servers for tests: our own over stdio and HTTP, and published ones from npm if Node and the
+network are available."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ def stdio(*arguments: str, **more: Any) -> dict[str, Any]:
 
 
 def script(text: str, **more: Any) -> dict[str, Any]:
-    """A program that is no server, or a bad one."""
+    """A program that is not an MCP server, or a faulty one."""
     return {"command": sys.executable, "args": ("-c", text), **more}
 
 
 async def value(
     servers: Servers, server: str, tool: str, arguments: Mapping[str, Any] | None = None
 ) -> Any:
-    """What a tool answers, as one value."""
+    """Call a tool and return its result as one value."""
     return value_of(server, tool, await servers.call_tool(server, tool, arguments))
 
 
 def read(diary: Path) -> list[str]:
-    """What our own server was asked to do, in order."""
+    """Return the calls that our own server recorded, in order."""
     return diary.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture
 def diary(tmp_path: Path) -> Path:
-    """Where our own server writes what it was asked to do."""
+    """The file in which our own server records its calls."""
     path = tmp_path / "diary"
     path.touch()
     return path
@@ -88,7 +88,7 @@ def opened(tmp_path: Path) -> Open:
 
 @dataclass
 class HttpServer:
-    """Our own server over HTTP, which can be killed and started again at the same address."""
+    """Our own server over HTTP, which can be killed and restarted at the same address."""
 
     port: int
     diary: Path
@@ -132,7 +132,7 @@ class HttpServer:
 
 @contextmanager
 def serving(diary: Path, *, answers: str = "sse", script: str = SERVER) -> Iterator[HttpServer]:
-    """A server at a port that is free, until the block is left."""
+    """A server at a free port, for the block."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -152,8 +152,7 @@ def http_server(request: pytest.FixtureRequest, diary: Path) -> Iterator[HttpSer
 
 @pytest.fixture(scope="session")
 def published() -> Path:
-    """A folder with the published servers, installed once; skips where there is no npm or no
-    network."""
+    """A folder with the published servers, installed once. Skips without npm or network."""
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("npm is not installed")

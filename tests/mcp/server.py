@@ -73,7 +73,7 @@ async def wait(seconds: float) -> str:
 
 @server.tool()
 async def act(seconds: float = 0) -> str:
-    """Do something that shows."""
+    """Record a side effect."""
     diary("act")
     await anyio.sleep(seconds)
     return "done"
@@ -81,7 +81,7 @@ async def act(seconds: float = 0) -> str:
 
 @server.tool(annotations=READS, structured_output=False)
 async def look(seconds: float = 0) -> str:
-    """Look at something; the first look takes a moment."""
+    """Read something; the first call takes a moment."""
     diary("look")
     text = await anyio.Path(VARIABLES["DIARY"]).read_text(encoding="utf-8")
     await anyio.sleep(seconds if text.count("look") == 1 else 0)
@@ -90,7 +90,7 @@ async def look(seconds: float = 0) -> str:
 
 @server.tool()
 def hang(seconds: float) -> str:
-    """Stop listening altogether."""
+    """Stop reading requests."""
     diary("hang")
     time.sleep(seconds)
     return "awake"
@@ -112,7 +112,7 @@ def die(code: int) -> str:
 
 @server.tool(structured_output=False)
 def garbage() -> str:
-    """Write to standard output what is no message."""
+    """Write a line to standard output that is not a message."""
     os.write(1, b"Welcome to the server!\n")
     return "done"
 
@@ -146,13 +146,13 @@ def prices() -> bytes:
 
 @server.resource("image://logo", mime_type="image/png")
 def logo() -> bytes:
-    """What is no text."""
+    """Binary data."""
     return b"\x89PNG"
 
 
 @server.resource("book://long", mime_type="text/plain")
 def book() -> str:
-    """More than is used of one resource."""
+    """More text than is used of one resource."""
     return "\n\n".join(f"Chapter {number}. " + "word " * 280 for number in range(250))
 
 

@@ -1,4 +1,4 @@
-"""Arguments against JSON Schema, lists of servers, and a request by its name: what needs no
+"""Validation of arguments, lists of servers, and requests by name: everything that needs no
 server."""
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ JSON = st.recursive(
         ({"properties": {"a": {"enum": ["b"]}}}, {"a": "c"}, ["a: 'c' is not one of ['b']"]),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named_with_its_place(
+def test_a_problem_names_its_position(
     schema: Mapping[str, Any], arguments: Mapping[str, Any], wrong: list[str]
 ) -> None:
     assert problems_of(arguments, validator_of(schema)) == wrong
 
 
-def test_an_argument_that_is_not_known_is_named() -> None:
+def test_an_unknown_argument_is_named() -> None:
     (message,) = problems_of({"text": "x", "txet": 1}, validator_of(TEXT))
     assert "'txet'" in message
 
@@ -77,7 +77,7 @@ def test_an_argument_that_is_not_known_is_named() -> None:
         {"$schema": "no dialect"},
     ],
 )
-def test_what_a_server_may_not_make_the_host_do_is_left_to_the_server(
+def test_keywords_that_could_harm_the_host_are_left_to_the_server(
     schema: Mapping[str, Any],
 ) -> None:
     assert problems_of({"a": "a" * 40 + "!"}, validator_of(schema)) == []
@@ -89,7 +89,7 @@ def test_a_number_too_large_for_a_fraction_is_left_to_the_server() -> None:
     )
 
 
-def test_long_values_and_many_mistakes_are_told_in_short() -> None:
+def test_long_values_and_many_problems_are_shortened() -> None:
     schema = {"properties": {f"a{number}": {"type": "integer"} for number in range(50)}}
     wrong = problems_of({f"a{number}": "x" * 100_000 for number in range(50)}, validator_of(schema))
     assert len(wrong) == 5
@@ -97,10 +97,10 @@ def test_long_values_and_many_mistakes_are_told_in_short() -> None:
 
 
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=4), JSON)
-def test_no_schema_and_no_arguments_make_the_check_fail(
+def test_no_schema_and_no_arguments_make_the_check_raise(
     arguments: dict[str, Any], schema: Any
 ) -> None:
-    for said in (
+    for each in (
         {"properties": schema},
         {"type": schema},
         {"required": schema},
@@ -108,14 +108,14 @@ def test_no_schema_and_no_arguments_make_the_check_fail(
         {"$ref": schema},
         {"$id": schema},
     ):
-        assert isinstance(problems_of(arguments, validator_of(said)), list)
+        assert isinstance(problems_of(arguments, validator_of(each)), list)
 
 
 # --------------------------------------------------------------------------------- lists of servers
 
 
 @given(NAMES, st.lists(NAMES, max_size=3))
-def test_every_way_of_writing_an_entry_says_the_same(name: str, tools: list[str]) -> None:
+def test_every_form_of_an_entry_has_the_same_meaning(name: str, tools: list[str]) -> None:
     listed = (ListedServer(name, tuple(tools)),)
     for entry in ({name: tools}, {name: {"tools": tools}}, {"server_id": name, "tools": tools}):
         if name != "server_id":
@@ -129,13 +129,13 @@ def test_an_entry_may_name_several_servers_and_resources() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["server_id", "a", "tools", ""]), JSON, max_size=3))
-def test_any_entry_is_understood_or_refused(entry: dict[str, Any]) -> None:
+def test_any_entry_is_parsed_or_rejected(entry: dict[str, Any]) -> None:
     with suppress(ValueError):
         assert all(each.name and isinstance(each.tools, tuple) for each in parse_listed(entry))
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "problem"),
     [
         ("", "names no server"),
         ({}, "names no server"),
@@ -145,10 +145,10 @@ def test_any_entry_is_understood_or_refused(entry: dict[str, Any]) -> None:
         ({"server_id": "a", "tool": ["x"]}, "'tool' is no key of a server"),
     ],
 )
-async def test_an_entry_that_cannot_be_understood_names_its_place(
-    make_app: MakeApp, entry: Any, said: str
+async def test_an_invalid_entry_names_its_position(
+    make_app: MakeApp, entry: Any, problem: str
 ) -> None:
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=problem):
         parse_listed(entry)
     package = json.dumps({"name": "A", "connector": "script"})
     hook = f"const Create = () => ({{ mcp_servers: [{json.dumps(entry)}] }})"
@@ -160,7 +160,7 @@ async def test_an_entry_that_cannot_be_understood_names_its_place(
         }
     )
     (error,) = of(await run(app), "error")
-    assert (error.code, said in error.message) == ("hook_return", True)
+    assert (error.code, problem in error.message) == ("hook_return", True)
 
 
 def test_every_server_that_an_entry_names_is_looked_up(make_app: MakeApp) -> None:

@@ -1,4 +1,4 @@
-"""The parts that need no server: lines, names and values."""
+"""Pure functions: lines, names and values."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from groundhook.host.app.check import check
 from groundhook.host.config.packages import load_app
 from groundhook.host.core.errors import ToolFailed
-from groundhook.host.mcp.lines import EDGE, Oversize, Splitter
+from groundhook.host.mcp.lines import EDGE, LineSplitter, Oversize
 from groundhook.host.mcp.shapes import (
-    answered,
-    function,
-    only_reads,
+    answered_id,
+    function_schema,
+    is_read_only,
     prompt_arguments,
     text_of,
+    tool_result,
     unique_names,
     value_of,
-    with_error,
 )
 from tests.conftest import MakeApp
 
@@ -50,7 +50,7 @@ def test_lines_are_the_same_however_the_bytes_arrive(sizes: list[int], cuts: lis
     lines = [
         bytes(97 + (number + at) % 26 for at in range(size)) for number, size in enumerate(sizes)
     ]
-    splitter = Splitter(LARGEST)
+    splitter = LineSplitter(LARGEST)
     found = [
         line
         for piece in pieces(b"".join(line + b"\n" for line in lines) + b"rest", cuts)
@@ -69,7 +69,7 @@ def test_lines_are_the_same_however_the_bytes_arrive(sizes: list[int], cuts: lis
     st.permutations(["jsonrpc", "id", "result"]),
     st.sampled_from([None, 1]),
 )
-def test_the_request_that_a_large_message_answers_is_found_whatever_the_order_of_its_keys(
+def test_the_id_of_an_oversized_message_is_found_whatever_the_order_of_its_keys(
     number: int, inside: Any, order: list[str], indent: int | None
 ) -> None:
     message = {"jsonrpc": "2.0", "id": number, "result": [inside, "x" * LARGEST, inside]}
@@ -77,7 +77,7 @@ def test_the_request_that_a_large_message_answers_is_found_whatever_the_order_of
         {key: message[key] for key in order}, separators=None if indent else (",", ":")
     ).encode()
 
-    found = answered(Oversize(line[:EDGE], line[-EDGE:], len(line)))
+    found = answered_id(Oversize(line[:EDGE], line[-EDGE:], len(line)))
 
     assert found == number
 
@@ -89,14 +89,14 @@ def test_the_request_that_a_large_message_answers_is_found_whatever_the_order_of
 def test_a_result_cannot_pretend_to_answer_another_request(line: bytes) -> None:
     line = line.replace(b"%s", b"x" * LARGEST)
 
-    assert answered(Oversize(line[:EDGE], line[-EDGE:], len(line))) is None
+    assert answered_id(Oversize(line[:EDGE], line[-EDGE:], len(line))) is None
 
 
 names = st.text(st.sampled_from("ab._-é "), min_size=1, max_size=70)
 
 
 @given(st.lists(st.tuples(names, names), max_size=8))
-def test_names_of_tools_are_different_and_allowed(tools: list[tuple[str, str]]) -> None:
+def test_names_of_tools_are_unique_and_valid(tools: list[tuple[str, str]]) -> None:
     given_names = unique_names(tools)
 
     assert set(given_names) == set(tools)
@@ -115,27 +115,27 @@ def test_a_result_is_its_structure_or_its_text_or_its_content() -> None:
     assert text_of(text) == "[1,\n2]"
 
 
-def test_a_failure_without_words_has_some() -> None:
-    failed = with_error({"content": [], "isError": True, "structuredContent": {}})
+def test_a_failure_without_a_message_gets_one() -> None:
+    failed = tool_result({"content": [], "isError": True, "structuredContent": {}})
 
     assert failed == {
         "content": [],
         "isError": True,
-        "error": "the tool failed and did not say why",
+        "error": "the tool failed without a message",
     }
-    with pytest.raises(ToolFailed, match="did not say why"):
+    with pytest.raises(ToolFailed, match="without a message"):
         value_of("s", "t", failed)
 
 
-def test_only_what_a_server_calls_harmless_is_harmless() -> None:
-    assert only_reads({"annotations": {"readOnlyHint": True}})
-    assert only_reads({"annotations": {"idempotentHint": True, "readOnlyHint": False}})
-    assert not only_reads({"annotations": {"destructiveHint": False}})
-    assert not only_reads({})
+def test_only_tools_that_the_server_declares_repeatable_are_read_only() -> None:
+    assert is_read_only({"annotations": {"readOnlyHint": True}})
+    assert is_read_only({"annotations": {"idempotentHint": True, "readOnlyHint": False}})
+    assert not is_read_only({"annotations": {"destructiveHint": False}})
+    assert not is_read_only({})
 
 
-def test_a_function_has_a_schema_even_where_the_tool_has_none() -> None:
-    shown = function("s__t", {"name": "t", "title": "T" * 2000})["function"]
+def test_a_function_has_a_schema_even_if_the_tool_has_none() -> None:
+    shown = function_schema("s__t", {"name": "t", "title": "T" * 2000})["function"]
 
     assert shown["parameters"] == {"type": "object", "properties": {}}
     assert shown["description"] == "T" * 1024
@@ -149,7 +149,7 @@ def test_arguments_of_a_prompt_are_text() -> None:
     }
 
 
-def test_what_is_wrong_with_a_servers_file_is_told_with_its_place(make_app: MakeApp) -> None:
+def test_problems_of_a_servers_file_name_their_position(make_app: MakeApp) -> None:
     root = make_app(
         {
             "assistants/a/package.yao": "{}",

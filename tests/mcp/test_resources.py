@@ -81,7 +81,7 @@ async def test_a_resource_is_a_source_that_can_be_cited(turn: Any) -> None:
     assert (cited.verdict, cited.document_id) == ("ok", "memo://today")
 
 
-async def test_its_address_alone_is_enough_where_one_server_is_listed(turn: Any) -> None:
+async def test_the_address_alone_is_enough_if_one_server_is_listed(turn: Any) -> None:
     events, _ = await turn("memo://today")
     assert [item.content for item in items(events)] == ["nothing"]
 
@@ -98,7 +98,7 @@ async def test_pages_and_data_are_read_as_text(turn: Any, uri: str, text: str) -
     assert "\n\n".join(item.content for item in items(events)) == text
 
 
-async def test_a_long_resource_is_passages_in_reading_order_and_what_is_left_out_is_said(
+async def test_a_long_resource_is_split_into_passages_and_a_warning_counts_the_rest(
     turn: Any,
 ) -> None:
     events, model = await turn("tests/book://long")
@@ -142,7 +142,7 @@ async def test_a_long_resource_is_passages_in_reading_order_and_what_is_left_out
     ],
     ids=["image", "unknown", "not-listed", "of-another", "none", "which", "not-allowed"],
 )
-async def test_one_that_cannot_be_read_is_a_warning_and_the_turn_goes_on(
+async def test_an_unreadable_resource_is_a_warning_and_the_turn_goes_on(
     turn: Any, name: str, servers: list[Any], problem: str
 ) -> None:
     events, _ = await turn(name, servers=servers)
@@ -155,7 +155,7 @@ async def test_one_that_cannot_be_read_is_a_warning_and_the_turn_goes_on(
 LISTED = [{"server_id": "tests", "resources": ["memo://today", "data://prices.json"]}]
 
 
-async def test_resources_that_the_assistant_lists_are_put_before_the_model(turn: Any) -> None:
+async def test_resources_that_the_assistant_lists_are_sources_of_every_turn(turn: Any) -> None:
     events, model = await turn(servers=LISTED)
     assert [(item.document_id, item.weight) for item in items(events)] != []
     assert {(item.document_id, item.weight) for item in items(events)} == {
@@ -170,7 +170,7 @@ async def test_resources_that_the_assistant_lists_are_put_before_the_model(turn:
 
 
 @pytest.mark.parametrize("how", ["request", "hook"])
-async def test_they_are_not_read_where_nothing_is_to_be_looked_up(turn: Any, how: str) -> None:
+async def test_they_are_not_read_when_search_is_switched_off(turn: Any, how: str) -> None:
     hook = "function Create() { return { search: false }; }" if how == "hook" else ""
     events, _ = await turn(
         servers=LISTED, hook=hook, **({"search": False} if how == "request" else {})
@@ -178,7 +178,7 @@ async def test_they_are_not_read_where_nothing_is_to_be_looked_up(turn: Any, how
     assert items(events) == []
 
 
-def told(name: str) -> tuple[list[tuple[str, str]], list[str]]:
+def parsed(name: str) -> tuple[list[tuple[str, str]], list[str]]:
     content = [{"type": "data", "data": {"sources": [{"type": "mcp_resource", "name": name}]}}]
     data = user_data([Message(role="user", content=content)])
     return [(each.server, each.uri) for each in data.resources], [
@@ -199,17 +199,17 @@ def told(name: str) -> tuple[list[tuple[str, str]], list[str]]:
 def test_a_resource_is_named_by_its_server_and_its_address(
     name: str, expected: tuple[str, str]
 ) -> None:
-    assert told(name) == ([expected], [])
+    assert parsed(name) == ([expected], [])
 
 
 @pytest.mark.parametrize("name", ["orders", "orders/"])
-def test_a_name_without_an_address_is_refused(name: str) -> None:
-    assert told(name)[0] == []
-    assert "'orders/memo://today'" in told(name)[1][0]
+def test_a_name_without_an_address_is_rejected(name: str) -> None:
+    assert parsed(name)[0] == []
+    assert "'orders/memo://today'" in parsed(name)[1][0]
 
 
 @given(st.text(alphabet=st.sampled_from("ab \n"), max_size=6000))
-def test_passages_hold_all_words_in_order_and_are_short(text: str) -> None:
+def test_passages_contain_all_words_in_order_and_are_short(text: str) -> None:
     pieces = list(passages(text))
     assert all(0 < len(piece) <= LONGEST for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())

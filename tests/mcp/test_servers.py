@@ -1,4 +1,4 @@
-"""What servers offer, over both transports, and what is told when they cannot be used."""
+"""Operations of servers over both transports, and the errors of servers that cannot be used."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ TEXT = {"content": [{"type": "text", "text": "hi"}]}
 
 @pytest.fixture(scope="module")
 async def servers() -> AsyncIterator[Servers]:
-    """Our own server, as `own`, for tests that do it no harm."""
+    """Our own server as `own`, for tests that do not disturb it."""
     async with open_servers(declared(own=stdio()), {}) as opened:
         yield opened
 
 
-async def test_every_operation_gives_plain_data_with_the_names_of_the_protocol(
+async def test_every_operation_returns_plain_data_with_the_protocols_names(
     servers: Servers,
 ) -> None:
     tools = {tool["name"]: tool for tool in (await servers.list_tools("own"))["tools"]}
@@ -114,7 +114,7 @@ async def test_a_program_gets_the_variables_that_its_file_names_and_no_others(
     assert (given["KEY"], given["HOME"]) == ("k", str(tmp_path))
 
 
-async def test_unknown_names_are_answered_with_the_nearest(servers: Servers) -> None:
+async def test_unknown_names_raise_an_error_with_the_nearest(servers: Servers) -> None:
     with pytest.raises(
         UnknownName, match=r"^no MCP tool 'own\.ecko' \(did you mean 'own\.echo'\?\)$"
     ):
@@ -129,7 +129,7 @@ async def test_unknown_names_are_answered_with_the_nearest(servers: Servers) -> 
         await servers.get_prompt("own", "insult")
 
 
-async def test_a_tool_that_is_not_allowed_is_neither_shown_nor_called(
+async def test_a_tool_that_is_not_allowed_is_neither_listed_nor_called(
     opened: Open, diary: Path
 ) -> None:
     async with opened(own=stdio(tools=("echo", "plain"), env={"DIARY": str(diary)})) as servers:
@@ -161,8 +161,8 @@ async def test_tools_of_several_servers_have_names_that_a_model_may_use(opened: 
             {"a": ["plain", "search"], "agents.shop.files": [], "none": []}
         )
         assert list(toolset.names) == ["a__search", "a__plain", "agents_shop_files__echo"]
-        function = toolset.schemas[-1]["function"]
-        assert (function["name"], function["parameters"]["required"]) == (
+        function_schema = toolset.schemas[-1]["function"]
+        assert (function_schema["name"], function_schema["parameters"]["required"]) == (
             "agents_shop_files__echo",
             ["text"],
         )
@@ -171,7 +171,7 @@ async def test_tools_of_several_servers_have_names_that_a_model_may_use(opened: 
         assert await servers.call_tool(named.server, named.tool, {"text": "hi"}) | TEXT
 
 
-async def test_an_answer_that_is_too_large_is_refused_and_the_server_stays(
+async def test_an_oversized_answer_is_an_error_and_the_server_stays(
     servers: Servers,
 ) -> None:
     before = await value(servers, "own", "pid")
@@ -184,7 +184,7 @@ async def test_an_answer_that_is_too_large_is_refused_and_the_server_stays(
     assert await value(servers, "own", "pid") == before
 
 
-async def test_an_answer_that_is_too_large_is_refused_over_http(
+async def test_an_oversized_answer_is_an_error_over_http(
     opened: Open, http_server: HttpServer
 ) -> None:
     async with opened(web=http_server.spec) as servers:
@@ -196,7 +196,7 @@ async def test_an_answer_that_is_too_large_is_refused_over_http(
         assert len(await value(servers, "web", "large", {"megabytes": 2})) == 2 * 1024 * 1024
 
 
-async def test_a_program_that_is_not_there_is_named(opened: Open) -> None:
+async def test_a_missing_program_is_named(opened: Open) -> None:
     async with opened(own={"command": "no-such-server"}) as servers:
         with pytest.raises(
             ServerNotConfigured,
@@ -213,7 +213,7 @@ async def test_a_program_that_ends_at_once_is_quoted(opened: Open) -> None:
             await servers.list_tools("own")
     assert (
         str(caught.value)
-        == "MCP server 'own' ended before it was ready; it ended with exit code 1; it last said: no"
+        == "MCP server 'own' ended before it was ready; it ended with exit code 1; its last output: no"
         " key is set"
     )
 
@@ -227,7 +227,9 @@ async def test_a_program_that_ends_at_once_is_quoted(opened: Open) -> None:
         + "input()",
     ],
 )
-async def test_a_program_that_is_no_mcp_server_is_quoted(opened: Open, text: str) -> None:
+async def test_the_output_of_a_program_that_is_not_an_mcp_server_is_quoted(
+    opened: Open, text: str
+) -> None:
     async with opened(own=script(text)) as servers:
         with pytest.raises(
             ServerMalformed, match=r"^MCP server 'own' does not speak MCP; .*'Hello there'"
@@ -235,7 +237,7 @@ async def test_a_program_that_is_no_mcp_server_is_quoted(opened: Open, text: str
             await servers.list_tools("own")
 
 
-async def test_lines_between_messages_that_are_none_do_no_harm(servers: Servers) -> None:
+async def test_invalid_lines_between_messages_are_ignored(servers: Servers) -> None:
     assert await value(servers, "own", "garbage") == "done"
     assert await value(servers, "own", "plain", {"text": "x"}) == "x"
 
@@ -254,11 +256,11 @@ for line in sys.stdin:
 """
 
 
-async def test_answers_of_a_wrong_shape_are_told_apart_from_none(opened: Open) -> None:
+async def test_answers_of_the_wrong_shape_are_errors(opened: Open) -> None:
     async with opened(own=script(BAD_ANSWERS, timeout=20)) as servers:
         with pytest.raises(
             ServerMalformed,
-            match=r"to tools/list that is not MCP: tools\[0\]\.inputSchema: field required$",
+            match=r"to tools/list is not valid MCP: tools\[0\]\.inputSchema: field required$",
         ):
             await servers.list_tools("own")
         with pytest.raises(ServerMalformed, match="more than 100 pages"):
@@ -269,7 +271,7 @@ async def test_answers_of_a_wrong_shape_are_told_apart_from_none(opened: Open) -
             await servers.get_prompt("own", "x")
 
 
-async def test_an_address_that_is_no_mcp_server_is_told(opened: Open) -> None:
+async def test_an_address_that_is_not_an_mcp_server_is_an_error(opened: Open) -> None:
     with serving() as server:
         server.on("/page", Html("<html>Hello</html>"))
         server.on("/locked", Json({"detail": "no"}, 401))
@@ -290,7 +292,7 @@ async def test_an_address_that_is_no_mcp_server_is_told(opened: Open) -> None:
                 await servers.list_tools("broken")
             with pytest.raises(
                 ServerRefused,
-                match=r"^MCP server 'nothing' at .*: 404 .*\('url' in its file is the address\)$",
+                match=r"^MCP server 'nothing' at .*: 404 .*\(check 'url' in its file\)$",
             ):
                 await servers.list_tools("nothing")
             with pytest.raises(ServerRefused, match="Unexpected content type: text/html"):
@@ -302,7 +304,7 @@ async def test_an_address_that_is_no_mcp_server_is_told(opened: Open) -> None:
                 await servers.list_tools("closed")
 
 
-async def test_headers_go_with_every_request(opened: Open) -> None:
+async def test_headers_are_sent_with_every_request(opened: Open) -> None:
     with serving() as server:
         async with opened(
             own={
@@ -317,9 +319,7 @@ async def test_headers_go_with_every_request(opened: Open) -> None:
         assert {asked.headers["authorization"] for asked in server.asked} == {"Bearer k"}
 
 
-async def test_published_servers_are_spoken_to(
-    opened: Open, published: Path, tmp_path: Path
-) -> None:
+async def test_published_servers_work(opened: Open, published: Path, tmp_path: Path) -> None:
     everything = {
         "command": "node",
         "args": (str(published / "server-everything/dist/index.js"), "stdio"),
@@ -347,7 +347,7 @@ async def test_published_servers_are_spoken_to(
         assert (await servers.schemas(["everything", "memory"])).failed == {}
 
 
-async def test_a_published_server_over_http_that_was_killed_is_found_again(
+async def test_a_killed_and_restarted_published_server_over_http_works_again(
     opened: Open, published: Path
 ) -> None:
     port = str(await _free_port())

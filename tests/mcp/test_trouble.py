@@ -1,5 +1,5 @@
-"""Servers that are killed, hang, start slowly; callers that leave; a house that closes while calls
-are under way."""
+"""Servers that are killed, hang or start slowly; callers that are cancelled; closing during
+calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SLEEP = "import time; time.sleep(600)"
 
 
 async def noted(diary: Path, line: str) -> None:
-    """Wait until a server has written that it was asked."""
+    """Wait until a server has recorded a call."""
     with anyio.fail_after(10):
         while line not in read(diary):  # noqa: ASYNC110 - another process writes it
             await anyio.sleep(0.005)
@@ -45,7 +45,7 @@ def children() -> list[psutil.Process]:
     return alive
 
 
-async def test_a_killed_server_is_there_again_for_the_next_call(opened: Open) -> None:
+async def test_a_killed_server_is_restarted_for_the_next_call(opened: Open) -> None:
     async with opened(own=stdio()) as servers:
         first = await value(servers, "own", "pid")
         end(first)
@@ -53,7 +53,7 @@ async def test_a_killed_server_is_there_again_for_the_next_call(opened: Open) ->
         assert await value(servers, "own", "pid") != first
 
 
-async def test_a_call_that_acts_is_not_repeated_when_its_server_dies(
+async def test_a_call_with_side_effects_is_not_repeated_when_its_server_dies(
     opened: Open, diary: Path
 ) -> None:
     async with opened(own=stdio(env={"DIARY": str(diary)})) as servers:
@@ -66,9 +66,7 @@ async def test_a_call_that_acts_is_not_repeated_when_its_server_dies(
     assert read(diary) == ["die"]
 
 
-async def test_a_call_that_only_reads_is_made_once_more_when_its_server_dies(
-    opened: Open, diary: Path
-) -> None:
+async def test_a_read_only_call_is_repeated_when_its_server_dies(opened: Open, diary: Path) -> None:
     async with opened(own=stdio(env={"DIARY": str(diary)})) as servers:
         pid = await value(servers, "own", "pid")
         answers: list[object] = []
@@ -84,7 +82,7 @@ async def test_a_call_that_only_reads_is_made_once_more_when_its_server_dies(
     assert read(diary) == ["look", "look"]
 
 
-async def test_a_tool_that_its_file_calls_harmless_is_made_once_more_and_not_twice(
+async def test_a_call_of_a_tool_in_read_only_is_repeated_once_and_not_twice(
     opened: Open, diary: Path
 ) -> None:
     async with opened(own=stdio(env={"DIARY": str(diary)}, read_only=("die",))) as servers:
@@ -93,7 +91,7 @@ async def test_a_tool_that_its_file_calls_harmless_is_made_once_more_and_not_twi
     assert read(diary) == ["die", "die"]
 
 
-async def test_a_killed_http_server_is_told_and_found_again(
+async def test_a_killed_http_server_is_an_error_and_works_again_after_a_restart(
     opened: Open, http_server: HttpServer, diary: Path
 ) -> None:
     async with opened(web=http_server.spec) as servers:
@@ -130,14 +128,14 @@ async def test_a_slow_call_meets_its_deadline_and_the_others_go_on(opened: Open)
         began = time.monotonic()
         with pytest.raises(
             ServerTimeout,
-            match=r"did not answer tools/call 'wait' within 2 s .*timeout in own\.mcp\.yao",
+            match=r"did not answer tools/call 'wait' within 2 s .*raise timeout in own\.mcp\.yao",
         ):
             await servers.call_tool("own", "wait", {"seconds": 30})
         assert time.monotonic() - began < 10
         assert await value(servers, "own", "pid") == before
 
 
-async def test_a_server_that_hangs_is_given_up_and_started_anew(opened: Open, diary: Path) -> None:
+async def test_a_server_that_hangs_is_ended_and_restarted(opened: Open, diary: Path) -> None:
     async with opened(own=stdio(timeout=2, env={"DIARY": str(diary)})) as servers:
         before = await value(servers, "own", "pid")
         os.kill(before, signal.SIGSTOP)
@@ -147,7 +145,7 @@ async def test_a_server_that_hangs_is_given_up_and_started_anew(opened: Open, di
     assert not psutil.pid_exists(before)
 
 
-async def test_an_http_server_that_hangs_is_found_again_when_it_is_back(
+async def test_an_http_server_that_hung_works_again_later(
     opened: Open, http_server: HttpServer
 ) -> None:
     async with opened(web=http_server.spec | {"timeout": 2}) as servers:
@@ -166,12 +164,12 @@ async def test_a_server_that_starts_slowly_has_a_deadline_of_its_own(opened: Ope
         assert await value(servers, "slow", "plain", {"text": "x"}) == "x"
         with pytest.raises(
             ServerTimeout,
-            match=r"'never' was not ready after 0\.5 s \(start_timeout in never\.mcp\.yao",
+            match=r"'never' was not ready after 0\.5 s \(raise start_timeout in never\.mcp\.yao",
         ):
             await servers.list_tools("never")
 
 
-async def test_all_that_wait_for_a_server_that_cannot_start_are_told_at_once(opened: Open) -> None:
+async def test_all_calls_to_a_server_that_cannot_start_fail_at_once(opened: Open) -> None:
     async with opened(
         never=script("print('hm', flush=True); import time; time.sleep(60)", start_timeout=2)
     ) as servers:
@@ -190,7 +188,7 @@ async def test_all_that_wait_for_a_server_that_cannot_start_are_told_at_once(ope
         assert len(failures) == 10
 
 
-async def test_calls_run_side_by_side_on_one_connection(opened: Open) -> None:
+async def test_calls_run_concurrently_on_one_connection(opened: Open) -> None:
     async with opened(own=stdio()) as servers:
         await servers.list_tools("own")
         answers: dict[int, object] = {}
@@ -207,7 +205,7 @@ async def test_calls_run_side_by_side_on_one_connection(opened: Open) -> None:
         assert time.monotonic() - began < 10
 
 
-async def test_a_caller_that_leaves_takes_nothing_with_it(opened: Open, diary: Path) -> None:
+async def test_a_cancelled_caller_does_not_affect_other_calls(opened: Open, diary: Path) -> None:
     async with opened(own=stdio(env={"DIARY": str(diary)})) as servers:
         before = await value(servers, "own", "pid")
         async with anyio.create_task_group() as tasks:
@@ -219,7 +217,7 @@ async def test_a_caller_that_leaves_takes_nothing_with_it(opened: Open, diary: P
         assert await value(servers, "own", "pid") == before
 
 
-async def test_a_caller_that_leaves_while_the_server_starts_takes_nothing_with_it(
+async def test_a_caller_cancelled_while_the_server_starts_does_not_affect_others(
     opened: Open,
 ) -> None:
     async with opened(own=stdio()) as servers:
@@ -258,7 +256,9 @@ async def test_closing_ends_calls_under_way_with_an_error_and_leaves_no_child(di
         await servers.list_tools("own")
 
 
-async def test_a_server_that_does_not_go_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
+async def test_a_server_that_does_not_exit_is_killed_with_its_child_processes(
+    tmp_path: Path,
+) -> None:
     stubborn = (
         "import runpy, signal, subprocess, sys, time\nsignal.signal(signal.SIGTERM,"
         " signal.SIG_IGN)\nsubprocess.Popen([sys.executable, '-c', 'import time;"
@@ -274,7 +274,7 @@ async def test_a_server_that_does_not_go_is_killed_with_all_that_it_started(tmp_
     assert set(children()) <= alive
 
 
-async def test_cancelling_what_is_around_closes_all_the_same(diary: Path) -> None:
+async def test_cancelling_the_surrounding_scope_closes_the_servers(diary: Path) -> None:
     alive = set(children())
     catalogue = declared(own=stdio(env={"DIARY": str(diary)}))
 
@@ -289,7 +289,7 @@ async def test_cancelling_what_is_around_closes_all_the_same(diary: Path) -> Non
     assert set(children()) <= alive
 
 
-async def test_what_the_block_raises_comes_out_as_it_was() -> None:
+async def test_an_error_of_the_block_is_raised_unwrapped() -> None:
     with pytest.raises(KeyError, match="mine"):
         async with open_servers(declared(), {}):
             raise KeyError("mine")
@@ -318,7 +318,7 @@ async def test_ctrl_c_in_the_middle_of_a_call_leaves_no_child(diary: Path) -> No
         servers = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGINT)
         with anyio.fail_after(20):
-            said = b"".join([piece async for piece in process.stderr])
+            stderr = b"".join([piece async for piece in process.stderr])
             assert await process.wait() == 130
-    assert (len(servers), said) == (1, b"error: interrupted\n")
+    assert (len(servers), stderr) == (1, b"error: interrupted\n")
     assert not servers[0].is_running()

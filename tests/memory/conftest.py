@@ -1,4 +1,4 @@
-"""A memory in a folder of the test's own, with a clock that stands until the test moves it."""
+"""A memory in the test's own folder, with a clock that the test sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ADA = Identity(tenant_id="acme", team_id="tools", user_id="ada")
 
 @dataclass
 class Clock:
-    """A clock that the test moves."""
+    """A clock that the test sets."""
 
     time: datetime = START
 
@@ -49,5 +49,5 @@ async def memory(path: Path, clock: Clock) -> AsyncIterator[Memory]:
 
 @pytest.fixture(params=["user", "context"])
 def kept(request: pytest.FixtureRequest, memory: Memory) -> Namespace:
-    """A namespace of each kind: what holds for the file holds for the turn's own."""
+    """A namespace of each kind: one in the file, and the turn's own."""
     return memory.of(ADA, "chat-1").namespace(request.param)

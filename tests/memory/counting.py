@@ -1,5 +1,5 @@
-"""A process of its own that counts: `python -m tests.memory.counting FILE TIMES`. It says when it
-is ready and begins when told."""
+"""A process that increments a counter: `python -m tests.memory.counting FILE TIMES`. It prints when
+it is ready and starts on a line of input."""
 
 from __future__ import annotations
 

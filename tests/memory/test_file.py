@@ -1,5 +1,4 @@
-"""The file: several processes at once, disks that are full, files that are none, and what stays
-when it is closed."""
+"""The file: concurrent processes, full disks, invalid files, and closing."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ def read(path: Path) -> bytes:
 
 
 def count_in_processes(path: Path) -> list[int]:
-    """Two processes that begin at the same time → what they ended with."""
+    """Run two processes that start at the same time, and return their exit codes."""
     command = [sys.executable, "-m", "tests.memory.counting", str(path), "150"]
     children = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -68,7 +67,7 @@ async def test_processes_that_count_at_once_lose_nothing(path: Path, clock: Cloc
         )
 
 
-async def test_nothing_is_written_before_something_is_remembered(path: Path, clock: Clock) -> None:
+async def test_no_file_is_created_before_the_first_value(path: Path, clock: Clock) -> None:
     async with open_memory(path, clock, LIMITS) as memory:
         await memory.of(ADA).namespace("context").set("k", 1)
         assert list(path.parent.parent.iterdir()) == []
@@ -95,7 +94,7 @@ async def test_a_memory_outlives_its_process_and_another_sees_a_change_at_once(
         assert await later.of(ADA).namespace("user").get("k") == 2
 
 
-async def test_what_has_ended_leaves_the_file_as_others_are_written(
+async def test_expired_entries_are_deleted_as_others_are_written(
     memory: Memory, path: Path, clock: Clock
 ) -> None:
     for user in range(5):
@@ -127,7 +126,7 @@ async def test_closing_leaves_no_file_open_and_no_connection_usable(
         await kept.get("k1")
 
 
-async def test_a_caller_that_is_cancelled_leaves_a_memory_that_works(memory: Memory) -> None:
+async def test_the_memory_works_after_a_cancelled_call(memory: Memory) -> None:
     kept = memory.of(ADA).namespace("user")
     async with anyio.create_task_group() as tasks:
         for _ in range(20):
@@ -149,7 +148,7 @@ async def test_a_caller_that_is_cancelled_leaves_a_memory_that_works(memory: Mem
         b"SQLite format 3\x00" + b"\xff" * 4000,
     ],
 )
-async def test_a_file_that_is_no_database_is_named_and_left_as_it_is(
+async def test_a_file_that_is_not_a_database_is_named_and_unchanged(
     path: Path, clock: Clock, content: bytes
 ) -> None:
     write(path, content)
@@ -177,7 +176,7 @@ async def test_a_file_damaged_in_the_middle_is_an_error_and_not_a_wrong_value(
     assert repr(str(path)) in str(caught.value)
 
 
-async def test_a_file_that_another_program_holds_is_an_error_in_the_time_allowed_and_works_afterwards(
+async def test_a_locked_file_is_an_error_after_busy_ms_and_works_afterwards(
     path: Path, clock: Clock
 ) -> None:
     async with open_memory(path, clock, MemorySettings(busy_ms=30)) as memory:
@@ -196,7 +195,7 @@ async def test_a_file_that_another_program_holds_is_an_error_in_the_time_allowed
         assert await kept.get("k") == 3
 
 
-async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(
+async def test_a_file_of_a_newer_version_is_an_error_and_unchanged(
     path: Path, clock: Clock
 ) -> None:
     path.parent.mkdir()
@@ -226,7 +225,7 @@ async def fill(kept: Namespace) -> None:
         await kept.set(f"k{n}", "x" * 1000)
 
 
-async def test_a_disk_without_room_is_an_error_and_what_was_kept_before_is_whole(
+async def test_a_full_disk_is_an_error_and_earlier_values_are_intact(
     memory: Memory, path: Path
 ) -> None:
     kept = memory.of(ADA).namespace("user")
@@ -246,7 +245,7 @@ async def test_a_disk_without_room_is_an_error_and_what_was_kept_before_is_whole
     assert await kept.get("k") == "after"
 
 
-async def test_threads_are_those_of_the_event_loop_and_few(memory: Memory) -> None:
+async def test_the_number_of_threads_is_limited(memory: Memory) -> None:
     before = threading.active_count()
     kept = memory.of(ADA).namespace("user")
     async with anyio.create_task_group() as tasks:

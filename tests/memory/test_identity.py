@@ -1,4 +1,4 @@
-"""Whose memory is whose."""
+"""Isolation of memories by identity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ids = st.text(st.sampled_from('ab"],\\ \ud800'), max_size=3)
 @pytest.mark.parametrize(
     ("name", "noun"), [("user", "user id"), ("team", "team id"), ("chat", "chat id")]
 )
-async def test_without_its_id_a_namespace_is_refused_and_not_shared(
+async def test_a_namespace_without_its_id_is_an_error_and_not_shared(
     memory: Memory, name: str, noun: str
 ) -> None:
     with pytest.raises(NotPermitted, match=f"the '{name}' memory needs a {noun}") as caught:
@@ -27,7 +27,7 @@ async def test_without_its_id_a_namespace_is_refused_and_not_shared(
     assert "'context'" in caught.value.hint
 
 
-async def test_an_unknown_namespace_is_named_with_those_that_are(memory: Memory) -> None:
+async def test_an_unknown_namespace_is_named_with_the_nearest(memory: Memory) -> None:
     with pytest.raises(UnknownName, match=r"'usr' \(did you mean 'user'\?\)"):
         memory.of(ADA).namespace("usr")
 
@@ -67,7 +67,7 @@ async def test_tenants_share_nothing_even_where_all_other_ids_are_the_same(memor
         assert await nowhere.namespace(name).keys() == []
 
 
-async def test_a_user_cannot_read_a_chat_by_naming_it_nor_can_someone_without_a_name(
+async def test_another_user_or_an_anonymous_caller_cannot_read_a_chat_by_its_id(
     memory: Memory,
 ) -> None:
     await memory.of(ADA, "chat-1").namespace("chat").set("k", "secret")
@@ -78,7 +78,7 @@ async def test_a_user_cannot_read_a_chat_by_naming_it_nor_can_someone_without_a_
         assert await memory.of(stranger, "chat-1").namespace("chat").keys() == []
 
 
-async def test_the_context_of_a_turn_is_gone_with_it(memory: Memory) -> None:
+async def test_the_context_ends_with_its_turn(memory: Memory) -> None:
     turn = memory.of(ADA, "chat-1")
     await turn.namespace("context").set("k", 1)
 

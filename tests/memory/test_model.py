@@ -1,5 +1,5 @@
-"""Any sequence of calls, turns, reopenings and passing time does to a memory what it does to plain
-dicts."""
+"""A memory behaves like plain dicts under any sequence of calls, turns, reopenings and passing
+time."""
 
 from __future__ import annotations
 

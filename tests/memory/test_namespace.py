@@ -1,4 +1,4 @@
-"""What every namespace does, whether it lives in the file or in the turn."""
+"""Behaviour of every namespace, in the file and in the turn."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ async def test_null_is_a_value_and_a_missing_key_is_none(kept: Namespace) -> Non
     assert (await kept.get("other"), await kept.has("other")) == (None, False)
 
 
-async def test_changing_what_was_got_or_given_changes_nothing_that_is_kept(kept: Namespace) -> None:
+async def test_changing_a_value_after_get_or_set_does_not_change_the_memory(
+    kept: Namespace,
+) -> None:
     given = {"list": [1]}
     await kept.set("k", given)
     given["list"].append(2)
@@ -37,7 +39,7 @@ async def test_changing_what_was_got_or_given_changes_nothing_that_is_kept(kept:
     assert await kept.get("k") == {"list": [1]}
 
 
-async def test_deleting_says_whether_there_was_something(kept: Namespace) -> None:
+async def test_delete_returns_whether_the_key_existed(kept: Namespace) -> None:
     await kept.set("k", 0)
 
     assert [await kept.delete("k"), await kept.delete("k"), await kept.has("k")] == [
@@ -47,7 +49,7 @@ async def test_deleting_says_whether_there_was_something(kept: Namespace) -> Non
     ]
 
 
-async def test_get_del_takes_a_value_once(kept: Namespace) -> None:
+async def test_get_del_returns_a_value_once(kept: Namespace) -> None:
     await kept.set("k", [1])
 
     assert [await kept.get_del("k"), await kept.get_del("k")] == [[1], None]
@@ -63,7 +65,7 @@ async def test_keys_are_sorted_counted_and_cleared(kept: Namespace) -> None:
     assert (await kept.keys(), await kept.length(), await kept.clear()) == ([], 0, 0)
 
 
-async def test_counters_begin_at_zero_and_go_both_ways(kept: Namespace) -> None:
+async def test_counters_start_at_zero_and_go_both_ways(kept: Namespace) -> None:
     assert [
         await kept.incr("n"),
         await kept.incr("n", 5),
@@ -74,36 +76,36 @@ async def test_counters_begin_at_zero_and_go_both_ways(kept: Namespace) -> None:
 
 
 @pytest.mark.parametrize("value", ["5", None, True, [1], {"n": 1}])
-async def test_counting_what_is_no_number_is_refused_and_leaves_it(
+async def test_incrementing_a_value_that_is_not_a_number_is_an_error_and_keeps_it(
     kept: Namespace, value: Any
 ) -> None:
     await kept.set("k", value)
 
-    with pytest.raises(UsageError, match="the value of 'k' is no number"):
+    with pytest.raises(UsageError, match="the value of 'k' is not a number"):
         await kept.incr("k")
     assert await kept.get("k") == value
 
 
 @pytest.mark.parametrize("by", ["1", None, True, math.nan, math.inf, 2**53])
-async def test_a_step_that_is_no_number_is_refused(kept: Namespace, by: Any) -> None:
+async def test_an_increment_that_is_not_a_number_is_an_error(kept: Namespace, by: Any) -> None:
     for count in (kept.incr, kept.decr):
-        with pytest.raises(UsageError, match="a counter is changed by a number"):
+        with pytest.raises(UsageError, match="the increment of a counter must be a number"):
             await count("n", by)
     assert not await kept.has("n")
 
 
 @pytest.mark.parametrize(("start", "by"), [(2**53 - 1, 1), (-(2**53) + 1, -1), (1.7e308, 1.7e308)])
-async def test_a_sum_that_a_number_cannot_hold_is_refused_and_the_old_one_stays(
+async def test_an_inexact_sum_is_an_error_and_keeps_the_old_value(
     kept: Namespace, start: float, by: float
 ) -> None:
     await kept.set("n", start)
 
-    with pytest.raises(UsageError, match="cannot hold exactly"):
+    with pytest.raises(UsageError, match="cannot represent exactly"):
         await kept.incr("n", by)
     assert await kept.get("n") == start
 
 
-async def test_tasks_that_count_at_once_lose_nothing(kept: Namespace) -> None:
+async def test_concurrent_increments_are_not_lost(kept: Namespace) -> None:
     seen: list[float] = []
 
     async def count() -> None:
@@ -118,7 +120,7 @@ async def test_tasks_that_count_at_once_lose_nothing(kept: Namespace) -> None:
 # ---- time to live
 
 
-async def test_a_value_ends_when_its_time_has_passed(kept: Namespace, clock: Clock) -> None:
+async def test_a_value_expires_after_its_time_to_live(kept: Namespace, clock: Clock) -> None:
     await kept.set("k", 1, ttl_ms=1000)
     clock.pass_ms(999)
     assert await kept.get("k") == 1
@@ -129,7 +131,7 @@ async def test_a_value_ends_when_its_time_has_passed(kept: Namespace, clock: Clo
     assert (await kept.delete("k"), await kept.get_del("k"), await kept.clear()) == (False, None, 0)
 
 
-async def test_setting_again_without_a_time_keeps_a_value_for_good(
+async def test_setting_again_without_a_time_to_live_removes_the_expiry(
     kept: Namespace, clock: Clock
 ) -> None:
     await kept.set("k", 1, ttl_ms=10)
@@ -139,7 +141,7 @@ async def test_setting_again_without_a_time_keeps_a_value_for_good(
     assert await kept.get("k") == 2
 
 
-async def test_a_counter_keeps_its_time_and_begins_anew_after_it(
+async def test_a_counter_keeps_its_time_to_live_and_restarts_after_it(
     kept: Namespace, clock: Clock
 ) -> None:
     await kept.set("n", 5, ttl_ms=1000)
@@ -153,7 +155,7 @@ async def test_a_counter_keeps_its_time_and_begins_anew_after_it(
 
 
 @pytest.mark.parametrize("ttl", [0, -1, math.nan, math.inf, "5", True, 2**60])
-async def test_a_time_to_live_that_is_none_is_refused(kept: Namespace, ttl: Any) -> None:
+async def test_an_invalid_time_to_live_is_an_error(kept: Namespace, ttl: Any) -> None:
     with pytest.raises(UsageError, match="a positive number of milliseconds"):
         await kept.set("k", 1, ttl)
     assert not await kept.has("k")
@@ -163,7 +165,7 @@ async def test_a_time_to_live_that_is_none_is_refused(kept: Namespace, ttl: Any)
 
 
 @pytest.mark.parametrize("key", ["", None, 5, "\ud800", "x" * 41])
-async def test_a_key_that_is_none_is_refused_by_every_call(kept: Namespace, key: Any) -> None:
+async def test_every_call_rejects_an_invalid_key(kept: Namespace, key: Any) -> None:
     for call in (kept.get, kept.delete, kept.has, kept.incr, kept.decr, kept.get_del):
         with pytest.raises(UsageError, match=r"key"):
             await call(key)
@@ -171,7 +173,7 @@ async def test_a_key_that_is_none_is_refused_by_every_call(kept: Namespace, key:
         await kept.set(key, 1)
 
 
-async def test_a_value_may_take_as_much_as_allowed_and_no_byte_more(kept: Namespace) -> None:
+async def test_the_size_limit_of_a_value_is_exact(kept: Namespace) -> None:
     await kept.set("k", "é" * 511)  # 1,022 bytes and two quotes
 
     with pytest.raises(UsageError, match="takes 1025 bytes as JSON; at most 1 kB") as caught:
@@ -181,12 +183,12 @@ async def test_a_value_may_take_as_much_as_allowed_and_no_byte_more(kept: Namesp
 
 
 @pytest.mark.parametrize("value", [math.nan, [math.inf], {1, 2}, b"x", object()])
-async def test_what_is_not_json_is_refused(kept: Namespace, value: Any) -> None:
+async def test_a_value_that_is_not_json_is_an_error(kept: Namespace, value: Any) -> None:
     with pytest.raises(UsageError, match="'k' is not JSON"):
         await kept.set("k", value)
 
 
-async def test_nesting_without_end_is_refused_and_what_is_accepted_can_be_read(
+async def test_deep_nesting_is_an_error_and_accepted_values_can_be_read(
     kept: Namespace,
 ) -> None:
     deepest = json.loads("[" * 200 + "]" * 200)
@@ -197,14 +199,14 @@ async def test_nesting_without_end_is_refused_and_what_is_accepted_can_be_read(
         await kept.set("k", [deepest])
 
 
-async def test_a_full_namespace_takes_no_new_key_but_changes_to_the_old_ones(
+async def test_a_full_namespace_rejects_new_keys_but_accepts_changes(
     kept: Namespace,
 ) -> None:
     for n in range(20):
         await kept.set(f"k{n}", n)
 
     for call in (kept.set("new", 1), kept.incr("new")):
-        with pytest.raises(UsageError, match="holds 20 keys already") as caught:
+        with pytest.raises(UsageError, match="has 20 keys already") as caught:
             await call
         assert "memory.keys" in str(caught.value)
     await kept.set("k0", "changed")
@@ -214,7 +216,7 @@ async def test_a_full_namespace_takes_no_new_key_but_changes_to_the_old_ones(
     assert await kept.length() == 20
 
 
-async def test_what_has_ended_takes_no_room(kept: Namespace, clock: Clock) -> None:
+async def test_expired_keys_do_not_count(kept: Namespace, clock: Clock) -> None:
     for n in range(20):
         await kept.set(f"k{n}", n, ttl_ms=5)
     clock.pass_ms(5)

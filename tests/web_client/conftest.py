@@ -1,4 +1,4 @@
-"""A server on loopback, and names that lead where a test says."""
+"""A loopback server, and a resolver that the test sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.loopback.server import Loopback, serving
 
 @dataclass
 class Names:
-    """A resolver: `leads[name]` holds what it answers, in order; the last answer stays."""
+    """A resolver: `leads[name]` has its answers in order; the last answer repeats."""
 
     leads: dict[str, list[Sequence[str]]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)

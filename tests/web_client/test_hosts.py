@@ -1,4 +1,4 @@
-"""How hosts are spelled and declared, and which addresses are public."""
+"""Spelling and declaration of hosts, and public addresses."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_declared_name_covers_itself_in_any_spelling_and_on_every_port(
 
 
 @given(hosts, hosts, ports)
-def test_a_star_covers_what_is_below_and_neither_the_name_itself_nor_what_only_ends_alike(
+def test_a_star_covers_subdomains_and_neither_the_name_itself_nor_a_common_suffix(
     name: str, below: str, port: int
 ) -> None:
     rule = parse_declared(f"*.{name}")
@@ -101,7 +101,7 @@ def test_an_address_is_covered_in_every_spelling_of_it_and_no_name_is(
 @example("xn--a")
 @example("a..b")
 @example("*")
-def test_any_text_is_a_host_in_its_one_spelling_or_refused(text: str) -> None:
+def test_any_text_is_a_normalized_host_or_an_error(text: str) -> None:
     for parse in (parse_host, parse_declared):
         try:
             parse(text)
@@ -121,7 +121,7 @@ def test_any_text_is_a_host_in_its_one_spelling_or_refused(text: str) -> None:
 
 
 @given(addresses | networks.flatmap(inside))
-def test_what_counts_as_public_is_public_for_the_standard_library_as_well(address: Address) -> None:
+def test_public_addresses_are_public_for_the_standard_library_as_well(address: Address) -> None:
     if special(address) is None:
         assert address.is_global
         assert not address.is_multicast
@@ -179,12 +179,12 @@ def test_only_public_or_declared_addresses_can_be_reached(
         ("a" * 64 + ".org", "no host name"),
     ],
 )
-def test_an_entry_that_is_no_host_is_refused_where_it_is_written(entry: str, message: str) -> None:
+def test_an_invalid_entry_is_an_error_at_its_position(entry: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         HttpSettings(hosts=("ok.example", entry))
 
 
-def test_names_beyond_ascii_are_declared_and_asked_for_in_either_spelling() -> None:
+def test_names_beyond_ascii_are_declared_and_requested_in_either_spelling() -> None:
     assert parse_declared("*.Bücher.example") == parse_declared("*.xn--bcher-kva.example")
     assert parse_host("bücher。example") == "xn--bcher-kva.example"
 

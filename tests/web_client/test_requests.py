@@ -1,4 +1,4 @@
-"""What a declared host is asked, and what comes back."""
+"""Requests to a declared host, and their answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def declared(server: Loopback, **settings: int) -> GuardedClient:
     return GuardedClient(HttpSettings(hosts=(f"127.0.0.1:{server.port}",), **settings))
 
 
-async def test_a_declared_host_is_asked_and_its_json_is_a_value(server: Loopback) -> None:
+async def test_a_json_answer_of_a_declared_host_is_a_value(server: Loopback) -> None:
     server.on("/v1", Json({"tea": ["green", "☕"]}, x_kind="leaf"))
     async with declared(server) as client:
         answer = await client.request(
@@ -37,7 +37,7 @@ async def test_a_declared_host_is_asked_and_its_json_is_a_value(server: Loopback
     )
 
 
-async def test_a_status_is_an_answer_and_no_error(server: Loopback) -> None:
+async def test_an_error_status_is_an_answer_and_not_an_error(server: Loopback) -> None:
     server.on("/gone", Reply(b"not here", 404, "text/plain"))
     async with declared(server) as client:
         answer = await client.request("GET", f"{server.url}/gone")
@@ -127,7 +127,7 @@ async def test_proxies_of_the_environment_are_not_used(
         ("", b"", ""),
     ],
 )
-async def test_a_body_is_json_when_it_says_so_and_is_and_text_otherwise(
+async def test_a_body_is_json_if_it_is_declared_and_valid_and_text_otherwise(
     server: Loopback, content_type: str, body: bytes, value: Any
 ) -> None:
     server.on("/", Reply(body, content_type=content_type))
@@ -144,12 +144,12 @@ async def test_a_compressed_answer_is_read(server: Loopback) -> None:
 # ---- limits
 
 
-async def test_an_answer_may_be_as_large_as_allowed_and_no_byte_larger(server: Loopback) -> None:
+async def test_the_size_limit_is_exact(server: Loopback) -> None:
     server.on("/", Reply(b"x" * 1024), Reply(b"x" * 1025))
     async with declared(server, max_kb=1) as client:
         assert len((await client.request("GET", server.url)).body) == 1024
         with pytest.raises(
-            SourceError, match=r"answered with more than 1 kB \(the limit is http.max_kb\)"
+            SourceError, match=r"answered with more than 1 kB \(raise http.max_kb\)"
         ):
             await client.request("GET", server.url)
         server.on("/", Json("next"))
@@ -157,7 +157,7 @@ async def test_an_answer_may_be_as_large_as_allowed_and_no_byte_larger(server: L
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-async def test_a_compressed_flood_is_stopped_before_it_fills_the_memory(
+async def test_a_decompression_bomb_is_stopped_before_it_fills_the_memory(
     server: Loopback, layers: int
 ) -> None:
     body = b"\x00" * 100_000_000
@@ -176,7 +176,7 @@ async def test_a_compressed_flood_is_stopped_before_it_fills_the_memory(
     assert peak < 12_000_000
 
 
-async def test_a_body_that_trickles_meets_the_deadline_and_is_hung_up_on(server: Loopback) -> None:
+async def test_a_slow_body_exceeds_the_deadline_and_is_closed(server: Loopback) -> None:
     server.on("/", Trickle(b"x" * 1000, pause=0.01))
     async with declared(server, timeout_ms=300) as client:
         with (
@@ -188,7 +188,7 @@ async def test_a_body_that_trickles_meets_the_deadline_and_is_hung_up_on(server:
         assert await anyio.to_thread.run_sync(server.asked[0].left.wait, 5)
 
 
-async def test_the_deadline_holds_while_a_host_or_a_resolver_says_nothing(server: Loopback) -> None:
+async def test_the_deadline_holds_for_a_silent_host_or_resolver(server: Loopback) -> None:
     async def forever(name: str, port: int) -> list[str]:
         await anyio.sleep_forever()
         return []
@@ -211,7 +211,7 @@ async def test_the_deadline_is_for_all_redirects_together(server: Loopback) -> N
             await client.request("GET", server.url)
 
 
-async def test_a_caller_may_shorten_the_time_and_not_extend_it(server: Loopback) -> None:
+async def test_a_caller_may_shorten_the_timeout_but_not_extend_it(server: Loopback) -> None:
     server.on("/", Hang())
     async with declared(server, timeout_ms=80) as client:
         for asked, held in ((20, "20 ms"), (1e9, "80 ms")):
@@ -237,7 +237,7 @@ async def test_leaving_the_client_closes_its_connections(server: Loopback) -> No
 # ---- what can go wrong
 
 
-async def test_a_host_that_refuses_or_breaks_off_is_an_error_that_names_it(
+async def test_a_refused_or_broken_connection_is_an_error_that_names_the_host(
     server: Loopback,
 ) -> None:
     server.on("/", Cut(), Cut(b"half"))
@@ -250,14 +250,14 @@ async def test_a_host_that_refuses_or_breaks_off_is_an_error_that_names_it(
             await client.request("GET", "http://127.0.0.1:1/")
 
 
-async def test_a_body_that_is_not_compressed_as_it_says_is_malformed(server: Loopback) -> None:
+async def test_a_body_with_a_wrong_content_encoding_is_malformed(server: Loopback) -> None:
     server.on("/", Reply(b"plain", headers={"content_encoding": "gzip"}))
     async with declared(server) as client:
-        with pytest.raises(SourceMalformed, match=r"did not answer as HTTP says"):
+        with pytest.raises(SourceMalformed, match=r"did not answer with valid HTTP"):
             await client.request("GET", server.url)
 
 
-async def test_a_compression_that_was_not_asked_for_is_malformed_and_not_taken_for_text(
+async def test_a_compression_that_was_not_requested_is_malformed_and_not_read_as_text(
     server: Loopback,
 ) -> None:
     server.on("/", Reply(b"\x0b\x02\x80tea\x03", headers={"content_encoding": "gzip, br"}))
@@ -266,13 +266,13 @@ async def test_a_compression_that_was_not_asked_for_is_malformed_and_not_taken_f
             await client.request("GET", server.url)
 
 
-async def test_a_name_that_leads_nowhere_is_an_error_that_says_so(names: Names) -> None:
+async def test_a_name_without_an_address_is_an_error(names: Names) -> None:
     async with names.client("nowhere.example") as client:
         with pytest.raises(SourceError, match=r"'nowhere.example' cannot be found"):
             await client.request("GET", "http://nowhere.example/")
 
 
-async def test_a_name_that_the_machine_does_not_know_is_an_error_that_says_so() -> None:
+async def test_a_name_that_the_machine_cannot_resolve_is_an_error() -> None:
     async with GuardedClient(HttpSettings(hosts=("*.invalid",))) as client:
         with anyio.fail_after(20), pytest.raises(SourceError, match=r"'x.invalid' cannot be found"):
             await client.request("GET", "http://x.invalid/")
@@ -312,7 +312,7 @@ async def test_a_name_that_the_machine_does_not_know_is_an_error_that_says_so() 
         {"timeout_ms": float("nan")},
     ],
 )
-async def test_what_is_no_request_is_the_callers_mistake_and_nothing_is_sent(
+async def test_an_invalid_request_is_a_usage_error_and_nothing_is_sent(
     server: Loopback, wrong: dict[str, Any]
 ) -> None:
     arguments = {"method": "GET", "url": server.url, **wrong}

@@ -1,5 +1,4 @@
-"""Encrypted connections: the name is what is asked for and what must be vouched for, whatever
-address it leads to."""
+"""TLS connections: the certificate must be for the name, whatever address it resolves to."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from tests.web_client.conftest import Names
 
 @dataclass
 class Encrypted:
-    """A server with a certificate for api.example.org, and what it was asked for."""
+    """A server with a certificate for api.example.org, and the requests that it received."""
 
     authority: trustme.CA
     port: int = 0
@@ -52,7 +51,7 @@ async def encrypted() -> AsyncIterator[Encrypted]:
         yield server
 
 
-async def test_the_name_is_asked_for_at_the_judged_address_and_vouched_for(
+async def test_the_certificate_of_the_checked_address_must_be_for_the_name(
     encrypted: Encrypted, names: Names
 ) -> None:
     names.leads["api.example.org"] = [["127.0.0.1"]]
@@ -66,7 +65,7 @@ async def test_the_name_is_asked_for_at_the_judged_address_and_vouched_for(
     assert names.asked == ["api.example.org"]
 
 
-async def test_a_name_that_nobody_vouches_for_is_refused(
+async def test_a_certificate_for_another_name_is_rejected(
     encrypted: Encrypted, names: Names
 ) -> None:
     names.leads["other.example.org"] = [["127.0.0.1"]]

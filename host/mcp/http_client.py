@@ -1,9 +1,9 @@
-"""The HTTP client under the MCP SDK: what goes wrong on the way comes back as an answer, and no
-answer is too large.
+"""The HTTP client below the MCP SDK. It limits the size of answers and returns transport failures
+as answers.
 
-The SDK ends a whole connection, with every call on it, when one request cannot be sent. Here such a
-request is answered with a JSON-RPC error of ours instead, so that a call fails alone and says why.
-Its codes lie outside the range that JSON-RPC reserves.
+The SDK ends a whole connection, with every call on it, when one request cannot be sent. This client
+answers such a request with a JSON-RPC error of its own instead, so that only that call fails. Its
+error codes are outside the range that JSON-RPC reserves.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _UNSENT = (
     httpx2.UnsupportedProtocol,
     httpx2.ProxyError,
 )
-_EXPLAINED = 16 * 1024  # bytes of a refusal that are read for its reason
+_MAX_REASON_BYTES = 16 * 1024  # of an error answer, which are searched for its reason
 
 
-class Guarded(httpx2.AsyncClient):
-    """`largest` in bytes is for one answer; `connect` and `silence` in seconds are for connecting
-    and between two bytes."""
+class GuardedClient(httpx2.AsyncClient):
+    """An HTTP client with a limit of `max_bytes` for one answer, and timeouts in seconds: `connect`
+    for connecting, `silence` between two bytes."""
 
     def __init__(
-        self, headers: Mapping[str, str], *, largest: int, connect: float, silence: float
+        self, headers: Mapping[str, str], *, max_bytes: int, connect: float, silence: float
     ) -> None:
-        # Without compression: a small answer must not unfold into a large one.
+        # Without compression, so that the limit on the bytes received limits the answer.
         super().__init__(
             headers={"accept-encoding": "identity", **headers},
             timeout=httpx2.Timeout(silence, connect=connect, pool=connect),
         )
-        self._largest = largest
+        self._max_bytes = max_bytes
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         if request.method != "POST":
@@ -53,25 +53,25 @@ class Guarded(httpx2.AsyncClient):
         except httpx2.TransportError as exc:
             return _answer(request, UNREACHED, _reason(exc), delivered=not isinstance(exc, _UNSENT))
         if response.status_code >= 400:
-            return await _refusal(request, response)
+            return await _error_answer(request, response)
         if "json" in response.headers.get("content-type", ""):
-            response.stream = _Bounded(response.stream, self._largest)
+            response.stream = _BoundedStream(response.stream, self._max_bytes)
         return response
 
 
-class _Bounded(httpx2.AsyncByteStream):
-    """A body that ends with httpx2.StreamError, which the SDK turns into a failed call, when it is
-    too large or broken off."""
+class _BoundedStream(httpx2.AsyncByteStream):
+    """A body that raises httpx2.StreamError when it is too large or breaks off; the SDK turns that
+    into a failed call."""
 
-    def __init__(self, stream: Any, largest: int) -> None:
-        self._stream, self._largest = stream, largest
+    def __init__(self, stream: Any, max_bytes: int) -> None:
+        self._stream, self._max_bytes = stream, max_bytes
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         try:
             async for piece in self._stream:
                 size += len(piece)
-                if size > self._largest:
+                if size > self._max_bytes:
                     raise httpx2.StreamError(f"the answer {LARGER}")
                 yield piece
         except httpx2.TransportError as exc:
@@ -81,16 +81,17 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-async def _refusal(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-    """An answer with an error status: its own JSON-RPC error, or one of ours."""
+async def _error_answer(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    """Return a JSON-RPC error for an answer with an error status: the server's own, or one of this
+    module."""
     status = response.status_code
-    said = _parsed(await _beginning(response))
-    error = said.get("error")
+    answer = _parse_object(await _read_start(response))
+    error = answer.get("error")
     message = str(error.get("message", "")) if isinstance(error, Mapping) else ""
     if "mcp-session-id" in request.headers and (
         status == 404 or (status == 400 and "session" in message.lower())
     ):
-        return _answer(request, UNREACHED, "it does not know the session any more", delivered=False)
+        return _answer(request, UNREACHED, "the session has expired", delivered=False)
     if isinstance(error, Mapping) and isinstance(error.get("code"), int):
         return httpx2.Response(
             status, json={"jsonrpc": "2.0", "id": None, "error": dict(error)}, request=request
@@ -98,12 +99,12 @@ async def _refusal(request: httpx2.Request, response: httpx2.Response) -> httpx2
     return _answer(request, REFUSED, f"{status} {response.reason_phrase}".strip(), status=status)
 
 
-async def _beginning(response: httpx2.Response) -> bytes:
+async def _read_start(response: httpx2.Response) -> bytes:
     body = b""
     try:
         async for piece in response.aiter_bytes():
             body += piece
-            if len(body) > _EXPLAINED:
+            if len(body) > _MAX_REASON_BYTES:
                 break
     except httpx2.HTTPError:
         return b""
@@ -112,7 +113,7 @@ async def _beginning(response: httpx2.Response) -> bytes:
     return body
 
 
-def _parsed(body: bytes) -> Mapping[str, Any]:
+def _parse_object(body: bytes) -> Mapping[str, Any]:
     try:
         value = json.loads(body)
     except ValueError:
@@ -128,10 +129,10 @@ def _answer(request: httpx2.Request, code: int, message: str, **data: Any) -> ht
 
 
 def _reason(exc: BaseException) -> str:
-    """The innermost cause that says something."""
-    said, current = exc.__class__.__name__, exc.__cause__ or exc.__context__
-    said = str(exc) or said
+    """Return the message of the innermost cause that has one, else the error's class."""
+    reason, current = exc.__class__.__name__, exc.__cause__ or exc.__context__
+    reason = str(exc) or reason
     while current is not None:
-        said = str(current) or said
+        reason = str(current) or reason
         current = current.__cause__ or current.__context__
-    return " ".join(said.split())[:200]
+    return " ".join(reason.split())[:200]

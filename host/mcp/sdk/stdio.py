@@ -1,0 +1,106 @@
+"""The SDK's transport over the standard streams of a program."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+from groundhook.host.mcp.evidence import Evidence
+from groundhook.host.mcp.http_client import LARGER, TOO_LARGE
+from groundhook.host.mcp.lines import Oversize
+from groundhook.host.mcp.program import Program
+from groundhook.host.mcp.shapes import answered_id
+
+Streams = tuple[Any, Any]
+
+
+class _Incoming:
+    """The stream from which the SDK receives messages: the lines of a program."""
+
+    def __init__(self, program: Program, evidence: Evidence) -> None:
+        self._program, self._evidence = program, evidence
+
+    async def receive(self) -> SessionMessage | Exception:
+        while not self._evidence.is_not_mcp and (line := await self._program.read()) is not None:
+            message = self._message(line)
+            if message is not None:
+                self._evidence.connected = True
+                return message
+        raise anyio.EndOfStream
+
+    def _message(self, line: bytes | Oversize) -> SessionMessage | None:
+        if isinstance(line, Oversize):
+            number = answered_id(line)
+            if number is None:
+                return None
+            error = ErrorData(
+                code=TOO_LARGE, message=f"the answer {LARGER}: {line.size // 1024} KB"
+            )
+            return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=error))
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValueError:
+            if line.strip():
+                self._evidence.note_invalid_line(line)
+            return None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        """Do nothing: `open_program` stops the program."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+
+class _Outgoing:
+    """The stream to which the SDK sends messages: lines to a program."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    async def send(self, item: SessionMessage, /) -> None:
+        await self._program.write(
+            item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        )
+
+    async def aclose(self) -> None:
+        """Do nothing: `open_program` stops the program."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+
+@asynccontextmanager
+async def streams(program: Program, evidence: Evidence) -> AsyncIterator[Streams]:
+    """The pair of streams that the SDK's client expects of a transport."""
+    yield _Incoming(program, evidence), _Outgoing(program)
