@@ -322,7 +322,7 @@ def test_a_server_whose_program_is_not_there_is_a_warning(make_app: MakeApp) -> 
     app = load_app(root, {"PATH": process_environment()["PATH"]})
     hint = "(install it, or name another in 'command')"
     assert [str(problem) for problem in check(app)] == [
-        f"mcps/dead.mcp.yao:1:13: warning: './bin/text' may not be run {hint}",
+        f"mcps/dead.mcp.yao:1:13: warning: the program './bin/text' is not executable {hint}",
         f"mcps/gone.mcp.yao:1:13: warning: the program 'no-such-program' is not on PATH {hint}",
         f"mcps/lost.mcp.yao:1:13: warning: the program 'bin/other' does not exist {hint}",
     ]

@@ -31,7 +31,8 @@ async def test_an_undeclared_host_is_an_error_with_the_entry_to_add(
         with pytest.raises(
             NotPermitted,
             match=(
-                r"the host 'api.example.org' is not declared \(add 'api.example.org' to http.hosts"
+                r"the host 'api.example.org' is not declared \(to allow it, add"
+                r" 'api.example.org' to http.hosts"
             ),
         ):
             await client.request("GET", "https://api.example.org/")
