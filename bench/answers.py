@@ -25,7 +25,7 @@ from pathlib import Path
 import anyio
 
 from bench.figures import figure
-from groundhook.host.app.host import Host, open_host
+from groundhook import Host, open_host
 from groundhook.host.core.types.events import SearchFound, StreamEnd
 from groundhook.host.core.types.search import Item
 

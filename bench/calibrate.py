@@ -20,6 +20,7 @@ import argparse
 import json
 import random
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -160,7 +161,8 @@ def embedder(provider: str, model: str, dimensions: int, app: Path) -> Embedder:
     registry: Registry[EmbedderFactory] = Registry("embedding provider")
     services.register_local(registry)
     environment = process_environment()
-    services.register(registry, load_app(app, environment).settings.embedders, environment)
+    for name, settings in load_app(app, environment).settings.embedders.items():
+        registry.add(name, partial(services.service, name, settings, environment))
     return registry.get(provider)(
         EmbeddingSpec(provider=provider, model=model, dimensions=dimensions)
     )

@@ -24,12 +24,12 @@ from pydantic import BaseModel
 
 from bench.figures import figure
 from bench.hooks import of_200_lines, resident_mb
+from groundhook import Host, open_host
 from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.hooks.engine import Isolate
 from groundhook.hooks.runner import open_engine
 from groundhook.hooks.typecheck import type_errors
 from groundhook.host.app.hook_diagnostics import declarations, hook_problems
-from groundhook.host.app.host import Host, open_host
 from groundhook.host.config.packages import load_app
 from groundhook.host.core.ports import Found, Handler, HookScript, Scope
 from groundhook.host.core.types.events import Failed, StreamEnd, Warned

@@ -25,8 +25,9 @@ import httpx2
 from mcp import Client, StdioServerParameters
 
 from bench.figures import figure
+from groundhook import Host, open_host
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app.host import Host, open_host
+from groundhook.host.app.plugins import Plugin, Plugins
 from groundhook.host.core.ports import Ranked, Scope
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import (
@@ -38,7 +39,6 @@ from groundhook.host.core.settings import (
 from groundhook.host.core.types.search import Item, SearchRequest, SearchResult
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.search.merge import apply_ranking, cut, pool
-from groundhook.host.search.searcher import Plugins
 from groundhook.rerankers.model import ModelReranker, rerank_providers
 from groundhook.rerankers.providers import ProviderType
 from tests.loopback.server import Json, Loopback, serving
@@ -131,7 +131,7 @@ async def reranking(folder: Path) -> None:
     options = RerankSettings(provider="endpoint", host="http://127.0.0.1")
 
     def plug_in(registries: Plugins) -> None:
-        registries.rerankers.add("ready", model)
+        registries.rerankers.add("ready", lambda _: model)
 
     search = {"rerank": {"provider": "endpoint", "host": "http://127.0.0.1"}}
     write(
@@ -142,7 +142,10 @@ async def reranking(folder: Path) -> None:
         },
     )
     async with open_host(
-        folder, environment={}, plugins=[plug_in], sources={"kb": CannedSource({"*": items})}
+        folder,
+        environment={},
+        plugins=[Plugin(plug_in, requires=1)],
+        sources={"kb": CannedSource({"*": items})},
     ) as host:
         floor, floor_is = await p50_ms(bare), f"{ITEMS} items sorted by their scores"
         figure(

@@ -21,9 +21,9 @@ from pathlib import Path
 import anyio
 
 from bench.figures import figure
+from groundhook import Host, open_host
 from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.hooks.engine import Isolate
-from groundhook.host.app.host import Host, open_host
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.types.events import Event, StreamEnd
 from groundhook.host.core.types.search import SearchType

@@ -23,7 +23,7 @@ import aiohttp
 import anyio
 
 from bench.figures import figure
-from groundhook.host.app.host import Host, open_host
+from groundhook import Host, open_host
 from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.llm.scripted import ScriptedConnector
 

@@ -43,7 +43,7 @@ DOORS = {
     "sqlalchemy": ("handlers.db",),
     "ruamel": ("host.config", "handlers.db.question", "handlers.kb.reading.front_matter"),
     "msgpack": ("host.core.workers",),
-    "watchfiles": ("host.app.reload",),
+    "watchfiles": ("host.app.watching",),
     "click": ("host.cli",),
     "rich": ("host.cli", "host.output.terminal", "host.output.tree"),
 }

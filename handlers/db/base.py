@@ -18,7 +18,7 @@ import anyio.to_thread
 
 from groundhook.host.core.ports import Clock, Found, Scope
 from groundhook.host.core.types.search import RecordQuery, SearchRequest
-from groundhook.host.core.types.specs import ModelSpec
+from groundhook.host.core.types.specs import CollectionSpec, ModelSpec
 
 if TYPE_CHECKING:
     from groundhook.handlers.db.handler import DBHandler
@@ -48,8 +48,12 @@ class Database:
         self._lock = anyio.Lock()
         self._others: list[Database] = []  # made of this one
 
-    def with_models(self, models: Mapping[str, ModelSpec]) -> Database:
+    def with_declarations(
+        self, _: Mapping[str, CollectionSpec], models: Mapping[str, ModelSpec], /
+    ) -> Database:
         """The same database behind other declarations; closed with this one."""
+        if models is self._models:
+            return self
         other = Database(self._url, self._limits, models)
         self._others.append(other)
         return other
@@ -120,6 +124,20 @@ class Database:
         return store, DBHandler(store, self._models)
 
 
+def make_database(
+    url: str,
+    timeout_ms: int,
+    models: Mapping[str, ModelSpec],
+    *,
+    connections: int = 8,
+    result_kb: int = 4096,
+) -> Database:
+    """The models of an app in the database at `url` (SQLAlchemy's form), to be closed.
+    `timeout_ms`: the longest statement. `connections`: searches that ask it at the same time;
+    others wait. `result_kb`: the largest result; rows beyond it are left out."""
+    return Database(url, Limits(timeout_ms, connections, result_kb), models)
+
+
 @asynccontextmanager
 async def open_database(
     url: str,
@@ -129,10 +147,8 @@ async def open_database(
     connections: int = 8,
     result_kb: int = 4096,
 ) -> AsyncIterator[Database]:
-    """The models of an app in the database at `url` (SQLAlchemy's form). `timeout_ms`: the longest
-    statement. `connections`: searches that ask it at the same time; others wait. `result_kb`: the
-    largest result; rows beyond it are left out."""
-    database = Database(url, Limits(timeout_ms, connections, result_kb), models)
+    """The same, closed when the block is left."""
+    database = make_database(url, timeout_ms, models, connections=connections, result_kb=result_kb)
     try:
         yield database
     finally:

@@ -23,13 +23,15 @@ from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.graph.base import Graphed, Graphs
 from groundhook.handlers.kb.handler import KBHandler
 from groundhook.handlers.kb.language import known_language
+from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.store import Made, Stored, VectorStore, agree
 from groundhook.host.core.errors import ConfigError, HostError, UnknownName, UsageError
 from groundhook.host.core.ports import Delegates, Embedder, Found, Nobody, Scope
 from groundhook.host.core.registry import Registry, by_end
 from groundhook.host.core.settings import KBStorageSettings, QdrantSettings
+from groundhook.host.core.types.documents import Reader
 from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.specs import CollectionSpec, EmbeddingSpec
+from groundhook.host.core.types.specs import CollectionSpec, EmbeddingSpec, ModelSpec
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.calibrate import Asked, Calibration
@@ -70,7 +72,9 @@ class KnowledgeBase:
         storage: KBStorageSettings,
         graphs: Graphs,
         cache: VectorCache | None = None,
+        readers: Mapping[str, Reader] = READERS,
     ) -> None:
+        self._readers = readers
         self._store = store
         self._graphs = graphs
         self._collections = collections
@@ -80,8 +84,12 @@ class KnowledgeBase:
         self._handler = KBHandler(store, collections, self._embedder, graphs)
         self._reserve_bytes = storage.reserve_mb << 20
 
-    def with_collections(self, collections: Mapping[str, CollectionSpec]) -> KnowledgeBase:
-        """The same storage and the same models behind other declarations."""
+    def with_declarations(
+        self, collections: Mapping[str, CollectionSpec], _: Mapping[str, ModelSpec], /
+    ) -> KnowledgeBase:
+        """The same storage and the same embedders behind other declarations."""
+        if collections is self._collections:
+            return self
         other = copy(self)
         other._collections = collections
         other._handler = KBHandler(self._store, collections, other._embedder, self._graphs)
@@ -127,7 +135,11 @@ class KnowledgeBase:
         spec = self._spec(collection)
         embedder = self._embedder(spec)
         extraction = _extraction(spec, delegates or Nobody())
-        ingestion = Ingestion(self._graphed(spec, extraction), reserve_bytes=self._reserve_bytes)
+        ingestion = Ingestion(
+            self._graphed(spec, extraction),
+            reserve_bytes=self._reserve_bytes,
+            readers=self._readers,
+        )
         wanted = Wanted(paths=paths, tenant=tenant, feed=feed, prune=prune)
         report = await ingestion.add(spec, embedder, self._made(spec, embedder), wanted, progress)
         notes = [*report.notes, *extraction.warnings]
@@ -345,10 +357,18 @@ class KnowledgeBase:
         return self.embedder(spec.embedding)
 
     async def aclose(self) -> None:
-        """Close the connections of embedding services, and end the threads of models."""
-        for embedder in self._embedders.values():
-            if isinstance(embedder, Closes):
-                await embedder.aclose()
+        """Close the store and the connections of embedding services, and end the threads of models.
+        The worker process goes on for others until it is idle."""
+        try:
+            for embedder in self._embedders.values():
+                if isinstance(embedder, Closes):
+                    await embedder.aclose()
+            if isinstance(self._store, Closes):
+                await self._store.aclose()
+        finally:
+            if self._cache is not None:
+                self._cache.close()
+            self._graphs.close()
 
 
 _TO_LOAD = (
@@ -367,6 +387,29 @@ def _extraction(spec: CollectionSpec, delegates: Delegates) -> Extraction:
     return Extraction(spec=spec.entities, language=spec.analyser.language, delegates=delegates)
 
 
+def make_kb(
+    state: Path,
+    collections: Mapping[str, CollectionSpec],
+    embedders: Registry[EmbedderFactory],
+    storage: KBStorageSettings,
+    qdrant: QdrantSettings | None = None,
+    readers: Mapping[str, Reader] = READERS,
+) -> KnowledgeBase:
+    """The knowledge base of a state folder, or of a Qdrant server when `qdrant` has a URL; to be
+    closed with `aclose`."""
+    return KnowledgeBase(
+        opened_store(state, storage, qdrant),
+        collections,
+        embedders,
+        storage,
+        Graphs(state / "graphs"),
+        VectorCache(state / "embeddings.sqlite", most_bytes=storage.vector_cache_mb << 20)
+        if storage.vector_cache_mb
+        else None,
+        readers,
+    )
+
+
 @asynccontextmanager
 async def open_kb(
     state: Path,
@@ -375,22 +418,13 @@ async def open_kb(
     storage: KBStorageSettings,
     qdrant: QdrantSettings | None = None,
 ) -> AsyncIterator[KnowledgeBase]:
-    """The knowledge base of a state folder, or of a Qdrant server when `qdrant` has a URL. Leaving
-    closes the connection; the worker process goes on for others until it is idle."""
-    store = opened_store(state, storage, qdrant)
-    cache = VectorCache(state / "embeddings.sqlite", most_bytes=storage.vector_cache_mb << 20)
-    graphs = Graphs(state / "graphs")
-    kb = KnowledgeBase(
-        store, collections, embedders, storage, graphs, cache if storage.vector_cache_mb else None
-    )
+    """The same, closed when the block is left."""
+    kb = make_kb(state, collections, embedders, storage, qdrant)
     try:
         yield kb
     finally:
         with anyio.CancelScope(shield=True), anyio.move_on_after(2):
             await kb.aclose()
-            await store.aclose()
-        cache.close()
-        graphs.close()
 
 
 def opened_store(

@@ -15,14 +15,6 @@ from groundhook.handlers.web.items import items
 from groundhook.handlers.web.pages import Pages
 from groundhook.handlers.web.provider_calls import ProviderCalls
 from groundhook.handlers.web.provider_choice import Closing, choose_provider
-from groundhook.handlers.web.providers import (
-    ABILITIES,
-    Ability,
-    Access,
-    Ask,
-    Provider,
-    ProviderType,
-)
 from groundhook.handlers.web.search_words import search_words
 from groundhook.handlers.web.searxng import SEARXNG
 from groundhook.handlers.web.serper import SERPER
@@ -41,6 +33,14 @@ from groundhook.host.core.registry import Registry
 from groundhook.host.core.source_settings import WebSettings
 from groundhook.host.core.trace import span
 from groundhook.host.core.types.search import SearchRequest
+from groundhook.host.core.types.web_providers import (
+    ABILITIES,
+    Ability,
+    WebAccess,
+    WebEngine,
+    WebProvider,
+    WebQuery,
+)
 
 CLOSING_TIME = 5.0  # seconds allowed for closing connections
 
@@ -53,38 +53,52 @@ _UNSUPPORTED: dict[Ability, str] = {
 }
 
 
-def web_providers() -> Registry[ProviderType]:
+def web_providers() -> Registry[WebProvider]:
     """Return a new registry of the built-in providers, in the order in which `auto` tries them."""
-    providers: Registry[ProviderType] = Registry("web search provider")
+    providers: Registry[WebProvider] = Registry("web search provider")
     providers.add("tavily", TAVILY)
     providers.add("serper", SERPER)
     providers.add("searxng", SEARXNG)
     return providers
 
 
+def make_web(
+    environment: Mapping[str, str],
+    providers: Registry[WebProvider],
+    *,
+    client_of: ClientOf,
+    closing: Closing,
+    readers: Mapping[str, str] | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> WebSearch:
+    """Return the web source. API keys are read from `environment`; connections are opened by the
+    first search that needs them, and what closes them is passed to `closing`. Pages are fetched
+    through `client_of` and parsed in processes with the environment `readers` (None: this process's
+    own). `clock` returns the seconds by which cached answers expire."""
+    pages = Pages(client_of, readers, clock)
+    closing(pages.close)
+    return WebSearch(environment, providers, closing, ProviderCalls(clock), pages)
+
+
 @asynccontextmanager
 async def open_web(
     environment: Mapping[str, str],
-    providers: Registry[ProviderType] | None = None,
+    providers: Registry[WebProvider] | None = None,
     *,
     client_of: ClientOf,
     readers: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[WebSearch]:
-    """Open the web source and close its connections and processes at the end. API keys are read
-    from `environment`; connections are opened by the first search that needs them. Pages are
-    fetched through `client_of` and parsed in processes with the environment `readers` (None: this
-    process's own). `clock` returns the seconds by which cached answers expire."""
+    """The same, closed when the block is left."""
     closing = AsyncExitStack()
     try:
-        pages = Pages(client_of, readers, clock)
-        closing.push_async_callback(pages.close)
-        yield WebSearch(
+        yield make_web(
             environment,
             providers or web_providers(),
-            closing.push_async_callback,
-            ProviderCalls(clock),
-            pages,
+            client_of=client_of,
+            readers=readers,
+            closing=closing.push_async_callback,
+            clock=clock,
         )
     finally:
         with anyio.move_on_after(CLOSING_TIME, shield=True):
@@ -97,7 +111,7 @@ class WebSearch:
     def __init__(
         self,
         environment: Mapping[str, str],
-        types: Registry[ProviderType],
+        types: Registry[WebProvider],
         closing: Closing,
         calls: ProviderCalls,
         pages: Pages,
@@ -107,8 +121,8 @@ class WebSearch:
         self._closing = closing
         self._calls = calls
         self._pages = pages
-        self._open: dict[tuple[str, Access], Provider] = {}
-        self._choice: tuple[WebSettings, tuple[str, Access]] | None = None  # the last one
+        self._open: dict[tuple[str, WebAccess], WebEngine] = {}
+        self._choice: tuple[WebSettings, tuple[str, WebAccess]] | None = None  # the last one
 
     @property
     def providers(self) -> list[str]:
@@ -127,7 +141,7 @@ class WebSearch:
             return False
         return True
 
-    def _provider_access(self, settings: WebSettings) -> tuple[str, Access]:
+    def _provider_access(self, settings: WebSettings) -> tuple[str, WebAccess]:
         """Return the provider's name and access under these settings. The last result is kept,
         since most turns share their settings. Raises SourceNotConfigured, UnknownName."""
         if self._choice is None or self._choice[0] is not settings:
@@ -215,7 +229,7 @@ class WebSearch:
             hint = suggestion(name, ["auto", *self._types.names()])
             raise SourceNotConfigured(f"no web search provider {name!r}", hint=hint) from error
 
-    def _provider(self, name: str, kind: ProviderType, access: Access) -> Provider:
+    def _provider(self, name: str, kind: WebProvider, access: WebAccess) -> WebEngine:
         if (name, access) not in self._open:
             self._open[name, access] = kind.make(access)
         return self._open[name, access]
@@ -228,12 +242,12 @@ async def _build_ask(
     query: str,
     request: SearchRequest,
     scope: Scope,
-) -> Ask:
+) -> WebQuery:
     """Return the request in the form for `name`, with a warning for each part that it does not
     support."""
     settings = scope.settings.web
     wanted = request.limit or settings.max_results
-    ask = Ask(
+    ask = WebQuery(
         query=query,
         limit=min(wanted, max_results),
         sites=_sites(request.sites),

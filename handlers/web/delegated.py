@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from groundhook.handlers.web.providers import Ask, Hit
 from groundhook.host.core.errors import DelegateError, SourceError
 from groundhook.host.core.ports import Scope
 from groundhook.host.core.types.delegation import WEB, WebAsk
+from groundhook.host.core.types.web_providers import WebHit, WebQuery
 
 MAX_RESULTS = 50  # largest limit that a delegate receives
 
@@ -18,7 +18,7 @@ class DelegateSearch:
         self._delegate = delegate
         self._scope = scope
 
-    async def search(self, ask: Ask, /) -> list[Hit]:
+    async def search(self, ask: WebQuery, /) -> list[WebHit]:
         """Return the delegate's pages. Raises SourceError if it fails."""
         arguments = WebAsk(
             query=ask.query,
@@ -39,7 +39,7 @@ class DelegateSearch:
         except DelegateError as exc:
             raise SourceError(exc.message, hint=exc.hint) from exc
         return [
-            Hit(
+            WebHit(
                 url=page.url,
                 title=page.title,
                 content=page.content,

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from groundhook.handlers.web.dates import parse_date
-from groundhook.handlers.web.providers import Ask, Hit
 from groundhook.handlers.web.urls import canonical, followable, within
 from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.web_providers import WebHit, WebQuery
 
 _TAGS = re.compile(r"</?(?:b|i|em|strong|mark|br|p|span|a|u|sup|sub)(?:\s[^<>]*)?/?>", re.I)
 _MARKUP = re.compile("[<&]")
@@ -22,7 +22,7 @@ _INVISIBLE = re.compile(
 )
 
 
-def items(hits: Sequence[Hit], ask: Ask, now: datetime) -> tuple[Item, ...]:
+def items(hits: Sequence[WebHit], ask: WebQuery, now: datetime) -> tuple[Item, ...]:
     """Return at most `ask.limit` items, best first. Pages outside the requested sites or within
     excluded ones, without an http(s) address or without text are left out; of two results for one
     page the first is kept. Relative dates count from `now`."""
@@ -46,7 +46,7 @@ def items(hits: Sequence[Hit], ask: Ask, now: datetime) -> tuple[Item, ...]:
     return tuple(sorted(by_key.values(), key=lambda item: -item.score)[: ask.limit])
 
 
-def _wanted(url: str, ask: Ask) -> bool:
+def _wanted(url: str, ask: WebQuery) -> bool:
     if any(within(url, site) for site in ask.exclude_sites):
         return False
     return not ask.sites or any(within(url, site) for site in ask.sites)
@@ -72,7 +72,7 @@ def clean(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
-def _score(hit: Hit, position: int) -> float:
+def _score(hit: WebHit, position: int) -> float:
     if hit.score is None or not math.isfinite(hit.score):
         return position_score(position)
     return min(1.0, max(0.0, hit.score))

@@ -12,7 +12,6 @@ import anyio
 from groundhook.handlers.web.answers import timeout_error
 from groundhook.handlers.web.breaker import Breaker
 from groundhook.handlers.web.cache import Cache
-from groundhook.handlers.web.providers import Ask, Hit, Provider
 from groundhook.handlers.web.single_flight import SingleFlight
 from groundhook.host.core.errors import (
     SourceError,
@@ -21,10 +20,11 @@ from groundhook.host.core.errors import (
     SourceRefused,
 )
 from groundhook.host.core.source_settings import WebSettings
+from groundhook.host.core.types.web_providers import WebEngine, WebHit, WebQuery
 
 BACKOFF = 0.2  # seconds before the first retry; doubled with each further one
 How = Literal["asked", "joined", "cached"]
-Hits = tuple[Hit, ...]
+Hits = tuple[WebHit, ...]
 
 
 class ProviderCalls:
@@ -37,7 +37,12 @@ class ProviderCalls:
         self._breakers: dict[Hashable, Breaker] = {}
 
     async def hits(
-        self, name: str, account: Hashable, provider: Provider, ask: Ask, settings: WebSettings
+        self,
+        name: str,
+        account: Hashable,
+        provider: WebEngine,
+        ask: WebQuery,
+        settings: WebSettings,
     ) -> tuple[Hits, How]:
         """Return the hits of the provider `name`, and whether they are from a call (`asked`), from
         another search's call under way (`joined`) or `cached`. `account` keeps the answers of
@@ -59,7 +64,7 @@ class ProviderCalls:
         return hits, "joined" if joined else "asked"
 
     async def _call_with_breaker(
-        self, name: str, key: Hashable, provider: Provider, ask: Ask, settings: WebSettings
+        self, name: str, key: Hashable, provider: WebEngine, ask: WebQuery, settings: WebSettings
     ) -> Hits:
         """Call the provider unless its breaker is open. Raises SourceError."""
         before = self._breakers.get(key, Breaker())
@@ -110,7 +115,7 @@ class ProviderCalls:
             )
 
 
-async def _call_with_retries(provider: Provider, ask: Ask, retries: int) -> Hits:
+async def _call_with_retries(provider: WebEngine, ask: WebQuery, retries: int) -> Hits:
     """Call the provider, and again after transient failures if the deadline leaves time for the
     wait."""
     for tried in range(retries):
@@ -126,7 +131,7 @@ async def _call_with_retries(provider: Provider, ask: Ask, retries: int) -> Hits
     return tuple(await provider.search(ask))
 
 
-def cache_key(ask: Ask) -> Hashable:
+def cache_key(ask: WebQuery) -> Hashable:
     """Return the parts of a request that decide its answer, normalized."""
     sites, without = (
         sorted({site.lower() for site in ask.sites}),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from groundhook.handlers.web.providers import Access, ProviderType
 from groundhook.handlers.web.urls import followable
 from groundhook.host.core.errors import SourceNotConfigured, UnknownName
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.source_settings import WebSettings
+from groundhook.host.core.types.web_providers import WebAccess, WebProvider
 
 Closing = Callable[[Callable[[], Awaitable[None]]], object]
 
@@ -16,9 +16,9 @@ Closing = Callable[[Callable[[], Awaitable[None]]], object]
 def choose_provider(
     settings: WebSettings,
     environment: Mapping[str, str],
-    types: Registry[ProviderType],
+    types: Registry[WebProvider],
     closing: Closing,
-) -> tuple[str, Access]:
+) -> tuple[str, WebAccess]:
     """Return the provider's name and access: the configured provider, or with `auto` the first that
     has a key or an address. `api_key_env` names another variable for the key; with `auto` it
     applies to the provider whose name is part of it, else to the first. Raises SourceNotConfigured,
@@ -61,13 +61,13 @@ def choose_provider(
 
 
 def _access(
-    kind: ProviderType,
+    kind: WebProvider,
     settings: WebSettings,
     setting: tuple[str, str] | None,
     closing: Closing,
     *,
     named: bool,
-) -> Access | None:
+) -> WebAccess | None:
     """Return the access to a provider, or None if it is not configured. `setting` is the
     environment variable that is set, and its value. A provider with a default address needs a key.
     One without needs an address, from its variable or, if it is configured by name (`named`), from
@@ -75,7 +75,9 @@ def _access(
     variable, value = setting or (kind.variable, "")
     if kind.host:
         return (
-            Access(key=value, variable=variable, host=settings.host or kind.host, closing=closing)
+            WebAccess(
+                key=value, variable=variable, host=settings.host or kind.host, closing=closing
+            )
             if value
             else None
         )
@@ -84,15 +86,15 @@ def _access(
         return None
     if not followable(host):
         raise SourceNotConfigured(f"{variable} holds {host!r}, which is not an http(s) address")
-    return Access(key="", variable=variable, host=host, closing=closing)
+    return WebAccess(key="", variable=variable, host=host, closing=closing)
 
 
-def _missing(kind: ProviderType) -> str:
+def _missing(kind: WebProvider) -> str:
     """What a provider without access lacks."""
     return "key" if kind.host else "address"
 
 
-def _is_key_of(variable: str, candidate: str, types: Registry[ProviderType]) -> bool:
+def _is_key_of(variable: str, candidate: str, types: Registry[WebProvider]) -> bool:
     """Return whether `api_key_env` applies to this provider when `provider` is `auto`."""
     named = [name for name in types if name.upper() in variable.upper()]
     return candidate in named if named else candidate == next(iter(types))

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from groundhook.handlers.web.answers import Reply, timeout_error, too_large_error, unreachable_error
-from groundhook.handlers.web.providers import MAX_BYTES, Access
+from groundhook.handlers.web.providers import MAX_BYTES
+from groundhook.host.core.types.web_providers import WebAccess
 
 if TYPE_CHECKING:
     import aiohttp
@@ -26,7 +27,7 @@ CHUNK = 64 * 1024  # bytes read at once
 class ProviderClient:
     """A client for a provider's base URL, opened by the first request."""
 
-    def __init__(self, provider: str, access: Access, headers: Mapping[str, str]) -> None:
+    def __init__(self, provider: str, access: WebAccess, headers: Mapping[str, str]) -> None:
         self._provider = provider
         self._access = access
         self._headers = dict(headers)

@@ -14,8 +14,9 @@ from typing import Any
 
 from groundhook.handlers.web.answers import objects_of, parse_answer, text_of
 from groundhook.handlers.web.provider_client import ProviderClient
-from groundhook.handlers.web.providers import Access, Ask, Hit, ProviderType, with_operators
+from groundhook.handlers.web.providers import with_operators
 from groundhook.host.core.errors import SourceError, SourceRefused
+from groundhook.host.core.types.web_providers import WebAccess, WebHit, WebProvider, WebQuery
 
 NAME = "searxng"
 
@@ -23,11 +24,11 @@ NAME = "searxng"
 class SearXNG:
     """A `handlers.web.providers.Provider` for one instance."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: WebAccess) -> None:
         self._access = access
         self._client = ProviderClient(NAME, access, {"accept": "application/json"})
 
-    async def search(self, ask: Ask, /) -> list[Hit]:
+    async def search(self, ask: WebQuery, /) -> list[WebHit]:
         # A relative path: an instance may be installed below a path of its host.
         reply = await self._client.request(
             "GET", "search", params=parameters(ask), timeout=ask.timeout
@@ -39,7 +40,7 @@ class SearXNG:
             )
         answer = parse_answer(NAME, self._access.variable, reply)
         hits = [
-            Hit(
+            WebHit(
                 url=text_of(entry, "url"),
                 title=text_of(entry, "title"),
                 content=text_of(entry, "content"),
@@ -55,7 +56,7 @@ class SearXNG:
         return hits
 
 
-def parameters(ask: Ask) -> dict[str, str]:
+def parameters(ask: WebQuery) -> dict[str, str]:
     """Return the query parameters of a search."""
     values = {
         "q": with_operators(ask),
@@ -78,4 +79,4 @@ def unresponsive(answer: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} ({why})" for name, why in pairs)[:300]
 
 
-SEARXNG = ProviderType(variable="SEARXNG_URL", host="", max_results=50, make=SearXNG)
+SEARXNG = WebProvider(variable="SEARXNG_URL", host="", max_results=50, make=SearXNG)

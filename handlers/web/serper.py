@@ -12,7 +12,8 @@ from typing import Any
 
 from groundhook.handlers.web.answers import objects_of, parse_answer, text_of
 from groundhook.handlers.web.provider_client import ProviderClient
-from groundhook.handlers.web.providers import Access, Ask, Hit, ProviderType, with_operators
+from groundhook.handlers.web.providers import with_operators
+from groundhook.host.core.types.web_providers import WebAccess, WebHit, WebProvider, WebQuery
 
 NAME = "serper"
 
@@ -23,16 +24,16 @@ ANSWER_SCORE = 0.95  # of a box that Google shows above all results
 class Serper:
     """A `handlers.web.providers.Provider`."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: WebAccess) -> None:
         self._variable = access.variable
         self._client = ProviderClient(NAME, access, {"X-API-KEY": access.key})
 
-    async def search(self, ask: Ask, /) -> list[Hit]:
+    async def search(self, ask: WebQuery, /) -> list[WebHit]:
         reply = await self._client.request("POST", "search", json=request(ask), timeout=ask.timeout)
         return hits(parse_answer(NAME, self._variable, reply))
 
 
-def request(ask: Ask) -> dict[str, Any]:
+def request(ask: WebQuery) -> dict[str, Any]:
     """Return the JSON body of a search."""
     body: dict[str, Any] = {"q": with_operators(ask), "num": ask.limit}
     if ask.time_range:
@@ -42,11 +43,11 @@ def request(ask: Ask) -> dict[str, Any]:
     return body
 
 
-def hits(answer: Mapping[str, Any]) -> list[Hit]:
+def hits(answer: Mapping[str, Any]) -> list[WebHit]:
     """Return the pages of an answer, after its answer box and knowledge graph if it has them.
     Raises SourceMalformed."""
     pages = [
-        Hit(
+        WebHit(
             url=text_of(entry, "link"),
             title=text_of(entry, "title"),
             content=text_of(entry, "snippet"),
@@ -61,16 +62,16 @@ def hits(answer: Mapping[str, Any]) -> list[Hit]:
     return [box for box in boxes if box is not None] + pages
 
 
-def _box(box: object, link: str, short: str, long: str) -> Hit | None:
+def _box(box: object, link: str, short: str, long: str) -> WebHit | None:
     if not isinstance(box, Mapping) or not text_of(box, link) or not text_of(box, short, long):
         return None
     parts = dict.fromkeys([text_of(box, short), text_of(box, long)])
     content = "\n".join(part for part in parts if part)
-    return Hit(
+    return WebHit(
         url=text_of(box, link), title=text_of(box, "title"), content=content, score=ANSWER_SCORE
     )
 
 
-SERPER = ProviderType(
+SERPER = WebProvider(
     variable="SERPER_API_KEY", host="https://google.serper.dev", max_results=100, make=Serper
 )

@@ -19,7 +19,8 @@ from groundhook.handlers.web.answers import (
     timeout_error,
     unreachable_error,
 )
-from groundhook.handlers.web.providers import MAX_BYTES, Access, Ask, Hit, ProviderType
+from groundhook.handlers.web.providers import MAX_BYTES
+from groundhook.host.core.types.web_providers import WebAccess, WebHit, WebProvider, WebQuery
 
 if TYPE_CHECKING:
     import httpx
@@ -30,11 +31,11 @@ NAME = "tavily"
 class Tavily:
     """A `handlers.web.providers.Provider` with one client, opened by the first search."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: WebAccess) -> None:
         self._access = access
         self._client: Any = None
 
-    async def search(self, ask: Ask, /) -> list[Hit]:
+    async def search(self, ask: WebQuery, /) -> list[WebHit]:
         client = self._open_client()
         with _translated_errors(self._access.host, ask.timeout):
             answer = await client.search(
@@ -46,7 +47,7 @@ class Tavily:
                 timeout=ask.timeout,
             )
         return [
-            Hit(
+            WebHit(
                 url=text_of(entry, "url"),
                 title=text_of(entry, "title"),
                 content=text_of(entry, "content", "raw_content"),
@@ -98,7 +99,7 @@ def _number(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-TAVILY = ProviderType(
+TAVILY = WebProvider(
     variable="TAVILY_API_KEY",
     host="https://api.tavily.com",
     max_results=20,

@@ -77,7 +77,13 @@ def check(
     collection, and where in its file. Raises UnknownName."""
     if assistant_id and assistant_id not in app.packages:
         raise UnknownName("assistant", assistant_id, app.packages)
-    checking = _Check(app, assistant_id, frozenset(providers), frozenset(rerankers), collection)
+    checking = _Check(
+        app,
+        assistant_id,
+        frozenset(providers),
+        frozenset(rerankers),
+        collection,
+    )
     checking.run()
     return list(dict.fromkeys(checking.found))
 
@@ -213,6 +219,8 @@ class _Check:
     def _connector(self, place: tree.Found, checked: Checked) -> None:
         """What no turn could ask; of a variable that is not set nothing is known."""
         options = checked.data.get("options", {})
+        if not unset_in(checked.data):
+            self._attempt(self.app.connectors.named, place.id)
         if checked.data.get("type") == "scripted" and not unset_in(checked.data):
             try:
                 ScriptedConnector(self.app.connectors.named(place.id))

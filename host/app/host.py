@@ -1,74 +1,75 @@
-"""The composition root: the only place that knows which sources, rerankers, connectors and hook
-engine there are.
+"""An open app: turns, searches and checks over it, and its files read anew.
 
-async with open_host("path/to/app") as host:
-    async with host.stream("docs", "What is a hook?") as events:
-        async for event in events: ...
+Made by `host.app.opening.open_host`; everything that was started ends with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
-from datetime import datetime
-from importlib import metadata
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
+import anyio
 from pydantic import ValidationError
 
-from groundhook.handlers.db.base import Database, open_database
-from groundhook.handlers.kb.base import KnowledgeBase, open_kb
-from groundhook.handlers.kb.embed import EmbedderFactory
-from groundhook.handlers.kb.embedders import providers as services
-from groundhook.handlers.kb.reading.html import markdown_of
-from groundhook.handlers.web.base import open_web
-from groundhook.hooks.runner import open_engine
 from groundhook.host.app.check import check
-from groundhook.host.app.gc_tuning import spared
+from groundhook.host.app.connectors import Connectors
 from groundhook.host.app.hook_diagnostics import declarations, hook_problems
+from groundhook.host.app.plugins import Plugins
+from groundhook.host.app.reload import Reloads, Swap
+from groundhook.host.app.sources import Sources
 from groundhook.host.citations.index import CitationIndex
-from groundhook.host.config.environment import child_environment, process_environment
-from groundhook.host.config.packages import App, load_app
+from groundhook.host.config.packages import App
 from groundhook.host.config.resolve import Explained, explain, explain_app
 from groundhook.host.core.channel import Channel
-from groundhook.host.core.errors import ConfigError, HostError, StorageError, UsageError, unwrapped
-from groundhook.host.core.ports import Connector, Delegates, Embedder, Handler, Reranker, Warn
+from groundhook.host.core.errors import ConfigError, HostError, UsageError
+from groundhook.host.core.ports import Delegates, Warn
 from groundhook.host.core.problems import Problem
-from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.base import dotted, problems, read, well_formed
 from groundhook.host.core.types.events import Event, Warned
-from groundhook.host.core.types.search import SearchRequest, SearchResult, SearchType
-from groundhook.host.core.types.specs import EmbeddingSpec
+from groundhook.host.core.types.search import SearchRequest, SearchResult
 from groundhook.host.core.types.turn import Identity, Message, TurnOptions
-from groundhook.host.llm.connectors import build
-from groundhook.host.mcp.servers import open_servers
-from groundhook.host.memory.memory import open_memory
-from groundhook.host.search.searcher import Plugins, Searcher
-from groundhook.host.turn.run import Caller, Fixed, Names, Request, Runtime, scope_of
+from groundhook.host.search.searcher import Searcher
+from groundhook.host.turn.run import Caller, Names, Request, Runtime, scope_of
 from groundhook.host.turn.stream import OpenTurns, call, open_turn
-from groundhook.host.turn.tools import Tool, Toolbox
-from groundhook.host.web_client.clients import open_web_clients
-from groundhook.rerankers.delegated import DelegatedReranker
-from groundhook.rerankers.model import open_model_reranker
-from groundhook.rerankers.score import ScoreReranker
 
-Plugin = Callable[[Plugins], None]
-PLUGINS = "groundhook.plugins"  # entry points of this group are plug-ins
+if TYPE_CHECKING:
+    from groundhook.handlers.db.base import Database
+    from groundhook.handlers.kb.base import KnowledgeBase
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Host:
-    """An app that is open. Made by `open_host`; everything it started ends with it."""
+    """An app that is open. It may serve any number of turns and searches at the same time."""
 
-    app: App
     runtime: Runtime
-    kb: KnowledgeBase
-    database: Database
+    sources: Sources
+    plugins: Plugins
     turns: OpenTurns
-    providers: Sequence[str] = ()
+    _reloads: Reloads = field(default_factory=Reloads)
+    _reloading: anyio.Lock = field(default_factory=anyio.Lock)
+
+    @property
+    def app(self) -> App:
+        """The app's files, as they were last read."""
+        return self.runtime.app
+
+    @property
+    def kb(self) -> KnowledgeBase:
+        """The built-in knowledge base, whichever source serves searches of type kb."""
+        return self.sources.knowledge_base
+
+    @property
+    def database(self) -> Database:
+        """The built-in database, whichever source serves searches of type db."""
+        return self.sources.database
+
+    def assistants(self) -> list[str]:
+        """The ids of the app's assistants, in order."""
+        return sorted(self.app.packages)
 
     def stream(
         self,
@@ -152,47 +153,42 @@ class Host:
         )
         return scope_of(caller, asking, self.settings(assistant), call, warn).delegates
 
-    def with_app(self, app: App) -> Host:
-        """The same host over another reading of its files. Turns that have begun go on with what
-        they began with. MCP servers stay those that were declared when the host was opened."""
-        kb = (
-            self.kb
-            if app.collections is self.app.collections
-            else self.kb.with_collections(app.collections)
-        )
-        database = (
-            self.database
-            if app.models is self.app.models
-            else self.database.with_models(app.models)
-        )
-        handlers = Registry[Handler]("search type")
-        for type in self.runtime.plugins.handlers:
-            handler = self.runtime.plugins.handlers.get(type)
-            handlers.add(
-                type,
-                kb if handler is self.kb else database if handler is self.database else handler,
-            )
-        assert isinstance(self.runtime.connectors, Connectors)
-        runtime = replace(
+    async def reload(self, paths: Iterable[Path] | None = None) -> Swap:
+        """Read the app's files again → what has changed and what is wrong with it. What is broken
+        does not replace what was good, and turns under way end on what they began with. MCP servers
+        stay those that were declared when the host was opened. `paths` are the files that changed
+        (None: any may have)."""
+        async with self._reloading:
+            app, swap = await self._reloads.read(self.app, self.runtime.hooks, paths)
+            if app is not self.app:
+                self._take_over(app)
+        return swap
+
+    def _take_over(self, app: App) -> None:
+        sources = self.sources.following(app)
+        connectors = self.runtime.connectors
+        self.runtime = replace(
             self.runtime,
             app=app,
-            plugins=replace(self.runtime.plugins, handlers=handlers),
-            documents=kb,
-            records=database if self.runtime.records is self.database else self.runtime.records,
-            connectors=self.runtime.connectors.with_app(app),
+            plugins=replace(self.runtime.plugins, handlers=sources.handlers),
+            documents=sources,
+            records=sources,
+            web_configured=sources.web_configured,
+            connectors=connectors.with_app(app)
+            if isinstance(connectors, Connectors)
+            else connectors,
         )
-        return replace(self, app=app, runtime=runtime, kb=kb, database=database)
+        self.sources = sources
 
     async def check(self, assistant: str | None = None) -> list[Problem]:
         """Everything that is wrong with the app's files, or with one assistant: configuration,
         references between files, hooks that do not compile or do not fit their types. Raises
         UnknownName."""
-        rerankers = self.runtime.plugins.rerankers.names()
         found = check(
             self.app,
             assistant or "",
-            providers=self.providers,
-            rerankers=rerankers,
+            providers=self.plugins.web_providers.names(),
+            rerankers=self.plugins.rerankers.names(),
             collection=self.kb.wrong,
         )
         ids = [assistant] if assistant else sorted(self.app.packages)
@@ -227,94 +223,6 @@ class Host:
         return self.app.common.settings
 
 
-@asynccontextmanager
-async def open_host(
-    path: str | Path = ".",
-    *,
-    now: datetime | Callable[[], datetime] | None = None,
-    seed: int | None = None,
-    environment: Mapping[str, str] | None = None,
-    plugins: Iterable[Plugin] = (),
-    sources: Mapping[SearchType, Handler] | None = None,
-    tools: Iterable[Tool] = (),
-    connectors: Mapping[str, Connector] | None = None,
-) -> AsyncIterator[Host]:
-    """Open the app in a folder. Opening starts no process and loads no model: what is needed starts
-    when it is first used.
-
-    `now` fixes the clock (a moment, or what returns one), for hooks as well. `seed` fixes chance,
-    for tests only: the random numbers of hooks, and the fence around sources, which documents must
-    not know. `environment` replaces the process's variables. `plugins` add rerankers, as those of
-    the entry point group `groundhook.plugins` do. `sources` take the place of the built-in ones,
-    `connectors` of those that the app declares. `tools` are offered to models. Raises ConfigError,
-    UnknownName.
-    """
-    app = load_app(Path(path), process_environment() if environment is None else environment)
-    settings = app.settings
-    _make_state_folder(app.state)
-    async with AsyncExitStack() as stack:
-        stack.enter_context(unwrapped())
-        engine = await stack.enter_async_context(
-            open_engine(
-                workers=settings.hook_workers,
-                cache=app.state / "hooks",
-                environment=child_environment(),
-            )
-        )
-        embedders = _embedders(app)
-        kb = await stack.enter_async_context(
-            open_kb(app.state, app.collections, embedders, settings.kb_storage, settings.qdrant)
-        )
-        database = await stack.enter_async_context(_database(app))
-        clock = _clock(now)
-        memory = await stack.enter_async_context(
-            open_memory(app.state / "memory.sqlite", clock, settings.memory)
-        )
-        web_clients = await stack.enter_async_context(open_web_clients())
-        web = await stack.enter_async_context(
-            open_web(app.environment, client_of=web_clients.of, readers=child_environment())
-        )
-        servers = await stack.enter_async_context(
-            open_servers(app.servers, app.environment, folder=app.root)
-        )
-        handlers: dict[SearchType, Handler] = {
-            "web": web,
-            "kb": kb,
-            "db": database,
-            **(sources or {}),
-        }
-        model_reranker = await stack.enter_async_context(open_model_reranker(app.environment))
-        runtime = Runtime(
-            app=app,
-            plugins=_registered(handlers, model_reranker, plugins),
-            documents=kb,
-            records=database,
-            markdown=markdown_of,
-            memory=memory,
-            web_clients=web_clients,
-            connectors=Connectors(app, kb.embedder(EmbeddingSpec()), connectors or {}),
-            hooks=engine,
-            toolbox=Toolbox(tools),
-            servers=servers,
-            now=clock,
-            web_configured=lambda settings: web.configured(settings.search.web, settings.uses.web),
-            fixed=Fixed(clock=now is not None, seed=seed),
-        )
-        turns = OpenTurns()
-        stack.push_async_callback(turns.close)
-        stack.enter_context(spared())
-        yield Host(
-            app=app, runtime=runtime, kb=kb, database=database, turns=turns, providers=web.providers
-        )
-
-
-def _embedders(app: App) -> Registry[EmbedderFactory]:
-    embedders = Registry[EmbedderFactory]("embedding provider")
-    services.register_local(embedders, small_engine=app.settings.kb_storage.small_embedder)
-    services.register(embedders, app.settings.embedders, app.environment)
-    return embedders
-
-
 def _warner(warned: Callable[[Warned], object] | None) -> Warn:
     async def warn(code: str, message: str) -> None:
         if warned is not None:
@@ -327,14 +235,6 @@ def _severity(error: HostError) -> Literal["error", "warning"]:
     return "error" if isinstance(error, ConfigError) else "warning"
 
 
-def _database(app: App) -> AbstractAsyncContextManager[Database]:
-    said = app.settings.database
-    url = app.database_url
-    return open_database(
-        url, said.timeout_ms, app.models, connections=said.connections, result_kb=said.result_kb
-    )
-
-
 def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
     """Messages from what a caller has: text, mappings or messages, or one alone. Raises
     UsageError."""
@@ -343,54 +243,6 @@ def conversation(messages: str | Sequence[Message | Mapping[str, Any]]) -> tuple
     return tuple(
         _valid(Message, message, f"messages[{index}]") for index, message in enumerate(every)
     )
-
-
-def _registered(
-    handlers: Mapping[SearchType, Handler], model: Reranker, plugins: Iterable[Plugin]
-) -> Plugins:
-    """What there is to search and to rerank with; built-ins and plug-ins come through the same
-    door."""
-    rerankers = {
-        "score": ScoreReranker(),
-        "model": model,
-        "agent": DelegatedReranker("agent"),
-        "mcp": DelegatedReranker("mcp"),
-    }
-
-    def builtin(registries: Plugins) -> None:
-        for type, handler in handlers.items():
-            registries.handlers.add(type, handler)
-        for name, reranker in rerankers.items():
-            registries.rerankers.add(name, reranker)
-
-    types = Registry[Handler]("search type", get_args(SearchType))
-    registries = Plugins(handlers=types, rerankers=Registry[Reranker]("reranker"))
-    for plugin in [
-        builtin,
-        *(point.load() for point in metadata.entry_points(group=PLUGINS)),
-        *plugins,
-    ]:
-        plugin(registries)
-    return registries
-
-
-class Connectors:
-    """Connectors by id, each made when it is first asked for. `given` take the place of those that
-    the app declares."""
-
-    def __init__(self, app: App, embedder: Embedder, given: Mapping[str, Connector]) -> None:
-        self._app, self._embedder, self._given = app, embedder, given
-        self._made = dict(given)
-
-    def with_app(self, app: App) -> Connectors:
-        return Connectors(app, self._embedder, self._given)
-
-    def __call__(self, id: str) -> Connector:
-        """Raises UnknownName; ConfigError when its file is broken or needs a variable that is not
-        set."""
-        if id not in self._made:
-            self._made[id] = build(self._app.connector(id), self._embedder)
-        return self._made[id]
 
 
 def _valid(model: type[Any], raw: Any, path: str = "") -> Any:
@@ -413,18 +265,3 @@ def _valid(model: type[Any], raw: Any, path: str = "") -> Any:
             f"{path}{'.' if path else ''}{unknown[0].path}: unknown key", hint=unknown[0].hint
         )
     return value
-
-
-def _clock(now: datetime | Callable[[], datetime] | None) -> Callable[[], datetime]:
-    moment = None if now is None or callable(now) else now.astimezone()
-    return now if callable(now) else lambda: moment or datetime.now().astimezone()
-
-
-def _make_state_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as exc:
-        hint = "make the app's folder writable, or name another with `state` in agent/agent.yml"
-        raise StorageError(
-            f"the state folder {str(folder)!r} cannot be made: {exc.strerror}", hint=hint
-        ) from exc

@@ -1,47 +1,33 @@
-"""An app while its author works on it: files are watched, and what has changed is swapped in one
-step.
+"""An app whose files are read again while it is open, and what has changed is swapped in one step.
 
-Turns take `Live.host` when they begin and keep it, so those in flight finish on what they began
-with. What is broken does not replace what was good: of an assistant, a declaration, the app's own
+What is broken does not replace what was good: of an assistant, a declaration, the app's own
 files each. Everything that a turn may read of an assistant is read before the swap, and its hook is
 compiled then, so nothing of a later edit shows before its own swap.
 """
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from watchfiles import awatch
-
-from groundhook.host.app.host import Host
 from groundhook.host.config import tree
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.packages import App, Package, load_app
 from groundhook.host.core.errors import ConfigError, HostError
+from groundhook.host.core.ports import HookEngine
 from groundhook.host.core.problems import Problem, problems_of
 
-FOLDERS = ("agent", "assistants", *tree.ENDINGS)  # of an app; others are not watched
-SETTLED_MS = 20  # without a change before changes are told
-LOOK_MS = (
-    1000  # files in a new folder, and new folders of an app, are seen after so long at the latest
-)
 FIXED = frozenset(
     {"turn_timeout_ms"}
 )  # of the app's settings: all others hold from the start to the end
 
 DECLARATIONS = "the declarations"  # collections, models, connectors and MCP servers
 
-_SKIPPED = frozenset({"node_modules", "__pycache__"})
-
 T = TypeVar("T")
-Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,32 +47,32 @@ class Swap:
 
 
 @dataclass
-class Live:
-    """The app as it was good last. `host` is another one after each swap."""
+class Reloads:
+    """The readings of an app's files, one after the other."""
 
-    host: Host
     _broken: set[str] = field(default_factory=set)
     _revision: int = 0
 
-    async def reload(self, paths: Iterable[Path] | None = None) -> Swap:
-        """Take over what has changed in these files; everything for None."""
+    async def read(
+        self, old: App, hooks: HookEngine, paths: Iterable[Path] | None
+    ) -> tuple[App, Swap]:
+        """The app with what is good of its files now, and what was good before of the rest. With
+        `paths` only what these files concern is read."""
         began = time.perf_counter()
-        old = self.host.app
         try:
-            read = load_app(old.root, old.environment)
+            read = load_app(old.root, old.environment, old.connector_types)
         except ConfigError as exc:
-            return Swap(problems=tuple(problems_of(exc)), took_ms=_since(began))
+            return old, Swap(problems=tuple(problems_of(exc)), took_ms=_since(began))
         touched = (
             None if paths is None else [path.relative_to(old.root).as_posix() for path in paths]
         )
-        reading = _Reading(self.host, read, touched, self._revision + 1)
+        reading = _Reading(old, hooks, read, touched, self._revision + 1)
         app = await reading.run()
         self._revision += 1
-        self.host = self.host.with_app(app)
         broken = set(reading.broken)
         repaired = tuple(sorted((self._broken & reading.looked_at) - broken))
         self._broken = (self._broken - reading.looked_at) | broken
-        return Swap(
+        return app, Swap(
             assistants=tuple(reading.swapped),
             removed=tuple(id for id in old.packages if id not in app.packages),
             declarations=reading.declarations and paths is not None,
@@ -97,14 +83,6 @@ class Live:
         )
 
 
-@asynccontextmanager
-async def live(host: Host) -> AsyncIterator[Live]:
-    """A host whose app is being worked on, with a compiler at hand. What is broken from the start
-    raises when it is asked for."""
-    async with host.runtime.hooks.compiler_at_hand():
-        yield Live(host)
-
-
 # ------------------------------------------------------------------------------------- reading anew
 
 
@@ -112,13 +90,18 @@ class _Reading:
     """One pass over what has changed. `touched` are paths as messages name them, None for all."""
 
     def __init__(
-        self, host: Host, read: App, touched: Collection[str] | None, revision: int
+        self,
+        old: App,
+        hooks: HookEngine,
+        read: App,
+        touched: Collection[str] | None,
+        revision: int,
     ) -> None:
         self.problems: list[Problem] = []
         self.broken: list[str] = []
         self.looked_at: set[str] = set()
         self.swapped: list[str] = []
-        self._host, self._old, self._read, self._revision = host, host.app, read, revision
+        self._old, self._hooks, self._read, self._revision = old, hooks, read, revision
         self._touched = touched
         self.declarations = self._any(lambda path: any(f"{kind}/" in path for kind in tree.ENDINGS))
 
@@ -213,7 +196,7 @@ class _Reading:
         if package.hook is None:
             return package
         hook = replace(package.hook, revision=self._revision)
-        await self._host.runtime.hooks.check(hook)
+        await self._hooks.check(hook)
         return replace(package, hook=hook)
 
     def _owner(self, path: str) -> str:
@@ -264,53 +247,3 @@ def _loaded(catalogue: Mapping[str, T]) -> Iterable[tuple[str, T | None]]:
 
 def _since(began: float) -> float:
     return round((time.perf_counter() - began) * 1000, 3)
-
-
-# ----------------------------------------------------------------------------------------- watching
-
-
-async def changes(root: Path, seen: Mapping[Path, Stamp]) -> AsyncGenerator[frozenset[Path]]:
-    """Files of the app that were made, written or removed since `seen`, again and again. What the
-    system says is a reason to look: it does not report files in a folder that was just made."""
-    while True:
-        folders = [folder for name in FOLDERS if (folder := root / name).is_dir()]
-        watching = awatch(
-            *folders,
-            step=SETTLED_MS,
-            debounce=10 * SETTLED_MS,
-            rust_timeout=LOOK_MS,
-            yield_on_timeout=True,
-        )
-        async with aclosing(watching) as wakes:
-            async for _ in wakes:
-                now = stamps(root)
-                changed = frozenset(
-                    path for path in seen.keys() | now.keys() if seen.get(path) != now.get(path)
-                )
-                seen = now
-                if changed:
-                    yield changed
-                if [folder for name in FOLDERS if (folder := root / name).is_dir()] != folders:
-                    break  # a new folder is to be watched as well
-
-
-def stamps(root: Path) -> dict[Path, Stamp]:
-    """Every file that an app may consist of, with what changes when it does."""
-    found: dict[Path, Stamp] = {}
-    for name in FOLDERS:
-        for folder, inner, files in os.walk(root / name):
-            inner[:] = [
-                each
-                for each in inner
-                if not each.startswith(".") and each not in _SKIPPED and each != "tests"
-            ]
-            for file in files:
-                if file.startswith(".") or file.endswith(("~", ".swp", ".tmp")):
-                    continue
-                path = Path(folder, file)
-                try:
-                    status = path.stat()
-                except OSError:
-                    continue  # gone meanwhile
-                found[path] = (status.st_mtime_ns, status.st_size, status.st_ino)
-    return found

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from groundhook.host.app.host import open_host
+from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import DEBUG_HINT, FAILED, execute
 from groundhook.host.cli.report import Report

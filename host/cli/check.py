@@ -10,7 +10,7 @@ import click
 from groundhook.hooks.runner import open_engine
 from groundhook.host.app.check import check
 from groundhook.host.app.hook_diagnostics import hook_problems
-from groundhook.host.app.host import open_host
+from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report

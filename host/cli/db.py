@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from groundhook.host.app.host import open_host
+from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute
 from groundhook.host.cli.report import Report

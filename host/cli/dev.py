@@ -15,8 +15,10 @@ import anyio
 import click
 from rich.text import Text
 
-from groundhook.host.app.host import open_host
-from groundhook.host.app.reload import Live, Stamp, Swap, changes, live, stamps
+from groundhook.host.app.host import Host
+from groundhook.host.app.opening import open_host
+from groundhook.host.app.reload import Swap
+from groundhook.host.app.watching import Stamp, changes, stamps
 from groundhook.host.cli import options
 from groundhook.host.cli.chat import View
 from groundhook.host.cli.check import count, tell
@@ -61,9 +63,9 @@ def command(
     async def work() -> int:
         code = 0
 
-        async def converse(name: str, scope: anyio.CancelScope) -> None:
+        async def converse(opened: Host, name: str, scope: anyio.CancelScope) -> None:
             nonlocal code
-            failed = await _converse(name, asking, current, report)
+            failed = await _converse(name, asking, opened, report)
             if not _is_nowhere(
                 sys.stdin.fileno()
             ):  # which is what a command in the background is given
@@ -72,14 +74,14 @@ def command(
 
         async with (
             open_host(app) as host,
-            live(host) as current,
+            host.runtime.hooks.compiler_at_hand(),
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(_until_interrupted, tasks.cancel_scope)
             if assistant is not None:
                 host.app.package(assistant)
             seen = stamps(app)
-            for problem in (await current.reload()).problems:
+            for problem in (await host.reload()).problems:
                 tell(report, problem)
             report.show(
                 f"watching {count(len(host.app.packages), 'assistant')} in {folder!r}; Ctrl-C ends"
@@ -87,9 +89,9 @@ def command(
             )
             if report.json:
                 report.line({"type": "watching", "assistants": list(host.app.packages)})
-            tasks.start_soon(_watch, app, seen, current, report)
+            tasks.start_soon(_watch, app, seen, host, report)
             if assistant is not None:
-                tasks.start_soon(converse, assistant, tasks.cancel_scope)
+                tasks.start_soon(converse, host, assistant, tasks.cancel_scope)
             await anyio.sleep_forever()
         return code
 
@@ -103,10 +105,10 @@ async def _until_interrupted(scope: anyio.CancelScope) -> None:
             return
 
 
-async def _watch(root: Path, seen: Mapping[Path, Stamp], current: Live, report: Report) -> None:
+async def _watch(root: Path, seen: Mapping[Path, Stamp], host: Host, report: Report) -> None:
     async with aclosing(changes(root, seen)) as batches:
         async for paths in batches:
-            swap = await current.reload(paths)
+            swap = await host.reload(paths)
             _tell_swap(swap, sorted(path.relative_to(root).as_posix() for path in paths), report)
 
 
@@ -142,9 +144,7 @@ def _as_json(swap: Swap) -> dict[str, Any]:
     }
 
 
-async def _converse(
-    assistant: str, asking: Mapping[str, Any], current: Live, report: Report
-) -> bool:
+async def _converse(assistant: str, asking: Mapping[str, Any], host: Host, report: Report) -> bool:
     """Every line that is typed is a turn, on what is good when it begins. Whether one has
     failed."""
     failed = False
@@ -153,7 +153,7 @@ async def _converse(
         if not message:
             continue
         try:
-            async with current.host.stream(assistant, message, **asking) as events:
+            async with host.stream(assistant, message, **asking) as events:
                 with View(report, trace=False) as view:
                     async for event in events:
                         failed = failed or event.type == "error"

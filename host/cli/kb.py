@@ -13,7 +13,7 @@ import click
 from rich.filesize import decimal
 from rich.progress import DownloadColumn
 
-from groundhook.host.app.host import open_host
+from groundhook.host.app.opening import open_host
 from groundhook.host.cli import kb_calibrate, kb_move, options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.progress import progress, shortened

@@ -10,7 +10,7 @@ from typing import Protocol
 import click
 from rich.progress import MofNCompleteColumn
 
-from groundhook.host.app.host import open_host
+from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.progress import progress

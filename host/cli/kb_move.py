@@ -16,7 +16,7 @@ from typing import IO, Any, cast
 import click
 from rich.progress import MofNCompleteColumn
 
-from groundhook.host.app.host import open_host
+from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute
 from groundhook.host.cli.progress import Rate, progress

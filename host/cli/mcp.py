@@ -10,7 +10,8 @@ from typing import Any
 import click
 from rich.text import Text
 
-from groundhook.host.app.host import Host, open_host
+from groundhook.host.app.host import Host
+from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report

@@ -11,7 +11,8 @@ import click
 
 from groundhook.handlers.kb.language import language_of
 from groundhook.handlers.kb.ranking import passage
-from groundhook.host.app.host import Host, open_host
+from groundhook.host.app.host import Host
+from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report

@@ -23,7 +23,7 @@ from groundhook.host.config.prompts import Prompts, inline_prompts, read_prompts
 from groundhook.host.config.resolve import Resolved, resolve
 from groundhook.host.config.tsconfig import import_paths
 from groundhook.host.config.validate import Checked, check_document, read_value
-from groundhook.host.core.errors import ConfigError, ConfigErrors, Place, UnknownName
+from groundhook.host.core.errors import ConfigError, ConfigErrors, Place, UnknownName, suggestion
 from groundhook.host.core.ports import HookScript
 from groundhook.host.core.problems import Problem, raise_all
 from groundhook.host.core.settings import (
@@ -83,7 +83,8 @@ class Package:
 
 @dataclass(frozen=True, kw_only=True)
 class App:
-    """A folder with an app in it. `servers` are MCP servers."""
+    """A folder with an app in it. `servers` are MCP servers. `connector_types` are those that a
+    connector may have (none: any)."""
 
     root: Path
     environment: Environment = field(repr=False)
@@ -92,6 +93,7 @@ class App:
     models: Catalogue[ModelSpec]
     connectors: Catalogue[ConnectorSpec]
     servers: Catalogue[ServerSpec]
+    connector_types: frozenset[str] = frozenset()
 
     @cached_property
     def agent_file(self) -> Checked | None:
@@ -263,7 +265,9 @@ class App:
         )
 
 
-def load_app(root: Path, environment: Environment) -> App:
+def load_app(
+    root: Path, environment: Environment, connector_types: frozenset[str] = frozenset()
+) -> App:
     """Return the app in the folder `root`. Lists folders and reads no file. Raises ConfigError when
     `root` is not an app."""
     if not (root / "assistants").is_dir() and not (root / "agent").is_dir():
@@ -296,9 +300,13 @@ def load_app(root: Path, environment: Environment) -> App:
             "connector",
             {
                 _OFFLINE.id: lambda: _OFFLINE,
-                **_specs("connectors", ConnectorSpec, (), root, environment),
+                **{
+                    each.id: partial(_connector, each, environment, connector_types)
+                    for each in _everywhere("connectors", (), root)
+                },
             },
         ),
+        connector_types=connector_types,
         servers=Catalogue("MCP server", _specs("mcps", ServerSpec, found, root, environment)),
     )
 
@@ -374,6 +382,15 @@ def _specs(
 
 def _spec(model: type[Spec], found: tree.Found, environment: Environment) -> Spec:
     return read_value(model, read_document(found.path, found.shown), environment, id=found.id)
+
+
+def _connector(found: tree.Found, environment: Environment, types: frozenset[str]) -> ConnectorSpec:
+    spec = _spec(ConnectorSpec, found, environment)
+    if types and spec.type not in types:
+        place = read_document(found.path, found.shown).place(("type",))
+        hint = suggestion(spec.type, sorted(types))
+        raise ConfigError(f"'type': no connector type {spec.type!r}", place=place, hint=hint)
+    return spec
 
 
 def _collection(found: tree.Found, root: Path, environment: Environment) -> CollectionSpec:

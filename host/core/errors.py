@@ -6,6 +6,7 @@
     │   └── NotSupported       understood, and not offered by this version
     ├── ConfigError            a file of the app or of a package cannot be used
     │   └── ConfigErrors       several reasons at once, each with its place
+    ├── PluginError            a plug-in cannot be loaded, or does not fit; the message names it
     ├── HookError              a hook failed
     │   ├── HookSyntaxError    the TypeScript does not compile, or an import cannot be resolved
     │   ├── HookTypeError      the hook does not fit its types; found by a check; it still runs
@@ -38,6 +39,7 @@
     │   ├── ServerRefused         it answered with an error
     │   └── ToolFailed            the tool ran and reported a failure
     ├── IngestError            a document cannot be added
+    ├── TooManyTurns           as many turns as the host takes are under way or waiting
     ├── StorageError           disk full, a store that cannot be opened or is in use
     └── WorkerDied             a child process of ours ended under a call
 
@@ -130,6 +132,10 @@ class ConfigErrors(ConfigError):
 
     def __str__(self) -> str:
         return "\n".join(str(error) for error in self.errors)
+
+
+class PluginError(HostError):
+    code = "plugin"
 
 
 class HookError(HostError):
@@ -291,6 +297,10 @@ class ToolFailed(ServerError):
 
 class IngestError(HostError):
     code = "ingest"
+
+
+class TooManyTurns(HostError):
+    code = "too_many_turns"
 
 
 class StorageError(HostError):

@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from groundhook.host.core.errors import DelegateError, Place
 from groundhook.host.core.hook_services import (
@@ -44,6 +44,7 @@ from groundhook.host.core.types.search import (
     SearchResult,
 )
 from groundhook.host.core.types.servers import ServerMethod
+from groundhook.host.core.types.specs import CollectionSpec, ModelSpec
 from groundhook.host.core.types.turn import (
     CreateReturn,
     Identity,
@@ -146,6 +147,19 @@ class Handler(Protocol):
         ...
 
 
+@runtime_checkable
+class FollowsDeclarations(Protocol):
+    """A source that knows the app's collections and models, which a reload may replace."""
+
+    def with_declarations(
+        self, collections: Mapping[str, CollectionSpec], models: Mapping[str, ModelSpec], /
+    ) -> Handler:
+        """The same source over other declarations; searches under way keep the old one. It is
+        closed with the first."""
+        ...
+
+
+@runtime_checkable
 class Records(Protocol):
     """Records of models by conditions alone."""
 
@@ -155,6 +169,7 @@ class Records(Protocol):
         ...
 
 
+@runtime_checkable
 class Documents(Protocol):
     """Whole documents of collections, for messages that refer to one."""
 

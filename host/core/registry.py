@@ -3,7 +3,7 @@ in one process."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Generic, TypeVar
 
 from groundhook.host.core.errors import UnknownName, UsageError
@@ -56,3 +56,28 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._items
+
+
+class Deferred(Registry[T]):
+    """Things by name, each made when it is first needed and then kept."""
+
+    def __init__(self, noun: str, makers: Mapping[str, Callable[[], T]]) -> None:
+        super().__init__(noun)
+        self._makers = dict(makers)
+
+    def get(self, name: str) -> T:
+        """Raises UnknownName, which names the nearest known one, and what making it raises."""
+        if name not in self._items:
+            if name not in self._makers:
+                raise UnknownName(self._noun, name, self._makers)
+            self._items[name] = self._makers[name]()
+        return self._items[name]
+
+    def names(self) -> list[str]:
+        return sorted(self._makers)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._makers

@@ -392,6 +392,13 @@ class MemorySettings(Value):
     )
 
 
+class TurnsSettings(Value):
+    """How many turns an open app takes at the same time. Turns within turns do not count."""
+
+    at_once: int = Field(default=200, ge=1, description="Turns under way; others wait")
+    queue: int = Field(default=1000, ge=0, description="Turns that wait; others are refused")
+
+
 class AppKeys(Value):
     """Keys of `agent/agent.yml` that hold for the whole app: a new one goes here."""
 
@@ -407,7 +414,10 @@ class AppKeys(Value):
         min_length=1,
         description="Folder for shards, SQLite files and compiled hooks",
     )
-    turn_timeout_ms: int = Field(default=120000, ge=1, description="Longest turn")
+    turns: TurnsSettings = TurnsSettings()
+    turn_timeout_ms: int = Field(
+        default=120000, ge=1, description="Longest turn, from when it no longer waits"
+    )
 
 
 class AppSettings(AppKeys):

@@ -41,7 +41,7 @@ class Names(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plugins:
+class SearchPlugins:
     """The sources by search type, and the rerankers by type."""
 
     handlers: Registry[Handler]
@@ -53,7 +53,7 @@ class Searcher:
     """The searches of one turn, under the settings of the layer that asks (`dataclasses.replace`
     for another)."""
 
-    plugins: Plugins
+    plugins: SearchPlugins
     settings: Settings
     scope: Scope
     names: Names

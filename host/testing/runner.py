@@ -18,7 +18,8 @@ from typing import Literal
 
 from groundhook.hooks.runner import InProcessEngine, WorkerEngine
 from groundhook.hooks.testing import Declared, Fault, Suite, open_suites
-from groundhook.host.app.host import Host, open_host
+from groundhook.host.app.host import Host
+from groundhook.host.app.opening import open_host
 from groundhook.host.config.environment import child_environment
 from groundhook.host.config.packages import Package
 from groundhook.host.core.errors import ConfigErrors, HostError, Place, UnknownName, UsageError

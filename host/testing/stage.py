@@ -29,7 +29,7 @@ from groundhook.host.core.types.turn import Identity, TurnOptions
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.memory.memory import Memory
 from groundhook.host.output.terminal import complaint
-from groundhook.host.search.searcher import Plugins
+from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.testing.answer import Asked, answer_of
 from groundhook.host.testing.cassette import Cassette, NotRecorded
 from groundhook.host.testing.outside import TapedRecords, TapedServers, TapedWeb
@@ -155,7 +155,7 @@ class Stage:
 
         return replace(
             real,
-            plugins=Plugins(handlers=handlers, rerankers=rerankers),
+            plugins=SearchPlugins(handlers=handlers, rerankers=rerankers),
             documents=TapedDocuments(tape, real.documents),
             records=TapedRecords(tape, real.records),
             web_clients=TapedWeb(tape, real.web_clients),

@@ -41,7 +41,7 @@ from groundhook.host.core.types.turn import (
     connector_ids,
 )
 from groundhook.host.memory.memory import Memory
-from groundhook.host.search.searcher import Plugins, Searcher
+from groundhook.host.search.searcher import Searcher, SearchPlugins
 from groundhook.host.turn.answer import Answer
 from groundhook.host.turn.content import question_of
 from groundhook.host.turn.delegation import Asking, Delegates
@@ -83,7 +83,7 @@ class Runtime:
     """What a host is made of, shared by all its turns. Only the composition root makes one."""
 
     app: App
-    plugins: Plugins
+    plugins: SearchPlugins
     documents: Documents
     records: Records
     markdown: Callable[[str], str]  # of HTML; blocks

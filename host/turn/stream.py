@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -24,6 +24,7 @@ from groundhook.host.core.errors import (
     HookReturnInvalid,
     HostError,
     Place,
+    TooManyTurns,
     UnknownName,
     UsageError,
     leaves,
@@ -43,9 +44,13 @@ log = logging.getLogger("groundhook")
 
 
 class OpenTurns:
-    """The turns of a host that are under way, so that they end before what they stand on."""
+    """The turns of a host that wait or are under way, so that they end before what they need. At
+    most `at_once` are under way and `queue` wait."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: int, queue: int) -> None:
+        self._at_once, self._queue = at_once, queue
+        self._entered = 0
+        self._places = anyio.Semaphore(at_once)
         self._scopes: set[anyio.CancelScope] = set()
         self._none = anyio.Event()
         self.closed = False
@@ -63,6 +68,24 @@ class OpenTurns:
                 self._scopes.discard(scope)
                 if not self._scopes:
                     self._none.set()
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """A turn from when it is entered to when it is left. Raises TooManyTurns."""
+        if self._entered >= self._at_once + self._queue:
+            raise TooManyTurns(
+                f"{self._at_once} turns are under way and {self._queue} wait: no more are taken",
+                hint="try again later, or raise turns.at_once or turns.queue in agent/agent.yml",
+            )
+        self._entered += 1
+        try:
+            yield
+        finally:
+            self._entered -= 1
+
+    def place(self) -> AbstractAsyncContextManager[object]:
+        """Wait until fewer than `at_once` turns are under way, first come first served."""
+        return self._places
 
     def refuse_if_closed(self) -> None:
         """Raises UsageError where nothing may begin any more."""
@@ -125,15 +148,15 @@ async def open_turn(
     runtime: Runtime, turns: OpenTurns, request: Request
 ) -> AsyncIterator[AsyncIterator[Event]]:
     """Enter a turn and read its events. Leaving it stops the model, the searches and the hook
-    before the next line. Raises UnknownName for an assistant that is not there, and ConfigError for
-    one that cannot be used."""
+    before the next line. Raises UnknownName for an assistant that is not there, ConfigError for one
+    that cannot be used, and TooManyTurns."""
     turns.refuse_if_closed()
     asked: object = request.assistant_id  # which a program may have from its own clients
     if not isinstance(asked, str):
         raise UsageError(f"the id of an assistant must be text, not {asked.__class__.__name__}")
     channel = Channel(f"t_{secrets.token_hex(6)}")
     relay = _Relay([Run.begin(runtime, request, channel, call)])
-    with unwrapped():
+    with turns.counted(), unwrapped():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_drive, relay, turns)
             try:
@@ -149,12 +172,16 @@ async def _drive(relay: _Relay, turns: OpenTurns) -> None:
     try:
         channel.note(relay.run.started())
         with turns.entered() as scope, recording(lambda node: channel.note(Trace(node=node))):
-            with anyio.move_on_after(limit / 1000) as deadline, span("turn", relay.run.package.id):
-                await _guarded(relay)
-            if deadline.cancelled_caught:
-                channel.note(
-                    Failed(code="turn_timeout", message=f"the turn took longer than {limit} ms")
-                )
+            async with turns.place():
+                with (
+                    anyio.move_on_after(limit / 1000) as deadline,
+                    span("turn", relay.run.package.id),
+                ):
+                    await _guarded(relay)
+                if deadline.cancelled_caught:
+                    channel.note(
+                        Failed(code="turn_timeout", message=f"the turn took longer than {limit} ms")
+                    )
         if scope.cancelled_caught:
             channel.note(
                 Failed(

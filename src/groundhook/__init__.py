@@ -6,9 +6,9 @@
         async with host.stream("docs", "What is a hook?") as events:
             async for event in events: ...
 
-The names below and those of `groundhook.plugins` are the public surface; every other module may
-change in any release. Each name is imported when it is first used, so `import groundhook` loads
-nothing else.
+The names below and those of `groundhook.plugins` and `groundhook.sync` are the public surface;
+every other module may change in any release. Each name is imported when it is first used, so
+`import groundhook` loads nothing else.
 """
 
 from importlib import import_module
@@ -16,33 +16,164 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from groundhook.host.app.host import Host as Host
-    from groundhook.host.app.host import open_host as open_host
+    from groundhook.host.app.opening import open_host as open_host
+    from groundhook.host.core.errors import ConfigError as ConfigError
+    from groundhook.host.core.errors import ConfigErrors as ConfigErrors
+    from groundhook.host.core.errors import DelegateError as DelegateError
+    from groundhook.host.core.errors import HookCrashed as HookCrashed
+    from groundhook.host.core.errors import HookError as HookError
+    from groundhook.host.core.errors import HookLimit as HookLimit
+    from groundhook.host.core.errors import HookReturnInvalid as HookReturnInvalid
+    from groundhook.host.core.errors import HookSyntaxError as HookSyntaxError
+    from groundhook.host.core.errors import HookThrew as HookThrew
+    from groundhook.host.core.errors import HookTypeError as HookTypeError
+    from groundhook.host.core.errors import HostError as HostError
+    from groundhook.host.core.errors import IngestError as IngestError
+    from groundhook.host.core.errors import ModelError as ModelError
+    from groundhook.host.core.errors import ModelGarbled as ModelGarbled
+    from groundhook.host.core.errors import ModelNotConfigured as ModelNotConfigured
+    from groundhook.host.core.errors import ModelRefused as ModelRefused
+    from groundhook.host.core.errors import ModelStalled as ModelStalled
+    from groundhook.host.core.errors import ModelTruncated as ModelTruncated
+    from groundhook.host.core.errors import ModelUnreachable as ModelUnreachable
+    from groundhook.host.core.errors import NotPermitted as NotPermitted
+    from groundhook.host.core.errors import NotSupported as NotSupported
+    from groundhook.host.core.errors import PluginError as PluginError
+    from groundhook.host.core.errors import RerankError as RerankError
+    from groundhook.host.core.errors import ServerError as ServerError
+    from groundhook.host.core.errors import ServerMalformed as ServerMalformed
+    from groundhook.host.core.errors import ServerNotConfigured as ServerNotConfigured
+    from groundhook.host.core.errors import ServerRefused as ServerRefused
+    from groundhook.host.core.errors import ServerTimeout as ServerTimeout
+    from groundhook.host.core.errors import ServerUnreachable as ServerUnreachable
+    from groundhook.host.core.errors import SourceError as SourceError
+    from groundhook.host.core.errors import SourceMalformed as SourceMalformed
+    from groundhook.host.core.errors import SourceNotConfigured as SourceNotConfigured
+    from groundhook.host.core.errors import SourceRateLimited as SourceRateLimited
+    from groundhook.host.core.errors import SourceRefused as SourceRefused
+    from groundhook.host.core.errors import SourceTimeout as SourceTimeout
+    from groundhook.host.core.errors import StorageError as StorageError
+    from groundhook.host.core.errors import ToolFailed as ToolFailed
+    from groundhook.host.core.errors import TooManyTurns as TooManyTurns
+    from groundhook.host.core.errors import UnknownName as UnknownName
+    from groundhook.host.core.errors import UsageError as UsageError
+    from groundhook.host.core.errors import WorkerDied as WorkerDied
+    from groundhook.host.core.types.events import CitationSeen as CitationSeen
+    from groundhook.host.core.types.events import Cited as Cited
+    from groundhook.host.core.types.events import Event as Event
+    from groundhook.host.core.types.events import Failed as Failed
+    from groundhook.host.core.types.events import HookMessage as HookMessage
+    from groundhook.host.core.types.events import SearchComplete as SearchComplete
+    from groundhook.host.core.types.events import SearchFound as SearchFound
+    from groundhook.host.core.types.events import SearchStart as SearchStart
+    from groundhook.host.core.types.events import StreamEnd as StreamEnd
+    from groundhook.host.core.types.events import StreamStart as StreamStart
+    from groundhook.host.core.types.events import Text as Text
+    from groundhook.host.core.types.events import ToolResult as ToolResult
+    from groundhook.host.core.types.events import ToolStart as ToolStart
+    from groundhook.host.core.types.events import Trace as Trace
+    from groundhook.host.core.types.events import TraceNode as TraceNode
+    from groundhook.host.core.types.events import Warned as Warned
     from groundhook.host.core.types.search import Item as Item
     from groundhook.host.core.types.search import SearchRequest as SearchRequest
     from groundhook.host.core.types.search import SearchResult as SearchResult
     from groundhook.host.core.types.turn import Identity as Identity
     from groundhook.host.core.types.turn import Message as Message
 
+    __version__: str
+
 _HOMES = {
-    "Host": "groundhook.host.app.host",
-    "Identity": "groundhook.host.core.types.turn",
-    "Item": "groundhook.host.core.types.search",
-    "Message": "groundhook.host.core.types.turn",
-    "SearchRequest": "groundhook.host.core.types.search",
-    "SearchResult": "groundhook.host.core.types.search",
-    "open_host": "groundhook.host.app.host",
+    "groundhook.host.app.host": ("Host",),
+    "groundhook.host.app.opening": ("open_host",),
+    "groundhook.host.core.errors": (
+        "ConfigError",
+        "ConfigErrors",
+        "DelegateError",
+        "HookCrashed",
+        "HookError",
+        "HookLimit",
+        "HookReturnInvalid",
+        "HookSyntaxError",
+        "HookThrew",
+        "HookTypeError",
+        "HostError",
+        "IngestError",
+        "ModelError",
+        "ModelGarbled",
+        "ModelNotConfigured",
+        "ModelRefused",
+        "ModelStalled",
+        "ModelTruncated",
+        "ModelUnreachable",
+        "NotPermitted",
+        "NotSupported",
+        "PluginError",
+        "RerankError",
+        "ServerError",
+        "ServerMalformed",
+        "ServerNotConfigured",
+        "ServerRefused",
+        "ServerTimeout",
+        "ServerUnreachable",
+        "SourceError",
+        "SourceMalformed",
+        "SourceNotConfigured",
+        "SourceRateLimited",
+        "SourceRefused",
+        "SourceTimeout",
+        "StorageError",
+        "TooManyTurns",
+        "ToolFailed",
+        "UnknownName",
+        "UsageError",
+        "WorkerDied",
+    ),
+    "groundhook.host.core.types.events": (
+        "CitationSeen",
+        "Cited",
+        "Event",
+        "Failed",
+        "HookMessage",
+        "SearchComplete",
+        "SearchFound",
+        "SearchStart",
+        "StreamEnd",
+        "StreamStart",
+        "Text",
+        "ToolResult",
+        "ToolStart",
+        "Trace",
+        "TraceNode",
+        "Warned",
+    ),
+    "groundhook.host.core.types.search": (
+        "Item",
+        "SearchRequest",
+        "SearchResult",
+    ),
+    "groundhook.host.core.types.turn": (
+        "Identity",
+        "Message",
+    ),
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["Host", "Identity", "Item", "Message", "SearchRequest", "SearchResult", "open_host"]
+__all__ = sorted([*_HOME_OF, "__version__"])
 
+if not TYPE_CHECKING:  # which would hide misspelt names from type checkers
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'groundhook' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        if name == "__version__":
+            from importlib.metadata import version  # which takes longer than all of the rest
+
+            value: object = version("groundhook")
+        elif name in _HOME_OF:
+            value = getattr(import_module(_HOME_OF[name]), name)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *__all__})

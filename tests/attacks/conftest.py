@@ -23,8 +23,8 @@ import anyio
 import psutil
 import pytest
 
+from groundhook import Host, open_host
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app.host import Host, open_host
 from groundhook.host.core.ports import Handler
 from groundhook.host.core.types.events import Event, Failed, StreamEnd
 from groundhook.host.core.types.search import SearchType

@@ -9,8 +9,8 @@ import anyio
 import psutil
 import pytest
 
+from groundhook import Host, open_host
 from groundhook.hooks.child import KEPT, MEGABYTE, too_large
-from groundhook.host.app.host import Host, open_host
 from groundhook.host.core.types.events import Event
 from tests.attacks.conftest import Arena, until
 from tests.conftest import MakeApp

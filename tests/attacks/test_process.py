@@ -8,7 +8,7 @@ import resource
 import psutil
 import pytest
 
-from groundhook.host.app.host import open_host
+from groundhook import open_host
 from tests.attacks.conftest import Arena
 from tests.conftest import MakeApp
 

@@ -15,8 +15,8 @@ import anyio
 import pytest
 from rich.console import Console
 
+from groundhook import open_host
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app.host import open_host
 from groundhook.host.core.types.events import Event, StreamEnd
 from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.llm.scripted import ScriptedConnector

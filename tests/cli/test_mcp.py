@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.host.app.host import open_host
+from groundhook import open_host
 from tests.cli.conftest import Ran, run_in
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, of, scripted

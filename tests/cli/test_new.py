@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.host.app.host import open_host
+from groundhook import open_host
 from tests.cli.conftest import Groundhook, run_in
 
 

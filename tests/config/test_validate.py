@@ -235,7 +235,7 @@ def test_keys_inside_mappings_and_lists_of_declarations_are_checked_as_well() ->
 
 def test_one_problem_is_raised_as_it_is_and_several_as_one_error() -> None:
     with pytest.raises(ConfigError) as one:
-        read_value(ConnectorSpec, parse_document(b'{"type": "opnai"}', "x.yao"), {})
+        read_value(ConnectorSpec, parse_document(b'{"type": ["opnai"]}', "x.yao"), {})
     with pytest.raises(ConfigErrors) as several:
         read_value(ConnectorSpec, parse_document(b'{"typ": "openai"}', "x.yao"), {})
 

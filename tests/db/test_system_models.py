@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.host.app.host import open_host
+from groundhook import open_host
 from groundhook.host.core.types.turn import Identity
 from tests.conftest import MakeApp
 

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.app.host import open_host
+from groundhook import open_host
 from groundhook.host.core.types.events import Event, StreamEnd
 from groundhook.host.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector

@@ -12,8 +12,8 @@ from typing import Any
 import anyio
 import pytest
 
+from groundhook import open_host
 from groundhook.handlers.canned import CannedSource
-from groundhook.host.app.host import open_host
 from groundhook.host.config.environment import process_environment
 from groundhook.host.core.errors import DelegateError
 from groundhook.host.core.ports import Found, Scope, accepted

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.app.host import open_host
+from groundhook import open_host
 from groundhook.host.core.types.delegation import (
     KEYWORD,
     KeywordAnswer,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from groundhook.host.app.host import open_host
+from groundhook import open_host
 from groundhook.host.output.delegation_doc import DOCUMENT, with_section
 from tests.conftest import MakeApp
 from tests.delegation.conftest import AskingSource

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.app.host import open_host
+from groundhook import open_host
 from groundhook.host.core.types.events import Warned
 from groundhook.host.core.types.search import SearchResult
 from groundhook.host.core.types.turn import Identity

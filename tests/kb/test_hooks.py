@@ -9,8 +9,8 @@ from typing import Any
 
 import anyio
 
+from groundhook import open_host
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.host.app.host import open_host
 from groundhook.host.core.types.turn import Identity
 from tests.conftest import MakeApp
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundhook import open_host
 from groundhook.handlers.kb.embed import estimated_tokens
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.ranking.passage import parts, units
-from groundhook.host.app.host import open_host
 from groundhook.host.core.types.events import StreamEnd
 from groundhook.host.core.types.search import Extent, Item
 from tests.conftest import MakeApp

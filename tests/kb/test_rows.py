@@ -203,7 +203,7 @@ def test_fields_of_a_feed_may_stand_in_an_object_of_their_own() -> None:
     made = Columns(RowSpec()).document(
         Row(1, 0, {"id": "a", "content": "x", "year": 1, "fields": {"year": 2, "tag": "t"}}), "f"
     )
-    assert {name: said.value for name, said in made.document.said.items()} == {
+    assert {name: said.value for name, said in made.document.fields.items()} == {
         "id": "a",
         "content": "x",
         "year": 1,

@@ -12,16 +12,14 @@ from hypothesis import strategies as st
 
 from groundhook.host.core.ports import Embedder, Finished, ModelCall, TextDelta
 from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.specs import ConnectorSpec
 from groundhook.host.core.types.turn import Message
-from groundhook.host.llm.connectors import build
 from groundhook.host.llm.extractive import ExtractiveConnector
 
 
 async def answer(
     question: str, references: Sequence[Item], embedder: Embedder | None = None
 ) -> str:
-    connector = build(ConnectorSpec(id="extractive", type="extractive"), embedder)
+    connector = ExtractiveConnector(embedder)
     call = ModelCall(
         messages=[Message(role="user", content=question)], question=question, references=references
     )

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.app.host import open_host
+from groundhook import open_host
 from groundhook.host.core.types.events import Event
 from tests.conftest import MakeApp
 from tests.loopback.chat import answer, chunk

@@ -27,7 +27,7 @@ from groundhook.host.core.errors import (
 from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
 from groundhook.host.core.types.specs import ConnectorSpec
 from groundhook.host.core.types.turn import Message
-from groundhook.host.llm.connectors import build
+from groundhook.host.llm.openai import OpenAIConnector
 from groundhook.host.llm.request import needs_key, request
 from tests.loopback.chat import answer, chunk
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Sse, serving
@@ -57,7 +57,7 @@ def spec(server: Loopback, **options: Any) -> ConnectorSpec:
 
 
 async def ask(spec: ConnectorSpec, call: ModelCall = CALL) -> list[Delta]:
-    async with build(spec).stream(call) as deltas:
+    async with OpenAIConnector(spec).stream(call) as deltas:
         return [delta async for delta in deltas]
 
 
@@ -66,7 +66,7 @@ async def ask_until_it_fails(spec: ConnectorSpec, kind: type[ModelError]) -> tup
     got: list[str] = []
 
     async def listen() -> None:
-        async with build(spec).stream(CALL) as deltas:
+        async with OpenAIConnector(spec).stream(CALL) as deltas:
             async for delta in deltas:
                 if isinstance(delta, TextDelta):
                     got.append(delta.text)
@@ -188,7 +188,7 @@ async def test_an_endpoint_that_cannot_count_tokens_is_asked_again_without_and_r
         {"error": {"message": "Unrecognized request argument supplied: stream_options"}}, 400
     )
     server.on(PATH, refusal, Sse(answer("ok")))
-    connector = build(spec(server))
+    connector = OpenAIConnector(spec(server))
     for _ in range(2):
         async with connector.stream(CALL) as deltas:
             assert await anext(deltas) == TextDelta("ok")
@@ -362,7 +362,7 @@ def test_which_hosts_need_a_key() -> None:
 
 async def test_leaving_the_answer_early_closes_the_connection(server: Loopback) -> None:
     server.on(PATH, Sse([chunk({"content": "Hel"})], then="hang"))
-    async with build(spec(server)).stream(CALL) as deltas:
+    async with OpenAIConnector(spec(server)).stream(CALL) as deltas:
         async for delta in deltas:
             assert delta == TextDelta("Hel")
             break

@@ -14,7 +14,6 @@ from groundhook.host.core.ports import Connector, Delta, Finished, ModelCall, Te
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.core.types.turn import Message
-from groundhook.host.llm.connectors import build
 from groundhook.host.llm.scripted import ScriptedConnector
 
 CALL = ModelCall(
@@ -27,7 +26,9 @@ CALL = ModelCall(
 
 
 def scripted(*script: Any) -> Connector:
-    return build(ConnectorSpec(id="test", type="scripted", options=ConnectorOptions(script=script)))
+    return ScriptedConnector(
+        ConnectorSpec(id="test", type="scripted", options=ConnectorOptions(script=script))
+    )
 
 
 async def ask(connector: Connector, got: list[Delta] | None = None) -> list[Delta]:

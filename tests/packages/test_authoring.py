@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.host.app.host import open_host
+from groundhook import open_host
 from groundhook.host.core.problems import Problem
 from groundhook.host.testing.runner import Result, open_runner
 from tests.conftest import MakeApp

@@ -71,7 +71,7 @@ def test_every_file_is_looked_at_however_broken_the_others_are(make_app: MakeApp
             "assistants/a/package.yao": "{",
             "assistants/b/package.yao": '{"nam": 1}',
             "assistants/b/locales/de.yml": "a: 1\na: 2\n",
-            "connectors/x.conn.yao": '{"type": "z"}',
+            "connectors/x.conn.yao": '{"typ": "z"}',
             "kb/x.kb.yao": "",
             "mcps/x.mcp.yao": "{]",
             "models/x.mod.yao": "{}",

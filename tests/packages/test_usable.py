@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.app.host import open_host
+from groundhook import open_host
 from groundhook.host.core.errors import ConfigError
 from tests.conftest import MakeApp
 

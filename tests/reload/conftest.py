@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.app.host import open_host
-from groundhook.host.app.reload import Live, Swap, live
+from groundhook import Host, open_host
+from groundhook.host.app.reload import Swap
 from groundhook.host.core.types.events import Event
 from tests.conftest import MakeApp
 
@@ -32,7 +32,7 @@ class Author:
     """Edits files, and asks what holds."""
 
     app: Path
-    live: Live
+    host: Host
 
     async def save(self, **files: str) -> Swap:
         """Write files (`assistants__a__index_ts`) and have them taken over."""
@@ -42,11 +42,11 @@ class Author:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(dedent(text), encoding="utf-8")
             paths.append(path)
-        return await self.live.reload(paths)
+        return await self.host.reload(paths)
 
     async def ask(self, assistant: str = "a", **asked: Any) -> list[Event]:
         with anyio.fail_after(20):
-            async with self.live.host.stream(assistant, "hello", **asked) as events:
+            async with self.host.stream(assistant, "hello", **asked) as events:
                 return [event async for event in events]
 
     async def version(self, assistant: str = "a") -> Any:
@@ -58,6 +58,6 @@ class Author:
 @pytest.fixture
 async def author(make_app: MakeApp) -> AsyncIterator[Author]:
     app = make_app(FILES)
-    async with open_host(app, environment={}) as host, live(host) as current:
-        await current.reload()
-        yield Author(app, current)
+    async with open_host(app, environment={}) as host, host.runtime.hooks.compiler_at_hand():
+        await host.reload()
+        yield Author(app, host)

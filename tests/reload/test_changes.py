@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import ObjectReceiveStream
 
-from groundhook.host.app.reload import changes, stamps
+from groundhook.host.app.watching import changes, stamps
 from tests.conftest import MakeApp
 
 APP = {"assistants/a/package.yao": "{}", "assistants/a/index.ts": "1"}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from groundhook.host.app.host import open_host
-from groundhook.host.app.reload import live
+from groundhook import open_host
 from groundhook.host.core.errors import HookSyntaxError, UnknownName
 from tests.conftest import MakeApp
 from tests.reload.conftest import FILES, HOOK, Author
@@ -26,7 +25,7 @@ async def test_a_turn_in_flight_ends_on_the_version_it_began_with(author: Author
         function Next() { return { data: { version: at } }; }
         """
     await author.save(assistants__a__index_ts=slow.replace("VERSION", "1"))
-    async with author.live.host.stream("a", "hello") as events:
+    async with author.host.stream("a", "hello") as events:
         started = await anext(aiter(events))
         assert started.type == "stream_start"
         await author.save(
@@ -73,7 +72,7 @@ async def test_a_broken_edit_keeps_what_was_good_and_names_the_line(
     assert await author.version() == 1
     if good is None:
         path.unlink()
-        swap = await author.live.reload([path])
+        swap = await author.host.reload([path])
     else:
         swap = await author.save(**{file: good})
     assert (swap.assistants, swap.repaired, swap.problems) == (("a",), ("assistants/a",), ())
@@ -119,7 +118,7 @@ async def test_assistants_come_and_go(author: Author) -> None:
     assert await author.version("c") == 3
     for name in ("package.yao", "index.ts"):
         (author.app / "assistants/c" / name).unlink()
-    assert (await author.live.reload([author.app / "assistants/c/package.yao"])).removed == ("c",)
+    assert (await author.host.reload([author.app / "assistants/c/package.yao"])).removed == ("c",)
     with pytest.raises(UnknownName):
         await author.ask("c")
 
@@ -162,13 +161,13 @@ async def test_the_apps_own_files_are_taken_over_and_kept_when_broken(author: Au
     await author.save(
         agent__prompts_yml="- role: system\n  content: Be brief.\n", agent__agent_yml="locale: he\n"
     )
-    assert author.live.host.app.prompts[0].content == "Be brief."
+    assert author.host.app.prompts[0].content == "Be brief."
     swap = await author.save(agent__agent_yml="locale: 5\n")
     assert [str(problem.place) for problem in swap.problems] == ["agent/agent.yml:1:9"]
-    assert {entry.key: entry.value for entry in author.live.host.explain("a")}["locale"] == "he"
+    assert {entry.key: entry.value for entry in author.host.explain("a")}["locale"] == "he"
     swap = await author.save(agent__agent_yml="locale: fr\ndatabase:\n  timeout_ms: 7\n")
     assert (swap.repaired, swap.restart) == (("the app",), ("database",))
-    assert {entry.key: entry.value for entry in author.live.host.explain("a")}["locale"] == "fr"
+    assert {entry.key: entry.value for entry in author.host.explain("a")}["locale"] == "fr"
 
 
 async def test_a_model_that_was_declared_later_can_be_searched(author: Author) -> None:
@@ -181,17 +180,17 @@ async def test_a_model_that_was_declared_later_can_be_searched(author: Author) -
         }
         """
     await author.save(models__pen_mod_yao=model)
-    await author.live.host.database.load()
-    result = await author.live.host.search({"type": "db", "query": "pens", "models": ["pen"]})
+    await author.host.database.load()
+    result = await author.host.search({"type": "db", "query": "pens", "models": ["pen"]})
     assert [item.title for item in result.items] == ["Red pen"]
 
 
 async def test_what_is_broken_from_the_start_is_told_and_the_rest_works(make_app: MakeApp) -> None:
     app = make_app({**FILES, "assistants/a/index.ts": "function Create( {"})
-    async with open_host(app, environment={}) as host, live(host) as current:
-        swap = await current.reload()
+    async with open_host(app, environment={}) as host, host.runtime.hooks.compiler_at_hand():
+        swap = await host.reload()
         assert [problem.code for problem in swap.problems] == [HookSyntaxError.code]
-        assert await Author(app, current).version("b") is None
+        assert await Author(app, host).version("b") is None
 
 
 async def test_a_swap_takes_less_than_200_ms(author: Author) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from groundhook import open_host
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app.host import open_host
 from groundhook.host.core.settings import RerankSettings
 from tests.conftest import MakeApp
 from tests.rerankers.test_turns import order, warnings

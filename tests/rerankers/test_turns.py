@@ -10,12 +10,12 @@ from typing import Any
 import anyio
 import pytest
 
+from groundhook import open_host
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app.host import open_host
+from groundhook.host.app.plugins import Plugin, Plugins
 from groundhook.host.core.errors import RerankError
 from groundhook.host.core.ports import Ranked
 from groundhook.host.core.types.events import Event
-from groundhook.host.search.searcher import Plugins
 from tests.conftest import MakeApp
 from tests.loopback.server import Json, Loopback
 from tests.turn.test_stream import end, of, scripted
@@ -212,10 +212,10 @@ async def test_a_plug_in_judges_by_its_name(make_app: MakeApp) -> None:
                 raise RerankError("no")
             return [Ranked(3, 1.0), Ranked(17, 1.0)]
 
-    def plugin(registries: Plugins) -> None:
-        registries.rerankers.add("house", House())
+    def register(registries: Plugins) -> None:
+        registries.rerankers.add("house", lambda _: House())
 
-    events = await turn(make_app, uses="house", plugins=[plugin])
+    events = await turn(make_app, uses="house", plugins=[Plugin(register, requires=1)])
     assert order(events) == "dabc"
 
 

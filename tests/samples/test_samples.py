@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.app.host import Host, open_host
+from groundhook import Host, open_host
 from groundhook.host.core.types.events import Event, StreamEnd
 
 REPOSITORY = Path(__file__).parent.parent.parent

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.app.host import open_host
+from groundhook import open_host
 from groundhook.host.core.errors import SourceRateLimited, SourceTimeout
 from groundhook.host.core.ports import Found
 from groundhook.host.core.types.search import GraphNode, Item

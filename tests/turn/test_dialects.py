@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from groundhook import open_host
 from groundhook.handlers.canned import CannedSource
-from groundhook.host.app.host import open_host
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.types.events import Event
 from tests.conftest import MakeApp

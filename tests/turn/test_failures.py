@@ -14,8 +14,8 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
+from groundhook import Host, open_host
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app.host import Host, open_host
 from groundhook.host.core.errors import ModelUnreachable, SourceError, StorageError, UnknownName
 from groundhook.host.core.ports import Delta, Found, Handler, ModelCall
 from groundhook.host.core.types.events import Event
@@ -302,7 +302,7 @@ async def test_a_state_folder_that_cannot_be_made_is_said_with_its_path(make_app
 LEAVES = """
 import sys
 import anyio, anyio.to_thread
-from groundhook.host.app.host import open_host
+from groundhook import open_host
 
 async def leave():
     sys.exit(3)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import anyio
 import psutil
+import pytest
 
+from groundhook import Host, TooManyTurns, open_host
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app.host import Host, open_host
 from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
 from groundhook.host.llm.scripted import ScriptedConnector
 from tests.conftest import MakeApp
@@ -75,6 +76,53 @@ async def test_a_hundred_turns_at_once_half_of_them_left_leave_nothing_behind(
     assert after[0] <= threads
     assert after[1] <= files
     assert after[2] <= children
+
+
+async def test_turns_above_the_bound_wait_and_above_the_queue_they_are_refused(
+    make_app: MakeApp,
+) -> None:
+    app = make_app(
+        {
+            "assistants/a/package.yao": PACKAGE,
+            "kb/docs.kb.yao": "{}",
+            "agent/agent.yml": "turns: {at_once: 2, queue: 1}\n",
+        }
+    )
+    spec = ConnectorSpec(
+        id="script",
+        type="scripted",
+        options=ConnectorOptions(script=({"text": "Yes.", "times": 0},)),
+    )
+    source = CannedSource({"*": [canned_item("k")]}, gate=anyio.Event())
+    ended: list[str] = []
+
+    async def ask(host: Host) -> None:
+        async with host.stream("a", "question") as events:
+            ended.append([event async for event in events][-1].type)
+
+    with anyio.fail_after(20):
+        async with (
+            open_host(
+                app,
+                environment={},
+                sources={"kb": source},
+                connectors={"script": ScriptedConnector(spec)},
+            ) as host,
+            anyio.create_task_group() as tasks,
+        ):
+            for _ in range(3):
+                tasks.start_soon(ask, host)
+            while len(source.asked) < 2:
+                await anyio.wait_all_tasks_blocked()
+            with pytest.raises(TooManyTurns, match=r"2 turns are under way and 1 wait") as refused:
+                async with host.stream("a", "question"):
+                    pass
+            assert refused.value.code == "too_many_turns"
+            assert len(source.asked) == 2  # the third waits
+            assert source.gate is not None
+            source.gate.set()
+    assert ended == ["stream_end"] * 3
+    assert len(source.asked) == 3
 
 
 def _held() -> tuple[set[str], int, set[int]]:

@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
+from groundhook import Host, open_host
 from groundhook.handlers.canned import CannedSource
-from groundhook.host.app.host import Host, open_host
 from groundhook.host.core.types.events import Event
 from groundhook.host.core.types.turn import Identity
 from tests.conftest import MakeApp

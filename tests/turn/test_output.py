@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
+from groundhook import open_host
 from groundhook.handlers.canned import CannedSource
-from groundhook.host.app.host import open_host
 from groundhook.host.core.types.events import Event
 from groundhook.host.output.messages import fold
 from tests.conftest import MakeApp

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundhook import Host, open_host
 from groundhook.handlers.canned import CannedSource
 from groundhook.hooks.api.process import PROCESSES
 from groundhook.hooks.text import markdown_to_html
-from groundhook.host.app.host import Host, open_host
 from groundhook.host.core.json_text import extract_json
 from groundhook.host.core.types.turn import Identity
 from tests.turn.test_stream import end, of, scripted

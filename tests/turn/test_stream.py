@@ -12,8 +12,8 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
+from groundhook import open_host
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app.host import open_host
 from groundhook.host.core.errors import SourceError, UnknownName, UsageError
 from groundhook.host.core.ports import Handler
 from groundhook.host.core.types.events import Event, StreamEnd
@@ -195,7 +195,9 @@ async def test_the_request_decides_whether_to_search(
     assert {event.search_type for event in of(events, "search_start")} == expected
 
 
-@pytest.mark.parametrize(("asked", "expected"), [(True, {"kb"}), (False, set()), (None, set())])
+@pytest.mark.parametrize(
+    ("asked", "expected"), [(True, {"kb", "web"}), (False, set()), (None, set())]
+)
 @pytest.mark.parametrize("hook", [False, True])
 async def test_an_assistant_that_says_no_search_is_not_searched_for_unless_the_request_wants_it(
     make_app: MakeApp, asked: bool | None, expected: set[str], hook: bool

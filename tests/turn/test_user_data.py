@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
+from groundhook import open_host
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app.host import open_host
 from groundhook.host.core.ports import Found, Scope
 from groundhook.host.core.types.events import Event
 from groundhook.host.core.types.search import SearchRequest

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from groundhook.host.app.host import open_host
+from groundhook import open_host
 from groundhook.host.core.source_settings import BreakerSettings, PageSettings, WebSettings
 from tests.conftest import MakeApp
 from tests.loopback.server import Json, serving

@@ -13,22 +13,24 @@ from hypothesis import strategies as st
 from groundhook.handlers.web import items as module
 from groundhook.handlers.web.dates import parse_date
 from groundhook.handlers.web.items import clean, position_score
-from groundhook.handlers.web.providers import Ask, Hit
 from groundhook.handlers.web.urls import canonical
 from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.web_providers import WebHit, WebQuery
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 def items(
-    hits: Sequence[Hit],
+    hits: Sequence[WebHit],
     *,
     limit: int = 10,
     sites: tuple[str, ...] = (),
     without: tuple[str, ...] = (),
 ) -> list[Item]:
     return list(
-        module.items(hits, Ask(query="q", limit=limit, sites=sites, exclude_sites=without), NOW)
+        module.items(
+            hits, WebQuery(query="q", limit=limit, sites=sites, exclude_sites=without), NOW
+        )
     )
 
 
@@ -42,16 +44,16 @@ def test_text_is_as_a_reader_sees_it() -> None:
 def test_each_page_is_one_item_and_results_without_an_http_address_are_dropped() -> None:
     found = items(
         [
-            Hit(
+            WebHit(
                 url="https://www.example.com/a/?utm_source=x",
                 title="First",
                 content="one",
                 score=0.4,
             ),
-            Hit(url="https://example.com/a#part", title="Again", content="two", score=0.9),
-            Hit(url="javascript:alert(1)", title="Sly", content="three", score=0.9),
-            Hit(url="https://example.com/b", score=0.9),
-            Hit(url="https://example.com/c\ud800", content="four", score=0.8),
+            WebHit(url="https://example.com/a#part", title="Again", content="two", score=0.9),
+            WebHit(url="javascript:alert(1)", title="Sly", content="three", score=0.9),
+            WebHit(url="https://example.com/b", score=0.9),
+            WebHit(url="https://example.com/c\ud800", content="four", score=0.8),
         ],
         limit=10,
     )
@@ -62,7 +64,9 @@ def test_each_page_is_one_item_and_results_without_an_http_address_are_dropped()
 
 
 def test_results_without_a_score_keep_their_order() -> None:
-    found = items([Hit(url=f"https://example.com/{n}", title=str(n)) for n in range(10)], limit=10)
+    found = items(
+        [WebHit(url=f"https://example.com/{n}", title=str(n)) for n in range(10)], limit=10
+    )
     assert [item.title for item in found] == [str(n) for n in range(10)]
     assert [found[0].score, round(found[9].score, 2)] == [position_score(1), 0.47]
 
@@ -70,7 +74,7 @@ def test_results_without_a_score_keep_their_order() -> None:
 SCORES = st.one_of(st.none(), st.floats())
 HITS = st.lists(
     st.builds(
-        Hit,
+        WebHit,
         url=st.sampled_from(["https://a.com", "http://www.b.org/x?utm_id=1", "ftp://c", ""])
         | st.text(),
         title=st.text(),
@@ -82,7 +86,7 @@ HITS = st.lists(
 
 @given(HITS, st.integers(1, 5))
 def test_items_of_any_results_are_limited_distinct_ordered_and_well_formed(
-    hits: list[Hit], limit: int
+    hits: list[WebHit], limit: int
 ) -> None:
     found = items(hits, limit=limit)
     assert len(found) <= limit
@@ -99,7 +103,7 @@ def test_items_of_any_results_are_limited_distinct_ordered_and_well_formed(
 
 def test_pages_of_excluded_sites_are_dropped_even_if_the_provider_returns_them() -> None:
     found = items(
-        [Hit(url="https://a.com/x", title="A"), Hit(url="https://www.b.a.com", title="B")],
+        [WebHit(url="https://a.com/x", title="A"), WebHit(url="https://www.b.a.com", title="B")],
         without=("b.a.com",),
     )
     assert [item.title for item in found] == ["A"]

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from groundhook.handlers.web.breaker import Breaker
 from groundhook.handlers.web.cache import Cache
 from groundhook.handlers.web.provider_calls import ProviderCalls, cache_key
-from groundhook.handlers.web.providers import Ask, Hit
 from groundhook.host.core.errors import SourceError, SourceRateLimited, SourceRefused, SourceTimeout
 from groundhook.host.core.source_settings import WebSettings
+from groundhook.host.core.types.web_providers import WebHit, WebQuery
 
 NO_CACHE = WebSettings.model_validate(
     {"retries": 0, "cache": {"enabled": False}, "breaker": {"failures": 3, "pause_s": 10}}
@@ -36,10 +36,10 @@ class Scripted:
 
     script: list[SourceError | None]
     gate: anyio.Event | None = None
-    asked: list[Ask] = field(default_factory=list)
+    asked: list[WebQuery] = field(default_factory=list)
     cancelled: int = 0
 
-    async def search(self, ask: Ask, /) -> list[Hit]:
+    async def search(self, ask: WebQuery, /) -> list[WebHit]:
         self.asked.append(ask)
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         try:
@@ -50,7 +50,7 @@ class Scripted:
             raise
         if step is not None:
             raise step
-        return [Hit(url=f"https://x.example/{len(self.asked)}")]
+        return [WebHit(url=f"https://x.example/{len(self.asked)}")]
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Desk:
     async def ask(
         self, query: str = "q", settings: WebSettings | None = None, **fields: object
     ) -> tuple[str, str]:
-        ask = Ask(query=query, limit=5, **fields)  # type: ignore[arg-type]
+        ask = WebQuery(query=query, limit=5, **fields)  # type: ignore[arg-type]
         hits, how = await self.calls.hits("p", "who", self.provider, ask, settings or WebSettings())
         return hits[0].url.rpartition("/")[2], how
 
@@ -156,8 +156,8 @@ def test_a_cache_is_bounded_and_never_returns_expired_values(
 def test_sites_in_another_order_are_the_same_request(
     query: str, sites: list[str], without: list[str]
 ) -> None:
-    one = Ask(query=query, limit=3, sites=tuple(sites), exclude_sites=tuple(without))
-    other = Ask(
+    one = WebQuery(query=query, limit=3, sites=tuple(sites), exclude_sites=tuple(without))
+    other = WebQuery(
         query=f" {query} ",
         limit=3,
         sites=tuple(reversed(sites)),

@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from groundhook.handlers.web.provider_client import ProviderClient
-from groundhook.handlers.web.providers import Access
 from groundhook.host.core.errors import SourceError
+from groundhook.host.core.types.web_providers import WebAccess
 from tests.loopback.server import Cut, Hang, Json, Loopback, Reply, serving
 
 
@@ -30,7 +30,7 @@ class OpenClient:
         self.closing = list[object]()
         self.client = ProviderClient(
             "engine",
-            Access(key="k", variable="V", host=host, closing=self.closing.append),
+            WebAccess(key="k", variable="V", host=host, closing=self.closing.append),
             {"X-Key": "k"},
         )
 

@@ -3,7 +3,7 @@ those that `embedders` of agent/agent.yml names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
 from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
@@ -55,32 +55,13 @@ def register_local(embedders: Registry[EmbedderFactory], *, small_engine: bool =
     embedders.add("hash", HashEmbedder)
 
 
-def register(
-    embedders: Registry[EmbedderFactory],
-    declared: Mapping[str, EmbedderSettings],
-    environment: Mapping[str, str],
-) -> None:
-    """Enter `voyage`, `openai` and what the app declares beside them. Raises ConfigError for an
-    entry that cannot be one."""
-    for name in (
-        "voyage",
-        "openai",
-        *(name for name in declared if name not in ("voyage", "openai")),
-    ):
-        settings = declared.get(name, EmbedderSettings())
-        kind = settings.type or (name if name in _VARIABLES else "")
-        if not kind:
-            raise ConfigError(
-                f"embedders.{name} in agent/agent.yml does not say what kind of service it is",
-                hint="add type: openai, or voyage",
-            )
-        if name in embedders:
-            raise ConfigError(
-                f"embedders.{name} in agent/agent.yml has the name of a built-in embedding",
-                hint="choose another",
-            )
-        make: Callable[..., Embedder] = _voyage if kind == "voyage" else _openai
-        embedders.add(name, partial(make, name, settings, environment))
+def service(
+    name: str, settings: EmbedderSettings, environment: Mapping[str, str], spec: EmbeddingSpec
+) -> Embedder:
+    """The embedder of a service: `voyage`, `openai`, or one that the app declares by another name
+    with its type. Raises ConfigError."""
+    make = _voyage if (settings.type or name) == "voyage" else _openai
+    return make(name, settings, environment, spec)
 
 
 def _access(

@@ -9,7 +9,7 @@ few documents are in memory at a time.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,9 +26,11 @@ from groundhook.handlers.kb.ingest.report import AddReport, Meter, Progress, Tal
 from groundhook.handlers.kb.ingest.sources import MOST_UNREAD, Found, Item, Seen, Supply, found
 from groundhook.handlers.kb.ingest.throttle import CORES, together
 from groundhook.handlers.kb.reading.columns import Columns
+from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.store import Incoming, Made, Outcome, Stored, VectorStore, agree
 from groundhook.host.core.errors import IngestError
 from groundhook.host.core.ports import Embedder
+from groundhook.host.core.types.documents import Reader
 from groundhook.host.core.types.specs import CollectionSpec
 
 
@@ -47,8 +49,15 @@ class Wanted:
 class Ingestion:
     """Adds documents to collections of one store."""
 
-    def __init__(self, store: VectorStore, *, reserve_bytes: int) -> None:
+    def __init__(
+        self,
+        store: VectorStore,
+        *,
+        reserve_bytes: int,
+        readers: Mapping[str, Reader] = READERS,
+    ) -> None:
         self._store = store
+        self._readers = readers
         self._reserve_bytes = reserve_bytes
 
     async def add(
@@ -67,7 +76,7 @@ class Ingestion:
         if there is not None:
             agree(spec.id, there, made)
         given = await anyio.to_thread.run_sync(
-            lambda: found(wanted.paths, feed=wanted.feed is not None)
+            lambda: found(wanted.paths, feed=wanted.feed is not None, readers=self._readers)
         )
         seen = Seen()
         try:
@@ -76,7 +85,7 @@ class Ingestion:
                 store=self._store,
                 collection=spec.id,
                 put=partial(self._store.put, spec.id, made, reserve_bytes=self._reserve_bytes),
-                making=Making(spec, embedder, wanted.tenant),
+                making=Making(spec, embedder, wanted.tenant, self._readers),
                 supply=Supply(given.files, columns, seen, wanted.feed),
                 tally=Tally(),
                 meter=Meter(progress, sum(file.size for file in given.files)),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeVar
@@ -22,11 +22,12 @@ from groundhook.handlers.kb.ingest.payload import fields_of
 from groundhook.handlers.kb.ingest.sources import FEED, Item, absolute
 from groundhook.handlers.kb.ingest.throttle import Pace
 from groundhook.handlers.kb.points import HEADINGS
-from groundhook.handlers.kb.reading.document import Document
 from groundhook.handlers.kb.reading.files import read, told_as
+from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.store import Incoming, Passage, packed
 from groundhook.host.core.errors import IngestError
 from groundhook.host.core.ports import Embedder
+from groundhook.host.core.types.documents import Document, Reader
 from groundhook.host.core.types.fields import Fields
 from groundhook.host.core.types.specs import CollectionSpec
 
@@ -86,7 +87,14 @@ class Making:
     """For one collection and one add. `tenant` is that of all documents; where it is empty, each
     says its own."""
 
-    def __init__(self, spec: CollectionSpec, embedder: Embedder, tenant: str) -> None:
+    def __init__(
+        self,
+        spec: CollectionSpec,
+        embedder: Embedder,
+        tenant: str,
+        readers: Mapping[str, Reader] = READERS,
+    ) -> None:
+        self._readers = readers
         self._spec = spec
         self._embedder = embedder
         self._tenant = tenant
@@ -107,7 +115,7 @@ class Making:
         if item.error:
             raise IngestError(item.error)
         if item.row is not None:
-            said = {name: each.value for name, each in item.row.document.said.items()}
+            said = {name: each.value for name, each in item.row.document.fields.items()}
             told = json.dumps(said, sort_keys=True, default=str).encode()
             return Loaded(
                 item, self._fingerprint(b"row", told), self._tenant_of(item, item.row.document)
@@ -120,7 +128,11 @@ class Making:
             ) from exc
         # A file that says its own tenant is read for it here, and once more when it is cut: few do.
         own = self._spec.tenant_field and not self._tenant
-        tenant = self._tenant_of(item, read(data, str(item.file.path))) if own else self._tenant
+        tenant = (
+            self._tenant_of(item, read(data, str(item.file.path), self._readers))
+            if own
+            else self._tenant
+        )
         kind = item.file.path.suffix.lower()
         return Loaded(
             item, self._fingerprint(_READ_BY.get(kind, kind).encode(), data), tenant, data
@@ -129,10 +141,12 @@ class Making:
     def cut(self, loaded: Loaded) -> Cut:
         """Raises IngestError."""
         item = loaded.item
-        document = item.row.document if item.row else read(loaded.data, str(item.file.path))
+        document = (
+            item.row.document if item.row else read(loaded.data, str(item.file.path), self._readers)
+        )
         spec = self._spec
         self._tenant_of(item, document)
-        fields = fields_of(document.said, spec.types, str(item.file.path))
+        fields = fields_of(document.fields, spec.types, str(item.file.path))
         used = {*spec.fields, spec.tenant_field, *(item.row.used if item.row else _SHOWN)}
         parts = chunks(
             document,
@@ -141,7 +155,7 @@ class Making:
             by=spec.chunk.by,
             count=self._count,
         )
-        return Cut(loaded, document, parts, fields, sorted(document.said.keys() - used))
+        return Cut(loaded, document, parts, fields, sorted(document.fields.keys() - used))
 
     async def made(
         self, cuts: Sequence[Cut], done: Callable[[Cut, float, int], None]
@@ -196,7 +210,7 @@ class Making:
         """Whose the document is: the add's tenant, or what the document itself says, which may not
         be another."""
         name = self._spec.tenant_field
-        said = document.said.get(name) if name else None
+        said = document.fields.get(name) if name else None
         own = str(said.value).strip() if said is not None and said.value is not None else ""
         if self._tenant and own and own != self._tenant:
             raise IngestError(

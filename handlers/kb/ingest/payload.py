@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from groundhook.handlers.kb.reading.document import Said
 from groundhook.host.core.errors import IngestError, Place
+from groundhook.host.core.types.documents import DocumentField
 from groundhook.host.core.types.fields import FieldType, FieldValue, field_value
 
 
 def fields_of(
-    said: Mapping[str, Said], types: Mapping[str, FieldType], name: str
+    said: Mapping[str, DocumentField], types: Mapping[str, FieldType], name: str
 ) -> dict[str, FieldValue]:
     """The declared fields that have a value. Raises IngestError, with file and line, for one of
     another type."""

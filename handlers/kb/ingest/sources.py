@@ -13,7 +13,7 @@ import sqlite3
 import stat
 import threading
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -24,9 +24,11 @@ import anyio.to_thread
 
 from groundhook.handlers.kb.reading.columns import Columns, RowDocument
 from groundhook.handlers.kb.reading.files import readable, told_as
+from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.reading.rows import Row, feed_rows, file_rows, has_rows
 from groundhook.host.core.errors import IngestError
 from groundhook.host.core.types.base import well_formed
+from groundhook.host.core.types.documents import Reader
 
 FEED = "-"  # in the place of a path
 FEED_NAME = "standard input"
@@ -80,8 +82,9 @@ class Found:
     linked: tuple[str, ...] = ()
 
 
-def found(paths: Sequence[Path], *, feed: bool) -> Found:
-    """The files to add, sorted within each path, and the feed where there is one."""
+def found(paths: Sequence[Path], *, feed: bool, readers: Mapping[str, Reader] = READERS) -> Found:
+    """The files to add, sorted within each path, and the feed where there is one. Of folders, files
+    that `readers` or rows can read."""
     files: list[File] = []
     folders: list[Path] = []
     closed: list[Path] = []
@@ -99,7 +102,7 @@ def found(paths: Sequence[Path], *, feed: bool) -> Found:
                 shown = well_formed(str(path))
                 error = f"{shown!r} cannot be read: {reason} (documents that came from it stay)"
                 files.append(File(len(files), Path(shown), well_formed(document), error=error))
-            elif in_folder and not readable(path.name):
+            elif in_folder and not readable(path.name, readers):
                 skipped += 1
                 if len(unread) < MOST_UNREAD:
                     unread.append(well_formed(document))

@@ -10,10 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.handlers.kb.reading.document import Document, Said
 from groundhook.handlers.kb.reading.markdown import markdown_blocks
 from groundhook.handlers.kb.reading.rows import Row
 from groundhook.host.core.errors import IngestError, Place, suggestion
+from groundhook.host.core.types.documents import Document, DocumentField
 from groundhook.host.core.types.specs import RowSpec
 
 _IDS = ("id", "_id", "key", "uuid", "slug", "sku")
@@ -86,7 +86,7 @@ class Columns:
                 text=content,
                 blocks=markdown_blocks(content, 0),
                 url=_text(values.get(roles.url)) if roles.url else "",
-                said={column: Said(value, row.line) for column, value in values.items()},
+                fields={column: DocumentField(value, row.line) for column, value in values.items()},
             ),
             {roles.id, roles.title, roles.url, *roles.text},
         )

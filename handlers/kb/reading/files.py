@@ -9,46 +9,27 @@ whose rows are documents are read by `rows`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from groundhook.handlers.kb.reading.document import Document
-from groundhook.handlers.kb.reading.docx import docx
-from groundhook.handlers.kb.reading.html import html
-from groundhook.handlers.kb.reading.markdown import markdown
-from groundhook.handlers.kb.reading.pdf import pdf
+from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.reading.rows import TABLES, has_rows
-from groundhook.handlers.kb.reading.text import plain
 from groundhook.host.core.errors import HostError, IngestError
+from groundhook.host.core.types.documents import Document, Reader
 
 log = logging.getLogger("groundhook")
 
-Reader = Callable[[bytes, str], Document]
-READERS: Mapping[str, Reader] = {
-    ".md": markdown,
-    ".markdown": markdown,
-    ".mdx": markdown,
-    ".txt": plain,
-    ".text": plain,
-    ".rst": plain,
-    ".html": html,
-    ".htm": html,
-    ".xhtml": html,
-    ".pdf": pdf,
-    ".docx": docx,
-}
 
-
-def read(data: bytes, name: str) -> Document:
+def read(data: bytes, name: str, readers: Mapping[str, Reader] = READERS) -> Document:
     """The document in the bytes of the file `name`, whose suffix says what it is. Raises
     IngestError."""
     suffix = Path(name).suffix.lower()
-    reader = READERS.get(suffix)
+    reader = readers.get(suffix)
     if reader is None:
         raise IngestError(
             f"{name!r} was not added: files ending in {suffix or 'nothing'!r} cannot be read",
-            hint=f"these can: {', '.join(sorted([*READERS, *TABLES]))}",
+            hint=f"these can: {', '.join(sorted([*readers, *TABLES]))}",
         )
     document = reader(data, name) if data else None
     if document is None or document.empty:
@@ -79,6 +60,6 @@ def told_as(failure: str) -> Iterator[None]:
         raise IngestError(f"{failure}: reading it failed with {type(exc).__name__}: {exc}") from exc
 
 
-def readable(name: str) -> bool:
+def readable(name: str, readers: Mapping[str, Reader] = READERS) -> bool:
     """Whether files that end like this one can be read, as a document or as rows."""
-    return Path(name).suffix.lower() in READERS or has_rows(name)
+    return Path(name).suffix.lower() in readers or has_rows(name)

@@ -6,15 +6,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from groundhook.handlers.kb.reading.document import Said
 from groundhook.host.core.errors import IngestError, Place
 from groundhook.host.core.types.base import well_formed
+from groundhook.host.core.types.documents import DocumentField
 
 _FENCED = re.compile(r"\A---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LONGEST = 64 * 1024  # characters
 
 
-def front_matter(text: str, name: str) -> tuple[dict[str, Said], int]:
+def front_matter(text: str, name: str) -> tuple[dict[str, DocumentField], int]:
     """What stands before a document, by name, and where the document begins: ({}, 0) when there is
     none. Raises IngestError, with the line, when it is not YAML."""
     fenced = _FENCED.match(text)
@@ -28,7 +28,7 @@ def front_matter(text: str, name: str) -> tuple[dict[str, Said], int]:
     if not isinstance(data, CommentedMap):
         return {}, 0  # a line of dashes, some words, another line of dashes
     return {
-        well_formed(str(key)): Said(well_formed(value), data.lc.key(key)[0] + 2)
+        well_formed(str(key)): DocumentField(well_formed(value), data.lc.key(key)[0] + 2)
         for key, value in data.items()
     }, fenced.end()
 

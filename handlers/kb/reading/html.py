@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from groundhook.handlers.kb.reading.document import Document, hidden_words
+from groundhook.handlers.kb.reading.hidden import hidden_words
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import binary, encoding_of
+from groundhook.host.core.types.documents import Document
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag

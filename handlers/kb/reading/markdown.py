@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from groundhook.handlers.kb.reading.document import Block, Document, Kind
 from groundhook.handlers.kb.reading.front_matter import front_matter
 from groundhook.handlers.kb.reading.text import decoded, paragraphs, stem
+from groundhook.host.core.types.documents import Block, Document, Kind
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from groundhook.handlers.kb.reading.document import Block, Document
 from groundhook.host.core.errors import IngestError
+from groundhook.host.core.types.documents import Block, Document
 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 

@@ -387,6 +387,9 @@ class ConnectorOptions(Value):
     script: tuple[Any, ...] = Field(
         default=(), description="What a scripted connector answers, in order"
     )
+    plugin: dict[str, Any] = Field(
+        default={}, description="What a plug-in's connector has of its own"
+    )
 
 
 class ConnectorSpec(Value):
@@ -394,7 +397,9 @@ class ConnectorSpec(Value):
 
     id: str = ""
     label: str = ""
-    type: Literal["openai", "extractive", "scripted"]
+    type: str = Field(
+        min_length=1, description="`openai`, `extractive`, `scripted`, or that of a plug-in"
+    )
     options: ConnectorOptions = ConnectorOptions()
 
 

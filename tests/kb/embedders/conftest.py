@@ -4,15 +4,17 @@ server stands for."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 
 from groundhook.handlers.kb.embed import Closes, EmbedderFactory
 from groundhook.handlers.kb.embedders import providers as services
+from groundhook.host.app.builtins import declared as app_embedders
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import EmbedderSettings
+from groundhook.host.core.settings import AppSettings, EmbedderSettings
 from groundhook.host.core.types.specs import EmbeddingSpec
 from tests.loopback.embeddings import openai_answer, voyage_answer, voyage_in_context
 from tests.loopback.server import Loopback, Reads, serving
@@ -37,7 +39,10 @@ def factories(
 ) -> Registry[EmbedderFactory]:
     registry: Registry[EmbedderFactory] = Registry("embedding provider")
     services.register_local(registry)
-    services.register(registry, declared, environment)
+    app_embedders(AppSettings(embedders=dict(declared)))
+    for name in dict.fromkeys([*SERVICES, *declared]):
+        settings = declared.get(name, EmbedderSettings())
+        registry.add(name, partial(services.service, name, settings, environment))
     return registry
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Said:
+class DocumentField:
     """A value that a document gives for a field of its own: front matter, a column. `line` is
     where, 0 if not known."""
 
@@ -33,15 +33,15 @@ class Said:
 
 @dataclass(frozen=True)
 class Document:
-    """A file, or a row of one, as text. `url` is the address it gives for itself, or empty; `said`
-    what it says of itself beside its text, by name; `notes` what whoever adds it should know: what
-    of it could not be read, or was guessed."""
+    """A file, or a row of one, as text, in blocks that follow each other. `url` is its address, or
+    empty; `fields` are values it has beside its text, by name; `notes` are shown to the person who
+    adds it: what could not be read, or was guessed."""
 
     title: str
     text: str
     blocks: tuple[Block, ...]
     url: str = ""
-    said: Mapping[str, Said] = field(default_factory=dict)
+    fields: Mapping[str, DocumentField] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -49,12 +49,5 @@ class Document:
         return not any(self.text[block.start : block.end].strip() for block in self.blocks)
 
 
-def hidden_words(count: int) -> tuple[str, ...]:
-    """What to say of a document whose hidden text was left out: nobody who reads the file sees it,
-    and a model might obey it."""
-    words = (
-        "1 word that it hides from its readers was"
-        if count == 1
-        else f"{count} words that it hides from its readers were"
-    )
-    return (f"{words} left out",) if count else ()
+# Of the bytes of a file and its name. Raises IngestError for a file that it cannot read.
+Reader = Callable[[bytes, str], Document]

@@ -1,0 +1,207 @@
+"""The parts that ship with Groundhook, registered as a plug-in registers its own. What a part needs
+is imported when it is first made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from groundhook.handlers.kb.reading.readers import READERS
+from groundhook.host.app.plugins import PORT_VERSION, Plugin, PluginContext, Plugins, Source
+from groundhook.host.core.errors import ConfigError
+from groundhook.host.core.ports import Connector, Embedder, Handler, Reranker
+from groundhook.host.core.registry import Deferred, Registry
+from groundhook.host.core.settings import AppSettings, EmbedderSettings
+from groundhook.host.core.types.specs import ConnectorSpec, EmbeddingSpec
+from groundhook.host.core.types.web_providers import WebProvider
+
+SERVICES = ("voyage", "openai")  # embedding providers whose settings are in agent/agent.yml
+
+
+def register(plugins: Plugins) -> None:
+    plugins.sources.add("web", Source(type="web", make=_web))
+    plugins.sources.add("kb", Source(type="kb", make=_kb))
+    plugins.sources.add("db", Source(type="db", make=_db))
+    plugins.web_providers.add("tavily", _tavily)  # in the order in which `auto` tries them
+    plugins.web_providers.add("serper", _serper)
+    plugins.web_providers.add("searxng", _searxng)
+    plugins.rerankers.add("score", _score)
+    plugins.rerankers.add("model", _model)
+    plugins.rerankers.add("agent", partial(_delegated, "agent"))
+    plugins.rerankers.add("mcp", partial(_delegated, "mcp"))
+    plugins.connectors.add("openai", _openai)
+    plugins.connectors.add("extractive", _extractive)
+    plugins.connectors.add("scripted", _scripted)
+    plugins.embedders.add("builtin", _builtin)
+    plugins.embedders.add("hash", _hash)
+    for name in SERVICES:
+        plugins.embedders.add(name, partial(_service, name))
+    for suffix, reader in READERS.items():
+        plugins.readers.add(suffix, reader)
+
+
+BUILTIN = Plugin(register, requires=PORT_VERSION)
+
+
+def declared(settings: AppSettings) -> Plugin:
+    """The embedding services that an app declares beside the built-in ones. Raises ConfigError for
+    an entry that cannot be one."""
+    names = [name for name in settings.embedders if name not in SERVICES]
+    for name in names:
+        if not settings.embedders[name].type:
+            raise ConfigError(
+                f"embedders.{name} in agent/agent.yml does not say what kind of service it is",
+                hint="add type: openai, or voyage",
+            )
+        if name in ("builtin", "hash"):
+            raise ConfigError(
+                f"embedders.{name} in agent/agent.yml has the name of a built-in embedding",
+                hint="choose another",
+            )
+
+    def add(plugins: Plugins) -> None:
+        for name in names:
+            plugins.embedders.add(name, partial(_service, name))
+
+    return Plugin(add, requires=PORT_VERSION)
+
+
+# ------------------------------------------------------------------------------------------ sources
+
+
+def _web(context: PluginContext) -> Handler:
+    from groundhook.handlers.web.base import make_web
+
+    return make_web(
+        context.environment,
+        Deferred(
+            "web search provider",
+            {name: partial(make, context) for name, make in context.plugins.web_providers.items()},
+        ),
+        client_of=context.client_of,
+        readers=context.child_environment,
+        closing=context.closing,
+    )
+
+
+def _kb(context: PluginContext) -> Handler:
+    from groundhook.handlers.kb.base import make_kb
+
+    embedders = Registry[Callable[[EmbeddingSpec], Embedder]]("embedding provider")
+    for name, make in context.plugins.embedders.items():
+        embedders.add(name, partial(_embedder, make, context))
+    kb = make_kb(
+        context.state,
+        context.collections,
+        embedders,
+        context.settings.kb_storage,
+        context.settings.qdrant,
+        readers=dict(context.plugins.readers.items()),
+    )
+    context.closing(kb.aclose)
+    return kb
+
+
+def _db(context: PluginContext) -> Handler:
+    from groundhook.handlers.db.base import make_database
+
+    said = context.settings.database
+    database = make_database(
+        context.database_url,
+        said.timeout_ms,
+        context.models,
+        connections=said.connections,
+        result_kb=said.result_kb,
+    )
+    context.closing(database.close)
+    return database
+
+
+def _tavily(_: PluginContext) -> WebProvider:
+    from groundhook.handlers.web.tavily import TAVILY
+
+    return TAVILY
+
+
+def _serper(_: PluginContext) -> WebProvider:
+    from groundhook.handlers.web.serper import SERPER
+
+    return SERPER
+
+
+def _searxng(_: PluginContext) -> WebProvider:
+    from groundhook.handlers.web.searxng import SEARXNG
+
+    return SEARXNG
+
+
+# ---------------------------------------------------------------------------------------- rerankers
+
+
+def _score(_: PluginContext) -> Reranker:
+    from groundhook.rerankers.score import ScoreReranker
+
+    return ScoreReranker()
+
+
+def _model(context: PluginContext) -> Reranker:
+    from groundhook.rerankers.model import ModelReranker, rerank_providers
+
+    return ModelReranker(context.environment, rerank_providers(), context.closing)
+
+
+def _delegated(kind: str, _: PluginContext) -> Reranker:
+    from groundhook.rerankers.delegated import DelegatedReranker
+
+    return DelegatedReranker("agent" if kind == "agent" else "mcp")
+
+
+# --------------------------------------------------------------------------------------- connectors
+
+
+def _openai(spec: ConnectorSpec, _: PluginContext) -> Connector:
+    from groundhook.host.llm.openai import OpenAIConnector
+
+    return OpenAIConnector(spec)
+
+
+def _extractive(_: ConnectorSpec, context: PluginContext) -> Connector:
+    from groundhook.host.llm.extractive import ExtractiveConnector
+
+    return ExtractiveConnector(context.embedder(EmbeddingSpec()))
+
+
+def _scripted(spec: ConnectorSpec, _: PluginContext) -> Connector:
+    from groundhook.host.llm.scripted import ScriptedConnector
+
+    return ScriptedConnector(spec)
+
+
+# ---------------------------------------------------------------------------------------- embedders
+
+
+def _embedder(
+    make: Callable[[EmbeddingSpec, PluginContext], Embedder],
+    context: PluginContext,
+    spec: EmbeddingSpec,
+) -> Embedder:
+    return make(spec, context)
+
+
+def _builtin(spec: EmbeddingSpec, context: PluginContext) -> Embedder:
+    from groundhook.handlers.kb.embedders.builtin import builtin
+
+    return builtin(spec, small_engine=context.settings.kb_storage.small_embedder)
+
+
+def _hash(spec: EmbeddingSpec, _: PluginContext) -> Embedder:
+    from groundhook.handlers.kb.embed import HashEmbedder
+
+    return HashEmbedder(spec)
+
+
+def _service(name: str, spec: EmbeddingSpec, context: PluginContext) -> Embedder:
+    from groundhook.handlers.kb.embedders.providers import service
+
+    settings = context.settings.embedders.get(name, EmbedderSettings())
+    return service(name, settings, context.environment, spec)

@@ -1,0 +1,29 @@
+"""Connectors by id, each made when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from groundhook.host.app.plugins import PluginContext
+from groundhook.host.config.packages import App
+from groundhook.host.core.ports import Connector
+
+
+class Connectors:
+    """`given` take the place of those that the app declares."""
+
+    def __init__(self, app: App, context: PluginContext, given: Mapping[str, Connector]) -> None:
+        self._app, self._context, self._given = app, context, given
+        self._made = dict(given)
+
+    def with_app(self, app: App) -> Connectors:
+        return Connectors(app, self._context, self._given)
+
+    def __call__(self, id: str) -> Connector:
+        """Raises UnknownName; ConfigError when its file is broken or needs a variable that is not
+        set."""
+        if id not in self._made:
+            spec = self._app.connector(id)
+            make = self._context.plugins.connectors[spec.type]
+            self._made[id] = make(spec, self._context)
+        return self._made[id]

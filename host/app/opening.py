@@ -1,0 +1,203 @@
+"""The composition root: opens an app, and puts together what its turns and searches need.
+
+async with open_host("path/to/app") as host:
+    async with host.stream("docs", "What is a hook?") as events:
+        async for event in events: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from groundhook.hooks.runner import open_engine
+from groundhook.host.app.builtins import BUILTIN, declared
+from groundhook.host.app.connectors import Connectors
+from groundhook.host.app.gc_tuning import spared
+from groundhook.host.app.host import Host
+from groundhook.host.app.plugins import (
+    HOST,
+    PORT_VERSION,
+    Plugin,
+    PluginContext,
+    Plugins,
+    Source,
+    given,
+    installed,
+    join,
+)
+from groundhook.host.app.sources import Sources
+from groundhook.host.config.environment import child_environment, process_environment
+from groundhook.host.config.packages import App, load_app
+from groundhook.host.core.errors import StorageError, unwrapped
+from groundhook.host.core.ports import ClientOf, Clock, Connector, Embedder, Handler, Reranker
+from groundhook.host.core.registry import Deferred, Registry
+from groundhook.host.core.types.search import SearchType
+from groundhook.host.core.types.specs import EmbeddingSpec
+from groundhook.host.mcp.servers import open_servers
+from groundhook.host.memory.memory import open_memory
+from groundhook.host.search.searcher import SearchPlugins
+from groundhook.host.turn.run import Fixed, Runtime
+from groundhook.host.turn.stream import OpenTurns
+from groundhook.host.turn.tools import Tool, Toolbox
+from groundhook.host.web_client.clients import open_web_clients
+
+CLOSING_TIME = 5.0  # seconds that the parts of plug-ins get to close
+
+
+@asynccontextmanager
+async def open_host(
+    path: str | Path = ".",
+    *,
+    now: datetime | Callable[[], datetime] | None = None,
+    seed: int | None = None,
+    environment: Mapping[str, str] | None = None,
+    plugins: Iterable[Plugin] = (),
+    sources: Mapping[SearchType, Handler] | None = None,
+    tools: Iterable[Tool] = (),
+    connectors: Mapping[str, Connector] | None = None,
+) -> AsyncIterator[Host]:
+    """Open the app in a folder. Opening starts no process and loads no model: what is needed starts
+    when it is first used.
+
+    `now` fixes the clock (a moment, or what returns one), for hooks as well. `seed` fixes chance,
+    for tests only: the random numbers of hooks, and the fence around sources, which documents must
+    not know. `environment` replaces the process's variables. `plugins` register more
+    parts, as those of the entry point group `groundhook.plugins` do. `sources` take the place of
+    the built-in ones, `connectors` of those that the app declares. `tools` are offered to models.
+    Raises ConfigError, PluginError.
+    """
+    registry = Plugins()
+    built_in = (HOST, BUILTIN)
+    instances = ("an argument of open_host", _instances(sources or {}, tools))
+    join(registry, [built_in, *installed(), *given(plugins), instances])
+    app = load_app(
+        Path(path),
+        process_environment() if environment is None else environment,
+        frozenset(registry.connectors.names()),
+    )
+    settings = app.settings
+    join(registry, [("`embedders` of agent/agent.yml", declared(settings))])
+    _make_state_folder(app.state)
+    async with AsyncExitStack() as stack:
+        stack.enter_context(unwrapped())
+        engine = await stack.enter_async_context(
+            open_engine(
+                workers=settings.hook_workers,
+                cache=app.state / "hooks",
+                environment=child_environment(),
+            )
+        )
+        clock = _clock(now)
+        memory = await stack.enter_async_context(
+            open_memory(app.state / "memory.sqlite", clock, settings.memory)
+        )
+        web_clients = await stack.enter_async_context(open_web_clients())
+        servers = await stack.enter_async_context(
+            open_servers(app.servers, app.environment, folder=app.root)
+        )
+        closing = await stack.enter_async_context(AsyncExitStack())
+
+        def embedder(spec: EmbeddingSpec) -> Embedder:
+            return made.knowledge_base.embedder(spec)
+
+        context = _context(app, registry, clock, web_clients.of, embedder, closing)
+        made = Sources(context)
+        runtime = Runtime(
+            app=app,
+            plugins=SearchPlugins(handlers=made.handlers, rerankers=_rerankers(context)),
+            documents=made,
+            records=made,
+            markdown=_markdown,
+            memory=memory,
+            web_clients=web_clients,
+            connectors=Connectors(app, context, connectors or {}),
+            hooks=engine,
+            toolbox=Toolbox(tool for _, tool in registry.tools.items()),
+            servers=servers,
+            now=clock,
+            web_configured=made.web_configured,
+            fixed=Fixed(clock=now is not None, seed=seed),
+        )
+        turns = OpenTurns(settings.turns.at_once, settings.turns.queue)
+        stack.push_async_callback(turns.close)
+        stack.enter_context(spared())
+        yield Host(runtime=runtime, sources=made, plugins=registry, turns=turns)
+
+
+def _context(
+    app: App,
+    plugins: Plugins,
+    now: Clock,
+    client_of: ClientOf,
+    embedder: Callable[[EmbeddingSpec], Embedder],
+    closing: AsyncExitStack,
+) -> PluginContext:
+    return PluginContext(
+        environment=app.environment,
+        child_environment=child_environment(),
+        settings=app.settings,
+        state=app.state,
+        database_url=app.database_url,
+        collections=app.collections,
+        models=app.models,
+        plugins=plugins,
+        client_of=client_of,
+        embedder=embedder,
+        now=now,
+        closing=lambda close: closing.push_async_callback(_bounded, close),
+    )
+
+
+def _rerankers(context: PluginContext) -> Registry[Reranker]:
+    made = {name: partial(make, context) for name, make in context.plugins.rerankers.items()}
+    return Deferred("reranker", made)
+
+
+def _instances(sources: Mapping[SearchType, Handler], tools: Iterable[Tool]) -> Plugin:
+    """Parts that a program has made itself, in the place of the built-in ones. Raises
+    UnknownName."""
+    made = [Source(type=type, make=partial(_made, handler)) for type, handler in sources.items()]
+
+    def register(plugins: Plugins) -> None:
+        for source in made:
+            plugins.sources.replace(source.type, source)
+        for tool in tools:
+            plugins.tools.add(tool.name, tool)
+
+    return Plugin(register, requires=PORT_VERSION)
+
+
+def _made(handler: Handler, _: PluginContext) -> Handler:
+    return handler
+
+
+def _markdown(html: str) -> str:
+    from groundhook.handlers.kb.reading.html import markdown_of
+
+    return markdown_of(html)
+
+
+async def _bounded(close: Callable[[], Awaitable[None]]) -> None:
+    with anyio.move_on_after(CLOSING_TIME, shield=True):
+        await close()
+
+
+def _clock(now: datetime | Callable[[], datetime] | None) -> Callable[[], datetime]:
+    moment = None if now is None or callable(now) else now.astimezone()
+    return now if callable(now) else lambda: moment or datetime.now().astimezone()
+
+
+def _make_state_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        hint = "make the app's folder writable, or name another with `state` in agent/agent.yml"
+        raise StorageError(
+            f"the state folder {str(folder)!r} cannot be made: {exc.strerror}", hint=hint
+        ) from exc

@@ -1,0 +1,252 @@
+"""What a plug-in registers, and how those that are installed are found.
+
+A plug-in is a `Plugin` value, named by an entry point of the group `groundhook.plugins` or given to
+`open_host`. Built-in parts are registered by one as well (`host.app.builtins`). Each plug-in fills
+a `Plugins` of its own; they are joined here, so a name that is taken twice is reported with both
+owners.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from groundhook.host.core.errors import HostError, PluginError, UnknownName
+from groundhook.host.core.ports import ClientOf, Clock, Connector, Embedder, Handler, Reranker
+from groundhook.host.core.settings import AppSettings
+from groundhook.host.core.types.documents import Reader
+from groundhook.host.core.types.search import SEARCH_TYPES, SearchType
+from groundhook.host.core.types.specs import (
+    CollectionSpec,
+    ConnectorSpec,
+    EmbeddingSpec,
+    ModelSpec,
+)
+from groundhook.host.core.types.web_providers import WebProvider
+from groundhook.host.turn.tools import Tool
+
+PORT_VERSION = 1  # of what plug-ins register and are given; raised when an old one no longer fits
+GROUP = "groundhook.plugins"  # of entry points
+HOST = "Groundhook itself"  # the owner of the built-in parts
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginContext:
+    """The app that a plug-in's parts are made for.
+
+    `environment` has the variables of the app, `state` is the folder for files, `collections` and
+    `models` are those that are declared, by full id. `client_of` gives guarded web clients,
+    `embedder` the embedding model of a specification. What is passed to `closing` is called and
+    awaited when the host is closed."""
+
+    environment: Mapping[str, str]
+    child_environment: Mapping[str, str]  # of processes that read what strangers wrote
+    settings: AppSettings
+    state: Path
+    database_url: str
+    collections: Mapping[str, CollectionSpec]
+    models: Mapping[str, ModelSpec]
+    plugins: Plugins
+    client_of: ClientOf
+    embedder: Callable[[EmbeddingSpec], Embedder]
+    now: Clock
+    closing: Callable[[Callable[[], Awaitable[None]]], object]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Source:
+    """A search source: the type of the searches that it serves, and how it is made. Sources of one
+    type are searched together."""
+
+    type: SearchType
+    make: Callable[[PluginContext], Handler]
+
+    def __post_init__(self) -> None:
+        if self.type not in SEARCH_TYPES:
+            raise UnknownName("search type", self.type, SEARCH_TYPES)
+
+
+class Entries(Generic[T]):
+    """What is registered of one kind, by name."""
+
+    def __init__(self, noun: str) -> None:
+        self.noun = noun
+        self._items: dict[str, T] = {}
+        self._replacing: set[str] = set()
+        self._owners: dict[str, str] = {}
+        self._replaced: dict[str, T] = {}
+
+    def add(self, name: str, item: T) -> None:
+        """Register under a name that is free. Raises PluginError for one this plug-in has used."""
+        if name in self._items:
+            raise PluginError(f"the {self.noun} {name!r} is registered twice")
+        self._items[name] = item
+
+    def replace(self, name: str, item: T) -> None:
+        """Register in the place of the built-in one of that name."""
+        self.add(name, item)
+        self._replacing.add(name)
+
+    def owner(self, name: str) -> str:
+        """Which plug-in registered it, as messages name it."""
+        return self._owners.get(name, "")
+
+    def take(self, other: Entries[T], owner: str) -> None:
+        """Take over what one plug-in has registered. Raises PluginError where a name is taken, or
+        there is nothing to replace."""
+        for name, item in other._items.items():
+            before = self._owners.get(name)
+            if name in other._replacing:
+                if before is None:
+                    known = ", ".join(self._items)
+                    raise PluginError(
+                        f"{owner} replaces the {self.noun} {name!r}, which is not there",
+                        hint=f"known: {known}",
+                    )
+                taken = before != HOST
+            else:
+                taken = before is not None
+            if taken:
+                replaceable = before == HOST
+                raise PluginError(
+                    f"{owner} and {before} both register the {self.noun} {name!r}",
+                    hint="register it with `replace`" if replaceable else "uninstall one of them",
+                )
+            if before is not None:
+                self._replaced[name] = self._items[name]
+            self._items[name] = item
+            self._owners[name] = owner
+
+    def built_in(self, name: str) -> T:
+        """What Groundhook itself registered under a name, also where a plug-in has replaced it."""
+        return self._replaced.get(name, self._items[name])
+
+    def items(self) -> Iterator[tuple[str, T]]:
+        """In the order in which they were registered."""
+        return iter(self._items.items())
+
+    def names(self) -> list[str]:
+        return sorted(self._items)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._items
+
+    def __getitem__(self, name: str) -> T:
+        return self._items[name]
+
+
+def _entries(noun: str) -> Any:
+    return field(default_factory=lambda: Entries(noun))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plugins:
+    """Everything that can be registered. Each entry is a function that makes the part when it is
+    first needed, but for readers and tools, which are called as they are.
+
+    `sources` are named freely; `web_providers` as `search.web.provider` names them, `rerankers` as
+    `search.rerank.type` and `uses.rerank` do, `connectors` as `type` of a connector's file,
+    `embedders` as `embedding.provider` of a collection; `readers` by the ending of a file, with its
+    dot."""
+
+    sources: Entries[Source] = _entries("search source")
+    web_providers: Entries[Callable[[PluginContext], WebProvider]] = _entries("web search provider")
+    rerankers: Entries[Callable[[PluginContext], Reranker]] = _entries("reranker")
+    connectors: Entries[Callable[[ConnectorSpec, PluginContext], Connector]] = _entries(
+        "connector type"
+    )
+    embedders: Entries[Callable[[EmbeddingSpec, PluginContext], Embedder]] = _entries(
+        "embedding provider"
+    )
+    readers: Entries[Reader] = _entries("document reader")
+    tools: Entries[Tool] = _entries("tool")
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A plug-in: a function that registers its parts, and the version of the interface that it was
+    written for (`PORT_VERSION` then). Of a plug-in that is given to `open_host`, `name` is what
+    messages call it."""
+
+    register: Callable[[Plugins], None]
+    requires: int
+    name: str = ""
+
+
+def join(every: Plugins, plugins: Iterable[tuple[str, object]]) -> None:
+    """Add everything that plug-ins register. Each comes with its owner, as messages name it. Raises
+    PluginError."""
+    for owner, plugin in plugins:
+        own = Plugins()
+        _register(owner, plugin, own)
+        for kind in fields(Plugins):
+            getattr(every, kind.name).take(getattr(own, kind.name), owner)
+
+
+def installed() -> Iterator[tuple[str, object]]:
+    """The plug-ins of installed distributions, with their owners. Raises PluginError for one that
+    fails to load, and for two of one name."""
+    points = sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name)
+    owners: dict[str, str] = {}
+    for point in points:
+        owner = _owner(point)
+        if point.name in owners:
+            raise PluginError(
+                f"two plug-ins have the name {point.name!r}: {owners[point.name]} and {owner}",
+                hint="uninstall one of them",
+            )
+        owners[point.name] = owner
+        try:
+            plugin = point.load()
+        except Exception as exc:
+            raise PluginError(
+                f"{owner} cannot be loaded from {point.value!r}: {exc.__class__.__name__}: {exc}",
+                hint="update or uninstall it",
+            ) from exc
+        yield owner, plugin
+
+
+def given(plugins: Iterable[object]) -> Iterator[tuple[str, object]]:
+    """The plug-ins that a program passes to `open_host`, with their owners."""
+    for index, plugin in enumerate(plugins):
+        name = plugin.name if isinstance(plugin, Plugin) else ""
+        yield f"the plug-in {name or f'plugins[{index}]'!r}", plugin
+
+
+def _owner(point: metadata.EntryPoint) -> str:
+    whose = f" of {point.dist.name} {point.dist.version}" if point.dist is not None else ""
+    return f"the plug-in {point.name!r}{whose}"
+
+
+def _register(owner: str, plugin: object, own: Plugins) -> None:
+    if not isinstance(plugin, Plugin):
+        raise PluginError(
+            f"{owner} is no `groundhook.plugins.Plugin`, but {_kind(plugin)}: it may be written"
+            " for an older plug-in interface",
+            hint=f"make it Plugin(register, requires={PORT_VERSION}), or update it",
+        )
+    if plugin.requires != PORT_VERSION:
+        older = plugin.requires < PORT_VERSION
+        raise PluginError(
+            f"{owner} is written for version {plugin.requires} of the plug-in interface;"
+            f" this Groundhook has version {PORT_VERSION}",
+            hint=f"update {'the plug-in' if older else 'Groundhook'}",
+        )
+    try:
+        plugin.register(own)
+    except HostError as exc:
+        raise PluginError(f"{owner}: {exc.message}", hint=exc.hint) from exc
+    except Exception as exc:
+        raise PluginError(
+            f"{owner} cannot be registered: {exc.__class__.__name__}: {exc}",
+            hint="update or uninstall it",
+        ) from exc
+
+
+def _kind(plugin: object) -> str:
+    return "a function" if callable(plugin) else f"a value of {plugin.__class__.__name__}"

@@ -1,0 +1,121 @@
+"""The search sources of an open app: each is made when a search first needs it, and sources of one
+type are searched as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from groundhook.host.app.plugins import PluginContext, Source
+from groundhook.host.config.packages import App
+from groundhook.host.core.errors import HostError, PluginError
+from groundhook.host.core.ports import (
+    Documents,
+    FollowsDeclarations,
+    Found,
+    Handler,
+    Records,
+    Scope,
+)
+from groundhook.host.core.registry import Deferred
+from groundhook.host.core.settings import Settings
+from groundhook.host.core.types.search import SEARCH_TYPES, RecordQuery, SearchType
+from groundhook.host.search.joined import Joined
+
+if TYPE_CHECKING:
+    from groundhook.handlers.db.base import Database
+    from groundhook.handlers.kb.base import KnowledgeBase
+
+Made = dict[Source, Handler]
+
+
+class Sources:
+    """`handlers` has one for each search type. Documents and records are read from the first source
+    that can, so this is `Documents` and `Records` as well."""
+
+    def __init__(self, context: PluginContext, made: Made | None = None) -> None:
+        self._context = context
+        self._made: Made = {} if made is None else made  # over the declarations of their time
+        self._current: Made = {}  # the same over this reading's declarations
+        self.handlers = Deferred[Handler](
+            "search type", {type: partial(self._of_type, type) for type in SEARCH_TYPES}
+        )
+
+    def following(self, app: App) -> Sources:
+        """The same sources over another reading of the app's files."""
+        context = replace(self._context, collections=app.collections, models=app.models)
+        return Sources(context, self._made)
+
+    @property
+    def knowledge_base(self) -> KnowledgeBase:
+        """The built-in source of type kb, whichever serves searches."""
+        return cast("KnowledgeBase", self._known("kb", built_in=True))
+
+    @property
+    def database(self) -> Database:
+        """The built-in source of type db, whichever serves searches."""
+        return cast("Database", self._known("db", built_in=True))
+
+    def _known(self, name: str, *, built_in: bool = False) -> Handler:
+        """The source of a name, over this reading's declarations. Raises PluginError when it cannot
+        be made."""
+        sources = self._context.plugins.sources
+        source = sources.built_in(name) if built_in else sources[name]
+        if source not in self._current:
+            if source not in self._made:
+                self._made[source] = self._make(name, source)
+            handler = self._made[source]
+            if isinstance(handler, FollowsDeclarations):
+                handler = handler.with_declarations(self._context.collections, self._context.models)
+            self._current[source] = handler
+        return self._current[source]
+
+    def web_configured(self, settings: Settings) -> bool:
+        """Whether a search of the web has somewhere to go under these settings. A source that does
+        not say is always ready."""
+        return any(
+            bool(configured(settings.search.web, settings.uses.web))
+            if (configured := getattr(source, "configured", None)) is not None
+            else True
+            for source in self._all("web")
+        )
+
+    async def fetch_document(self, collection: str, document_id: str, scope: Scope, /) -> Found:
+        """Raises SourceError."""
+        able = (source for source in self._all("kb") if isinstance(source, Documents))
+        source = next(able, None) or self.knowledge_base
+        return await source.fetch_document(collection, document_id, scope)
+
+    async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
+        """Raises SourceError."""
+        able = (source for source in self._all("db") if isinstance(source, Records))
+        source = next(able, None) or self.database
+        return await source.records(query, scope)
+
+    def _all(self, type: SearchType) -> Iterator[Handler]:
+        for name in self._names(type):
+            yield self._known(name)
+
+    def _of_type(self, type: SearchType) -> Handler:
+        names = self._names(type)
+        if len(names) == 1:
+            return self._known(names[0])
+        return Joined({name: self._known(name) for name in names})
+
+    def _names(self, type: SearchType) -> list[str]:
+        sources = self._context.plugins.sources
+        return [name for name, source in sources.items() if source.type == type]
+
+    def _make(self, name: str, source: Source) -> Handler:
+        try:
+            return source.make(self._context)
+        except HostError:
+            raise
+        except Exception as exc:
+            owner = self._context.plugins.sources.owner(name)
+            raise PluginError(
+                f"the search source {name!r} of {owner} cannot be made:"
+                f" {exc.__class__.__name__}: {exc}"
+            ) from exc

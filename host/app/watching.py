@@ -1,0 +1,67 @@
+"""Changes of an app's files, as its author saves them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from pathlib import Path
+
+from watchfiles import awatch
+
+from groundhook.host.config import tree
+
+FOLDERS = ("agent", "assistants", *tree.ENDINGS)  # of an app; others are not watched
+SETTLED_MS = 20  # without a change before changes are reported
+LOOK_MS = 1000  # files in a new folder, and new folders of an app, are seen after so long at most
+
+_SKIPPED = frozenset({"node_modules", "__pycache__"})
+
+Stamp = tuple[int, int, int]
+
+
+async def changes(root: Path, seen: Mapping[Path, Stamp]) -> AsyncGenerator[frozenset[Path]]:
+    """Files of the app that were made, written or removed since `seen`, again and again. What the
+    system says is a reason to look: it does not report files in a folder that was just made."""
+    while True:
+        folders = [folder for name in FOLDERS if (folder := root / name).is_dir()]
+        watching = awatch(
+            *folders,
+            step=SETTLED_MS,
+            debounce=10 * SETTLED_MS,
+            rust_timeout=LOOK_MS,
+            yield_on_timeout=True,
+        )
+        async with aclosing(watching) as wakes:
+            async for _ in wakes:
+                now = stamps(root)
+                changed = frozenset(
+                    path for path in seen.keys() | now.keys() if seen.get(path) != now.get(path)
+                )
+                seen = now
+                if changed:
+                    yield changed
+                if [folder for name in FOLDERS if (folder := root / name).is_dir()] != folders:
+                    break  # a new folder is to be watched as well
+
+
+def stamps(root: Path) -> dict[Path, Stamp]:
+    """Every file that an app may consist of, with what changes when it does."""
+    found: dict[Path, Stamp] = {}
+    for name in FOLDERS:
+        for folder, inner, files in os.walk(root / name):
+            inner[:] = [
+                each
+                for each in inner
+                if not each.startswith(".") and each not in _SKIPPED and each != "tests"
+            ]
+            for file in files:
+                if file.startswith(".") or file.endswith(("~", ".swp", ".tmp")):
+                    continue
+                path = Path(folder, file)
+                try:
+                    status = path.stat()
+                except OSError:
+                    continue  # gone meanwhile
+                found[path] = (status.st_mtime_ns, status.st_size, status.st_ino)
+    return found

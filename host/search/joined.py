@@ -1,0 +1,66 @@
+"""Several sources of one search type, searched as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from groundhook.host.core.errors import HostError
+from groundhook.host.core.ports import Found, Handler, Scope
+from groundhook.host.core.types.search import Item, SearchRequest
+from groundhook.host.search.searcher import run_all
+
+
+class Joined:
+    """A `Handler` that asks all of its sources at the same time. Items are ordered by score; of
+    equal scores, and of items with one key, those of the earlier source come first. A source that
+    fails is a warning unless all fail."""
+
+    def __init__(self, sources: Mapping[str, Handler]) -> None:
+        self._sources = sources
+
+    async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
+        """Raises the SourceError of the first source when none has an answer."""
+        answers = await run_all(
+            [partial(_attempt, source, request, scope) for source in self._sources.values()]
+        )
+        found = [answer for answer in answers if isinstance(answer, Found)]
+        failed = {
+            name: answer
+            for name, answer in zip(self._sources, answers, strict=True)
+            if isinstance(answer, HostError)
+        }
+        if not found:
+            raise next(iter(failed.values()))
+        for name, error in failed.items():
+            await scope.warn(error.code, f"the search source {name!r} failed: {error}")
+        return _merged(found, request.limit)
+
+
+async def _attempt(source: Handler, request: SearchRequest, scope: Scope) -> Found | HostError:
+    try:
+        return await source.search(request, scope)
+    except HostError as exc:
+        return exc
+
+
+def _merged(found: list[Found], limit: int | None) -> Found:
+    items: list[Item] = []
+    keys: set[str] = set()
+    for item in sorted((item for each in found for item in each.items), key=_score, reverse=True):
+        if not item.key or item.key not in keys:
+            items.append(item)
+            keys.add(item.key)
+    first = found[0]
+    return Found(
+        items=tuple(items[:limit]),
+        total=sum(len(each.items) if each.total is None else each.total for each in found),
+        provider=", ".join(each.provider for each in found if each.provider),
+        facets=first.facets,
+        graph_nodes=first.graph_nodes,
+        dsl=first.dsl,
+    )
+
+
+def _score(item: Item) -> float:
+    return item.score
