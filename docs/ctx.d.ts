@@ -476,7 +476,7 @@ declare module "groundhook" {
     options: TurnOptions,
   ) => NextReturn | null | void | Promise<NextReturn | null | void>;
 
-  /** What a hook knows of its turn, and what it may ask of the host. */
+  /** The data of a hook's turn, and the calls to the host. */
   export interface Context {
     readonly chat_id: string;
     readonly assistant_id: string;
@@ -487,7 +487,7 @@ declare module "groundhook" {
     readonly accept: string;
     readonly client: Client;
     readonly metadata: Record<string, any>;
-    /** Who asks, as the request said. */
+    /** The identity of the request. */
     readonly authorized: Identity;
     readonly search: {
       /** Search the web. */
@@ -534,7 +534,7 @@ declare module "groundhook" {
       Call(id: AssistantName, messages: string | Message | Message[], options?: AgentOptions & { onChunk?: OnChunk }): AgentResult;
       /** Several at once; every answer, in the order of the requests. */
       All(requests: AgentRequest[], options?: { onChunk?: OnChunk }): AgentResult[];
-      /** Several at once; the first answer that is no failure, in a list. */
+      /** Several at once; the first answer without an error, in a list. */
       Any(requests: AgentRequest[], options?: { onChunk?: OnChunk }): AgentResult[];
       /** Several at once; the first answer, in a list. */
       Race(requests: AgentRequest[], options?: { onChunk?: OnChunk }): AgentResult[];
@@ -544,7 +544,7 @@ declare module "groundhook" {
       Stream(connector: ConnectorName, messages: string | Message | Message[], options?: ModelOptions & { onChunk?: OnChunk }): ModelResult;
       /** Several at once; every answer, in the order of the requests. */
       All(requests: ModelRequest[], options?: { onChunk?: OnChunk }): ModelResult[];
-      /** Several at once; the first answer that is no failure, in a list. */
+      /** Several at once; the first answer without an error, in a list. */
       Any(requests: ModelRequest[], options?: { onChunk?: OnChunk }): ModelResult[];
       /** Several at once; the first answer, in a list. */
       Race(requests: ModelRequest[], options?: { onChunk?: OnChunk }): ModelResult[];
@@ -552,17 +552,17 @@ declare module "groundhook" {
     readonly trace: {
       /** Begin a node under the hook's own. */
       Add(input?: any, options?: TraceOptions): TraceStep;
-      /** Note a line on the node (info), printf style. */
+      /** Write a line to the node (info), printf style. */
       Info(...values: any[]): void;
-      /** Note a line on the node (debug), printf style. */
+      /** Write a line to the node (debug), printf style. */
       Debug(...values: any[]): void;
-      /** Note a line on the node (warn), printf style. */
+      /** Write a line to the node (warn), printf style. */
       Warn(...values: any[]): void;
-      /** Note a line on the node (error), printf style. */
+      /** Write a line to the node (error), printf style. */
       Error(...values: any[]): void;
-      /** Note what came out of the node's step. */
+      /** Set the output of the node's step. */
       SetOutput(output: any): void;
-      /** Note more about the node. */
+      /** Set metadata of the node. */
       SetMetadata(metadata: Record<string, any>): void;
       SetMetadata(key: string, value: any): void;
       /** The node's step is done; the hook's own ends with the hook. */
@@ -589,7 +589,7 @@ declare module "groundhook" {
       GetPrompt(server: ServerName, name: string, arguments?: Record<string, any>): { description?: string; messages: { role: string; content: ContentBlock }[] };
       /** Tools of several servers at once; every answer, in order. */
       All(calls: ({ server: ServerName } & ToolRequest)[]): ToolAnswer[];
-      /** Tools of several servers at once; the first answer that is no failure, in a list. */
+      /** Tools of several servers at once; the first answer without an error, in a list. */
       Any(calls: ({ server: ServerName } & ToolRequest)[]): ToolAnswer[];
       /** Tools of several servers at once; the first answer, in a list. */
       Race(calls: ({ server: ServerName } & ToolRequest)[]): ToolAnswer[];
@@ -770,8 +770,8 @@ declare module "groundhook" {
     annotations?: Record<string, any>;
   }
 
-  /** What a tool of an MCP server answered. `result` is the answer as one value; a tool that failed
-   * says so in `error`. */
+  /** The answer of a tool of an MCP server. `result` is the answer as one value; `error` is set when
+   * the tool failed. */
   export interface ToolAnswer {
     content?: ContentBlock[];
     structuredContent?: any;
@@ -796,7 +796,7 @@ declare module "groundhook" {
     [key: string]: any;
   }
 
-  /** A piece of what an MCP server answered: text, an image, a resource. */
+  /** A part of an MCP server's answer: text, an image, a resource. */
   export interface ContentBlock {
     type: string;
     text?: string;
@@ -812,24 +812,23 @@ declare module "groundhook" {
     [key: string]: any;
   }
 
-  /** A tool as the model is offered it. */
+  /** A tool, as the model sees it. */
   export interface OfferedTool {
     name: ToolName;
     description: string;
     parameters: Record<string, any>;
   }
 
-  /** What came of a tool. */
+  /** The outcome of a tool call. */
   export interface ToolReturn {
     name: ToolName;
     result: any;
     error: string | null;
   }
 
-  /** What a host answered, whatever its status. `code` is `status`; names of `headers` are in lower
-   * case; `data` is the JSON
-   * value of a body that says it is JSON, else text; `message` is empty when all went well, else the
-   * status in words. */
+  /** The response, whatever its status. `code` is `status`; names of `headers` are in lower case;
+   * `data` is the JSON value of a body of type JSON, else text; `message` is empty for a success,
+   * else the status as text. */
   export interface HttpAnswer {
     status: number;
     code: number;
@@ -1007,7 +1006,7 @@ declare module "@yao/runtime" {
   export const structuredClone: typeof globalThis.structuredClone;
 }
 
-// What files of tests have beside the language (tests/*.test.ts), in the place of `ctx`.
+// The globals of test files (tests/*.test.ts); they have no `ctx`.
 
 /** Declare a test. It fails when its function throws, or its promise is rejected. */
 declare const test: {
@@ -1018,26 +1017,26 @@ declare const test: {
 /** Put a name before those of the tests declared inside. */
 declare function describe(name: string, body: () => void): void;
 
-/** One turn of the assistant, from the message to the last event. What `options` does not say is answered as recorded. */
+/** Run one turn of the assistant, from the message to the last event. What `options` leaves out is answered from recordings. */
 declare function turn(
   message: string | import("groundhook").Message[],
   options?: import("groundhook").TestOptions,
 ): import("groundhook").TestAnswer;
 
-/** Say what a value should be; `expect(value).not` says what it should not. */
+/** State what a value should be; `expect(value).not` states what it should not be. */
 declare function expect(actual: any): import("groundhook").Expectation & { not: import("groundhook").Expectation };
 
 declare module "groundhook" {
-  /** What a test may say beside the message: what a request may say, who asks, and what the world answers. */
+  /** Options of a turn: those of a request, the identity, and scripted answers of models and sources. */
   export interface TestOptions extends TurnOptions {
     /** Another assistant than the tests' own. */
     assistant?: AssistantName;
     identity?: Partial<Identity>;
-    /** Another time of day than the recordings', ISO 8601. */
+    /** The time of day, ISO 8601, in place of the recordings'. */
     now?: string;
-    /** What the model answers, in order; {ref:0} is the marker of the first source. */
+    /** The model's answers, in order; {ref:0} is the marker of the first source. */
     model?: (string | ScriptedReply)[];
-    /** What a source finds, for every query or by query (`*`: any other). */
+    /** The results of a source, for every query or by query (`*`: any other). */
     searches?: { [type in "web" | "kb" | "db"]?: Finds | Record<string, Finds> };
   }
 
@@ -1054,15 +1053,15 @@ declare module "groundhook" {
     [key: string]: any;
   }
 
-  /** What came of a turn. */
+  /** The outcome of a turn. */
   export interface TestAnswer {
     content: string;
     citations: Record<string, any>[];
-    /** Every search in the order in which they began: the request, who asked (`source`), and what was found. */
+    /** The searches in the order in which they began: the request, its origin (`source`), and the results. */
     searches: (Record<string, any> & { type: "web" | "kb" | "db"; query: string; source: string; items: Item[]; total: number; error: string | null })[];
-    /** What the hook sent. */
+    /** The messages that the hook sent. */
     messages: any[];
-    /** What Next returned. */
+    /** The data that Next returned. */
     data: any;
     metadata: Record<string, any>;
     model_calls: {
@@ -1073,13 +1072,13 @@ declare module "groundhook" {
       max_tokens: number | null;
       max_completion_tokens: number | null;
     }[];
-    warnings: Said[];
-    error: Said | null;
+    warnings: Report[];
+    error: Report | null;
     events: any[];
   }
 
   /** A warning or an error, and where it comes from. */
-  export interface Said {
+  export interface Report {
     message: string;
     code: string;
     file: string;
@@ -1092,7 +1091,7 @@ declare module "groundhook" {
   export interface Expectation {
     toBe(wanted: any): void;
     toEqual(wanted: any): void;
-    /** Has what `wanted` says, and maybe more; a regular expression is searched for. */
+    /** Has the properties of `wanted`, and maybe more; a regular expression is searched for. */
     toMatchObject(wanted: object): void;
     toMatch(wanted: string | RegExp): void;
     toContain(wanted: any): void;
@@ -1109,7 +1108,7 @@ declare module "groundhook" {
     toThrow(wanted?: string | RegExp): void;
     /** Of a turn: searched there, for a query or with options. */
     toHaveSearched(type: "web" | "kb" | "db", what?: string | RegExp | object): void;
-    /** Of a turn: the answer cites a source in which something says this. */
+    /** Of a turn: the answer cites a source that contains this. */
     toHaveCited(what?: string | RegExp | object): void;
     /** Of a turn: the hook sent a message. */
     toHaveSent(what?: string | RegExp | object): void;

@@ -28,8 +28,8 @@ _LISTS = (list, tuple, set, frozenset, Sequence, Iterable)
 
 
 class Declarations:
-    """Interfaces by name, in the order in which they were first asked for. `special` says a field's
-    type in other words: {("KBOptions", "collections"): "CollectionName[]"}."""
+    """Interfaces by name, in the order of first use. `special` replaces the type of a field:
+    {("KBOptions", "collections"): "CollectionName[]"}."""
 
     def __init__(self, special: Mapping[tuple[str, str], str]) -> None:
         self._special = special
@@ -40,8 +40,8 @@ class Declarations:
         return tuple(self._made.values())
 
     def add(self, model: type[BaseModel], *, given: bool) -> str:
-        """Declare a model and those it mentions → its name. The first direction in which a model is
-        asked for counts."""
+        """Declare a model and those it mentions; return its name. The direction of the first use
+        of a model counts."""
         name = model.__name__
         if name not in self._made:
             self._made[name] = ""  # a model may mention itself
@@ -49,7 +49,7 @@ class Declarations:
         return name
 
     def type_of(self, annotation: Any, *, given: bool) -> str:
-        """An annotation in TypeScript; `any` for what has no counterpart."""
+        """Return an annotation in TypeScript; `any` for one without a counterpart."""
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             return self.add(annotation, given=given)
         if annotation in _SCALARS:
@@ -77,39 +77,39 @@ class Declarations:
         if model.model_config.get("extra") == "allow":
             members.append("[key: string]: any;")
         body = "".join(f"  {line}\n" for line in members)
-        return f"{comment(_first(model))}export interface {model.__name__} {{\n{body}}}\n"
+        return f"{comment(_first_paragraph(model))}export interface {model.__name__} {{\n{body}}}\n"
 
     def _member(
         self, model: type[BaseModel], name: str, field: FieldInfo, given: bool
     ) -> Iterator[str]:
         if field.exclude:
             return
-        said = self.type_of(field.annotation, given=given)
+        type = self.type_of(field.annotation, given=given)
         special = self._special.get((model.__name__, name))
         if special is not None:
-            said = special + (" | null" if said.endswith("| null") else "")
-        shown = field.serialization_alias or name
-        others = [other for other in _spellings(field, name) if other != shown] if given else []
+            type = special + (" | null" if type.endswith("| null") else "")
+        main = field.serialization_alias or name
+        others = [other for other in _list_spellings(field, name) if other != main] if given else []
         optional = "?" if given and (others or not field.is_required()) else ""
         yield from comment(field.description or "").splitlines()
-        yield f"{shown}{optional}: {said};"
+        yield f"{main}{optional}: {type};"
         for other in others:
-            yield f"/** The same as `{shown}`. */"
-            yield f"{other}{optional}: {said};"
+            yield f"/** The same as `{main}`. */"
+            yield f"{other}{optional}: {type};"
 
 
 def comment(text: str) -> str:
-    """A text as a JSDoc comment with its line break; nothing for nothing."""
+    """Return a text as a JSDoc comment with its line break; empty for an empty text."""
     return f"/** {text.replace('*/', '* /')} */\n" if text else ""
 
 
-def _spellings(field: FieldInfo, name: str) -> list[str]:
+def _list_spellings(field: FieldInfo, name: str) -> list[str]:
     alias = field.validation_alias
     choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
     return [choice for choice in choices if isinstance(choice, str) and choice != name]
 
 
-def _first(model: type[BaseModel]) -> str:
-    """The first paragraph of a model's docstring, on one line."""
+def _first_paragraph(model: type[BaseModel]) -> str:
+    """Return the first paragraph of a model's docstring, on one line."""
     paragraph = inspect.cleandoc(model.__doc__ or "").split("\n\n")[0]
     return re.sub(r"\s+", " ", paragraph).strip()

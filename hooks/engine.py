@@ -1,8 +1,7 @@
-"""V8: the only module that touches `py_mini_racer`, whose private names of the pinned version it
-uses.
+"""V8 isolates and the synchronous bridge between JavaScript and its host.
 
-Owns isolates and the synchronous bridge between JavaScript and its host. It knows nothing of hooks:
-what is evaluated and what a call means is its callers' business.
+The only module that imports `py_mini_racer`; it uses private names of the pinned version. It knows
+nothing of hooks: its callers decide what is evaluated and what a call means.
 
 The bridge: the script evaluated first makes a `SharedArrayBuffer` (which no script can detach,
 unlike an ArrayBuffer) and hands it over as its value; this module holds its memory, laid out as
@@ -11,8 +10,8 @@ buffer and calls the function; the callback below, on V8's own thread, reads it,
 `on_call`, waits for `reply` and returns when the answer is in the buffer. Longer texts cross in
 pieces.
 
-While JavaScript is blocked in the callback its values cannot be read: that would wait for V8's
-thread, which is waiting.
+While JavaScript is blocked in the callback its values must not be read: reading waits for V8's
+thread, which is itself waiting.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ OutcomeKind = Literal["value", "error", "syntax", "heap", "stopped"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an evaluation ended: with a string (`value`; empty when it was something else), or with
-    V8's message."""
+    """How an evaluation ended: with a value (`text` is it if it is a string, else empty), or with
+    V8's message as `text`."""
 
     kind: OutcomeKind
     text: str = ""
@@ -58,8 +57,8 @@ _FAILURES: dict[int, OutcomeKind] = {
 
 
 class Isolate:
-    """One V8 isolate. Close it: one that is left to the garbage collector hangs the interpreter
-    when it ends.
+    """One V8 isolate. Close it: an isolate that is left to the garbage collector hangs the
+    interpreter at its end.
 
     `bridge` is the script that makes the buffer; its value must be a SharedArrayBuffer whose
     property `native` accepts the function. `on_call` is called on V8's thread with each request and
@@ -98,7 +97,7 @@ class Isolate:
 
     @classmethod
     def bare(cls) -> Isolate:
-        """An isolate with nothing in it, not even the bridge: what one costs at least."""
+        """Return an isolate with nothing in it, not even the bridge: the least one costs."""
         return cls("", lambda _: None)
 
     @property
@@ -107,35 +106,34 @@ class Isolate:
         return self._clock is not None
 
     def cpu_seconds(self) -> float:
-        """Time V8's thread has worked; it stands still while the host works on a call. Where the
-        system has no such clock, wall time without the time spent in calls."""
+        """Return the time that V8's thread has worked; it stops while the host works on a call.
+        Where the system has no such clock, it is wall time without the time spent in calls."""
         with self._gate:
             if self._freed:
                 return 0.0
             return (self._since if self._waiting else self._now()) - self._waited
 
     def limit_heap(self, size: int) -> None:
-        """End what is being evaluated once V8's heap holds more than `size` bytes."""
+        """End the evaluation once V8's heap holds more than `size` bytes."""
         with self._gate:
             if not self._freed:
                 self._dll.mr_set_hard_memory_limit(self._context, size)
 
     def heap_is_full(self) -> bool:
-        """Whether the heap limit was reached; also when it happened in a microtask, which has no
-        outcome of its own."""
+        """Whether the heap limit was reached; also in a microtask, which has no outcome."""
         with self._gate:
             return not self._freed and bool(self._dll.mr_hard_memory_limit_reached(self._context))
 
     def evaluate(self, code: str, done: Callable[[Outcome], None]) -> None:
-        """Evaluate and return at once; `done` is called on V8's thread, before the microtasks that
-        the code left behind. One evaluation at a time; none after `stop`."""
+        """Start an evaluation and return at once; `done` is called on V8's thread, before the
+        microtasks that the code left. One evaluation at a time; none after `stop`."""
         with self._gate:
             if not self._ended:
                 self._on_done = done
                 self._task = self._evaluate(code)
 
     def reply(self, text: str) -> None:
-        """Answer the request that `on_call` was given last."""
+        """Answer the request that `on_call` received last."""
         with self._gate:
             if self._waiting:
                 self._waiting = False
@@ -144,8 +142,8 @@ class Isolate:
                 self._answered.release()
 
     def stop(self) -> None:
-        """End what is being evaluated, and a host call in flight with it. Code that runs as a
-        microtask goes on until `close`."""
+        """End the evaluation, and a host call in flight with it. Code that runs as a microtask goes
+        on until `close`."""
         with self._gate:
             if self._ended:
                 return
@@ -187,9 +185,9 @@ class Isolate:
         self._thread.drop()
 
     def _native(self) -> None:
-        if (
-            self._on_done is not None
-        ):  # else what calls was left behind as a microtask, and no end of it is told
+        # Without `_on_done` a microtask calls that outlived its evaluation: `_evaluated`, which
+        # drops the state, would not follow.
+        if self._on_done is not None:
             self._thread.keep()
         if self._ended:
             self._bridge.stop()
@@ -218,9 +216,8 @@ class Isolate:
 
     def _connect(self, bridge: str) -> None:
         found, ready = self._evaluate_first(bridge)
-        native = self._dll.mr_make_js_callback(
-            self._context, _NATIVE
-        )  # waits for the bridge to be evaluated, too
+        # waits for the evaluation of the bridge as well
+        native = self._dll.mr_make_js_callback(self._context, _NATIVE)
         ready.acquire()
         self._on_raw, raw = self._evaluated, found[0]
         if raw.contents.type != Kind.shared_array_buffer:
@@ -238,7 +235,7 @@ class Isolate:
             self._dll.mr_free_value(self._context, handle)
 
     def _evaluate_first(self, code: str) -> tuple[list[Any], threading.Lock]:
-        """Starts the evaluation; its raw value is in the list once the lock is free."""
+        """Start an evaluation; its raw value is in the list once the lock is free."""
         found: list[Any] = []
         ready = threading.Lock()
         ready.acquire()
@@ -265,12 +262,12 @@ class Isolate:
 
 
 def isolate_count() -> int:
-    """Isolates of this process that V8 still holds."""
+    """Return how many isolates of this process V8 still holds."""
     return int(init_mini_racer(ignore_duplicate_init=True).mr_context_count())
 
 
 def load() -> None:
-    """Load V8 now, so that the first isolate need not wait for it."""
+    """Load V8 now, so that the first isolate does not wait for it."""
     init_mini_racer(ignore_duplicate_init=True)
 
 
@@ -291,7 +288,7 @@ def _outcome(raw: Any) -> Outcome:
 
 
 def _memory_of(raw: Any) -> memoryview:
-    """The bytes of a SharedArrayBuffer."""
+    """Return the bytes of a SharedArrayBuffer."""
     value = raw.contents
     return memoryview((ctypes.c_ubyte * value.len).from_address(value.value.value_ptr)).cast("B")
 

@@ -1,6 +1,6 @@
-"""From what JavaScript said to an error of ours, with the place in the author's own file.
+"""Hook errors: what JavaScript reports becomes a HookError with the place in the author's file.
 
-Owns the mapping of stack traces and the wording of what went wrong in a hook; pure.
+Owns the mapping of stack traces to sources and the wording of the messages; pure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from groundhook.hooks.script import Program
+from groundhook.hooks.program import Program
 from groundhook.hooks.wire import from_v8
 from groundhook.host.core.errors import (
     HookError,
@@ -32,10 +32,11 @@ _FRAME = re.compile(
 _MENTION = re.compile(r"hook:(\d+):(\d+):(\d+)")
 _PARSE = re.compile(r"^[^\n]*?:(\d+): (.*)\n(.*)\n( *)\^")
 
-_OURS = re.compile(r"\n\s+at (?:[\w.<> ]+ \()?<anonymous>:\d+:\d+\)?(?=\n|$)")
+# a frame of the prelude
+_PRELUDE_FRAME = re.compile(r"\n\s+at (?:[\w.<> ]+ \()?<anonymous>:\d+:\d+\)?(?=\n|$)")
 _ARGUMENT = re.compile(r"\[(\d+)\](.*)", re.DOTALL)
 _IMPORTED = re.compile(r"\(0 , \w+\.(\w+)\)")  # how the compiler calls a function of another file
-_ABSENT = re.compile(
+_NOT_OFFERED = re.compile(
     r"[\w.]+\.(?P<key>\w{1,80}) is not offered by this host: there are (?P<known>[\w, ]+)$"
 )
 
@@ -54,70 +55,72 @@ MEANING = {
 
 
 def over(limit: str, hook: str, limits: HookLimits, file: str) -> HookLimit:
-    """A limit was crossed."""
-    value = getattr(limits, limit)
-    said = MEANING[limit].format(value=value)
+    """Return the error of a hook that crossed a limit."""
     return HookLimit(
         limit,
-        f"{hook} {said}",
+        f"{hook} {MEANING[limit].format(value=getattr(limits, limit))}",
         place=Place(file),
         hint=f"raise hooks.limits.{limit} in package.yao if it needs more",
     )
 
 
 def threw(hook: str, described: str, program: Program) -> HookError:
-    """The hook threw. `described` is the prelude's JSON {name, message, stack, code}. The place is
-    the innermost frame of the package, the hint names the callers."""
+    """Return the error of a hook that threw. `described` is the prelude's JSON {name, message,
+    stack, code}. The place is the innermost frame of the package, the hint names the callers."""
     error: dict[str, str] = from_v8(described)
     frames = frames_of(error["stack"], program)
     name = error["name"] if error["name"] not in ("", "Error", "Exception") else ""
     code = f" (code {error['code']})" if error["code"] else ""
-    message = _IMPORTED.sub(r"\1", error["message"]) + _nearest(error["message"])
-    said = f"{name}: {message}" if name else message
-    callers = _callers(frames[1:])
+    message = _IMPORTED.sub(r"\1", error["message"]) + _suggest_name(error["message"])
+    thrown = f"{name}: {message}" if name else message
+    callers = _list_callers(frames[1:])
     place = frames[0][1] if frames else Place(program.modules[0].file)
     return HookThrew(
-        f"{hook} threw {said}{code}", place=place, hint=f"called from {callers}" if callers else ""
+        f"{hook} threw {thrown}{code}",
+        place=place,
+        hint=f"called from {callers}" if callers else "",
     )
 
 
 UNCAUGHT = "hook_uncaught"
-UNHEARD = {
+UNCAUGHT_IN = {
     "timer": "a timer of {hook}",
     "microtask": "a microtask of {hook}",
     "unawaited": "an async function that {hook} does not await",
 }
 
 
-def warned(asked: str, hook: str, text: str, program: Program) -> tuple[str, HookError]:
-    """What the prelude tells beside what the hook returns: the code of the warning, and what there
-    is to say. `!uncaught`: an error in a callback or a promise that nobody waits for; `!hole`: a
-    number that has no JSON form."""
-    if asked == "!uncaught":
+def warned(request: str, hook: str, text: str, program: Program) -> tuple[str, HookError]:
+    """Return the code of a warning that the prelude reports, and its error. `!uncaught`: an error
+    in a callback or in a promise that is not awaited; `!became_null`: a value without a JSON
+    form."""
+    if request == "!uncaught":
         where, _, described = text.partition("\n")
-        return UNCAUGHT, threw(UNHEARD[where].format(hook=hook), described, program)
-    return "hook_not_finite", _hole(hook, from_v8(text), program)
+        return UNCAUGHT, threw(UNCAUGHT_IN[where].format(hook=hook), described, program)
+    return "hook_not_finite", _became_null(hook, from_v8(text), program)
 
 
-def _hole(hook: str, told: Mapping[str, Any], program: Program) -> HookError:
-    argument = _ARGUMENT.match(told["path"])
-    if told["of"]:
+def _became_null(hook: str, report: Mapping[str, Any], program: Program) -> HookError:
+    """`report` has the call (`of`, empty for a return), the path, the value (`was`), the number of
+    further ones, and the stack."""
+    argument = _ARGUMENT.match(report["path"])
+    if report["of"]:
         at = f"argument {int(argument[1]) + 1}{argument[2]}" if argument else "its arguments"
-        said = f"{told['of']} was given {told['was']} at {at}"
+        what = f"{report['of']} was given {report['was']} at {at}"
     else:
-        said = (
-            f"what {hook} returned has {told['was']} at {told['path']}"
-            if told["path"]
-            else f"{hook} returned {told['was']}"
+        what = (
+            f"what {hook} returned has {report['was']} at {report['path']}"
+            if report["path"]
+            else f"{hook} returned {report['was']}"
         )
-    more = f" (and {told['more']} more like it)" if told["more"] else ""
-    frames = frames_of(told["stack"], program) if told["of"] else []
+    more = f" (and {report['more']} more like it)" if report["more"] else ""
+    frames = frames_of(report["stack"], program) if report["of"] else []
     place = frames[0][1] if frames else Place(program.modules[0].file)
-    return HookReturnInvalid(f"{said}, which arrives as null{more}", place=place)
+    return HookReturnInvalid(f"{what}, which arrives as null{more}", place=place)
 
 
-def _callers(frames: Sequence[tuple[str, Place]]) -> str:
-    """Who called, the same one once however often it called itself."""
+def _list_callers(frames: Sequence[tuple[str, Place]]) -> str:
+    """Return the callers' places; a function that calls itself is listed once."""
     named = dict.fromkeys(
         f"{place} in {where}" if where not in ("", "eval") else str(place)
         for where, place in frames
@@ -125,16 +128,16 @@ def _callers(frames: Sequence[tuple[str, Place]]) -> str:
     return ", ".join(named)
 
 
-def _nearest(message: str) -> str:
-    """The name that was probably meant, of those that the prelude lists."""
-    found = _ABSENT.match(message)
+def _suggest_name(message: str) -> str:
+    """Return the nearest of the names that the prelude's message lists, as part of a message."""
+    found = _NOT_OFFERED.match(message)
     known = {name.lower(): name for name in found["known"].split(", ")} if found else {}
     near = difflib.get_close_matches(found["key"].lower(), known, n=1) if found else []
     return f" (did you mean {known[near[0]]!r}?)" if near else ""
 
 
 def never(hook: str, file: str) -> HookError:
-    """The hook's promise is pending and nothing is left that could settle it."""
+    """Return the error of a hook whose promise is pending with nothing left to settle it."""
     hint = "no timer is left and no call is under way: something it awaits is never resolved"
     return HookThrew(
         f"{hook} returned a promise that can never be settled", place=Place(file), hint=hint
@@ -142,23 +145,24 @@ def never(hook: str, file: str) -> HookError:
 
 
 def failed(hook: str, message: str, program: Program) -> HookError:
-    """An exception that V8 itself reports, outside the prelude's own catch."""
+    """Return the error of an exception that V8 reports, outside the prelude's own catch."""
     return HookThrew(
-        f"{hook} failed: {mapped(_line(message), program)}", place=Place(program.modules[0].file)
+        f"{hook} failed: {mapped(_first_line(message), program)}",
+        place=Place(program.modules[0].file),
     )
 
 
 def no_json(hook: str, described: str, program: Program) -> HookError:
-    """What the hook returned has no JSON form."""
-    message = _line(from_v8(described)["message"])
+    """Return the error of a hook whose return value has no JSON form."""
+    message = _first_line(from_v8(described)["message"])
     return HookReturnInvalid(
         f"what {hook} returned cannot be made JSON: {message}", place=Place(program.modules[0].file)
     )
 
 
 def unparsed(index: int, message: str, parse_message: str, program: Program) -> HookSyntaxError:
-    """V8 refused a module that the compiler let pass. `parse_message` is V8's own, which has the
-    line and a caret."""
+    """Return the error of a module that V8 refused, although the compiler accepted it.
+    `parse_message` is V8's own, which has the line and a caret."""
     found = _PARSE.search(parse_message)
     if found is None:
         return HookSyntaxError(message, place=Place(program.modules[index].file))
@@ -166,16 +170,16 @@ def unparsed(index: int, message: str, parse_message: str, program: Program) -> 
     return HookSyntaxError(found[2].removeprefix("SyntaxError: "), place=place)
 
 
-def _line(message: str) -> str:
-    """The first line of a message that may be anything."""
+def _first_line(message: str) -> str:
+    """Return the first line of a message, shortened."""
     return (message.strip().splitlines() or ["an unknown error"])[0][:LONGEST_LINE]
 
 
 def wrong_return(
     hook: str, raw: Any, model: type[BaseModel], error: ValidationError, program: Program
 ) -> HookReturnInvalid:
-    """What the hook returned has the wrong type somewhere."""
-    found = [(_walked(path, raw), message) for path, message in problems(error)]
+    """Return the error of a return value that has a wrong type somewhere."""
+    found = [(_path_through(path, raw), message) for path, message in problems(error)]
     path, message = max(found, key=lambda entry: len(entry[0]))
     known = ", ".join(model.model_fields) if not path else ""
     where = (
@@ -191,19 +195,19 @@ def wrong_return(
 
 
 def mapped(text: str, program: Program) -> str:
-    """`text` with every place of the emitted code replaced by the one in the source; frames that
-    are ours are left out."""
+    """Return `text` with every place of the emitted code replaced by the one in the source, and
+    without the frames of the prelude."""
 
     def replace(found: re.Match[str]) -> str:
         index, line, column = (int(number) for number in found.groups())
         return str(program.place(index, line, column)) if index < len(program.modules) else found[0]
 
-    return _MENTION.sub(replace, _OURS.sub("", text))
+    return _MENTION.sub(replace, _PRELUDE_FRAME.sub("", text))
 
 
 def frames_of(stack: str, program: Program) -> list[tuple[str, Place]]:
-    """The frames of a stack trace that are the package's own, innermost first: the function's name,
-    its place in the source."""
+    """Return the frames of a stack trace that are in the package, innermost first: the function's
+    name and its place in the source."""
     frames = []
     for found in _FRAME.finditer(stack):
         index = int(found["index"])
@@ -217,13 +221,13 @@ def frames_of(stack: str, program: Program) -> list[tuple[str, Place]]:
     return frames
 
 
-def _walked(path: tuple[str | int, ...], raw: Any) -> tuple[str | int, ...]:
-    """The steps of a validator's path that lead through `raw`; the names of union members it puts
-    between are left out."""
+def _path_through(path: tuple[str | int, ...], raw: Any) -> tuple[str | int, ...]:
+    """Return the steps of a validator's path that lead through `raw`, without the names of union
+    members that the validator adds."""
     steps: list[str | int] = []
     here = raw
     for step in path:
-        if step in _steps(here):
+        if step in _keys(here):
             here = here[step]
         elif (
             step is not path[-1]
@@ -236,8 +240,8 @@ def _walked(path: tuple[str | int, ...], raw: Any) -> tuple[str | int, ...]:
     return tuple(steps)
 
 
-def _steps(value: Any) -> Collection[str | int]:
-    """The keys or positions that lead on from a JSON value."""
+def _keys(value: Any) -> Collection[str | int]:
+    """Return the keys or positions of a JSON value."""
     if isinstance(value, dict):
         return value.keys()
     return range(len(value)) if isinstance(value, list) else ()

@@ -1,8 +1,8 @@
-"""What Python knows of a thread that it did not start, kept from one callback to the next.
+"""Python's state of a thread that it did not start, kept from one callback to the next.
 
-Python makes a state for such a thread whenever it calls back, and drops it when the callback
-returns. Each time it asks the system for the memory of a stack, which makes up more than half of
-what a host call costs on the side of JavaScript.
+Python makes a state for such a thread whenever the thread calls back, and drops it when the
+callback returns. Each time it allocates memory for a stack, which is more than half of what a host
+call costs on the side of JavaScript.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ _python = ctypes.pythonapi
 
 
 class ThreadState:
-    """Both functions are to be called on the thread itself, from within callbacks; another one
-    drops nothing. What is kept when the thread ends is lost: 17 KB."""
+    """The kept state of one thread. Call both functions on that thread, from within callbacks; on
+    another thread `drop` does nothing. A state that is kept when its thread ends leaks 17 KB."""
 
     def __init__(self) -> None:
         self.kept = False

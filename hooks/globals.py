@@ -1,6 +1,6 @@
-"""The part of `groundhook.d.ts` that is written by hand, because no row and no model describes it.
+"""The handwritten part of `groundhook.d.ts`: what no row and no model describes.
 
-`GLOBALS` knows how to declare a global; which ones there are is the table's business.
+`GLOBALS` has the declaration of each global; `hooks/api/table.py` decides which globals exist.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ export type Next = (
 """
 
 CONTEXT = """\
-/** What a hook knows of its turn, and what it may ask of the host. */
+/** The data of a hook's turn, and the calls to the host. */
 export interface Context {
   readonly chat_id: string;
   readonly assistant_id: string;
@@ -46,7 +46,7 @@ export interface Context {
   readonly accept: string;
   readonly client: Client;
   readonly metadata: Record<string, any>;
-  /** Who asks, as the request said. */
+  /** The identity of the request. */
   readonly authorized: Identity;
 """
 

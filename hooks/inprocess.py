@@ -1,8 +1,8 @@
-"""Isolates in the host's own process, for embedding and debugging: the same seats without the
-protection.
+"""Isolates in the host's own process, for embedding and debugging.
 
-A script that makes V8 abort takes the host with it, and `hooks.limits.memory_mb` is not enforced
-here; every other limit is.
+They are leased as those of worker processes are, without the protection: a script that makes V8
+abort takes the host with it, and `hooks.limits.memory_mb` is not enforced here. Every other limit
+is.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ import anyio.to_thread
 
 from groundhook.hooks.compiler import Compiler
 from groundhook.hooks.engine import Outcome
-from groundhook.hooks.leases import Called, Done, Mailbox, Order, Seat, SeatEvent
+from groundhook.hooks.leases import Called, Done, EventQueue, Lease, LeaseEvent, LeaseTerms
 from groundhook.hooks.run import Prelude, Run
 from groundhook.hooks.script import Transpile
 from groundhook.host.core.errors import HookCrashed
 
 
-class InProcessSeat:
+class InProcessLease:
     """An isolate in this process; its events reach the loop that made it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._mailbox = Mailbox()
+        self._events = EventQueue()
         self._timer: asyncio.TimerHandle | None = None
         self._run: Run | None = None
 
-    async def start(self, prelude: Prelude, order: Order) -> None:
+    async def start(self, prelude: Prelude, terms: LeaseTerms) -> None:
         self._run = await anyio.to_thread.run_sync(Run, prelude)
-        self._run.begin(order.setup, order.heap_mb, order.cpu_ms, self._tell)
+        self._run.begin(terms.setup, terms.heap_mb, terms.cpu_ms, self._report)
 
     def invoke(self, code: str, /) -> None:
         self._started.invoke(code)
-        self._look()
+        self._watch()
 
     def reply(self, text: str, /) -> None:
         self._started.reply(text)
 
-    async def event(self) -> SeatEvent:
-        return await self._mailbox.get()
+    async def event(self) -> LeaseEvent:
+        return await self._events.get()
 
-    async def leave(self) -> None:
+    async def release(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         with anyio.CancelScope(shield=True):
@@ -57,32 +57,36 @@ class InProcessSeat:
         assert self._run is not None
         return self._run
 
-    def _tell(self, kind: str, first: str, second: str) -> None:
+    def _report(self, kind: str, first: str, second: str) -> None:
         event = Called(first) if kind == "call" else Done(first, second)
         if threading.get_ident() == self._thread:
-            self._mailbox.put(event)
+            self._events.put(event)
         else:
-            self._loop.call_soon_threadsafe(self._mailbox.put, event)
+            self._loop.call_soon_threadsafe(self._events.put, event)
 
-    def _look(self) -> None:
+    def _watch(self) -> None:
+        """Look at the clock now and whenever the limit could have been reached."""
         if self._timer is not None:
             self._timer.cancel()
         wait = self._started.watch()
-        self._timer = None if wait is None else self._loop.call_later(wait, self._look)
+        self._timer = None if wait is None else self._loop.call_later(wait, self._watch)
 
 
-class InProcessSeats:
+class InProcessIsolates:
+    """Leases isolates of this process."""
+
     def __init__(self, prelude: Prelude) -> None:
         self._prelude = prelude
 
-    async def take(self, order: Order, /, *, alone: bool = False) -> Seat:
-        seat = InProcessSeat()
-        await seat.start(self._prelude, order)
-        return seat
+    async def lease(self, terms: LeaseTerms, /, *, alone: bool = False) -> Lease:
+        """Return a fresh isolate; `alone` has no meaning in one process."""
+        lease = InProcessLease()
+        await lease.start(self._prelude, terms)
+        return lease
 
     @asynccontextmanager
     async def transpiling(self) -> AsyncIterator[Transpile]:
-        """The TypeScript compiler, in an isolate that is closed with the block."""
+        """Yield the TypeScript compiler, in an isolate that is closed with the block."""
         compiler = await anyio.to_thread.run_sync(Compiler)
         loop = asyncio.get_running_loop()
 

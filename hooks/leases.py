@@ -1,8 +1,7 @@
-"""Where a turn's isolate is, seen from the host: a seat, and who gives seats.
+"""Isolate leases: how a session holds the isolate of its turn, wherever that isolate lives.
 
 Owns the contract between a session and the place its isolate lives in (a worker process, or this
-process); both sides of it speak in code to evaluate, requests and outcomes, and know nothing of
-what they mean.
+process). Both sides exchange code to evaluate, requests and outcomes, and do not interpret them.
 """
 
 from __future__ import annotations
@@ -15,14 +14,15 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True)
 class Called:
-    """JavaScript waits in a host call."""
+    """JavaScript waits for the answer to a host call."""
 
     request: str
 
 
 @dataclass(frozen=True)
 class Done:
-    """What was invoked has ended: an outcome of `hooks.engine`, or the key of a limit."""
+    """The invoked code has ended. `kind` is that of an outcome of `hooks.engine`, or "limit" with
+    the key of the limit as `text`."""
 
     kind: str
     text: str
@@ -33,9 +33,10 @@ Role = Literal["culprit", "suspect", "bystander"]
 
 @dataclass(frozen=True)
 class Lost:
-    """The isolate is gone with its process. `culprit`: this run did it. `suspect`: it or another of
-    the same process. `bystander`: it was waiting when another did it. `limit` is set when the host
-    ended the process for that reason, `started` is false when it never was ready for work."""
+    """The isolate is gone with its process. `culprit`: this run ended the process. `suspect`: this
+    run or another of the same process did. `bystander`: this run was waiting when another did.
+    `limit` is set when the host ended the process for that limit, `started` is false when the
+    process was never ready for work."""
 
     role: Role
     reason: str
@@ -43,12 +44,12 @@ class Lost:
     started: bool = True
 
 
-SeatEvent = Called | Done | Lost
+LeaseEvent = Called | Done | Lost
 
 
 @dataclass(frozen=True)
-class Order:
-    """What a seat is made of: this run's part of the prelude, as JSON, and its limits."""
+class LeaseTerms:
+    """What an isolate is made with: this run's part of the prelude, as JSON, and its limits."""
 
     setup: str
     heap_mb: int
@@ -56,41 +57,51 @@ class Order:
     memory_mb: int
 
 
-class Seat(Protocol):
+class Lease(Protocol):
+    """One isolate, held by one session until `release`."""
+
     def invoke(self, code: str, /) -> None:
-        """Evaluate; one `Done` follows, after any number of `Called`."""
+        """Evaluate code; one `Done` follows, after any number of `Called`."""
         ...
 
-    def reply(self, text: str, /) -> None: ...
+    def reply(self, text: str, /) -> None:
+        """Answer the host call that was reported last."""
+        ...
 
-    async def event(self) -> SeatEvent: ...
+    async def event(self) -> LeaseEvent:
+        """Wait for the next event."""
+        ...
 
-    async def leave(self) -> None:
+    async def release(self) -> None:
         """Stop and free the isolate. Returns when nothing runs in it any more."""
         ...
 
 
-class Seats(Protocol):
-    async def take(self, order: Order, /, *, alone: bool = False) -> Seat:
-        """A fresh isolate; `alone` in a process that carries no other. Raises HookCrashed when
-        there is none to be had."""
+class LeaseSource(Protocol):
+    """Where isolates come from: worker processes, or this process."""
+
+    async def lease(self, terms: LeaseTerms, /, *, alone: bool = False) -> Lease:
+        """Return a fresh isolate; with `alone`, in a process that carries no other. Raises
+        HookCrashed when no isolate can be made."""
         ...
 
 
-class Mailbox:
-    """Events of one seat, put by callbacks of the loop and read by the session's task."""
+class EventQueue:
+    """Events of one lease, put by callbacks of the loop and read by the session's task."""
 
     def __init__(self) -> None:
-        self._events: deque[SeatEvent] = deque()
-        self._wanted: asyncio.Future[None] | None = None
+        self._events: deque[LeaseEvent] = deque()
+        self._reader: asyncio.Future[None] | None = None
 
-    def put(self, event: SeatEvent) -> None:
+    def put(self, event: LeaseEvent) -> None:
+        """Add an event and wake the reader."""
         self._events.append(event)
-        if self._wanted is not None and not self._wanted.done():
-            self._wanted.set_result(None)
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
 
-    async def get(self) -> SeatEvent:
+    async def get(self) -> LeaseEvent:
+        """Return the next event, waiting for it if there is none."""
         while not self._events:
-            self._wanted = asyncio.get_running_loop().create_future()
-            await self._wanted
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
         return self._events.popleft()

@@ -1,9 +1,9 @@
-// Objects and loops that JavaScript holds for what happens on the host: nodes of the trace, and answers that are heard while they
-// arrive. A function of what prelude.js took from the language; evaluated when first asked for. Each maker is a function
-// (the call's full name, its arguments).
-(function (taken, seldom, guard) {
+// Calls whose result is more than a JSON value: nodes of the trace, and answers that `onChunk` receives while they arrive. A
+// function of the builtins that prelude.js took; loaded when it is first used. Each maker is a function (the call's full name,
+// its arguments).
+(function (builtins, lazyGlobals, guard) {
   "use strict";
-  const { defineProperty, lastIndexOf, slice, call, groups } = taken;
+  const { defineProperty, lastIndexOf, slice, call, groups } = builtins;
 
   const put = (list, index, value) =>
     defineProperty(list, index, { __proto__: null, value, enumerable: true, writable: true, configurable: true });
@@ -13,26 +13,26 @@
   // ------------------------------------------------------------------------------------------------ nodes of the trace
   const PRINTS = { __proto__: null, Info: true, Debug: true, Warn: true, Error: true };
 
-  // A call on a node, whose id goes before the arguments.
-  function onNode(id, full, args) {
+  // Make a call on a node, whose id goes before the arguments.
+  function callOnNode(id, full, args) {
     const name = nameOf(full);
     const given = [];
     put(given, 0, id);
-    for (let i = 0; i < args.length && i < seldom.most_log; i++) {
-      put(given, i + 1, name === "Fail" ? seldom.reason(args[i]) : PRINTS[name] ? seldom.shown(args[i]) : args[i]);
+    for (let i = 0; i < args.length && i < lazyGlobals.most_log; i++) {
+      put(given, i + 1, name === "Fail" ? lazyGlobals.reason(args[i]) : PRINTS[name] ? lazyGlobals.toLogValue(args[i]) : args[i]);
     }
     const answer = call(full, given);
-    return name === "Add" ? made(answer, full) : answer;
+    return name === "Add" ? makeNode(answer, full) : answer;
   }
 
-  function made(id, full) {
+  function makeNode(id, full) {
     const path = slice(full, 0, lastIndexOf(full, "."));
     const node = { id };
     for (let i = 0; i < groups.length; i++) {
       const group = groups[i];
       for (let j = 0; group.path === path && j < group.names.length; j++) {
         const method = path + "." + group.names[j];
-        put(node, group.names[j], (...args) => onNode(id, method, args));
+        put(node, group.names[j], (...args) => callOnNode(id, method, args));
       }
     }
     return guard(node, "node");
@@ -40,12 +40,12 @@
 
   // ------------------------------------------------------------------------------------------------ answers as they arrive
   const callback = (holder) => {
-    const heard = typeof holder === "object" && holder !== null ? holder.onChunk : undefined;
-    return typeof heard === "function" ? heard : undefined;
+    const found = typeof holder === "object" && holder !== null ? holder.onChunk : undefined;
+    return typeof found === "function" ? found : undefined;
   };
 
-  // Who hears what: the callbacks of a call, by the position of the request they are for; undefined when there are none.
-  function hearers(args, several) {
+  // Return a function from the position of a request to its `onChunk`; undefined when no request has one.
+  function listeners(args, several) {
     const requests = several ? args[0] : undefined;
     const all = callback(several ? args[1] : args[2]);
     if (typeof requests !== "object" || requests === null) return all && (() => all);
@@ -58,12 +58,13 @@
     return any && ((index) => own[index]);
   }
 
+  // Whether what `onChunk` returned stops the call.
   const stops = (answer) => answer === true || (typeof answer === "number" && answer !== 0 && answer === answer);
 
-  const piece = (index, content) => ({ type: "text", index, content, props: { content } });
+  const makeChunk = (index, content) => ({ type: "text", index, content, props: { content } });
 
-  // JavaScript that waits in a call cannot be called back, so it asks for the next pieces until there are no more.
-  function hear(full, args, hearer) {
+  // The host cannot call back into JavaScript that waits in a call, so this loop requests the next pieces until there are no more.
+  function listen(full, args, listener) {
     const given = [];
     put(given, 0, full);
     for (let i = 0; i < args.length && i < 3; i++) put(given, i + 1, args[i]);
@@ -75,8 +76,8 @@
         if (arrived.late !== undefined) problem = arrived.late;
         stop = arrived.late !== undefined || arrived.length === 0;
         for (let i = 0; i < arrived.length && !stop; i++) {
-          const heard = hearer(arrived[i][0]);
-          if (heard !== undefined) stop = stops(heard(piece(arrived[i][0], arrived[i][1])));
+          const onChunk = listener(arrived[i][0]);
+          if (onChunk !== undefined) stop = stops(onChunk(makeChunk(arrived[i][0], arrived[i][1])));
         }
       }
       whole = true;
@@ -88,13 +89,13 @@
 
   const makers = {
     __proto__: null,
-    node: (full, args) => onNode("", full, args),
+    node: (full, args) => callOnNode("", full, args),
     answer(full, args) {
       const name = nameOf(full);
       const several = name === "All" || name === "Any" || name === "Race";
-      const hearer = hearers(args, several);
-      if (hearer === undefined) return call(full, args);
-      const answers = hear(full, args, hearer);
+      const listener = listeners(args, several);
+      if (listener === undefined) return call(full, args);
+      const answers = listen(full, args, listener);
       return several ? answers : answers[0];
     },
   };

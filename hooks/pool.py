@@ -1,6 +1,6 @@
-"""Hook worker processes, seen from the host: started when needed, replaced when they die.
+"""The pool of hook worker processes: started when needed, replaced when they die.
 
-Owns which worker carries which run.
+Decides which worker gets which run.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import anyio
 from anyio.abc import TaskGroup
 
 from groundhook.hooks.child import Worker
-from groundhook.hooks.leases import Order, Seat
+from groundhook.hooks.leases import Lease, LeaseTerms
 from groundhook.hooks.run import Prelude
 from groundhook.hooks.script import Transpile
 from groundhook.host.core.errors import HookCrashed, WorkerDied
 
-# processes with one run each, for each worker that there may be; a run beyond waits until a hook of
-# one has ended
+# processes for one run alone, for each worker of the pool; a further run waits until a hook of one
+# of them has ended
 MOST_ALONE = 8
 COMPILING_SECONDS = 30.0  # for one file; its size is bounded
 COMPILER_SECONDS = 10.0  # the compiler's process is kept that long after its last use
 
 
 class Pool:
-    """Gives seats in at most `size` worker processes, and in one beside them to a run that must be
-    alone."""
+    """Leases isolates in at most `size` worker processes, and in a further process to a run that
+    must be alone."""
 
     def __init__(
         self, size: int, prelude: Prelude, tasks: TaskGroup, environment: Mapping[str, str] | None
@@ -45,18 +45,18 @@ class Pool:
         self._compiling = self._compiled = 0
         self._closing = False
 
-    async def take(self, order: Order, /, *, alone: bool = False) -> Seat:
-        if alone:  # all runs of a worker that took too much memory ask for that at the same time
+    async def lease(self, terms: LeaseTerms, /, *, alone: bool = False) -> Lease:
+        if alone:  # all runs of a worker that was killed for its memory come here at the same time
             await self._alone.acquire()
-            worker = await self._start(alone=True, place=self._alone)
+            worker = await self._start(alone=True, slot=self._alone)
         else:
             worker = await self._least_loaded()
-        return worker.carry(next(self._runs), order)
+        return worker.lease(next(self._runs), terms)
 
     @asynccontextmanager
     async def transpiling(self) -> AsyncIterator[Transpile]:
-        """The TypeScript compiler, in a process of its own that is kept for a while: whoever edits
-        a hook compiles again."""
+        """Yield the TypeScript compiler, in a process of its own that is kept for a while: hooks
+        that are being edited are compiled again soon."""
         self._compiling += 1
         self._compiled += 1
         try:
@@ -66,8 +66,8 @@ class Pool:
             self._tasks.start_soon(self._end_compiler, self._compiled)
 
     async def _transpile(self, file: str, source: str) -> str:
-        """Asks a second compiler when the first is gone: it may have been killed by somebody
-        else."""
+        """Compile a file, with a second compiler if the first is gone: it may have been killed from
+        outside."""
         for last in (False, True):
             async with self._starting:
                 worker = self._compiler
@@ -97,8 +97,8 @@ class Pool:
             self._compiler.child.kill()
 
     def close(self) -> None:
-        """Kill every worker. The tasks that tend them end when all are buried; what else goes on in
-        the group is stopped."""
+        """Kill every worker. The tasks that look after them end when all processes have been
+        reaped; other tasks of the group are cancelled."""
         self._closing = True
         self._tasks.cancel_scope.cancel()
         for worker in self._workers:
@@ -111,14 +111,13 @@ class Pool:
                 workers = self._in_service() or [await self._start(alone=False)]
         best = min(workers, key=lambda worker: (not worker.ready, worker.load))
         if best.load and len(workers) < self._size:
-            self._tasks.start_soon(
-                self._grow
-            )  # a run beside others starts sooner than one in a new process
+            # a run beside others starts sooner than one that waits for the new process
+            self._tasks.start_soon(self._grow)
         return best
 
     def _in_service(self) -> list[Worker]:
-        """Those that take runs beside others. At most `size` workers that retire are left in peace
-        until their last run has ended; beyond that they go on, so that the number of processes is
+        """Return the workers that take further runs. At most `size` retiring workers get none until
+        their last run has ended; any beyond that go on, so that the number of processes is
         bounded."""
         shared = [worker for worker in self._workers if not worker.alone]
         kept_busy = [worker for worker in shared if worker.retiring and worker.load]
@@ -127,26 +126,24 @@ class Pool:
     async def _grow(self) -> None:
         async with self._starting:
             if not self._closing and len(self._in_service()) < self._size:
-                with suppress(
-                    HookCrashed
-                ):  # who finds no worker at all asks for one, and hears why there is none
+                # a run that finds no worker starts one itself and reports the error
+                with suppress(HookCrashed):
                     await self._start(alone=False)
 
-    async def _start(self, *, alone: bool, place: anyio.Semaphore | None = None) -> Worker:
-        worker = Worker(f"hook worker {next(self._names)}", alone=alone, place=place)
-        with anyio.CancelScope(shield=True):  # a process that was started must be tended
+    async def _start(self, *, alone: bool, slot: anyio.Semaphore | None = None) -> Worker:
+        worker = Worker(f"hook worker {next(self._names)}", alone=alone, slot=slot)
+        with anyio.CancelScope(shield=True):  # a started process must be looked after
             await worker.start(self._prelude, self._environment)
         self._workers.append(worker)
-        self._tasks.start_soon(self._tend, worker)
+        self._tasks.start_soon(self._look_after, worker)
         if self._closing:
             worker.child.kill()
         return worker
 
-    async def _tend(self, worker: Worker) -> None:
-        """Watch a worker to its end, bury it, and replace it."""
-        with anyio.CancelScope(
-            shield=True
-        ):  # whoever ends the pool kills the processes; burying them must still happen
+    async def _look_after(self, worker: Worker) -> None:
+        """Watch a worker until it ends, reap its process, and replace it."""
+        # `close` kills the processes and cancels this task; reaping them must still happen
+        with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as watching:
                 watching.start_soon(worker.watch)
                 await worker.child.link.closed.wait()
@@ -154,7 +151,7 @@ class Pool:
             worker.child.kill()
             code = await worker.child.process.wait()
             self._workers.remove(worker)
-            worker.tell_of_death(code)
-            worker.give_place()
+            worker.report_death(code)
+            worker.free_slot()
         if worker.ready and not worker.alone and not self._closing:
             await self._grow()

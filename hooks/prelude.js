@@ -1,13 +1,13 @@
 // The JavaScript side of a hook's run: the bridge to the host, `ctx`, the module loader and the call of a hook.
 //
-// A function of `table` (what there is to call), the same for every run: an isolate may be made before its run is known, which
-// `begin` then tells it. Its value is the bridge's buffer, which only the host sees. What it needs of the language is taken
-// before any hook runs, so that a hook that replaces a builtin breaks only itself: code that runs later looks up no property of
-// a builtin, spreads nothing, iterates over nothing, and gives property descriptors no prototype.
+// A function of `table` (the host calls), the same for every run: an isolate may be made before its run is known; `begin` makes
+// it that of a run. It returns the bridge's buffer, which only the host sees. It takes the builtins it needs before any hook
+// runs, so that a hook that replaces a builtin breaks only itself: code that runs later reads no property of a builtin, uses no
+// spread and no iteration, and gives property descriptors no prototype.
 //
-// Every isolate compiles this file anew, which is most of what a run costs beside the isolate. So what few runs need is in
-// seldom.js, groups of calls are made when they are first asked for, and functions that every run needs stand in parentheses:
-// V8 then compiles them with what is around them, instead of looking over them first and reading them again when called.
+// Every isolate compiles this file again, which is most of what a run costs beside the isolate. So code that few runs need is in
+// lazy_globals.js, groups of calls are made when they are first used, and functions that every run needs are in parentheses: V8
+// then compiles them together with the code around them, instead of parsing them twice.
 (function (table) {
   "use strict";
   const { apply, construct, defineProperty, getPrototypeOf, setPrototypeOf } = Reflect;
@@ -24,8 +24,8 @@
   const isPrototypeOf = uncurried(Object.prototype.isPrototypeOf);
   const { fromCharCode } = String;
   const { now } = Date;
-  delete JSON.rawJSON;  // with it a script could hand over numbers that no number in JavaScript can be
-  delete Atomics.wait;  // there is no other thread to wait for, and no clock would run meanwhile
+  delete JSON.rawJSON;  // it would let a script send numbers that JavaScript itself cannot hold
+  delete Atomics.wait;  // no other thread could wake it, and the CPU clock stops meanwhile
   delete Atomics.waitAsync;
   const evaluate = eval;
   const root = globalThis;
@@ -77,45 +77,46 @@
   const call = ((name, args) => {
     const json = stringify(args);
     if (json.length > limits.argument_kb * 1024) ask("!limit", "argument_kb");
-    if (includes(json, "null")) seldom().holes(args, name);
+    // JSON writes null for NaN and the like; the warning names the value.
+    if (includes(json, "null")) lazyGlobals().reportNulls(args, name);
     const reply = ask(name, json);
     if (reply === "") return undefined;
     const value = parse(slice(reply, 1));
     if (charCodeAt(reply, 0) === 61) return value;
-    throw seldom().failure(value);
+    throw lazyGlobals().makeError(value);
   });
 
   // ------------------------------------------------------------------------------------------------ ctx and globals
-  const taken = {
+  const builtins = {
     __proto__: null, Error, TypeError, Promise, String, stringify, slice, lastIndexOf, defineProperty, getPrototypeOf,
-    keys: Object.keys, apply, then, resolved, now, evaluate, groups: table.groups, call, ask, guard: (of, path) => guard(of, path), heard: (value) => heard(value),
+    keys: Object.keys, apply, then, resolved, now, evaluate, groups: table.groups, call, ask, guard: (of, path) => guard(of, path), watched: (value) => watched(value),
   };
-  let seldomMade;
-  const seldom = () => (seldomMade ??= evaluate(ask("!seldom", ""))(taken));
-  let objectsMade;
-  const objects = () => (objectsMade ??= evaluate(ask("!objects", ""))(taken, seldom(), guard));
+  let loadedGlobals;
+  const lazyGlobals = () => (loadedGlobals ??= evaluate(ask("!lazy_globals", ""))(builtins));
+  let loadedObjects;
+  const objects = () => (loadedObjects ??= evaluate(ask("!objects", ""))(builtins, lazyGlobals(), guard));
 
-  // An object whose unknown properties say what is missing instead of being undefined.
+  // Return an object whose unknown properties throw an error that names them, instead of being undefined.
   const guard = ((of, path) => new Proxy(of, {
     __proto__: null,
-    get: (_, key) => (key in of || typeof key === "symbol" || key === "then" || key === "toJSON" ? of[key] : seldom().missing(of, path, key)),
+    get: (_, key) => (key in of || typeof key === "symbol" || key === "then" || key === "toJSON" ? of[key] : lazyGlobals().missing(of, path, key)),
   }));
   const put = ((of, name, value) =>
     defineProperty(of, name, { __proto__: null, value, enumerable: of !== root, writable: true, configurable: true }));
 
-  const made = ((full, { prints, maker }) =>
+  const makeCall = ((full, { prints, maker }) =>
     maker !== "" ? (...args) => objects()[maker](full, args)
-      : prints ? (...args) => seldom().print(full, args) : (...args) => call(full, args));
+      : prints ? (...args) => lazyGlobals().print(full, args) : (...args) => call(full, args));
 
-  const group = ((described) => {
+  const makeGroup = ((described) => {
     const { path, names, inner } = described;
     const of = {};
-    for (let i = 0; i < names.length; i++) put(of, names[i], made(path + "." + names[i], described));
-    for (let i = 0; i < inner.length; i++) lazily(of, inner[i].name, () => group(inner[i]));
+    for (let i = 0; i < names.length; i++) put(of, names[i], makeCall(path + "." + names[i], described));
+    for (let i = 0; i < inner.length; i++) lazily(of, inner[i].name, () => makeGroup(inner[i]));
     return guard(of, path);
   });
 
-  // A property that is made when it is first read.
+  // Define a property whose value is made when it is first read.
   const lazily = ((of, name, make) => defineProperty(of, name, {
     __proto__: null,
     get() {
@@ -130,11 +131,11 @@
 
   for (let i = 0; i < table.groups.length; i++) {
     const described = table.groups[i];
-    if (!described.on_ctx) lazily(root, described.name, () => group(described));
+    if (!described.on_ctx) lazily(root, described.name, () => makeGroup(described));
   }
-  for (let i = 0; i < table.late.length; i++) lazily(root, table.late[i], () => seldom().late(table.late[i]));
+  for (let i = 0; i < table.lazy.length; i++) lazily(root, table.lazy[i], () => lazyGlobals().find(table.lazy[i]));
 
-  const added = table.added === "" ? undefined : evaluate(table.added)(taken);
+  const added = table.added === "" ? undefined : evaluate(table.added)(builtins);
   let ctx, limits;
 
   // Called once, before any code of the hook; `run` is JSON {context, limits, fixed: {now, seed}}.
@@ -142,15 +143,15 @@
     if (ctx !== undefined) return;
     const { context, limits: given, fixed } = parse(run);
     limits = given;
-    if (fixed.now !== null || fixed.seed !== null) seldom().fix(fixed);
+    if (fixed.now !== null || fixed.seed !== null) lazyGlobals().fix(fixed);
     for (let i = 0; i < table.groups.length; i++) {
       const described = table.groups[i];
       const { path, names } = described;
       if (path !== "ctx") {
-        if (described.on_ctx) lazily(context, described.name, () => group(described));
+        if (described.on_ctx) lazily(context, described.name, () => makeGroup(described));
         continue;
       }
-      for (let j = 0; j < names.length; j++) put(context, names[j], made("ctx." + names[j], described));
+      for (let j = 0; j < names.length; j++) put(context, names[j], makeCall("ctx." + names[j], described));
     }
     ctx = guard(context, "ctx");
   });
@@ -158,14 +159,14 @@
   // ------------------------------------------------------------------------------------------------ modules
   let modules = [];
 
-  // Compiles every module. "" or, when V8 refuses one, "%" and {index, message}.
+  // Compile every module. Return "" or, when V8 refuses one, "%" and {index, message}.
   const compile = ((program) => {
     const list = parse(program);
     for (let i = 0; i < list.length; i++) {
       try {
         list[i].make = evaluate(list[i].code);
       } catch (error) {
-        return "%" + stringify({ __proto__: null, index: i, message: seldom().told(error, "message") });
+        return "%" + stringify({ __proto__: null, index: i, message: lazyGlobals().readText(error, "message") });
       }
     }
     modules = list;
@@ -179,7 +180,7 @@
       setPrototypeOf(entry.requires, null);
       const require = (name) => {
         const target = entry.requires[name];
-        return target === undefined ? seldom().cannotImport(name) : load(target);
+        return target === undefined ? lazyGlobals().cannotImport(name) : load(target);
       };
       entry.own = apply(entry.make, undefined, [module.exports, require, module]);
     }
@@ -197,73 +198,73 @@
   });
 
   // ------------------------------------------------------------------------------------------------ the hooks
-  // What came of a hook, as text: "" nothing, "=" JSON, "!" threw, "?" no JSON can be made of it, "^" a limit, "~" later,
-  // "&" never, "#" no function, but a value of that type.
-  const packed = ((value) => {
+  // Return the outcome of a hook as text: "" nothing, "=" JSON, "!" threw, "?" has no JSON form, "^" a limit, "~" not settled
+  // yet, "&" can never settle, "#" not a function but a value of that type.
+  const pack = ((value) => {
     if (value === undefined || value === null) return "";
     let json;
     try {
       json = stringify(value);
     } catch (error) {
-      return "?" + seldom().describe(error);
+      return "?" + lazyGlobals().describe(error);
     }
     if (json === undefined) return "?" + stringify({ __proto__: null, message: "a " + typeof value + " has no JSON form" });
     if (json.length > limits.result_kb * 1024) return "^result_kb";
-    if (includes(json, "null")) seldom().holes(value, "");
+    if (includes(json, "null")) lazyGlobals().reportNulls(value, "");
     return "=" + json;
   });
 
   let settled;
   let watching = false;
 
-  // What a statement or a variable is given, and functions (`kind` 1) whose caller may drop what they give: the compiler
-  // (transpile.js) hands them over, since a promise that nobody awaits may be among them.
-  const heard = ((value, kind) => {
+  // The compiler (transpile.js) passes everything through here that may be a promise that is not awaited: values of statements
+  // and variables, and functions (`kind` 1) whose caller may drop what they return.
+  const watched = ((value, kind) => {
     if (kind === 1 && typeof value === "function") {
-      const listened = function (...args) { return heard(apply(value, this, args)); };
-      // Who is given it may go by how many arguments it takes.
-      defineProperty(listened, "length", { __proto__: null, value: value.length, configurable: true });
-      return listened;
+      const wrapper = function (...args) { return watched(apply(value, this, args)); };
+      // A callee may look at how many arguments it takes.
+      defineProperty(wrapper, "length", { __proto__: null, value: value.length, configurable: true });
+      return wrapper;
     }
     if (typeof value !== "object" || value === null || !isPrototypeOf(promised, value)) return value;
     watching = true;
-    return seldom().watch(value);
+    return lazyGlobals().watch(value);
   });
 
-  // With promises to watch, a hook has ended when its microtasks have run.
-  const ended = ((text) => {
+  // With promises to watch, a hook has ended only when its microtasks have run.
+  const finish = ((text) => {
     if (!watching) return text;
     settled = text;
     return "~";
   });
 
-  // After "~", once the microtasks have run, and again as long as the answer is "~": what came of the promise, or the next timer.
+  // Called after "~", once the microtasks have run, and again while it returns "~": the promise's outcome, or the next timer.
   const later = () => {
-    const text = settled ?? seldom().later();
-    if (watching && text !== "~") seldom().unheard();
+    const text = settled ?? lazyGlobals().fireTimer();
+    if (watching && text !== "~") lazyGlobals().reportUnawaited();
     return text;
   };
 
   const invoke = ((name, args, program) => {
     try {
-      if (seldomMade !== undefined) seldomMade.dropTimers();
+      if (loadedGlobals !== undefined) loadedGlobals.dropTimers();
       if (program !== undefined) {
         const refused = compile(program);
         if (refused !== "") return refused;
       }
       const hook = find(name);
-      if (typeof hook !== "function") return ended(hook === undefined ? "" : "#" + typeof hook);
+      if (typeof hook !== "function") return finish(hook === undefined ? "" : "#" + typeof hook);
       const given = parse(args);
       const value = apply(hook, undefined, [ctx, given[0], given[1]]);
-      if (typeof value !== "object" || value === null || typeof value.then !== "function") return ended(packed(value));
+      if (typeof value !== "object" || value === null || typeof value.then !== "function") return finish(pack(value));
       settled = undefined;
-      then(resolved(value), (result) => { settled = packed(result); }, (error) => { settled = "!" + seldom().describe(error); });
+      then(resolved(value), (result) => { settled = pack(result); }, (error) => { settled = "!" + lazyGlobals().describe(error); });
       return "~";
     } catch (error) {
-      return ended("!" + seldom().describe(error));
+      return finish("!" + lazyGlobals().describe(error));
     }
   });
 
-  defineProperty(globalThis, "__groundhook", { value: Object.freeze({ __proto__: null, begin, invoke, later, compile, heard }) });
+  defineProperty(globalThis, "__groundhook", { value: Object.freeze({ __proto__: null, begin, invoke, later, compile, watched }) });
   return memory;
 })

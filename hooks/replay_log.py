@@ -1,39 +1,49 @@
-"""The host calls of a run and their answers, kept so that the run can start again in another
-process and be told the same."""
+"""The host calls of a run and their answers, kept so that the run can be repeated in another
+process without calling the host again.
+
+It pays for its few lines: a run beside one that ends their process (one line of JavaScript can)
+starts again without asking a model or a search source twice.
+"""
 
 from __future__ import annotations
 
-LONGEST = 16 * 1024 * 1024  # characters of answers kept for a restart
+LONGEST = 16 * 1024 * 1024  # characters of requests and answers kept for one run
 
 
-class Journal:
-    """Not `complete` once a call had an effect or the answers have grown too long to keep."""
+class ReplayLog:
+    """Requests and answers in order, with the position that a repeated run has reached.
+
+    `complete` becomes false once a call had an effect outside or the entries grew too long to
+    keep: the run cannot be repeated then.
+    """
 
     def __init__(self) -> None:
         self.complete = True
         self._entries: list[tuple[str, str]] = []
-        self._at = self._length = 0
+        self._position = self._length = 0
 
     def rewind(self) -> None:
-        self._at = 0
+        """Start a repeated run."""
+        self._position = 0
 
-    def answer(self, request: str) -> str | None:
-        """What was answered at this point before; None when there is nothing, or the run took
-        another way."""
-        if self._at < len(self._entries):
-            known, answer = self._entries[self._at]
+    def replay(self, request: str) -> str | None:
+        """Return the kept answer to the next request; None when there is none. A request that
+        differs from the kept one drops the rest: the run took another path."""
+        if self._position < len(self._entries):
+            known, answer = self._entries[self._position]
             if known == request:
-                self._at += 1
+                self._position += 1
                 return answer
-            del self._entries[self._at :]
+            del self._entries[self._position :]
         return None
 
-    def add(self, request: str, answer: str, effect: bool) -> None:
+    def add(self, request: str, answer: str, *, effect: bool) -> None:
+        """Keep an answer, unless the call had an `effect` outside."""
         self._length += len(request) + len(answer)
         if effect or self._length > LONGEST:
             self.complete = False
         if self.complete:
             self._entries.append((request, answer))
-            self._at = len(self._entries)
+            self._position = len(self._entries)
         else:
             self._entries.clear()

@@ -1,8 +1,7 @@
-"""One run: an isolate with the prelude in it, the clock of its CPU time, and the words it says to
-its owner.
+"""One run: an isolate with the prelude in it, the clock of its CPU time, and its reports.
 
-Lives in whichever process the isolate lives in. It evaluates what it is given and tells what comes
-of it; what a host call or a hook's result means is decided on the other side (`hooks/session.py`).
+Lives in whichever process the isolate lives in. It evaluates code and reports host calls and
+outcomes to its owner; what they mean is decided on the other side (`hooks/session.py`).
 """
 
 from __future__ import annotations
@@ -17,39 +16,36 @@ from importlib.resources import files
 from groundhook.hooks.engine import Isolate, Outcome
 
 UNITS = 32_768  # of the bridge's buffer: 64 KB
-SCRIPTS = {
-    "!platform\n": "platform.js",
-    "!objects\n": "objects.js",
-}  # what few runs need is asked for, as is the prelude's rest
-SELDOM = "!seldom\n"
-# evaluated when the microtasks of what was invoked have run, as long as it says "~"
+# scripts that few runs need, each loaded when the prelude requests it
+LAZY_SCRIPTS = {"!web_globals\n": "web_globals.js", "!objects\n": "objects.js"}
+LAZY_GLOBALS = "!lazy_globals\n"
+# evaluated again, once the microtasks of what was invoked have run, as long as it returns "~"
 LATER = "__groundhook.later()"
 
-Tell = Callable[
-    [str, str, str], None
-]  # ("call", request, "") or ("done", kind of outcome or "limit", text)
+# ("call", request, "") or ("done", kind of outcome or "limit", text)
+Report = Callable[[str, str, str], None]
 
 
-def _nobody(_kind: str, _first: str, _second: str) -> None:
-    """Hears what an isolate says that is nobody's yet: nothing."""
+def _ignore(_kind: str, _first: str, _second: str) -> None:
+    """Report nothing: no turn owns the isolate yet."""
 
 
 @dataclass(frozen=True)
 class Prelude:
-    """What every isolate begins with: the script, and what it asks for when it is needed.
-    JavaScript."""
+    """The JavaScript that every isolate begins with: the script, and the lazy globals that it loads
+    when they are first used."""
 
     script: str
-    seldom: str
+    lazy_globals: str
 
 
 class Run:
-    """Made with the prelude only, so that it may be made ahead; `begin` makes it the run of
-    somebody."""
+    """An isolate with only the prelude in it, so that it can be made ahead; `begin` makes it the
+    run of a turn."""
 
     def __init__(self, prelude: Prelude) -> None:
         """Raises HookCrashed when the engine does not start."""
-        self._tell: Tell = _nobody
+        self._report: Report = _ignore
         self._cpu_seconds = 0.0
         self._setup = ""
         self._began = 0.0
@@ -57,80 +53,82 @@ class Run:
         self.closing: threading.Thread | None = None
         self._ended: tuple[str, str] | None = None
         self._lock = threading.Lock()
-        self._seldom = prelude.seldom
-        self._isolate = Isolate(prelude.script, self._called)
+        self._lazy_globals = prelude.lazy_globals
+        self._isolate = Isolate(prelude.script, self._on_call)
 
-    def begin(self, setup: str, heap_mb: int, cpu_ms: int, tell: Tell) -> None:
-        """Make it the run of a turn. `setup` is the prelude's JSON {context, limits, fixed}. `tell`
-        is called from V8's thread or from `watch`, once with "done" for each `invoke`, and must not
-        wait."""
-        self._tell = tell
+    def begin(self, setup: str, heap_mb: int, cpu_ms: int, report: Report) -> None:
+        """Make it the run of a turn. `setup` is the prelude's JSON {context, limits, fixed}.
+        `report` is called from V8's thread or from `watch`, once with "done" for each `invoke`, and
+        must not wait."""
+        self._report = report
         self._cpu_seconds = cpu_ms / 1000
         self._setup = f"__groundhook.begin({json.dumps(setup)});"
         self._isolate.limit_heap(heap_mb * 1024 * 1024)
 
     def invoke(self, code: str) -> None:
+        """Evaluate code and return at once."""
         self._began = self._isolate.cpu_seconds()
         self.busy = True
         if self._ended is not None:
-            self._done(*self._ended)
+            self._finish(*self._ended)
         setup, self._setup = self._setup, ""
-        self._isolate.evaluate(setup + code, self._evaluated)
+        self._isolate.evaluate(setup + code, self._on_outcome)
 
     def reply(self, text: str) -> None:
+        """Answer the host call that was reported last."""
         self._isolate.reply(text)
 
     def watch(self) -> float | None:
-        """End the run if it has used up its CPU time; else the seconds until that could be so.
-        None: nothing to watch."""
+        """End the run if it has used up its CPU time or its heap; else return the seconds until the
+        next check is due. None: nothing to watch."""
         if self._ended is not None or not (self.busy or self._isolate.has_cpu_clock):
             return None
         left = self._cpu_seconds - (self._isolate.cpu_seconds() - self._began)
         if left > 0:
             if self.busy and self._isolate.heap_is_full():
-                self._over("heap", "")
+                self._end("heap", "")
             return max(left, 0.005)
         left_behind = not self.busy
-        self._over("limit", "cpu_ms")
-        if (
-            left_behind and self.closing is None
-        ):  # only closing ends what runs as a microtask, and V8 may be slow to stop
+        self._end("limit", "cpu_ms")
+        if left_behind and self.closing is None:
+            # Only closing ends a microtask, and V8 may be slow to stop.
             self.closing = threading.Thread(target=self._isolate.close, daemon=True)
             self.closing.start()
         return None
 
     def close(self) -> None:
+        """Stop and free the isolate."""
         if self.closing is None:
             self._isolate.close()
         else:
             self.closing.join()
 
-    def _called(self, request: str) -> None:
-        if request == SELDOM:
-            self._isolate.reply(self._seldom)
-        elif request in SCRIPTS:
-            self._isolate.reply(_script(SCRIPTS[request]))
+    def _on_call(self, request: str) -> None:
+        if request == LAZY_GLOBALS:
+            self._isolate.reply(self._lazy_globals)
+        elif request in LAZY_SCRIPTS:
+            self._isolate.reply(_read_script(LAZY_SCRIPTS[request]))
         else:
-            self._tell("call", request, "")
+            self._report("call", request, "")
 
-    def _evaluated(self, outcome: Outcome) -> None:
+    def _on_outcome(self, outcome: Outcome) -> None:
         if outcome.kind == "value" and outcome.text == "~":
-            self._isolate.evaluate(LATER, self._evaluated)
+            self._isolate.evaluate(LATER, self._on_outcome)
         else:
-            self._done(outcome.kind, outcome.text)
+            self._finish(outcome.kind, outcome.text)
 
-    def _over(self, kind: str, text: str) -> None:
+    def _end(self, kind: str, text: str) -> None:
         self._ended = (kind, text)
         self._isolate.stop()
-        self._done(kind, text)
+        self._finish(kind, text)
 
-    def _done(self, kind: str, text: str) -> None:
+    def _finish(self, kind: str, text: str) -> None:
         with self._lock:
-            told, self.busy = not self.busy, False
-        if not told:
-            self._tell("done", kind, text)
+            reported, self.busy = not self.busy, False
+        if not reported:
+            self._report("done", kind, text)
 
 
 @cache
-def _script(name: str) -> str:
+def _read_script(name: str) -> str:
     return (files("groundhook.hooks") / name).read_text(encoding="utf-8")

@@ -17,9 +17,9 @@ from typing import Any
 
 import anyio
 
-from groundhook.hooks.calls import HOOKS, Dialect, seldom_table, table
-from groundhook.hooks.inprocess import InProcessSeats
-from groundhook.hooks.leases import Seats
+from groundhook.hooks.api.table import HOOKS, Dialect, lazy_globals_argument, prelude_argument
+from groundhook.hooks.inprocess import InProcessIsolates
+from groundhook.hooks.leases import LeaseSource
 from groundhook.hooks.pool import Pool
 from groundhook.hooks.run import UNITS, Prelude
 from groundhook.hooks.script import Linker
@@ -30,23 +30,22 @@ from groundhook.host.core.types.search import SearchRequest, SearchResult
 
 
 class _Engine:
-    """What both engines do with the seats they have."""
+    """Opens sessions on the isolates of one source."""
 
-    def __init__(self, linker: Linker, seats: Seats, dialect: Dialect) -> None:
+    def __init__(self, linker: Linker, isolates: LeaseSource, dialect: Dialect) -> None:
         self._linker = linker
-        self._seats = seats
-        self._calls = {call.js: call for call in dialect.calls}
+        self._isolates = isolates
+        self._table = {call.js: call for call in dialect.calls}
 
     def open(self, turn: HookTurn, /) -> AbstractAsyncContextManager[HookSession]:
-        """A turn's session. Entering compiles the script if it has changed and raises
-        HookSyntaxError; leaving stops what runs. A worker frees an isolate that is at rest when
-        nobody waits for it."""
+        """Return a turn's session. Entering compiles the script if it has changed and raises
+        HookSyntaxError; leaving stops what runs. A worker frees an idle isolate in the
+        background."""
         return self.session(turn)
 
-    def compiler_at_hand(self) -> AbstractAsyncContextManager[None]:
-        """Keep a compiler that is ready, for as long as the block lasts: for those who compile
-        again and again."""
-        return self._linker.at_hand()
+    def keep_compiler(self) -> AbstractAsyncContextManager[None]:
+        """Keep a compiler ready until the block is left, for callers that compile repeatedly."""
+        return self._linker.keep_compiler()
 
     async def check(self, script: HookScript, /) -> None:
         """Compile and link without running. Raises HookSyntaxError."""
@@ -56,8 +55,8 @@ class _Engine:
 
     @asynccontextmanager
     async def session(self, turn: HookTurn) -> AsyncIterator[Session]:
-        """As `open`, with all that a session can do."""
-        session = Session(turn, await self._linker.link(turn.script), self._seats, self._calls)
+        """Open a session with its whole interface, not only the one of the port."""
+        session = Session(turn, await self._linker.link(turn.script), self._isolates, self._table)
         try:
             yield session
         finally:
@@ -81,16 +80,16 @@ async def open_engine(
     dialect: Dialect = HOOKS,
     environment: Mapping[str, str] | None = None,
 ) -> AsyncIterator[WorkerEngine | InProcessEngine]:
-    """The engine, until the block is left; no process, isolate or thread of it is there after that.
+    """Yield the engine; when the block is left, its processes, isolates and threads have ended.
 
-    `workers`: how many processes at most, None for one a core, 0 for none. They start when the
-    first hook runs. `cache`: the folder for compiled files. `dialect`: what the scripts may call.
-    `environment`: the variables of the worker processes; None: those of this one.
+    `workers` is the largest number of processes: None for one a core, 0 for none. They start when
+    the first hook runs. `cache` is the folder for compiled files. `dialect` is what the scripts may
+    call. `environment` holds the variables of the worker processes; None: those of this one.
     """
     size = (os.cpu_count() or 1) if workers is None else workers
     if size == 0:
-        seats = InProcessSeats(_prelude(dialect))
-        yield InProcessEngine(Linker(cache, seats.transpiling), seats, dialect)
+        isolates = InProcessIsolates(_prelude(dialect))
+        yield InProcessEngine(Linker(cache, isolates.transpiling), isolates, dialect)
         return
     async with anyio.create_task_group() as tasks:
         pool = Pool(size, _prelude(dialect), tasks, environment)
@@ -104,18 +103,19 @@ async def open_engine(
 def _prelude(dialect: Dialect) -> Prelude:
     package = files("groundhook.hooks")
     source = (package / "prelude.js").read_text(encoding="utf-8")
-    # Comments and indentation are read anew by every isolate.
+    # Every isolate would parse comments and indentation again.
     lines = [line.strip() for line in source.splitlines()]
     short = "\n".join(line for line in lines if not line.startswith("//"))
-    seldom = (package / "seldom.js").read_text(encoding="utf-8").rstrip()
+    lazy = (package / "lazy_globals.js").read_text(encoding="utf-8").rstrip()
     return Prelude(
-        f"{short}({table(UNITS, dialect)})", f"(taken) => ({seldom})(taken, {seldom_table()})"
+        f"{short}({prelude_argument(UNITS, dialect)})",
+        f"(taken) => ({lazy})(taken, {lazy_globals_argument()})",
     )
 
 
 @dataclass(frozen=True)
 class _NoServices:
-    """For a check, which runs nothing."""
+    """The services of a check, which runs no hook."""
 
     output: Any = None
     trace: Any = None

@@ -1,101 +1,40 @@
-"""From a package's TypeScript to one program for an isolate.
+"""The linker: from a package's TypeScript files to one program for an isolate.
 
-Owns reading the files, what may be imported (relative paths, and the names that the package gave to
-paths, as long as they stay inside the package after symbolic links are followed), the on-disk cache
-of compiled files, and the way back from an emitted place to the source. Compiling itself is done by
-whoever is passed as `transpiling`; a start with a warm cache needs no compiler at all.
+Owns reading the files and what may be imported: relative paths, and names that the package maps to
+paths, as long as they stay inside the package after symbolic links are followed. `transpiling` is
+the compiler; with a warm cache (`hooks/compiled_cache.py`) none is needed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import anyio
 import anyio.to_thread
 
+from groundhook.hooks.compiled_cache import CompiledFile, cache_key, load, save
+from groundhook.hooks.program import RUNTIME_MODULE, Module, Program, link_text, not_a_function
 from groundhook.hooks.sourcemap import original
 from groundhook.host.core.errors import HookSyntaxError, Place
 from groundhook.host.core.ports import HookScript
 
-Transpile = Callable[
-    [str, str], Awaitable[str]
-]  # file name, source → the JSON that transpile.js describes
+# file name, source → the JSON that transpile.js describes
+Transpile = Callable[[str, str], Awaitable[str]]
 Transpiling = Callable[[], AbstractAsyncContextManager[Transpile]]
 
-VERSION = "6/typescript-5.7.3"  # of what is cached
 SUFFIXES = (".ts", ".js", ".json")
 MOST_FILES = 256
-RUNTIME = Path(
-    "@yao/runtime"
-)  # what modules of the runtime's own name (`@yao/…`) are: the globals under their names
-GLOBALS = """module.exports = new Proxy({}, {
-  get(_, name) {
-    if (name === "default") return module.exports;
-    if (name === "__esModule") return true;
-    if (name in globalThis) return globalThis[name];
-    if (typeof name === "symbol" || name === "then") return undefined;
-    throw new Error(name + " is not offered by this host, so it cannot be imported");
-  },
-});"""
+RUNTIME = Path("@yao/runtime")  # stands for every module of the runtime's own name (`@yao/…`)
 LARGEST_FILE = 8 * 1024 * 1024  # bytes of one file
-BEFORE, AFTER = "(function (exports, require, module) {\n", "\n})\n//# sourceURL=hook:"
-PICK = (
-    "\nreturn {"
-    + ", ".join(f'{n}: typeof {n} === "undefined" ? undefined : {n}' for n in ("Create", "Next"))
-    + "};"
-)
-
-
-@dataclass(frozen=True)
-class Module:
-    """One file of a program. `requires` maps what the emitted code asks for to positions in
-    `Program.modules`."""
-
-    file: str
-    code: str
-    mappings: str
-    requires: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Program:
-    """A package's hook, linked: the entry first. `text` is what the prelude's `compile` takes,
-    `literal` the same as a JavaScript literal."""
-
-    modules: tuple[Module, ...]
-    text: str
-    literal: str
-
-    def place(self, index: int, line: int, column: int) -> Place:
-        """Where a place in the script `hook:<index>` comes from; lines and columns from 1."""
-        module = self.modules[index]
-        found = original(module.mappings, line - 2, column - 1)  # the wrapper is a line of its own
-        return (
-            Place(module.file, found[0] + 1, found[1] + 1)
-            if found
-            else Place(module.file, max(line - 1, 1), column)
-        )
-
-
-@dataclass
-class _Compiled:
-    """A file as the compiler left it: `requires` are (name, emitted line, emitted column)."""
-
-    code: str
-    mappings: str = ""
-    requires: list[tuple[str, int, int]] = field(default_factory=list)
 
 
 class Linker:
-    """Links packages, remembering each until one of its files changes. `cache` is made when first
-    written to."""
+    """Links packages and keeps each program until one of its files changes. The folder `cache` is
+    made when it is first written to."""
 
     def __init__(self, cache: Path, transpiling: Transpiling) -> None:
         self._cache = cache
@@ -104,12 +43,15 @@ class Linker:
         self._linked: dict[HookScript, tuple[list[tuple[Path, object]], Program]] = {}
 
     async def link(self, script: HookScript) -> Program:
-        """Raises HookSyntaxError, with the place in the source."""
-        known = self._known(script)
+        """Return the program of a hook. Raises HookSyntaxError, with the place in the source."""
+        known = self._find(script)
         if known is not None:
             return known
-        async with self._linking, AsyncExitStack() as stack:  # turns that come at once compile once
-            known = self._known(script)
+        async with (
+            self._linking,
+            AsyncExitStack() as stack,
+        ):  # turns that begin together compile once
+            known = self._find(script)
             if known is not None:
                 return known
             linking = _Linking(script, self._cache, self._transpiling, stack)
@@ -117,7 +59,7 @@ class Linker:
             self._linked[script] = ([(path, _stamp(path)) for path in linking.seen], program)
         return program
 
-    def _known(self, script: HookScript) -> Program | None:
+    def _find(self, script: HookScript) -> Program | None:
         stamps, program = self._linked.get(script, ([], None))
         return (
             program
@@ -126,8 +68,8 @@ class Linker:
         )
 
     @asynccontextmanager
-    async def at_hand(self) -> AsyncIterator[None]:
-        """Keep a compiler that is ready, for as long as the block lasts."""
+    async def keep_compiler(self) -> AsyncIterator[None]:
+        """Keep a compiler ready until the block is left."""
         async with self._transpiling() as transpile:
             await transpile("ready.ts", "")
             yield
@@ -139,9 +81,8 @@ class _Linking:
     def __init__(
         self, script: HookScript, cache: Path, transpiling: Transpiling, stack: AsyncExitStack
     ) -> None:
-        self.seen: list[
-            Path
-        ] = []  # files that were read, and those that would have been taken if they had been there
+        # files that were read, and absent ones that an import would have found first
+        self.seen: list[Path] = []
         self._script = script
         self._root = script.root.resolve()
         self._cache = cache
@@ -160,7 +101,7 @@ class _Linking:
         paths, modules = [entry], list[Module]()
         while len(modules) < len(paths):
             path = paths[len(modules)]
-            compiled = await self._compiled(path)
+            compiled = await self._load(path)
             requires = {}
             for name, line, column in compiled.requires:
                 target = self._resolve(path, name, self._place(path, compiled, line, column))
@@ -173,25 +114,25 @@ class _Linking:
                     place=Place(self._shown(path)),
                 )
             modules.append(Module(self._shown(path), compiled.code, compiled.mappings, requires))
-        text = _text(modules)
+        text = link_text(modules)
         return Program(tuple(modules), text, json.dumps(text))
 
-    async def _compiled(self, path: Path) -> _Compiled:
+    async def _load(self, path: Path) -> CompiledFile:
+        """Return a compiled file, from the cache if it is there."""
         if path == RUNTIME:
-            return _Compiled(GLOBALS)
+            return CompiledFile(RUNTIME_MODULE)
         self.seen.append(path)
         source = await anyio.to_thread.run_sync(self._read, path)
         if path.suffix == ".json":
-            return _Compiled(_json_module(source, self._shown(path)))
-        key = hashlib.sha256(f"{VERSION}\n{path.suffix}\n{source}".encode()).hexdigest()
-        kept = self._cache / f"{key}.json"
-        found = await anyio.to_thread.run_sync(_load, kept, key)
+            return CompiledFile(_json_module(source, self._shown(path)))
+        key = cache_key(path.suffix, source)
+        found = await anyio.to_thread.run_sync(load, self._cache, key)
         if found is None:
             found = await self._compile(path, source)
-            await anyio.to_thread.run_sync(_save, kept, key, found)
+            await anyio.to_thread.run_sync(save, self._cache, key, found)
         return found
 
-    async def _compile(self, path: Path, source: str) -> _Compiled:
+    async def _compile(self, path: Path, source: str) -> CompiledFile:
         if self._transpile is None:
             self._transpile = await self._stack.enter_async_context(self._transpiling())
         answer = json.loads(await self._transpile(path.name, source))
@@ -201,20 +142,19 @@ class _Linking:
                 place=Place(self._shown(path), error["line"] + 1, error["column"] + 1),
             )
         for value in answer["values"] if path == self._script.entry.resolve() else ():
-            raise no_function(
+            raise not_a_function(
                 value["name"],
                 value["kind"],
                 Place(self._shown(path), value["line"] + 1, value["column"] + 1),
             )
         requires = [(entry["name"], entry["line"], entry["column"]) for entry in answer["requires"]]
-        return _Compiled(answer["code"], answer["mappings"], requires)
+        return CompiledFile(answer["code"], answer["mappings"], requires)
 
     def _read(self, path: Path) -> str:
         try:
             if path.stat().st_size > LARGEST_FILE:
-                said = f"is larger than {LARGEST_FILE // 1024**2} MB"
                 raise HookSyntaxError(
-                    said,
+                    f"is larger than {LARGEST_FILE // 1024**2} MB",
                     place=Place(self._shown(path)),
                     hint="a hook reads large data by searching it",
                 )
@@ -231,7 +171,7 @@ class _Linking:
             return RUNTIME
         bases = list(self._bases(importer, name))
         if not bases:
-            raise HookSyntaxError(f"cannot import {name!r}", place=place, hint=_instead(name))
+            raise HookSyntaxError(f"cannot import {name!r}", place=place, hint=_import_hint(name))
         for candidate in (candidate for base in bases for candidate in _candidates(base)):
             self.seen.append(candidate)
             if not _is_file(candidate):
@@ -246,7 +186,7 @@ class _Linking:
                 )
             if found.suffix not in SUFFIXES:
                 raise HookSyntaxError(
-                    f"the import {name!r} is no script",
+                    f"the import {name!r} is not a script",
                     place=place,
                     hint="only .ts, .js and .json can be imported",
                 )
@@ -263,21 +203,21 @@ class _Linking:
         )
 
     def _bases(self, importer: Path, name: str) -> Iterator[Path]:
-        """Where an import may lead, by the pattern of the package's own that fits it best."""
+        """Yield the paths that an import may mean, by the package's pattern that matches best."""
         if name.startswith(("./", "../")) or name in (".", ".."):
             yield importer.parent / name
             return
         fitting = [
             (fit, targets)
             for pattern, targets in self._script.paths
-            if (fit := _fit(pattern, name)) is not None
+            if (fit := _match(pattern, name)) is not None
         ]
         best = max((fit for fit, _ in fitting), default=None)
         for fit, targets in fitting:
             if fit == best:
                 yield from (self._root / target.replace("*", fit[1]) for target in targets)
 
-    def _place(self, path: Path, compiled: _Compiled, line: int, column: int) -> Place:
+    def _place(self, path: Path, compiled: CompiledFile, line: int, column: int) -> Place:
         found = original(compiled.mappings, line, column) or (0, 0)
         return Place(self._shown(path), found[0] + 1, found[1] + 1)
 
@@ -289,27 +229,9 @@ class _Linking:
         )
 
 
-def no_function(name: str, kind: str, place: Place) -> HookSyntaxError:
-    """A hook's name stands for a value."""
-    article = "an" if kind[0] in "aeiou" else "a"
-    hint = f"the host calls {name}: make it a function, or name what it is otherwise"
-    return HookSyntaxError(f"{name} is {article} {kind}, not a function", place=place, hint=hint)
-
-
-def _text(modules: list[Module]) -> str:
-    entries = []
-    for index, module in enumerate(modules):
-        # The runtime's own module is no place in the package: what it throws was thrown by whoever
-        # asked it.
-        end = AFTER + ("runtime" if module.code == GLOBALS else str(index))
-        code = BEFORE + module.code + (PICK if index == 0 else "") + end
-        entries.append({"code": code, "requires": module.requires})
-    return json.dumps(entries)
-
-
 def _candidates(base: Path) -> Iterator[Path]:
-    """Files that an import may mean, best first; `./lib.js` may mean `lib.ts`, as TypeScript has
-    it."""
+    """Yield the files that an import may mean, best first; `./lib.js` may mean `lib.ts`, as in
+    TypeScript."""
     yield base
     if base.suffix == ".js":
         yield base.with_suffix(".ts")
@@ -323,18 +245,18 @@ def _candidates(base: Path) -> Iterator[Path]:
     yield base / "index.js"
 
 
-def _instead(name: str) -> str:
+def _import_hint(name: str) -> str:
     if name == "groundhook":
-        return "it offers types only: import nothing from it that is used as a value"
+        return "it has types only: import nothing from it that is used as a value"
     return (
         "only files of the package can be imported, by a path that begins with ./ or ../ or a name"
         " in its tsconfig.json"
     )
 
 
-def _fit(pattern: str, name: str) -> tuple[int, str] | None:
-    """How well a pattern fits (the length of what stands before the star) and what its star stands
-    for; None when it does not."""
+def _match(pattern: str, name: str) -> tuple[int, str] | None:
+    """Match a name against a pattern: the length before the star, and the text in the star's place;
+    None when it does not match."""
     before, star, after = pattern.partition("*")
     if not star:
         return (len(name) + 1, "") if name == pattern else None
@@ -361,47 +283,14 @@ def _json_module(source: str, shown: str) -> str:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # such as a name that is too long
+    except OSError:  # for example a name that is too long
         return False
 
 
 def _stamp(path: Path) -> object:
-    """Changes when the file does; None while there is none."""
+    """Return a value that changes when the file does; None while there is no file."""
     try:
         status = path.stat()
     except (OSError, ValueError):
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def _load(path: Path, key: str) -> _Compiled | None:
-    """What was kept under `key`; None when there is nothing, or when it is not what was kept: then
-    it is compiled again."""
-    try:
-        if not path.is_file() or path.stat().st_size > 4 * LARGEST_FILE:
-            return None
-        raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        requires = [(str(name), int(line), int(column)) for name, line, column in raw["requires"]]
-        found = _Compiled(str(raw["code"]), str(raw["mappings"]), requires)
-        return found if raw["digest"] == _digest(key, found) else None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
-def _save(path: Path, key: str, compiled: _Compiled) -> None:
-    fresh = path.with_suffix(f".{os.getpid()}")
-    with suppress(OSError):  # a cache that cannot be written costs time, nothing else
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.unlink(missing_ok=True)
-        with fresh.open(
-            "x", encoding="utf-8"
-        ) as file:  # never through a link that somebody has put there
-            file.write(json.dumps({**vars(compiled), "digest": _digest(key, compiled)}))
-        fresh.replace(path)
-
-
-def _digest(key: str, compiled: _Compiled) -> str:
-    """Binds what was compiled to what it was compiled from: an entry that was cut, or copied from
-    another, does not fit."""
-    whole = json.dumps([key, compiled.code, compiled.mappings, compiled.requires])
-    return hashlib.sha256(whole.encode()).hexdigest()

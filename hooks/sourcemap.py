@@ -1,7 +1,7 @@
-"""Source maps: from a place in emitted JavaScript back to the file its author wrote.
+"""Source maps: from a place in emitted JavaScript back to the author's file.
 
 Owns the decoding of `mappings` (base64 VLQ, ECMA-426) of maps with one source; pure. Lines and
-columns are counted from 0 here, as in the format; columns are UTF-16 units.
+columns count from 0, as in the format; columns are UTF-16 units.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Segment = tuple[int, int, int]  # emitted column, source line, source column
 
 
 def decode_vlq(text: str) -> list[int]:
-    """The numbers of one segment. Raises ValueError for a character that is no digit, and for a
-    number cut short."""
+    """Decode the numbers of one segment. Raises ValueError for a character that is not a digit and
+    for an incomplete number."""
     numbers: list[int] = []
     value = shift = 0
     for char in text:
         if char not in VALUE:
-            raise ValueError(f"{char!r} is no base64 digit")
+            raise ValueError(f"{char!r} is not a base64 digit")
         digit = VALUE[char]
         value |= (digit & 31) << shift
         shift += 5
@@ -30,12 +30,12 @@ def decode_vlq(text: str) -> list[int]:
             numbers.append(-(value >> 1) if value & 1 else value >> 1)
             value = shift = 0
     if shift:
-        raise ValueError("the last number is cut short")
+        raise ValueError("the last number is incomplete")
     return numbers
 
 
 def decode_mappings(mappings: str) -> list[list[Segment]]:
-    """For each emitted line its segments, by column. Raises ValueError."""
+    """Return the segments of each emitted line, by column. Raises ValueError."""
     lines: list[list[Segment]] = []
     source_line = source_column = 0
     for line in mappings.split(";"):
@@ -52,7 +52,7 @@ def decode_mappings(mappings: str) -> list[list[Segment]]:
 
 
 def original(mappings: str, line: int, column: int) -> tuple[int, int] | None:
-    """Where the emitted place comes from: (line, column), or None when the map does not say."""
+    """Return the source (line, column) of an emitted place, None when the map has none."""
     lines = decode_mappings(mappings)
     if not 0 <= line < len(lines) or not lines[line]:
         return None

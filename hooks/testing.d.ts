@@ -1,4 +1,4 @@
-// What files of tests have beside the language (tests/*.test.ts), in the place of `ctx`.
+// The globals of test files (tests/*.test.ts); they have no `ctx`.
 
 /** Declare a test. It fails when its function throws, or its promise is rejected. */
 declare const test: {
@@ -9,26 +9,26 @@ declare const test: {
 /** Put a name before those of the tests declared inside. */
 declare function describe(name: string, body: () => void): void;
 
-/** One turn of the assistant, from the message to the last event. What `options` does not say is answered as recorded. */
+/** Run one turn of the assistant, from the message to the last event. What `options` leaves out is answered from recordings. */
 declare function turn(
   message: string | import("groundhook").Message[],
   options?: import("groundhook").TestOptions,
 ): import("groundhook").TestAnswer;
 
-/** Say what a value should be; `expect(value).not` says what it should not. */
+/** State what a value should be; `expect(value).not` states what it should not be. */
 declare function expect(actual: any): import("groundhook").Expectation & { not: import("groundhook").Expectation };
 
 declare module "groundhook" {
-  /** What a test may say beside the message: what a request may say, who asks, and what the world answers. */
+  /** Options of a turn: those of a request, the identity, and scripted answers of models and sources. */
   export interface TestOptions extends TurnOptions {
     /** Another assistant than the tests' own. */
     assistant?: AssistantName;
     identity?: Partial<Identity>;
-    /** Another time of day than the recordings', ISO 8601. */
+    /** The time of day, ISO 8601, in place of the recordings'. */
     now?: string;
-    /** What the model answers, in order; {ref:0} is the marker of the first source. */
+    /** The model's answers, in order; {ref:0} is the marker of the first source. */
     model?: (string | ScriptedReply)[];
-    /** What a source finds, for every query or by query (`*`: any other). */
+    /** The results of a source, for every query or by query (`*`: any other). */
     searches?: { [type in "web" | "kb" | "db"]?: Finds | Record<string, Finds> };
   }
 
@@ -45,15 +45,15 @@ declare module "groundhook" {
     [key: string]: any;
   }
 
-  /** What came of a turn. */
+  /** The outcome of a turn. */
   export interface TestAnswer {
     content: string;
     citations: Record<string, any>[];
-    /** Every search in the order in which they began: the request, who asked (`source`), and what was found. */
+    /** The searches in the order in which they began: the request, its origin (`source`), and the results. */
     searches: (Record<string, any> & { type: "web" | "kb" | "db"; query: string; source: string; items: Item[]; total: number; error: string | null })[];
-    /** What the hook sent. */
+    /** The messages that the hook sent. */
     messages: any[];
-    /** What Next returned. */
+    /** The data that Next returned. */
     data: any;
     metadata: Record<string, any>;
     model_calls: {
@@ -64,13 +64,13 @@ declare module "groundhook" {
       max_tokens: number | null;
       max_completion_tokens: number | null;
     }[];
-    warnings: Said[];
-    error: Said | null;
+    warnings: Report[];
+    error: Report | null;
     events: any[];
   }
 
   /** A warning or an error, and where it comes from. */
-  export interface Said {
+  export interface Report {
     message: string;
     code: string;
     file: string;
@@ -83,7 +83,7 @@ declare module "groundhook" {
   export interface Expectation {
     toBe(wanted: any): void;
     toEqual(wanted: any): void;
-    /** Has what `wanted` says, and maybe more; a regular expression is searched for. */
+    /** Has the properties of `wanted`, and maybe more; a regular expression is searched for. */
     toMatchObject(wanted: object): void;
     toMatch(wanted: string | RegExp): void;
     toContain(wanted: any): void;
@@ -100,7 +100,7 @@ declare module "groundhook" {
     toThrow(wanted?: string | RegExp): void;
     /** Of a turn: searched there, for a query or with options. */
     toHaveSearched(type: "web" | "kb" | "db", what?: string | RegExp | object): void;
-    /** Of a turn: the answer cites a source in which something says this. */
+    /** Of a turn: the answer cites a source that contains this. */
     toHaveCited(what?: string | RegExp | object): void;
     /** Of a turn: the hook sent a message. */
     toHaveSent(what?: string | RegExp | object): void;

@@ -1,13 +1,13 @@
-// What test files have beside the language: `test`, `describe`, `expect` and `turn`. A function of what prelude.js took from the
-// language; its value holds the two functions that the host calls as it calls hooks: `Tests` lists them, `Test` runs one.
-(function (taken) {
+// The globals of test files: `test`, `describe`, `expect` and `turn`. A function of the builtins that prelude.js took. It returns
+// the two functions that the host calls as it calls hooks: `Tests` lists the tests, `Test` runs one.
+(function (builtins) {
   "use strict";
-  const { call } = taken;
+  const { call } = builtins;
   const RESULT = Symbol("answer of turn()");
   const tests = [];
   const groups = [];
 
-  // ------------------------------------------------------------------------------------------------ values in words
+  // ------------------------------------------------------------------------------------------------ values as text
   const isObject = (value) => typeof value === "object" && value !== null;
 
   function plain(_, value) {
@@ -17,8 +17,8 @@
     return value === undefined ? "[undefined]" : value;
   }
 
-  // As JSON, on as many lines as it needs.
-  function shown(value) {
+  // Return a value as JSON, on as many lines as it needs.
+  function toText(value) {
     if (value instanceof Error) return `${value.name}: ${value.message}`;
     if (!isObject(value) && typeof value !== "string") return String(value);
     if (value instanceof RegExp) return String(value);
@@ -43,29 +43,29 @@
     return keys.length === there(b).length && keys.every((key) => equal(a[key], b[key]));
   }
 
-  // Whether `value` has what `wanted` says: a regular expression is searched for, an object's own keys must fit and others may
-  // be there, a list must fit entry by entry.
-  function fits(value, wanted) {
+  // Whether `value` matches `wanted`: a regular expression is searched for, the keys of an object must match and others may be
+  // there, a list must match entry by entry.
+  function matches(value, wanted) {
     if (wanted instanceof RegExp) return typeof value === "string" && value.search(wanted) >= 0;
     if (Array.isArray(wanted)) {
-      return Array.isArray(value) && value.length === wanted.length && wanted.every((entry, at) => fits(value[at], entry));
+      return Array.isArray(value) && value.length === wanted.length && wanted.every((entry, at) => matches(value[at], entry));
     }
     if (isObject(wanted) && isObject(value) && Object.getPrototypeOf(wanted) === Object.prototype) {
-      return Object.keys(wanted).every((key) => fits(value[key], wanted[key]));
+      return Object.keys(wanted).every((key) => matches(value[key], wanted[key]));
     }
     return equal(value, wanted);
   }
 
-  // Whether some text in a value fits: a regular expression finds it, or it contains the text.
-  function says(value, wanted) {
-    if (isObject(value)) return Object.values(value).some((entry) => says(entry, wanted));
+  // Whether some text in a value matches: a regular expression finds something, or the text is contained.
+  function containsText(value, wanted) {
+    if (isObject(value)) return Object.values(value).some((entry) => containsText(entry, wanted));
     if (value === null || value === undefined) return false;
     return wanted instanceof RegExp ? String(value).search(wanted) >= 0 : String(value).includes(wanted);
   }
 
-  const picks = (wanted) => typeof wanted === "string" || wanted instanceof RegExp
-    ? (value) => says(value, wanted)
-    : (value) => wanted === undefined || fits(value, wanted);
+  const makeMatcher = (wanted) => typeof wanted === "string" || wanted instanceof RegExp
+    ? (value) => containsText(value, wanted)
+    : (value) => wanted === undefined || matches(value, wanted);
 
   // ------------------------------------------------------------------------------------------------ expectations
   class ExpectationFailed extends Error {
@@ -77,7 +77,7 @@
     }
   }
 
-  function thrownBy(value) {
+  function catchThrown(value) {
     if (typeof value !== "function") throw new TypeError("expect(…).toThrow needs a function, such as () => parse(text)");
     try {
       value();
@@ -87,61 +87,61 @@
     return undefined;
   }
 
-  function answered(value, name) {
+  function requireAnswer(value, name) {
     if (!isObject(value) || value[RESULT] !== true) throw new TypeError(`expect(…).${name} needs what turn() returned`);
     return value;
   }
 
-  // Each says of (actual, …arguments) whether it holds, what was expected in words, and what was there instead.
-  const compared = (words, holds) => (actual, wanted) => ({ holds: holds(actual, wanted), words, expected: shown(wanted), actual: shown(actual) });
-  const judged = (words, holds) => (actual) => ({ holds: holds(actual), words, expected: "", actual: shown(actual) });
+  // Each takes (actual, …arguments) and returns whether it holds, what was expected in words, and the actual value.
+  const compare = (words, holds) => (actual, wanted) => ({ holds: holds(actual, wanted), words, expected: toText(wanted), actual: toText(actual) });
+  const judge = (words, holds) => (actual) => ({ holds: holds(actual), words, expected: "", actual: toText(actual) });
   const MATCHERS = {
-    toBe: compared("to be", Object.is),
-    toEqual: compared("to equal", equal),
-    toMatchObject: compared("to have", fits),
-    toMatch: compared("to match", says),
-    toContain: compared("to contain", (actual, wanted) =>
+    toBe: compare("to be", Object.is),
+    toEqual: compare("to equal", equal),
+    toMatchObject: compare("to have", matches),
+    toMatch: compare("to match", containsText),
+    toContain: compare("to contain", (actual, wanted) =>
       typeof actual === "string" ? actual.includes(wanted) : Array.from(actual ?? []).some((entry) => equal(entry, wanted))),
     toHaveLength: (actual, wanted) => ({
-      holds: actual?.length === wanted, words: "to have the length", expected: shown(wanted), actual: `${actual?.length}: ${shown(actual)}`,
+      holds: actual?.length === wanted, words: "to have the length", expected: toText(wanted), actual: `${actual?.length}: ${toText(actual)}`,
     }),
-    toBeGreaterThan: compared("to be greater than", (actual, wanted) => actual > wanted),
-    toBeGreaterThanOrEqual: compared("to be at least", (actual, wanted) => actual >= wanted),
-    toBeLessThan: compared("to be less than", (actual, wanted) => actual < wanted),
-    toBeLessThanOrEqual: compared("to be at most", (actual, wanted) => actual <= wanted),
-    toBeTruthy: judged("to be true", Boolean),
-    toBeFalsy: judged("to be false", (actual) => !actual),
-    toBeNull: judged("to be null", (actual) => actual === null),
-    toBeUndefined: judged("to be undefined", (actual) => actual === undefined),
-    toBeDefined: judged("to be defined", (actual) => actual !== undefined),
+    toBeGreaterThan: compare("to be greater than", (actual, wanted) => actual > wanted),
+    toBeGreaterThanOrEqual: compare("to be at least", (actual, wanted) => actual >= wanted),
+    toBeLessThan: compare("to be less than", (actual, wanted) => actual < wanted),
+    toBeLessThanOrEqual: compare("to be at most", (actual, wanted) => actual <= wanted),
+    toBeTruthy: judge("to be true", Boolean),
+    toBeFalsy: judge("to be false", (actual) => !actual),
+    toBeNull: judge("to be null", (actual) => actual === null),
+    toBeUndefined: judge("to be undefined", (actual) => actual === undefined),
+    toBeDefined: judge("to be defined", (actual) => actual !== undefined),
     toThrow(actual, wanted) {
-      const thrown = thrownBy(actual);
-      const holds = thrown !== undefined && (wanted === undefined || says(thrown.error?.message ?? thrown.error, wanted));
-      return { holds, words: "to throw", expected: wanted === undefined ? "" : shown(wanted), actual: thrown === undefined ? "nothing was thrown" : shown(thrown.error) };
+      const thrown = catchThrown(actual);
+      const holds = thrown !== undefined && (wanted === undefined || containsText(thrown.error?.message ?? thrown.error, wanted));
+      return { holds, words: "to throw", expected: wanted === undefined ? "" : toText(wanted), actual: thrown === undefined ? "nothing was thrown" : toText(thrown.error) };
     },
 
-    // What a turn did.
+    // Expectations of a turn's answer.
     toHaveSearched(answer, type, what) {
-      const searches = answered(answer, "toHaveSearched").searches;
+      const searches = requireAnswer(answer, "toHaveSearched").searches;
       const query = typeof what === "string" || what instanceof RegExp;
-      const holds = searches.some((search) => search.type === type && (query ? says(search.query, what) : picks(what)(search)));
-      return { holds, words: `to have searched ${type}`, expected: what === undefined ? "" : shown(what), actual: shown(searches.map(brief)) };
+      const holds = searches.some((search) => search.type === type && (query ? containsText(search.query, what) : makeMatcher(what)(search)));
+      return { holds, words: `to have searched ${type}`, expected: what === undefined ? "" : toText(what), actual: toText(searches.map(brief)) };
     },
     toHaveCited(answer, what) {
-      const cited = answered(answer, "toHaveCited").citations.filter((citation) => citation.verdict === "ok");
-      return { holds: cited.some(picks(what)), words: "to have cited", expected: what === undefined ? "a source" : shown(what), actual: shown(cited) };
+      const cited = requireAnswer(answer, "toHaveCited").citations.filter((citation) => citation.verdict === "ok");
+      return { holds: cited.some(makeMatcher(what)), words: "to have cited", expected: what === undefined ? "a source" : toText(what), actual: toText(cited) };
     },
     toHaveSent(answer, what) {
-      const { messages } = answered(answer, "toHaveSent");
-      return { holds: messages.some(picks(what)), words: "to have sent", expected: what === undefined ? "a message" : shown(what), actual: shown(messages) };
+      const { messages } = requireAnswer(answer, "toHaveSent");
+      return { holds: messages.some(makeMatcher(what)), words: "to have sent", expected: what === undefined ? "a message" : toText(what), actual: toText(messages) };
     },
     toHaveReturned(answer, what) {
-      const { data } = answered(answer, "toHaveReturned");
-      return { holds: data !== null && picks(what)(data), words: "to have returned", expected: what === undefined ? "data" : shown(what), actual: shown(data) };
+      const { data } = requireAnswer(answer, "toHaveReturned");
+      return { holds: data !== null && makeMatcher(what)(data), words: "to have returned", expected: what === undefined ? "data" : toText(what), actual: toText(data) };
     },
     toHaveFailed(answer, what) {
-      const { error } = answered(answer, "toHaveFailed");
-      return { holds: error !== null && picks(what)(error), words: "to have failed", expected: what === undefined ? "" : shown(what), actual: error === null ? "no error" : shown(error) };
+      const { error } = requireAnswer(answer, "toHaveFailed");
+      return { holds: error !== null && makeMatcher(what)(error), words: "to have failed", expected: what === undefined ? "" : toText(what), actual: error === null ? "no error" : toText(error) };
     },
   };
 
@@ -163,13 +163,13 @@
   }
 
   // ------------------------------------------------------------------------------------------------ tests
-  function declared(name, body, skip) {
+  function declareTest(name, body, skip) {
     if (typeof name !== "string" || typeof body !== "function") throw new TypeError('test needs a name and a function: test("name", () => {…})');
     tests.push({ name: [...groups, name].join(" › "), body, skip, stack: String(new Error().stack) });
   }
 
-  const test = (name, body) => declared(name, body, false);
-  test.skip = (name, body) => declared(name, body, true);
+  const test = (name, body) => declareTest(name, body, false);
+  test.skip = (name, body) => declareTest(name, body, true);
 
   function describe(name, body) {
     groups.push(String(name));
@@ -186,23 +186,23 @@
     return answer;
   }
 
-  // Turned into an object before it leaves: what was expected goes with it.
-  function described(error) {
+  // Return an error as a plain object, with what was expected.
+  function describeError(error) {
     const of = isObject(error) ? error : { message: String(error) };
-    const told = (value) => (value === undefined || value === null ? "" : String(value));
+    const text = (value) => (value === undefined || value === null ? "" : String(value));
     return {
-      name: told(of.name), message: told(of.message), stack: told(of.stack), code: told(of.code),
-      expected: told(of.expected), actual: told(of.actual),
+      name: text(of.name), message: text(of.message), stack: text(of.stack), code: text(of.code),
+      expected: text(of.expected), actual: text(of.actual),
     };
   }
 
-  // null, or what went wrong.
+  // Run one test; return null or its error.
   function Test(_ctx, index) {
     try {
       const value = tests[index].body();
-      return isObject(value) && typeof value.then === "function" ? value.then(() => null, described) : null;
+      return isObject(value) && typeof value.then === "function" ? value.then(() => null, describeError) : null;
     } catch (error) {
-      return described(error);
+      return describeError(error);
     }
   }
 

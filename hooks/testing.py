@@ -1,8 +1,7 @@
-"""Test files in V8: the same compiler, isolates and limits as hooks have, and other calls.
+"""Test files in V8, with the same compiler, isolates and limits as hooks, and other host calls.
 
-Owns how a file's tests are listed and run, each in an isolate of its own, and how what went wrong
-is traced to the author's lines. What a turn of a test runs on is its caller's business
-(`host/testing`).
+Owns how the tests of a file are listed and run, each in an isolate of its own, and how failures are
+traced to the author's lines. `host/testing` decides what the turns of a test run on.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from typing import Any, cast
 
 from groundhook.hooks import faults
 from groundhook.hooks.api import logs, testing
+from groundhook.hooks.api.table import Dialect
 from groundhook.hooks.api.testing import Stage
-from groundhook.hooks.calls import Dialect
 from groundhook.hooks.runner import InProcessEngine, WorkerEngine, open_engine
 from groundhook.hooks.session import Session
 from groundhook.host.core.errors import HookError, Place
@@ -40,8 +39,8 @@ class Declared:
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a test failed. `expected` and `actual` are as text, both empty where nothing was
-    compared; `callers` are the places that lead to `place`."""
+    """Why a test failed. `expected` and `actual` are text, both empty where nothing was compared;
+    `callers` are the places that lead to `place`."""
 
     message: str
     place: Place
@@ -52,7 +51,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Suite:
-    """One file of tests, with the clock and the chance that they see."""
+    """One file of tests, with the clock and the random seed that its tests see."""
 
     engine: WorkerEngine | InProcessEngine
     script: HookScript
@@ -61,30 +60,30 @@ class Suite:
     limits: HookLimits = HookLimits()
 
     async def tests(self, stage: Stage) -> list[Declared]:
-        """Raises HookError when the file does not compile or does not load."""
+        """List the tests. Raises HookError when the file does not compile or does not load."""
         async with self._session(stage) as session:
             found: list[dict[str, Any]] = await session.invoke("Tests", [])
             return [
-                Declared(test["name"], _place(test["stack"], session), test["skip"])
+                Declared(test["name"], _place_of(test["stack"], session), test["skip"])
                 for test in found
             ]
 
     async def run(self, index: int, stage: Stage) -> Fault | None:
-        """Run one test of the file; None when it passed."""
+        """Run one test of the file; return None when it passed."""
         try:
             async with self._session(stage) as session:
                 raw = await session.invoke("Test", [index])
                 if raw is None and stage.uncaught:
                     message, place = stage.uncaught[0]
                     return Fault(message, place or Place(self.script.shown))
-                return None if raw is None else _fault(raw, session)
+                return None if raw is None else _to_fault(raw, session)
         except HookError as exc:
             return Fault(exc.message, exc.place or Place(self.script.shown))
 
     @asynccontextmanager
     async def _session(self, stage: Stage) -> AsyncIterator[Session]:
         limits = self.limits.model_copy(update={"wall_ms": TURN_MS, "call_ms": TURN_MS})
-        services = cast(HookServices, stage)  # the rows of this dialect ask nothing else of it
+        services = cast(HookServices, stage)  # the rows of this dialect use nothing else of it
         turn = HookTurn(
             script=self.script,
             context={},
@@ -101,7 +100,7 @@ class Suite:
 async def open_suites(
     *, workers: int = 1, cache: Path, environment: Mapping[str, str]
 ) -> AsyncIterator[WorkerEngine | InProcessEngine]:
-    """An engine for test files; its isolates know nothing of `ctx`."""
+    """Yield an engine for test files; its isolates have no `ctx`."""
     async with open_engine(
         workers=workers, cache=cache, environment=environment, dialect=_dialect()
     ) as engine:
@@ -116,12 +115,12 @@ def _dialect() -> Dialect:
     )
 
 
-def _place(stack: str, session: Session) -> Place:
+def _place_of(stack: str, session: Session) -> Place:
     frames = faults.frames_of(stack, session.program)
     return frames[0][1] if frames else Place(session.program.modules[0].file)
 
 
-def _fault(raw: dict[str, str], session: Session) -> Fault:
+def _to_fault(raw: dict[str, str], session: Session) -> Fault:
     frames = faults.frames_of(raw["stack"], session.program)
     expectation = raw["name"] == "ExpectationFailed"
     kind = "" if expectation or raw["name"] in ("", "Error", "Exception") else f"{raw['name']}: "

@@ -1,17 +1,17 @@
-// Evaluated after the TypeScript compiler, whose namespace is `ts`: makes the buffer that an isolate starts with, and
-// `__transpile(file, source)`, which answers with JSON {code, mappings, errors: [{line, column, message}], requires: [{name,
+// Evaluated after the TypeScript compiler, whose namespace is `ts`. Makes the buffer that an isolate starts with, and
+// `__transpile(file, source)`, which returns JSON {code, mappings, errors: [{line, column, message}], requires: [{name,
 // line, column}], values: [{name, kind, line, column}]}. Lines and columns count from 0; those of `requires` are places in the
-// emitted code. `values` are hooks' names that stand for something that is no function.
+// emitted code. `values` are hooks' names that are bound to something other than a function.
 //
-// Values that are dropped or kept in a variable, and async functions that are passed on, go through `__groundhook.heard`: a promise
-// that nobody awaits would be rejected unheard, and V8 tells its embedder of that only in C++.
+// Values that are dropped or kept in a variable, and async functions that are passed on, go through `__groundhook.watched`: the
+// error of a promise that is not awaited would be lost otherwise, since V8 reports it to its embedder in C++ only.
 const { factory, SyntaxKind } = ts;
 
-const heard = (node, ...more) =>
+const watched = (node, ...more) =>
   factory.createCallExpression(
-    factory.createPropertyAccessExpression(factory.createIdentifier("__groundhook"), "heard"), undefined, [node, ...more]);
+    factory.createPropertyAccessExpression(factory.createIdentifier("__groundhook"), "watched"), undefined, [node, ...more]);
 
-// Whether a value may be a promise that was made just now.
+// Whether an expression may be a promise that it has just made.
 function mayBePromise(node) {
   if (ts.isParenthesizedExpression(node) || ts.isAsExpression(node) || ts.isNonNullExpression(node) || ts.isSatisfiesExpression(node)
     || ts.isTypeAssertionExpression(node)) return mayBePromise(node.expression);
@@ -31,20 +31,20 @@ const isAsync = (node) => (ts.isArrowFunction(node) || (ts.isFunctionExpression(
 const mayGivePromises = (node) => isAsync(node) || ts.isIdentifier(node) || ts.isPropertyAccessExpression(node) || ts.isCallExpression(node)
   || (ts.isArrowFunction(node) && mayBePromise(node.body));
 
-const listening = (context) => (file) => {
+const watchPromises = (context) => (file) => {
   const visit = (before) => {
     const node = ts.visitEachChild(before, visit, context);
     if (ts.isExpressionStatement(node)) {
-      return mayBePromise(node.expression) ? factory.updateExpressionStatement(node, heard(node.expression)) : node;
+      return mayBePromise(node.expression) ? factory.updateExpressionStatement(node, watched(node.expression)) : node;
     }
-    if (ts.isVoidExpression(node)) return mayBePromise(node.expression) ? factory.updateVoidExpression(node, heard(node.expression)) : node;
+    if (ts.isVoidExpression(node)) return mayBePromise(node.expression) ? factory.updateVoidExpression(node, watched(node.expression)) : node;
     if (ts.isVariableDeclaration(node) && node.initializer && mayBePromise(node.initializer)) {
-      return factory.updateVariableDeclaration(node, node.name, node.exclamationToken, node.type, heard(node.initializer));
+      return factory.updateVariableDeclaration(node, node.name, node.exclamationToken, node.type, watched(node.initializer));
     }
     if (ts.isCallExpression(node) || ts.isNewExpression(node)) {
       const drops = node.expression.name?.escapedText === "forEach" ? mayGivePromises : isAsync;
       if (!node.arguments?.some(drops)) return node;
-      const passed = node.arguments.map((each) => (drops(each) ? heard(each, factory.createNumericLiteral(1)) : each));
+      const passed = node.arguments.map((each) => (drops(each) ? watched(each, factory.createNumericLiteral(1)) : each));
       return ts.isCallExpression(node) ? factory.updateCallExpression(node, node.expression, node.typeArguments, passed)
         : factory.updateNewExpression(node, node.expression, node.typeArguments, passed);
     }
@@ -74,7 +74,7 @@ globalThis.__transpile = (file, source) => {
   const result = ts.transpileModule(source, {
     fileName: file,
     reportDiagnostics: true,
-    transformers: { before: [listening] },
+    transformers: { before: [watchPromises] },
     compilerOptions: {
       module: ts.ModuleKind.CommonJS,
       target: ts.ScriptTarget.ES2022,

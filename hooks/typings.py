@@ -1,10 +1,10 @@
-"""`groundhook.d.ts`: what a hook may use, as TypeScript declarations for editors and for the type
-check.
+"""`groundhook.d.ts`: TypeScript declarations of everything a hook may use, for editors and for the
+type check.
 
-Made of the table of calls and the models that they take and give, so that it cannot say anything
-else than the host does. What no model describes (the globals, the fields of `ctx`, the names that
-packages in the reference's dialect use) stands in `hooks/globals.py`. Knows no app: the names of
-its collections, models and the like are passed in.
+Made from the table of host calls and the models of their arguments and results, so that it cannot
+differ from what the host does. `hooks/globals.py` has what no model describes: the globals, the
+fields of `ctx`, the names that packages in the reference's dialect use. The names of an app's
+collections, models and the like are passed in.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from groundhook.hooks.api.row import HostCall
-from groundhook.hooks.calls import CALLS, LATE
+from groundhook.hooks.api.table import CALLS, LAZY_GLOBALS
 from groundhook.hooks.declare import Declarations, comment
 from groundhook.hooks.globals import CONTEXT, DIALECT, GLOBALS, SHARED
 from groundhook.host.core.types import search, turn
@@ -63,7 +63,7 @@ _HEAD = """\
 
 @dataclass(frozen=True, kw_only=True)
 class Names:
-    """What an app calls its things; a kind without names is any text."""
+    """The names of an app's parts; a kind without names accepts any text."""
 
     collections: Sequence[str] = ()
     models: Sequence[str] = ()
@@ -74,13 +74,13 @@ class Names:
 
 
 def typings(names: Names | None = None, calls: Sequence[HostCall] = CALLS) -> str:
-    """The declarations, for an app's names or for no app in particular."""
+    """Return the declarations, for the names of an app or for no app in particular."""
     given = names or Names()
     whose = "this app's names, and every call" if names else "every call"
-    members = [_names(given), *_models(calls), SHARED, _context(calls), *_extra(calls)]
+    members = [_names(given), *_models(calls), SHARED, _context(calls), *_extra_types(calls)]
     inside = indent("\n".join(members), "  ", lambda line: bool(line.strip()))
     tests = (files("groundhook.hooks") / "testing.d.ts").read_text(encoding="utf-8")
-    globals = list(_globals(_qualified(calls, inside)))
+    globals = list(_globals(_qualify_types(calls, inside)))
     values = re.findall(r"^declare (?:var|function) (\w+)", "\n".join(globals), re.MULTILINE)
     runtime = "".join(
         f"  export const {name}: typeof globalThis.{name};\n" for name in dict.fromkeys(values)
@@ -105,16 +105,16 @@ def _names(names: Names) -> str:
         ("ServerName", names.servers, "An MCP server."),
     )
     closed = "".join(
-        f"{comment(doc)}export type {kind} = {_union(known)};\n" for kind, known, doc in kinds
+        f"{comment(doc)}export type {kind} = {_to_union(known)};\n" for kind, known, doc in kinds
     )
-    tools = f"{_union(names.tools)} | (string & {{}})" if names.tools else "string"
+    tools = f"{_to_union(names.tools)} | (string & {{}})" if names.tools else "string"
     return (
         f"{closed}{comment('A tool; MCP servers may have others than are known here.')}export type"
         f" ToolName = {tools};\n"
     )
 
 
-def _union(names: Sequence[str]) -> str:
+def _to_union(names: Sequence[str]) -> str:
     return " | ".join(json.dumps(name, ensure_ascii=False) for name in sorted(names)) or "string"
 
 
@@ -126,13 +126,13 @@ def _models(calls: Sequence[HostCall]) -> tuple[str, ...]:
         made.type_of(annotation, given=True)
     for call in calls:
         made.type_of(call.result, given=False)
-    for model in _mentioned(calls):
+    for model in _named_models(calls):
         made.add(model, given=False)
     return made.texts
 
 
-def _mentioned(calls: Sequence[HostCall]) -> Iterator[type[BaseModel]]:
-    """Models that a row's signature names."""
+def _named_models(calls: Sequence[HostCall]) -> Iterator[type[BaseModel]]:
+    """Yield the models that signatures of rows name."""
     known = {
         name: value for module in (search, turn) for name, value in getmembers(module, isclass)
     }
@@ -145,8 +145,8 @@ def _mentioned(calls: Sequence[HostCall]) -> Iterator[type[BaseModel]]:
             yield model
 
 
-def _extra(calls: Sequence[HostCall]) -> list[str]:
-    """What rows declare beside the models, each text once."""
+def _extra_types(calls: Sequence[HostCall]) -> list[str]:
+    """Return what rows declare beside the models, each text once."""
     texts = dict.fromkeys(call.types.strip("\n") + "\n" for call in calls if call.types)
     return [
         re.sub(r"^(?=interface|type|class)", "export ", text, flags=re.MULTILINE) for text in texts
@@ -165,18 +165,18 @@ def _globals(calls: Sequence[HostCall]) -> Iterator[str]:
     tree = _tree(call for call in calls if not call.js.startswith("ctx."))
     for name, node in tree.items():
         if isinstance(node, HostCall):
-            signatures = _overloads(node) if _offered(node) else ()
+            signatures = _overloads(node) if _is_public(node) else ()
             yield from (
                 f"{comment(node.doc)}declare function {name}{signature};\n"
                 for signature in signatures
             )
         else:
             yield f"declare var {name}: {{\n{indent(_body(node), '  ')}}};\n"
-    yield from (GLOBALS.get(name, f"declare var {name}: any;\n") for name in LATE)
+    yield from (GLOBALS.get(name, f"declare var {name}: any;\n") for name in LAZY_GLOBALS)
 
 
-def _qualified(calls: Sequence[HostCall], inside: str) -> list[HostCall]:
-    """Rows as they are said outside the module, whose types are named with it there."""
+def _qualify_types(calls: Sequence[HostCall], inside: str) -> list[HostCall]:
+    """Return the rows as declared outside the module, where its types carry the module's name."""
     words = "|".join(re.findall(r"^ *export (?:interface|type|class) (\w+)", inside, re.MULTILINE))
     named = re.compile(rf"(?<![\w.])(?:{words})\b")
     return [
@@ -184,20 +184,20 @@ def _qualified(calls: Sequence[HostCall], inside: str) -> list[HostCall]:
             replace(
                 call, ts=named.sub(lambda word: f'import("groundhook").{word[0]}', _signature(call))
             )
-            if _offered(call)
+            if _is_public(call)
             else call
         )
         for call in calls
     ]
 
 
-def _offered(call: HostCall) -> bool:
-    """A row without a group and without a signature is for the JavaScript side alone."""
+def _is_public(call: HostCall) -> bool:
+    """Whether hooks may call it; a row without group and signature serves the prelude only."""
     return bool(call.group or call.ts)
 
 
 def _tree(calls: Iterator[HostCall]) -> dict[str, Any]:
-    """Rows by the steps of their names: {"ctx": {"search": {"Web": row}}}."""
+    """Return the rows by the parts of their names: {"ctx": {"search": {"Web": row}}}."""
     tree: dict[str, Any] = {}
     for call in calls:
         *steps, last = call.js.split(".")
@@ -222,7 +222,7 @@ def _body(tree: Mapping[str, Any]) -> str:
 
 
 def _overloads(call: HostCall) -> list[str]:
-    """What follows the name, one for each overload."""
+    """Return what follows the name, one text for each overload."""
     return [line.strip().rstrip(";") for line in _signature(call).splitlines() if line.strip()]
 
 

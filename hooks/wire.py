@@ -1,7 +1,7 @@
-"""JSON as it crosses between V8 and the host: what one side writes, made sound for the other.
+"""JSON between V8 and the host, made safe for the other side.
 
-A hook decides what `JSON.stringify` makes of its values; this module decides what of that the host
-takes. Pure.
+A hook decides what `JSON.stringify` makes of its values; this module decides what the host accepts
+of that. Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TOO_DEEP = "nested too deeply"
 
 
 def to_v8(value: Any) -> str:
-    """JSON that V8 reads: NaN and infinities become null."""
+    """Return JSON that V8 can parse: NaN and infinities become null."""
     try:
         return json.dumps(value, allow_nan=False)
     except ValueError:
@@ -26,15 +26,15 @@ def to_v8(value: Any) -> str:
 
 
 def from_v8(text: str) -> Any:
-    """The value of JSON that a hook wrote; half a surrogate pair, which no other part of the host
-    can encode, becomes U+FFFD. Raises ValueError, whose message completes "it is …", for what is no
-    JSON and for what is nested too deeply."""
+    """Parse JSON that a hook wrote. Half a surrogate pair, which UTF-8 cannot encode, becomes
+    U+FFFD. Raises ValueError for text that is not JSON or is nested too deeply; its message
+    completes "it is …"."""
     try:
         value = json.loads(text)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     except ValueError as exc:
-        raise ValueError("no JSON that the host can read") from exc
+        raise ValueError("not JSON that the host can read") from exc
     if text.count("[") + text.count("{") > DEEPEST and is_deeper(value):
         raise ValueError(TOO_DEEP)
     return well_formed(value) if "\\ud" in text else value

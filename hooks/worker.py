@@ -1,11 +1,10 @@
-"""A hook worker: the process that carries isolates, so that V8 can abort without taking the host
-along.
+"""A hook worker: a process that holds isolates, so that V8 can abort without ending the host.
 
 `python -m groundhook.hooks.worker FD`: FD is a socket to the host, whose frames are those of
 `host.core.workers`. One thread reads the frames and watches the clocks; each isolate has a thread
 of its own, on which host calls and outcomes are sent. The process ends when the socket closes.
 
-    from the host   prelude [script, seldom] · open [run, setup, heap_mb, cpu_ms, code] ·
+    from the host   prelude [script, lazy_globals] · open [run, setup, heap_mb, cpu_ms, code] ·
                     invoke [run, code] · reply [run, text] · close run ·
                     compile [file, source] (answered)
     to the host     ready · call [run, request] · done [run, kind, text] · closed run
@@ -35,6 +34,8 @@ from groundhook.host.core.workers import ANSWER, HEADER, POST, REFUSAL, describe
 
 
 class Worker:
+    """Reads the host's frames and runs what they order."""
+
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._sending = threading.Lock()
@@ -42,10 +43,10 @@ class Worker:
         self._runs: dict[int, Run] = {}
         self._compiler: Compiler | None = None
         self._keeper = Keeper()
-        self._look_at: float | None = None  # when a clock has to be looked at next
+        self._watch_at: float | None = None  # when the clocks are checked next
 
     def serve(self) -> None:
-        """Until the host closes its end."""
+        """Serve until the host closes its end."""
         engine.load()
         self._send(POST, 0, "ready", None)
         readable = select.poll()
@@ -58,8 +59,8 @@ class Worker:
                     return
                 received += data
                 self._dispatch(received)
-            if self._look_at is not None and time.monotonic() >= self._look_at:
-                self._look()
+            if self._watch_at is not None and time.monotonic() >= self._watch_at:
+                self._watch()
 
     def _dispatch(self, received: bytearray) -> None:
         """Handle the whole frames that `received` begins with, and take them off."""
@@ -91,22 +92,22 @@ class Worker:
                 self._prelude = Prelude(*body)
 
     def _open(self, run: int, setup: str, heap_mb: int, cpu_ms: int, code: str) -> None:
-        def tell(kind: str, first: str, second: str) -> None:
+        def report(kind: str, first: str, second: str) -> None:
             self._send(POST, 0, kind, [run, first] if kind == "call" else [run, first, second])
-            self._keeper.make(self._prelude)  # while the host is busy with what it was told
+            self._keeper.make(self._prelude)  # while the host is busy with the report
 
         try:
             made = self._runs[run] = self._keeper.take() or Run(self._prelude)
         except HookCrashed as exc:
-            tell("done", "error", str(exc))
+            report("done", "error", str(exc))
             return
-        made.begin(setup, heap_mb, cpu_ms, tell)
+        made.begin(setup, heap_mb, cpu_ms, report)
         self._invoke(run, code)
 
     def _invoke(self, run: int, code: str) -> None:
         if run in self._runs:
             self._runs[run].invoke(code)
-            self._look()
+            self._watch()
 
     def _close(self, run: int) -> None:
         found = self._runs.pop(run, None)
@@ -117,9 +118,8 @@ class Worker:
             self._send(POST, 0, "closed", run)
 
         if found is not None and (found.busy or found.closing):
-            threading.Thread(
-                target=close, daemon=True
-            ).start()  # V8 may be slow to stop: others must not wait for it
+            # V8 may be slow to stop; other runs must not wait for it.
+            threading.Thread(target=close, daemon=True).start()
         else:
             self._keeper.do(close)
 
@@ -128,14 +128,8 @@ class Worker:
             if outcome.kind == "value":
                 self._send(ANSWER, id, "", outcome.text)
             else:
-                self._send(
-                    REFUSAL,
-                    id,
-                    "",
-                    describe(
-                        HookCrashed(f"the TypeScript compiler failed on {file!r}: {outcome.text}")
-                    ),
-                )
+                error = HookCrashed(f"the TypeScript compiler failed on {file!r}: {outcome.text}")
+                self._send(REFUSAL, id, "", describe(error))
 
         try:
             if self._compiler is None:
@@ -144,15 +138,15 @@ class Worker:
         except HostError as exc:
             self._send(REFUSAL, id, "", describe(exc))
 
-    def _look(self) -> None:
-        """Look at every clock."""
+    def _watch(self) -> None:
+        """Check the limits of every run."""
         waits = [wait for run in self._runs.values() if (wait := run.watch()) is not None]
-        self._look_at = time.monotonic() + min(waits) if waits else None
+        self._watch_at = time.monotonic() + min(waits) if waits else None
 
     def _patience(self) -> float | None:
-        """Milliseconds to wait for a frame."""
+        """Return the milliseconds to wait for a frame, None for any time."""
         return (
-            None if self._look_at is None else max(self._look_at - time.monotonic(), 0) * 1000 + 1
+            None if self._watch_at is None else max(self._watch_at - time.monotonic(), 0) * 1000 + 1
         )
 
     def _send(self, kind: int, id: int, operation: str, body: Any) -> None:
@@ -161,14 +155,12 @@ class Worker:
             try:
                 self._channel.sendall(frame)
             except OSError:
-                os._exit(
-                    0
-                )  # the host is gone; its end of the socket says so to the reading thread as well
+                os._exit(0)  # the host is gone; the thread that reads ends for the same reason
 
 
 class Keeper:
-    """A thread for what no run should wait for: it makes an isolate ahead, which has run nothing
-    but the prelude, and frees those that have ended."""
+    """A thread for work that no run should wait for: it makes one isolate ahead, with only the
+    prelude in it, and frees those that have ended."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -179,14 +171,14 @@ class Keeper:
         threading.Thread(target=self._work, daemon=True).start()
 
     def make(self, prelude: Prelude) -> None:
-        """Make an isolate soon, if there is none."""
+        """Have an isolate made soon, unless one is ready."""
         with self._changed:
             if self._made is None and not self._making:
                 self._wanted = prelude
                 self._changed.notify_all()
 
     def take(self) -> Run | None:
-        """The isolate there is, or that is being made; None when there is none."""
+        """Return the isolate that is ready or being made; None when there is neither."""
         with self._changed:
             self._wanted = None
             self._changed.wait_for(lambda: not self._making)
@@ -194,6 +186,7 @@ class Keeper:
         return run
 
     def do(self, job: Callable[[], None]) -> None:
+        """Run a job on the thread, after those before it."""
         with self._changed:
             self._jobs.append(job)
             self._changed.notify_all()
@@ -212,7 +205,7 @@ class Keeper:
 
     def _make(self, prelude: Prelude) -> None:
         made = None
-        with suppress(HookCrashed):  # whoever wants one makes it then, and hears why not
+        with suppress(HookCrashed):  # the next `open` makes one itself and reports the error
             made = Run(prelude)
         with self._changed:
             self._made, self._making = made, False
@@ -220,20 +213,18 @@ class Keeper:
 
 
 def main() -> None:
-    resource.setrlimit(
-        resource.RLIMIT_CORE, (0, 0)
-    )  # writing a dump of V8's address space would delay the news of a crash
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C goes to the whole group; the host decides what ends
+    # Writing a dump of V8's address space would delay the report of a crash.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Ctrl-C reaches the whole process group; the host decides what ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _silence_v8()
     Worker(socket.socket(fileno=int(sys.argv[1]))).serve()
     os._exit(0)  # a script that V8 cannot interrupt must not keep the process
 
 
 def _silence_v8() -> None:
-    """V8 writes its last words to file descriptor 2; the host says it better. Python keeps the real
-    one, unless the host has closed it."""
+    """Discard what V8 writes to file descriptor 2 when it aborts: the host reports a crash itself.
+    Python's stderr keeps the real one, unless the host has closed it."""
     with suppress(OSError):
         sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="replace")
     nowhere = os.open(os.devnull, os.O_WRONLY)

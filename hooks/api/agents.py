@@ -1,8 +1,8 @@
-"""`ctx.agent` and `ctx.llm`: other assistants and language models, whose failures are `error` on
-what they answer.
+"""`ctx.agent` and `ctx.llm`: other assistants and language models. A failure is `error` on the
+answer.
 
-With `onChunk` the JavaScript side (`hooks/objects.js`) opens the answer, asks for what has arrived
-and closes it: calls without a group, which no author sees.
+With `onChunk`, the JavaScript side (`hooks/objects.js`) opens the answer, fetches the pieces that
+have arrived, and closes it. It does so by calls without a group, which authors do not see.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ TARGETS: dict[Kind, str] = {AgentAsk: "agent", ModelAsk: "connector"}
 
 
 async def _run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    asks, mode = await _checked(call.js, services, arguments)
+    asks, mode = await _parse_and_warn(call.js, services, arguments)
     answers = await services.calls.ask(asks, mode)
-    return answers[0].model_dump_json() if call.js in ONE else _list(answers)
+    return answers[0].model_dump_json() if call.js in ONE else _to_json(answers)
 
 
 async def _open(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    asks, mode = await _checked(arguments[0], services, arguments[1:])
+    asks, mode = await _parse_and_warn(arguments[0], services, arguments[1:])
     return json.dumps(await services.calls.open(asks, mode))
 
 
@@ -58,13 +58,13 @@ async def _next(_call: HostCall, services: HookServices, arguments: Sequence[Any
 
 async def _close(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     handle, problem = padded(arguments, 2)
-    return _list(await services.calls.close(handle, problem or ""))
+    return _to_json(await services.calls.close(handle, problem or ""))
 
 
 def _late(js: str) -> Late:
     def late(arguments: Sequence[Any], message: str) -> str:
-        answers = [_unanswered(ask, message) for ask in _asks(js, arguments)[0]]
-        return answers[0].model_dump_json() if js in ONE else _list(answers)
+        answers = [_error_answer(ask, message) for ask in _parse_requests(js, arguments)[0]]
+        return answers[0].model_dump_json() if js in ONE else _to_json(answers)
 
     return late
 
@@ -76,24 +76,23 @@ def _late_next(_arguments: Sequence[Any], message: str) -> str:
 # ---------------------------------------------------------------------------------------- arguments
 
 
-async def _checked(
+async def _parse_and_warn(
     js: str, services: HookServices, arguments: Sequence[Any]
 ) -> tuple[list[Ask], Together]:
-    asks, mode, unknown = _asks(js, arguments)
+    asks, mode, unknown = _parse_requests(js, arguments)
     for where, key in unknown:
         await services.warn("unknown_option", f"{where}: {key}")
     return asks, mode
 
 
-def _asks(
+def _parse_requests(
     js: str, arguments: Sequence[Any]
 ) -> tuple[list[Ask], Together, list[tuple[str, UnknownKey]]]:
-    """What is asked, how the answers are wanted, and options that nothing reads. Raises
-    UsageError."""
+    """Return the requests, the mode, and the unknown options. Raises UsageError."""
     unknown: list[tuple[str, UnknownKey]] = []
     if js in ONE:
         target, messages, options = padded(arguments, 3)
-        return [_ask(js, ONE[js], target, messages, options, unknown)], "all", unknown
+        return [_parse_request(js, ONE[js], target, messages, options, unknown)], "all", unknown
     kind, mode = MANY[js]
     entries, *_ = padded(arguments, 1)
     name = TARGETS[kind]
@@ -117,11 +116,15 @@ def _asks(
             ),
             None,
         )
-        asks.append(_ask(where, kind, target, entry.get("messages"), entry.get("options"), unknown))
+        asks.append(
+            _parse_request(
+                where, kind, target, entry.get("messages"), entry.get("options"), unknown
+            )
+        )
     return asks, mode, unknown
 
 
-def _ask(
+def _parse_request(
     where: str,
     kind: Kind,
     target: Any,
@@ -132,24 +135,29 @@ def _ask(
     what = "an assistant's id" if kind is AgentAsk else "a connector's id"
     if not isinstance(target, str) or not target.strip():
         raise UsageError(f"{where}: {what} must be text that is not empty, not {quoted(target)}")
-    said = _messages(where, messages)
+    parsed = _parse_messages(where, messages)
     if kind is AgentAsk:
         return AgentAsk(
-            agent=target, messages=said, options=_options(where, AgentOptions, options, unknown)
+            agent=target,
+            messages=parsed,
+            options=_parse_options(where, AgentOptions, options, unknown),
         )
     return ModelAsk(
-        connector=target, messages=said, options=_options(where, ModelOptions, options, unknown)
+        connector=target,
+        messages=parsed,
+        options=_parse_options(where, ModelOptions, options, unknown),
     )
 
 
-def _messages(where: str, value: Any) -> tuple[Message, ...]:
-    """Text is a message of the user's."""
+def _parse_messages(where: str, value: Any) -> tuple[Message, ...]:
+    """Return the messages; a text is a message of the user."""
     if isinstance(value, str):
         return (Message(role="user", content=value),)
     entries = [value] if isinstance(value, Mapping) else value
     if not isinstance(entries, list) or not entries:
         raise UsageError(
-            f"{where}: messages must be text or a list of {{role, content}}, not {_said(value)}"
+            f"{where}: messages must be text or a list of {{role, content}}, not"
+            f" {_name_kind(value)}"
         )
     made = []
     for index, entry in enumerate(entries):
@@ -161,18 +169,17 @@ def _messages(where: str, value: Any) -> tuple[Message, ...]:
     return tuple(made)
 
 
-def _said(value: Any) -> str:
+def _name_kind(value: Any) -> str:
     return "an empty list" if value == [] else kind_of(value)
 
 
-def _options(
+def _parse_options(
     where: str, model: type[Model], value: Any, unknown: list[tuple[str, UnknownKey]]
 ) -> Model:
-    said = {} if value is None else value
-    if not isinstance(said, Mapping):
-        raise UsageError(f"{where}: options must be an object, not {kind_of(said)}")
+    if not isinstance(value, Mapping | None):
+        raise UsageError(f"{where}: options must be an object, not {kind_of(value)}")
     try:
-        made, strays = read(model, said)
+        made, strays = read(model, value or {})
     except ValidationError as exc:
         path, message = problems(exc)[0]
         raise UsageError(f"{where}: option {dotted(path)}: {message}") from exc
@@ -180,11 +187,11 @@ def _options(
     return made
 
 
-def _list(answers: Sequence[Answered]) -> str:
+def _to_json(answers: Sequence[Answered]) -> str:
     return f"[{','.join(answer.model_dump_json() for answer in answers)}]"
 
 
-def _unanswered(ask: Ask, message: str) -> Answered:
+def _error_answer(ask: Ask, message: str) -> Answered:
     if isinstance(ask, AgentAsk):
         return AgentResult(agent_id=ask.agent, error=message)
     return ModelResult(connector=ask.connector, error=message)
@@ -201,7 +208,7 @@ export interface Chunk {
   props: { content: string };
 }
 """
-_HEAR = """\
+_ON_CHUNK = """\
 /** Called with every piece of text that arrives; a number other than 0, or true, stops the call. */
 type OnChunk = (chunk: Chunk) => number | boolean | void;
 """
@@ -221,7 +228,7 @@ export interface ModelRequest {
 """
 _WORDS = {
     "all": "Several at once; every answer, in the order of the requests.",
-    "any": "Several at once; the first answer that is no failure, in a list.",
+    "any": "Several at once; the first answer without an error, in a list.",
     "race": "Several at once; the first answer, in a list.",
 }
 
@@ -285,12 +292,17 @@ ROWS: tuple[HostCall, ...] = (
         "connector: ConnectorName",
         ModelOptions,
         ModelResult,
-        _HEAR,
+        _ON_CHUNK,
     ),
     *(_several(js, kind, mode) for js, (kind, mode) in MANY.items()),
     HostCall(
-        js="answer:open", doc="Ask, to be heard while it is answered.", run=_open, effect=True
+        js="answer:open",
+        doc="Begin a request whose answer is read while it arrives.",
+        run=_open,
+        effect=True,
     ),
-    HostCall(js="answer:next", doc="What has arrived since.", run=_next, late=_late_next),
-    HostCall(js="answer:close", doc="The answer; what is under way is stopped.", run=_close),
+    HostCall(
+        js="answer:next", doc="The pieces that have arrived since.", run=_next, late=_late_next
+    ),
+    HostCall(js="answer:close", doc="The answer; a request under way is stopped.", run=_close),
 )

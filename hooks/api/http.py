@@ -1,8 +1,8 @@
 """`http`: requests to the hosts that the assistant's settings declare.
 
-Owns the order of the arguments, which is the one packages know (`http.Post(url, body, files, query,
-headers)`), and the shape of the answer. Which hosts may be reached, and within which limits, is the
-host's business.
+Owns the order of the arguments, which is that of existing packages (`http.Post(url, body, files,
+query, headers)`), and the shape of the answer. The host decides which hosts may be reached, and
+within which limits.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from groundhook.host.core.ports import HookServices
 
 FORM = "application/x-www-form-urlencoded"
 TYPES = """\
-/** What a host answered, whatever its status. `code` is `status`; names of `headers` are in lower
- * case; `data` is the JSON
- * value of a body that says it is JSON, else text; `message` is empty when all went well, else the
- * status in words. */
+/** The response, whatever its status. `code` is `status`; names of `headers` are in lower case;
+ * `data` is the JSON value of a body of type JSON, else text; `message` is empty for a success,
+ * else the status as text. */
 interface HttpAnswer {
   status: number;
   code: number;
@@ -40,22 +39,25 @@ def _run(method: str, names: tuple[str, ...]) -> Run:
     """`names` are the arguments in their order; without `method` the first one is."""
 
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-        said = dict(zip(names, padded(arguments, len(names)), strict=True))
-        asked, url = said.get("method", method), said["url"]
-        for noun, value in (("method", asked), ("url", url)):
+        given = dict(zip(names, padded(arguments, len(names)), strict=True))
+        verb, url = given.get("method", method), given["url"]
+        for noun, value in (("method", verb), ("url", url)):
             if not isinstance(value, str) or not value:
                 raise UsageError(
                     f"{call.js}: the {noun} must be text that is not empty, not {quoted(value)}"
                 )
-        if said.get("files"):
+        if given.get("files"):
             raise UsageError(
                 f"{call.js}: files cannot be sent",
                 hint="a hook has none; send text or JSON as the body",
             )
-        headers = _headers(call.js, said.get("headers"))
-        query, body = _query(call.js, said.get("query")), _body(call.js, said.get("body"), headers)
+        headers = _headers(call.js, given.get("headers"))
+        query, body = (
+            _query(call.js, given.get("query")),
+            _body(call.js, given.get("body"), headers),
+        )
         try:
-            answer = await services.web.request(asked, url, query=query, headers=headers, body=body)
+            answer = await services.web.request(verb, url, query=query, headers=headers, body=body)
         except UsageError as exc:
             raise UsageError(f"{call.js}: {exc.message}", hint=exc.hint) from exc
         return json.dumps(answer)
@@ -64,7 +66,7 @@ def _run(method: str, names: tuple[str, ...]) -> Run:
 
 
 def _query(where: str, raw: Any) -> dict[str, list[Any]]:
-    """Text (`a=1&b=2`), an object, or a list of either → every name with its values."""
+    """Return every name with its values, of text (`a=1&b=2`), an object, or a list of either."""
     query: dict[str, list[Any]] = {}
     for part in raw if isinstance(raw, list) else [] if raw is None else [raw]:
         if isinstance(part, str):
@@ -105,13 +107,16 @@ def _headers(where: str, raw: Any) -> dict[str, str]:
 
 
 def _body(where: str, raw: Any, headers: Mapping[str, str]) -> Any:
-    """Text goes as it is, an object as a form where the headers say so, everything else as JSON."""
-    said = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
-    if said.lower().startswith("multipart/"):
+    """Return the body: text unchanged, an object as a form if the headers ask for it, any other
+    value to be sent as JSON."""
+    content_type = next(
+        (value for name, value in headers.items() if name.lower() == "content-type"), ""
+    )
+    if content_type.lower().startswith("multipart/"):
         raise UsageError(
             f"{where}: a body in several parts cannot be sent", hint="send text, JSON or a form"
         )
-    if isinstance(raw, Mapping) and said.partition(";")[0].strip().lower() == FORM:
+    if isinstance(raw, Mapping) and content_type.partition(";")[0].strip().lower() == FORM:
         return urlencode(
             {name: value for name, value in raw.items() if value is not None}, doseq=True
         )

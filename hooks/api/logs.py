@@ -1,4 +1,4 @@
-"""`console`, `log` and `time`: lines in the turn's trace, and waiting."""
+"""`console` and `log`, which write lines to the turn's trace, and `time.Sleep`."""
 
 from __future__ import annotations
 

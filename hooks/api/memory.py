@@ -1,7 +1,7 @@
 """`ctx.memory`: four namespaces of keys and JSON values, for the user, the team, the chat and the
 turn.
 
-Owns the names and the arguments; whose memory it is, and what fits into it, is the host's business.
+Owns the names and the arguments. The host decides which memory a request reaches, and its limits.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`ctx.Send` and its like: messages to the client while the hook runs.
+"""`ctx.Send`, `ctx.Append` and the other calls that send messages to the client.
 
-Owns what counts as a message and as a place in one; ids and events are the host's business.
+Owns the form of a message and of a path in one; the host makes ids and events.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _INDEX = re.compile(r"\[(\d+)\]")
 def _send(*, streaming: bool) -> Run:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         message, block_id = padded(arguments, 2)
-        block = "" if block_id is None else _id(call.js, "block", block_id)
+        block = "" if block_id is None else _check_id(call.js, "block", block_id)
         return json.dumps(
-            await services.output.send(_message(call.js, message), block, streaming=streaming)
+            await services.output.send(_parse_message(call.js, message), block, streaming=streaming)
         )
 
     return run
@@ -37,9 +37,9 @@ async def _append(call: HostCall, services: HookServices, arguments: Sequence[An
     id, content, path = padded(arguments, 3)
     if content is None:
         raise UsageError(f"{call.js}: there is nothing to append")
-    where = _path(call.js, CONTENT if path is None else path)
+    where = _parse_path(call.js, CONTENT if path is None else path)
     await services.output.change(
-        "append", _id(call.js, "message", id), _data(call.js, content, where), where
+        "append", _check_id(call.js, "message", id), _data_at(call.js, content, where), where
     )
     return ""
 
@@ -47,7 +47,10 @@ async def _append(call: HostCall, services: HookServices, arguments: Sequence[An
 async def _replace(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     id, message = padded(arguments, 2)
     await services.output.change(
-        "replace", _id(call.js, "message", id), _without_ids(_message(call.js, message)), ""
+        "replace",
+        _check_id(call.js, "message", id),
+        _drop_ids(_parse_message(call.js, message)),
+        "",
     )
     return ""
 
@@ -55,41 +58,42 @@ async def _replace(call: HostCall, services: HookServices, arguments: Sequence[A
 async def _merge(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     id, data, path = padded(arguments, 3)
     if path is None and _is_message(data):
-        where, value = "", _without_ids(_message(call.js, data))
+        where, value = "", _drop_ids(_parse_message(call.js, data))
     else:
-        where = _path(call.js, PROPS if path is None else path)
-        value = _data(call.js, data, where)
+        where = _parse_path(call.js, PROPS if path is None else path)
+        value = _data_at(call.js, data, where)
     if not isinstance(value, Mapping):
         raise UsageError(f"{call.js}: what is merged must be an object, not {kind_of(value)}")
-    await services.output.change("merge", _id(call.js, "message", id), value, where)
+    await services.output.change("merge", _check_id(call.js, "message", id), value, where)
     return ""
 
 
 async def _set(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     id, data, path = padded(arguments, 3)
-    where = _path(call.js, path)
+    where = _parse_path(call.js, path)
     await services.output.change(
-        "set", _id(call.js, "message", id), _data(call.js, data, where), where
+        "set", _check_id(call.js, "message", id), _data_at(call.js, data, where), where
     )
     return ""
 
 
 async def _end(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    """What is said at last is appended when it is text, and takes the message's place when it is a
-    message."""
+    """End a message. A final text is appended to it, a final message replaces it."""
     id, final = padded(arguments, 2)
-    message = _id(call.js, "message", id)
+    message = _check_id(call.js, "message", id)
     if isinstance(final, str):
         await services.output.change("append", message, final, CONTENT)
     elif final is not None:
-        await services.output.change("replace", message, _without_ids(_message(call.js, final)), "")
+        await services.output.change(
+            "replace", message, _drop_ids(_parse_message(call.js, final)), ""
+        )
     await services.output.change("end", message, None, "")
     return ""
 
 
 async def _end_block(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     (id,) = padded(arguments, 1)
-    await services.output.end_block(_id(call.js, "block", id))
+    await services.output.end_block(_check_id(call.js, "block", id))
     return ""
 
 
@@ -103,8 +107,8 @@ def _new_id(kind: Literal["message", "block", "thread"]) -> Run:
 # ---------------------------------------------------------------------------------------- arguments
 
 
-def _message(where: str, value: Any) -> dict[str, Any]:
-    """A message as it is sent; text is one of type `text`."""
+def _parse_message(where: str, value: Any) -> dict[str, Any]:
+    """Return a message in its full form; a text becomes a message of type `text`."""
     if isinstance(value, str):
         return {"type": "text", "props": {"content": value}}
     if not isinstance(value, Mapping):
@@ -118,7 +122,7 @@ def _message(where: str, value: Any) -> dict[str, Any]:
         raise UsageError(f"{where}: the props of a message must be an object, not {kind_of(props)}")
     for key in ("message_id", "block_id", "thread_id"):
         if value.get(key) is not None:
-            _id(where, key.removesuffix("_id"), value[key])
+            _check_id(where, key.removesuffix("_id"), value[key])
     _check_depth(where, value)
     return {**value, "props": props or {}}
 
@@ -131,9 +135,9 @@ def _is_message(value: Any) -> bool:
     )
 
 
-def _data(where: str, value: Any, path: str) -> Any:
-    """What goes to a place of a message. A message object stands for what it holds at that place,
-    or else for its props."""
+def _data_at(where: str, value: Any, path: str) -> Any:
+    """Return the value for a path of a message. Of a message object it is the value at that path,
+    or else its props."""
     _check_depth(where, value)
     if not _is_message(value):
         return value
@@ -145,7 +149,7 @@ def _data(where: str, value: Any, path: str) -> Any:
     return here
 
 
-def _without_ids(message: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_ids(message: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: value
         for key, value in message.items()
@@ -153,7 +157,7 @@ def _without_ids(message: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _id(where: str, what: str, value: Any) -> str:
+def _check_id(where: str, what: str, value: Any) -> str:
     if (
         not isinstance(value, str)
         or not value
@@ -164,8 +168,8 @@ def _id(where: str, what: str, value: Any) -> str:
     return value
 
 
-def _path(where: str, value: Any) -> str:
-    """`props.rows[0].name` or `props.rows.0.name` → the latter."""
+def _parse_path(where: str, value: Any) -> str:
+    """Return a path with dots: `props.rows[0].name` becomes `props.rows.0.name`."""
     path = _INDEX.sub(r".\1", value) if isinstance(value, str) else ""
     steps = path.split(".")
     if not all(steps) or len(steps) > DEEPEST:
@@ -179,13 +183,13 @@ def _path(where: str, value: Any) -> str:
 def _check_depth(where: str, value: Any) -> None:
     level = [value]
     for _ in range(DEEPEST):
-        level = [inner for each in level for inner in _inside(each)]
+        level = [inner for each in level for inner in _children(each)]
         if not level:
             return
     raise UsageError(f"{where}: a message may not be nested more than {DEEPEST} deep")
 
 
-def _inside(value: Any) -> Sequence[Any]:
+def _children(value: Any) -> Sequence[Any]:
     if isinstance(value, Mapping):
         return list(value.values())
     return value if isinstance(value, list) else ()

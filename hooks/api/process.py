@@ -1,7 +1,7 @@
-"""`Process(name, ...)`: a small, listed set of what packages ask for by name. Anything else is an
-error that says so.
+"""`Process(name, ...)`: a small set of functions that packages call by name. Any other name is an
+error that lists them.
 
-Owns the list. Models are read and never written, under the permissions of whoever asks.
+Owns the list. Models are read and never written, under the permissions of the request.
 """
 
 from __future__ import annotations
@@ -75,19 +75,19 @@ async def _records(
     if id is None or isinstance(id, (bool, list, Mapping)):
         raise UsageError(f"{where}: the primary key must be a number or text, not {kind_of(id)}")
     found = await services.records.get(
-        _query(where, model, {**_mapping(where, query), "record_id": id, "limit": 1})
+        _query(where, model, {**_require_object(where, query), "record_id": id, "limit": 1})
     )
     return found[0] if found else None
 
 
 def _query(where: str, model: str, raw: Any) -> RecordQuery:
-    """A key that nothing reads is an error: without it other records would come."""
-    said = dict(_mapping(where, raw))
-    orders = said.get("orders")
+    """Return the query. An unknown key is an error: ignoring it would return other records."""
+    fields = dict(_require_object(where, raw))
+    orders = fields.get("orders")
     if isinstance(orders, list):
-        said["orders"] = [_order(order) for order in orders]
+        fields["orders"] = [_rename_direction(order) for order in orders]
     try:
-        query, unknown = read(RecordQuery, {**said, "model": model})
+        query, unknown = read(RecordQuery, {**fields, "model": model})
     except ValidationError as exc:
         path, message = problems(exc)[0]
         raise UsageError(f"{where}: {dotted(path)}: {message}") from exc
@@ -96,14 +96,14 @@ def _query(where: str, model: str, raw: Any) -> RecordQuery:
     return query
 
 
-def _order(order: Any) -> Any:
-    """The reference's query language says `option` for the direction."""
+def _rename_direction(order: Any) -> Any:
+    """Rename `option`, the direction of an order in the reference's query language."""
     if isinstance(order, Mapping) and "option" in order and "order" not in order:
         return {("order" if key == "option" else key): value for key, value in order.items()}
     return order
 
 
-def _mapping(where: str, raw: Any) -> Mapping[str, Any]:
+def _require_object(where: str, raw: Any) -> Mapping[str, Any]:
     if raw is None:
         return {}
     if not isinstance(raw, Mapping):

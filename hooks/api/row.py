@@ -1,5 +1,4 @@
-"""A row of the table of host calls, and what the rows share: arguments, and how they are named in
-messages."""
+"""A row of the table of host calls, and what rows share: arguments and their names in messages."""
 
 from __future__ import annotations
 
@@ -17,17 +16,20 @@ Late = Callable[[Sequence[Any], str], str]
 
 @dataclass(frozen=True, kw_only=True)
 class HostCall:
-    """One call. `run` receives the arguments as JSON values and answers with JSON text, empty for
-    undefined; it raises UsageError for wrong arguments, which throws a TypeError in JavaScript.
-    `late` makes the answer for a call that found no end in time, or raises what is thrown; without
-    it the run ends. A call with an `effect` outside is never made a second time. `maker` names the
-    function of `hooks/objects.js` that makes the call in JavaScript, the same for all rows of a
-    group. A row whose name has no group is for such functions only.
+    """One host call.
 
-    For authors: `ts` is the signature in TypeScript, `(message: Message | string, blockId?:
-    string): string`; without it, one that takes anything and returns `result`. It may name the
-    models of `host.core.types` and what `types` declares (`interface Node { … }`; rows may share
-    the same text)."""
+    `js` is its name in JavaScript, `doc` one sentence for authors. `run` receives the arguments as
+    JSON values and returns JSON text, empty for undefined; a UsageError for wrong arguments throws
+    a TypeError in JavaScript. `late` makes the answer of a call that exceeded its deadline, or
+    raises what is thrown; without it the run ends. A call with an `effect` outside is never
+    repeated. `prints`: the arguments become log text. `maker` names the function of
+    `hooks/objects.js` that makes the call in JavaScript, the same for all rows of a group; a row
+    whose name has no group is for such functions only.
+
+    `ts` is the TypeScript signature, `(message: Message | string, blockId?: string): string`;
+    without it, one that takes anything and returns `result`. It may name the models of
+    `host.core.types` and what `types` declares (`interface Node { … }`; rows may share the same
+    text)."""
 
     js: str
     doc: str
@@ -47,11 +49,12 @@ class HostCall:
 
 
 def padded(arguments: Sequence[Any], count: int) -> tuple[Any, ...]:
+    """Return exactly `count` arguments: cut, or filled with None."""
     return (*arguments[:count], *(None for _ in range(count - len(arguments))))
 
 
 def kind_of(value: Any) -> str:
-    """A JSON value's type, as JavaScript would say it."""
+    """Return the name of a JSON value's type, for messages to authors."""
     names: tuple[tuple[type | tuple[type, ...], str], ...] = (
         (bool, "a boolean"),
         ((int, float), "a number"),
@@ -63,4 +66,5 @@ def kind_of(value: Any) -> str:
 
 
 def quoted(value: Any) -> str:
+    """Return a text in quotes, and the type of any other value."""
     return repr(value) if isinstance(value, str) else kind_of(value)

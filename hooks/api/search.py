@@ -1,4 +1,4 @@
-"""`ctx.search`: searches, which never throw for what happened at a source."""
+"""`ctx.search`: searches. A failure at a source is `error` on the result and never throws."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ OPTIONS: dict[SearchType, type[WebOptions] | type[KBOptions] | type[DBOptions]] 
 def _search(type: SearchType) -> Run:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         query, options = padded(arguments, 2)
-        request = await _request(call.js, type, query, {} if options is None else options, services)
+        request = await _make_request(
+            call.js, type, query, {} if options is None else options, services
+        )
         return (await services.search(request)).model_dump_json()
 
     return run
@@ -54,12 +56,12 @@ async def _document(call: HostCall, services: HookServices, arguments: Sequence[
 
 
 def _late_document(arguments: Sequence[Any], message: str) -> str:
-    return _unanswered("kb", f"{arguments[0]}/{arguments[1]}", message).model_dump_json()
+    return _error_result("kb", f"{arguments[0]}/{arguments[1]}", message).model_dump_json()
 
 
 def _late_search(type: SearchType) -> Late:
     def late(arguments: Sequence[Any], message: str) -> str:
-        return _unanswered(type, arguments[0], message).model_dump_json()
+        return _error_result(type, arguments[0], message).model_dump_json()
 
     return late
 
@@ -76,7 +78,7 @@ def _search_many(mode: Mode) -> Run:
                 f"{call.js}: at most {MOST_TOGETHER} requests at once, not {len(entries)}"
             )
         requests = [
-            await _entry(f"{call.js}: requests[{index}]", entry, services)
+            await _parse_entry(f"{call.js}: requests[{index}]", entry, services)
             for index, entry in enumerate(entries)
         ]
         results = await services.search_many(requests, mode) if requests else []
@@ -87,14 +89,14 @@ def _search_many(mode: Mode) -> Run:
 
 def _late_many(arguments: Sequence[Any], message: str) -> str:
     results = [
-        _unanswered(entry["type"], entry["query"], message)
+        _error_result(entry["type"], entry["query"], message)
         for entry in arguments[0]
         if _is_request(entry)
     ]
     return f"[{','.join(result.model_dump_json() for result in results)}]"
 
 
-async def _entry(where: str, entry: Any, services: HookServices) -> SearchRequest:
+async def _parse_entry(where: str, entry: Any, services: HookServices) -> SearchRequest:
     if not isinstance(entry, Mapping):
         raise UsageError(f"{where} must be an object with type and query, not {kind_of(entry)}")
     type = entry.get("type")
@@ -106,10 +108,10 @@ async def _entry(where: str, entry: Any, services: HookServices) -> SearchReques
         )
         raise UsageError(f"{where}.type must be a search type, not {quoted(type)} ({hint})")
     options = {key: value for key, value in entry.items() if key not in ("type", "query")}
-    return await _request(where, type, entry.get("query"), options, services)
+    return await _make_request(where, type, entry.get("query"), options, services)
 
 
-async def _request(
+async def _make_request(
     where: str, type: SearchType, query: Any, options: Any, services: HookServices
 ) -> SearchRequest:
     if not isinstance(query, str) or not query.strip():
@@ -129,7 +131,7 @@ async def _request(
 
 
 def _is_request(entry: Any) -> bool:
-    """Time may be over before every entry was looked at."""
+    """Whether an entry is valid: the deadline may pass before all were checked."""
     return (
         isinstance(entry, Mapping)
         and entry.get("type") in SEARCH_TYPES
@@ -137,7 +139,7 @@ def _is_request(entry: Any) -> bool:
     )
 
 
-def _unanswered(type: SearchType, query: str, message: str) -> SearchResult:
+def _error_result(type: SearchType, query: str, message: str) -> SearchResult:
     return SearchResult(type=type, query=query, error=message)
 
 

@@ -1,8 +1,8 @@
 """`ctx.mcp`: the MCP servers that the assistant lists.
 
-A single request throws when the server cannot be reached or refuses; a tool that ran and failed is
-an answer with `error`. Of several calls each one's failure is `error` in its place. A call may act
-outside, so it is never made a second time.
+A single request throws when the server cannot be reached or refuses; the failure of a tool is
+`error` on its answer. Of several calls, each failure is `error` in its place. A call may have
+effects outside, so it is never repeated.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from groundhook.host.core.ports import HookServices
 from groundhook.host.core.types.base import UnknownKey, dotted, problems, read
 from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
 
-MOST_TOGETHER = 50  # calls at once: each is a task of the host's
+MOST_TOGETHER = 50  # calls at once: each is a task of the host
 
-Params = Callable[
-    [str, Sequence[Any]], Mapping[str, Any]
-]  # the call's name, the arguments after the server
+# the call's name, the arguments after the server
+Params = Callable[[str, Sequence[Any]], Mapping[str, Any]]
 
 
 # -------------------------------------------------------------------------------------- one request
@@ -35,7 +34,9 @@ def _request(method: ServerMethod, params: Params) -> Run:
         (server,) = padded(arguments, 1)
         asked = params(call.js, arguments[1:])
         return _json(
-            await services.servers.ask(_text(call.js, "the server's id", server), method, asked)
+            await services.servers.ask(
+                _require_text(call.js, "the server's id", server), method, asked
+            )
         )
 
     return run
@@ -47,13 +48,16 @@ def _none(_js: str, _arguments: Sequence[Any]) -> Mapping[str, Any]:
 
 def _uri(js: str, arguments: Sequence[Any]) -> Mapping[str, Any]:
     (uri,) = padded(arguments, 1)
-    return {"uri": _text(js, "the resource's uri", uri)}
+    return {"uri": _require_text(js, "the resource's uri", uri)}
 
 
 def _named(what: str) -> Params:
     def params(js: str, arguments: Sequence[Any]) -> Mapping[str, Any]:
         name, given = padded(arguments, 2)
-        return {"name": _text(js, f"the {what}'s name", name), "arguments": _object(js, given)}
+        return {
+            "name": _require_text(js, f"the {what}'s name", name),
+            "arguments": _require_object(js, given),
+        }
 
     return params
 
@@ -67,7 +71,7 @@ def _too_late(js: str, _arguments: Sequence[Any], message: str) -> str:
 
 def _several(calling: ServerCalling, *, of_one: bool) -> Run:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-        asks, unknown = _asks(call.js, arguments, of_one=of_one)
+        asks, unknown = _parse_calls(call.js, arguments, of_one=of_one)
         for where, key in unknown:
             await services.warn("unknown_option", f"{where}: {key}")
         return _json(await services.servers.call_many(asks, calling))
@@ -76,19 +80,19 @@ def _several(calling: ServerCalling, *, of_one: bool) -> Run:
 
 
 def _late(js: str, arguments: Sequence[Any], message: str, *, of_one: bool, alone: bool) -> str:
-    asks, _ = _asks(js, arguments, of_one=of_one)
+    asks, _ = _parse_calls(js, arguments, of_one=of_one)
     answers = [{"server": ask.server, "tool": ask.tool, "error": message} for ask in asks]
     return _json(answers[:1] if alone else answers)
 
 
-def _asks(
+def _parse_calls(
     js: str, arguments: Sequence[Any], *, of_one: bool
 ) -> tuple[list[ToolAsk], list[tuple[str, UnknownKey]]]:
-    """What is asked, and keys that nothing reads. Raises UsageError. `of_one`: the server is the
-    first argument, for all."""
+    """Return the calls and the unknown keys. Raises UsageError. `of_one`: the first argument is the
+    server of all calls."""
     server, calls = padded(arguments, 2) if of_one else ("", *padded(arguments, 1))
     if of_one:
-        _text(js, "the server's id", server)
+        _require_text(js, "the server's id", server)
     shape = "{tool, arguments}" if of_one else "{server, tool, arguments}"
     if not isinstance(calls, list):
         raise UsageError(f"{js}: the calls must be a list of {shape}, not {kind_of(calls)}")
@@ -100,7 +104,7 @@ def _asks(
         where = f"{js}: calls[{index}]"
         if not isinstance(entry, Mapping):
             raise UsageError(f"{where} must be an object {shape}, not {kind_of(entry)}")
-        ask, strays = _ask(where, entry)
+        ask, strays = _parse_call(where, entry)
         if of_one:
             ask = ask.model_copy(update={"server": server})
         elif not ask.server:
@@ -110,10 +114,10 @@ def _asks(
     return asks, unknown
 
 
-def _ask(where: str, entry: Mapping[str, Any]) -> tuple[ToolAsk, list[UnknownKey]]:
-    said = {key: value for key, value in entry.items() if value is not None}
+def _parse_call(where: str, entry: Mapping[str, Any]) -> tuple[ToolAsk, list[UnknownKey]]:
+    fields = {key: value for key, value in entry.items() if value is not None}
     try:
-        return read(ToolAsk, said)
+        return read(ToolAsk, fields)
     except ValidationError as exc:
         path, message = problems(exc)[0]
         raise UsageError(f"{where}: {dotted(path)}: {message}") from exc
@@ -122,17 +126,16 @@ def _ask(where: str, entry: Mapping[str, Any]) -> tuple[ToolAsk, list[UnknownKey
 # ---------------------------------------------------------------------------------------- arguments
 
 
-def _text(js: str, what: str, value: Any) -> str:
+def _require_text(js: str, what: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise UsageError(f"{js}: {what} must be text that is not empty, not {quoted(value)}")
     return value
 
 
-def _object(js: str, value: Any) -> Mapping[str, Any]:
-    said = {} if value is None else value
-    if not isinstance(said, Mapping):
-        raise UsageError(f"{js}: arguments must be an object, not {kind_of(said)}")
-    return said
+def _require_object(js: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping | None):
+        raise UsageError(f"{js}: arguments must be an object, not {kind_of(value)}")
+    return value or {}
 
 
 def _json(value: Any) -> str:
@@ -142,7 +145,7 @@ def _json(value: Any) -> str:
 # ----------------------------------------------------------------------------------------- the rows
 
 _TYPES = """\
-/** A piece of what an MCP server answered: text, an image, a resource. */
+/** A part of an MCP server's answer: text, an image, a resource. */
 export interface ContentBlock {
   type: string;
   text?: string;
@@ -152,8 +155,8 @@ export interface ContentBlock {
 }
 """
 _ANSWER = """\
-/** What a tool of an MCP server answered. `result` is the answer as one value; a tool that failed
- * says so in `error`. */
+/** The answer of a tool of an MCP server. `result` is the answer as one value; `error` is set when
+ * the tool failed. */
 export interface ToolAnswer {
   content?: ContentBlock[];
   structuredContent?: any;
@@ -205,7 +208,7 @@ _TOGETHER: tuple[tuple[str, ServerCalling, str], ...] = (
     (
         "Any",
         "any",
-        "Tools of several servers at once; the first answer that is no failure, in a list.",
+        "Tools of several servers at once; the first answer without an error, in a list.",
     ),
     ("Race", "race", "Tools of several servers at once; the first answer, in a list."),
 )

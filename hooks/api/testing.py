@@ -1,5 +1,4 @@
-"""What test files may ask of the host: one turn. Given to the engine of `hooks/testing.py` and to
-no other."""
+"""The host call of test files: `turn`. Only the engine of `hooks/testing.py` offers it."""
 
 from __future__ import annotations
 
@@ -14,14 +13,14 @@ from groundhook.host.core.ports import HookServices
 
 
 class Stage(Protocol):
-    """What stands behind a test file, in the place of what stands behind a hook. `uncaught`: errors
-    that nothing in the file waits for."""
+    """The services of a test file, in place of those of a hook. `uncaught` collects errors of
+    promises and callbacks that the file does not await."""
 
     uncaught: list[tuple[str, Place | None]]
 
     async def turn(self, message: Any, options: Any, /) -> Mapping[str, Any]:
-        """One turn of the assistant → what came of it. Raises HostError for what keeps the test
-        from going on."""
+        """Run one turn of the assistant and return its outcome. Raises HostError when the test
+        cannot go on."""
         ...
 
     async def log(self, level: str, message: str, /) -> None: ...

@@ -1,7 +1,7 @@
-"""`ctx.tools`: the tools of the turn, as the model is offered them: the host's own and those of the
-listed MCP servers.
+"""`ctx.tools`: the tools of the turn, the same that the model may call: the host's own and those of
+the listed MCP servers.
 
-A tool that fails is an answer with `error`; a name that is not offered throws.
+The failure of a tool is `error` on its answer; an unknown name throws.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ async def _run(call: HostCall, services: HookServices, arguments: Sequence[Any])
         raise UsageError(
             f"{call.js}: the tool's name must be text that is not empty, not {quoted(name)}"
         )
-    said = {} if given is None else given
-    if not isinstance(said, Mapping):
-        raise UsageError(f"{call.js}: arguments must be an object, not {kind_of(said)}")
-    outcome = await services.tools.call(name, said)
+    if not isinstance(given, Mapping | None):
+        raise UsageError(f"{call.js}: arguments must be an object, not {kind_of(given)}")
+    outcome = await services.tools.call(name, given or {})
     return to_json(
         {"name": name, "result": outcome.result, "error": outcome.error}, inf_nan_mode="null"
     ).decode()
@@ -41,7 +40,7 @@ def _late(arguments: Sequence[Any], message: str) -> str:
 
 
 _TYPES = """\
-/** A tool as the model is offered it. */
+/** A tool, as the model sees it. */
 export interface OfferedTool {
   name: ToolName;
   description: string;
@@ -49,7 +48,7 @@ export interface OfferedTool {
 }
 """
 _OUTCOME = """\
-/** What came of a tool. */
+/** The outcome of a tool call. */
 export interface ToolReturn {
   name: ToolName;
   result: any;

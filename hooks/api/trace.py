@@ -1,6 +1,6 @@
-"""`ctx.trace`: nodes of the turn's trace, and what is noted on them.
+"""`ctx.trace`: nodes of the turn's trace, and their lines and data.
 
-JavaScript holds nodes as objects (`hooks/objects.js`), which put their id before the arguments of
+JavaScript holds nodes as objects (`hooks/objects.js`), which pass their id before the arguments of
 every call; the id of the hook's own node is empty.
 """
 
@@ -21,20 +21,20 @@ NAMED = ("type", "label")
 
 async def _add(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
     node, input, options = padded(arguments, 3)
-    said = {} if options is None else options
-    if not isinstance(said, Mapping):
+    if not isinstance(options, Mapping | None):
         raise UsageError(
-            f"{call.js}: options must be an object such as {{type, label}}, not {kind_of(said)}"
+            f"{call.js}: options must be an object such as {{type, label}}, not {kind_of(options)}"
         )
-    type, label = (said.get(name) for name in NAMED)
+    fields = options or {}
+    type, label = (fields.get(name) for name in NAMED)
     for name, value in (("type", type), ("label", label)):
         if not isinstance(value, str | None):
             raise UsageError(f"{call.js}: the {name} must be text, not {quoted(value)}")
-    data = {key: value for key, value in said.items() if key not in NAMED}
+    data = {key: value for key, value in fields.items() if key not in NAMED}
     if input is not None:
         data["input"] = input
-    shown = label or (input if isinstance(input, str) else "")
-    return json.dumps(await services.trace.add(node, type or "custom", shown[:LONGEST_LABEL], data))
+    text = label or (input if isinstance(input, str) else "")
+    return json.dumps(await services.trace.add(node, type or "custom", text[:LONGEST_LABEL], data))
 
 
 def _log(level: str) -> Run:
@@ -52,12 +52,12 @@ async def _set_output(_call: HostCall, services: HookServices, arguments: Sequen
 
 
 async def _set_metadata(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    """An object, or a key and its value."""
+    """Set metadata, from an object or from a key and its value."""
     node, first, value = padded(arguments, 3)
-    said = {first: value} if isinstance(first, str) else first
-    if not isinstance(said, Mapping):
+    fields = {first: value} if isinstance(first, str) else first
+    if not isinstance(fields, Mapping):
         raise UsageError(f"{call.js}: give an object, or a key and a value, not {kind_of(first)}")
-    await services.trace.note(node, said)
+    await services.trace.note(node, fields)
     return ""
 
 
@@ -115,17 +115,17 @@ ROWS: tuple[HostCall, ...] = (
     *(
         _row(
             level.capitalize(),
-            f"Note a line on the node ({level}), printf style.",
+            f"Write a line to the node ({level}), printf style.",
             _log(level),
             "(...values: any[]): void",
             prints=True,
         )
         for level in ("info", "debug", "warn", "error")
     ),
-    _row("SetOutput", "Note what came out of the node's step.", _set_output, "(output: any): void"),
+    _row("SetOutput", "Set the output of the node's step.", _set_output, "(output: any): void"),
     _row(
         "SetMetadata",
-        "Note more about the node.",
+        "Set metadata of the node.",
         _set_metadata,
         "(metadata: Record<string, any>): void\n(key: string, value: any): void",
     ),

@@ -74,7 +74,7 @@ def command(
 
         async with (
             open_host(app) as host,
-            host.runtime.hooks.compiler_at_hand(),
+            host.runtime.hooks.keep_compiler(),
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(_until_interrupted, tasks.cancel_scope)

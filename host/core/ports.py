@@ -317,8 +317,8 @@ class ToolServers(Protocol):
 
 
 class HookServices(Protocol):
-    """What the host does for one turn's hooks; `hooks/calls.py` maps the names that JavaScript sees
-    to these."""
+    """What the host does for one turn's hooks; `hooks/api/table.py` maps the names that JavaScript
+    sees to these."""
 
     @property
     def output(self) -> HookOutput: ...
@@ -416,7 +416,7 @@ class HookEngine(Protocol):
         """Compile and link without running. Raises HookSyntaxError."""
         ...
 
-    def compiler_at_hand(self) -> AbstractAsyncContextManager[None]:
+    def keep_compiler(self) -> AbstractAsyncContextManager[None]:
         """Keep a compiler that is ready, for as long as the block lasts: for those who compile
         again and again."""
         ...

@@ -52,11 +52,11 @@ async def test_log_lines_wait_for_the_client_to_read_them(arena: Arena) -> None:
         ),
         (
             "(Array.prototype.toJSON = () => ({}), ctx.search.Web('q'))",
-            "what it was given is no list of arguments",
+            "the arguments are not a list",
         ),
         (
             "(Array.prototype.toJSON = () => 7, ctx.search.Web('q'))",
-            "what it was given is no list of arguments",
+            "the arguments are not a list",
         ),
         (
             (

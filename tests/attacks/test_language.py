@@ -223,7 +223,7 @@ async def test_no_hook_gets_hold_of_the_bridge(arena: Arena) -> None:
     told = fate.told
     assert told["frames"] > 3
     assert (told["found"], told["caught"], told["globals"], told["strict"]) == (1, [], [], [])
-    assert sorted(told["inner"]) == ["begin", "compile", "heard", "invoke", "later"]
+    assert sorted(told["inner"]) == ["begin", "compile", "invoke", "later", "watched"]
 
 
 async def test_entering_the_prelude_again_reaches_nothing_but_the_hook_itself(arena: Arena) -> None:

@@ -227,7 +227,7 @@ async def test_a_throw_of_nothing_says_so(hooks: Hooks, kind: str, thrown: str) 
         await hooks.create(f"{kind} Create() {{ throw {thrown}; }}")
     assert (
         caught.value.message
-        == f'Create threw {thrown}, which is no error (throw new Error("…") says what and where)'
+        == f'Create threw {thrown}, which is not an error (throw new Error("…") has a message and a place)'
     )
 
 

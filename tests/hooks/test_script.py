@@ -138,7 +138,7 @@ async def test_the_language_is_all_there(in_workers: Hooks) -> None:
         ({"index.ts": "import a from '/etc/passwd';\na;"}, "cannot import '/etc/passwd'"),
         (
             {"index.ts": "import a from './notes.txt';\na;", "notes.txt": "hi"},
-            "the import './notes.txt' is no script",
+            "the import './notes.txt' is not a script",
         ),
         (
             {"index.ts": "import { a } from '../outside';\na;"},

@@ -35,7 +35,7 @@ def test_decoding_undoes_encoding(numbers: list[int]) -> None:
 @given(st.text(alphabet=DIGITS))
 def test_any_digits_decode_or_are_refused_as_cut_short(text: str) -> None:
     if text and VALUE[text[-1]] & 32:
-        with pytest.raises(ValueError, match="cut short"):
+        with pytest.raises(ValueError, match="incomplete"):
             decode_vlq(text)
     else:
         assert len(decode_vlq(text)) <= len(text)
@@ -50,7 +50,7 @@ def test_known_segments(text: str, numbers: list[int]) -> None:
 
 
 def test_a_strange_character_is_refused() -> None:
-    with pytest.raises(ValueError, match="no base64 digit"):
+    with pytest.raises(ValueError, match="not a base64 digit"):
         decode_vlq("A-B")
 
 

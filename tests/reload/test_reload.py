@@ -187,7 +187,7 @@ async def test_a_model_that_was_declared_later_can_be_searched(author: Author) -
 
 async def test_what_is_broken_from_the_start_is_told_and_the_rest_works(make_app: MakeApp) -> None:
     app = make_app({**FILES, "assistants/a/index.ts": "function Create( {"})
-    async with open_host(app, environment={}) as host, host.runtime.hooks.compiler_at_hand():
+    async with open_host(app, environment={}) as host, host.runtime.hooks.keep_compiler():
         swap = await host.reload()
         assert [problem.code for problem in swap.problems] == [HookSyntaxError.code]
         assert await Author(app, host).version("b") is None

@@ -1,10 +1,10 @@
-// What few runs need: errors in words, the log, the globals that the bare engine lacks, and what is said about those that are
-// not offered. A function of what prelude.js took from the language before any hook ran, and of a table; evaluated when first
-// asked for.
-(function (taken, table) {
+// The part of the prelude that few runs need: descriptions of errors, the log, timers, watched promises, the globals that the
+// bare engine lacks, and errors for names that this host does not offer. A function of the builtins that prelude.js took before
+// any hook ran, and of a table; loaded when it is first used.
+(function (builtins, table) {
   "use strict";
-  const { Error, TypeError, Promise, String, stringify, slice, defineProperty, getPrototypeOf, keys, apply, then, resolved } = taken;
-  const { now, evaluate, call, ask } = taken;
+  const { Error, TypeError, Promise, String, stringify, slice, defineProperty, getPrototypeOf, keys, apply, then, resolved } = builtins;
+  const { now, evaluate, call, ask } = builtins;
 
   // ------------------------------------------------------------------------------------------------ values as text
   const LONGEST = 2 * table.longest_log;
@@ -19,51 +19,52 @@
     }
   }
 
-  const told = (value, property) => text(() => value[property]);
+  // A property as text, whatever its getter does.
+  const readText = (value, property) => text(() => value[property]);
 
   function describe(error) {
     if (error === undefined || error === null) {
-      const message = String(error) + ', which is no error (throw new Error("…") says what and where)';
+      const message = String(error) + ', which is not an error (throw new Error("…") has a message and a place)';
       return stringify({ __proto__: null, name: "", message, stack: "", code: "" });
     }
     if ((typeof error !== "object" || error === null) && typeof error !== "function") {
       return stringify({ __proto__: null, name: "", message: text(() => error), stack: "", code: "" });
     }
-    const message = told(error, "message") || text(() => stringify(error));
-    return stringify({ __proto__: null, name: told(error, "name"), message, stack: told(error, "stack"), code: told(error, "code") });
+    const message = readText(error, "message") || text(() => stringify(error));
+    return stringify({ __proto__: null, name: readText(error, "name"), message, stack: readText(error, "stack"), code: readText(error, "code") });
   }
 
-  // A value for the log: a primitive, or the text that stands for it.
-  function shown(value) {
+  // Return a value for the log: a primitive, or a text that describes it.
+  function toLogValue(value) {
     if (typeof value === "string") return value.length > table.longest_log ? slice(value, 0, table.longest_log) + "..." : value;
     if (typeof value === "boolean" || value === null) return value;
     if (typeof value === "number") return value - value === 0 ? value : String(value);
-    if (typeof value === "function") return "[Function " + told(value, "name") + "]";
+    if (typeof value === "function") return "[Function " + readText(value, "name") + "]";
     if (typeof value !== "object") return String(value);
-    return shown(told(value, "stack") || text(() => stringify(value)) || "[object]");
+    return toLogValue(readText(value, "stack") || text(() => stringify(value)) || "[object]");
   }
 
-  // What failed, from whatever was thrown.
-  const reason = (error) => (typeof error === "object" && error !== null && told(error, "message")) || shown(error);
+  // Return the message of a thrown value.
+  const reason = (error) => (typeof error === "object" && error !== null && readText(error, "message")) || toLogValue(error);
 
   function print(name, args) {
     const texts = [];
     for (let i = 0; i < args.length && i < table.most_log; i++) {
-      defineProperty(texts, i, { __proto__: null, value: shown(args[i]), enumerable: true, writable: true, configurable: true });
+      defineProperty(texts, i, { __proto__: null, value: toLogValue(args[i]), enumerable: true, writable: true, configurable: true });
     }
     call(name, texts);
   }
 
-  function failure({ name, message, code }) {
+  function makeError({ name, message, code }) {
     const error = name === "TypeError" ? new TypeError(message) : new Error(message);
     if (code) defineProperty(error, "code", { __proto__: null, value: code, writable: true, enumerable: true, configurable: true });
     return error;
   }
 
   // ------------------------------------------------------------------------------------------------ numbers that JSON lacks
-  // JSON.stringify has written null somewhere: tells where that stands for a number. `of` is the call that is given the
-  // arguments, "" for what a hook returned.
-  function holes(value, of) {
+  // JSON.stringify has written null somewhere: report the first value that became null, with its path. `of` is the call whose
+  // arguments these are, "" for the value that a hook returned.
+  function reportNulls(value, of) {
     let inner, path = "", was = "", more = 0;
     const look = function (key, here) {
       while (inner !== undefined && inner.holder !== this) inner = inner.around;
@@ -84,10 +85,10 @@
     } catch {
       return;
     }
-    if (was !== "") ask("!hole", stringify({ __proto__: null, of, path, was, more, stack: told(new Error(), "stack") }));
+    if (was !== "") ask("!became_null", stringify({ __proto__: null, of, path, was, more, stack: readText(new Error(), "stack") }));
   }
 
-  // ------------------------------------------------------------------------------------------------ what is not there
+  // ------------------------------------------------------------------------------------------------ names that are not offered
   const absent = (name, instead) => new Error(name + " is not offered by this host: " + instead);
   const { missing_on_ctx, missing_functions, missing_objects } = table;
 
@@ -110,14 +111,15 @@
     return error;
   }
 
-  let platformMade;
-  const platform = () => (platformMade ??= evaluate(ask("!platform", ""))({ TextEncoder, TextDecoder }));
-  const onPlatform = { __proto__: null, URL: true, URLSearchParams: true, structuredClone: true };
+  let loadedWeb;
+  const webGlobals = () => (loadedWeb ??= evaluate(ask("!web_globals", ""))({ TextEncoder, TextDecoder }));
+  const IN_WEB_GLOBALS = { __proto__: null, URL: true, URLSearchParams: true, structuredClone: true };
 
-  function late(name) {
+  // Return the value of a global by its name in the table.
+  function find(name) {
     const there = offered[name];
     if (there !== undefined) return there;
-    if (onPlatform[name]) return platform()[name];
+    if (IN_WEB_GLOBALS[name]) return webGlobals()[name];
     const instead = missing_functions[name];
     if (instead !== undefined) return function () { throw absent(name, instead); };
     return new Proxy({}, {
@@ -130,11 +132,11 @@
   }
 
   // ------------------------------------------------------------------------------------------------ timers
-  // Timers in the order in which they are due, as a chain. They fire while a hook's promise is awaited, each in an evaluation of
-  // its own. `clock` is the time they go by, which never goes back.
+  // Timers as a linked list in the order in which they are due. They fire while the host waits for a hook's promise, each in an
+  // evaluation of its own. `clock` is their time, which never goes back.
   let first, firing, clock = 0, timers = 0, idle = 0;
 
-  function passed() {
+  function readClock() {
     const at = now();
     if (at > clock) clock = at;
     return clock;
@@ -156,7 +158,7 @@
     if (typeof callback !== "function") throw new TypeError(name + ": the first argument must be a function, not " + typeof callback);
     const ms = +delay;
     const wait = ms >= 1 ? (ms < 0x7fffffff ? ms : 0x7fffffff) : 1;
-    const timer = { __proto__: null, id: ++timers, due: passed() + wait, every: repeats ? wait : 0, callback, args, next: undefined };
+    const timer = { __proto__: null, id: ++timers, due: readClock() + wait, every: repeats ? wait : 0, callback, args, next: undefined };
     insert(timer);
     return timer.id;
   };
@@ -184,15 +186,15 @@
 
   function guarded(where, callback, args) {
     try {
-      taken.heard(apply(callback, undefined, args));
+      builtins.watched(apply(callback, undefined, args));
     } catch (error) {
       ask("!uncaught", where + "\n" + describe(error));
     }
   }
 
-  // A promise is awaited and the microtasks have run: the next timer fires. Without one nothing is left that could settle it, unless
-  // V8 itself is at work (it compiles WebAssembly beside), which a moment's patience shows.
-  function later() {
+  // A promise is pending and the microtasks have run: fire the next timer. Without a timer nothing is left that could settle the
+  // promise, unless V8 itself is at work (it compiles WebAssembly on other threads): wait for ten short moments.
+  function fireTimer() {
     const timer = first;
     if (timer === undefined) {
       if (idle++ === 10) return "&";
@@ -200,7 +202,7 @@
       return "~";
     }
     idle = 0;
-    const wait = timer.due - passed();
+    const wait = timer.due - readClock();
     if (wait > 0) ask("!wait", String(wait));
     if (timer.due > clock) clock = timer.due;
     first = timer.next;
@@ -208,23 +210,23 @@
     guarded("timer", timer.callback, timer.args);
     firing = undefined;
     if (timer.every > 0) {
-      timer.due = passed() + timer.every;
+      timer.due = readClock() + timer.every;
       insert(timer);
     }
     return "~";
   }
 
-  // ------------------------------------------------------------------------------------------------ promises nobody awaits
-  // Whoever begins to wait for a promise asks for its `constructor`: `await`, `then`, `Promise.all` and their like, as the
-  // language has it. What failed without that, by the time the hook has ended, is told.
-  const MOST_TOLD = 10;
+  // ------------------------------------------------------------------------------------------------ promises that are not awaited
+  // ECMAScript reads the `constructor` of a promise when something begins to wait for it: `await`, `then`, `Promise.all` and the
+  // like. A promise that was rejected without that, by the time the hook has ended, is reported.
+  const MOST_REPORTED = 10;
   let firstFailed, lastFailed;
 
   function watch(promise) {
     const entry = { __proto__: null, awaited: false, error: undefined, next: undefined };
-    let species = Promise;  // while the host itself looks: a class of the hook's own need not know
+    let species = Promise;  // while `then` below reads it: a subclass must not see that
     const constructor = { __proto__: null, get() { entry.awaited = true; return species; } };
-    if (!defineProperty(promise, "constructor", constructor)) return promise;  // it is watched already
+    if (!defineProperty(promise, "constructor", constructor)) return promise;  // already watched
     then(promise, undefined, (error) => {
       entry.error = error;
       if (firstFailed === undefined) firstFailed = entry;
@@ -236,18 +238,18 @@
     return promise;
   }
 
-  function unheard() {
+  function reportUnawaited() {
     let count = 0;
     for (let entry = firstFailed; entry !== undefined; entry = entry.next) {
-      if (!entry.awaited && count++ < MOST_TOLD) ask("!uncaught", "unawaited\n" + describe(entry.error));
+      if (!entry.awaited && count++ < MOST_REPORTED) ask("!uncaught", "unawaited\n" + describe(entry.error));
     }
     firstFailed = lastFailed = undefined;
-    if (count > MOST_TOLD) ask("!uncaught", "unawaited\n" + describe({ __proto__: null, message: count - MOST_TOLD + " more errors" }));
+    if (count > MOST_REPORTED) ask("!uncaught", "unawaited\n" + describe({ __proto__: null, message: count - MOST_REPORTED + " more errors" }));
   }
 
   function queueMicrotask(callback) {
     if (typeof callback !== "function") throw new TypeError("queueMicrotask: the argument must be a function, not " + typeof callback);
-    taken.heard(then(resolved(), () => guarded("microtask", callback, [])));
+    builtins.watched(then(resolved(), () => guarded("microtask", callback, [])));
   }
 
   // ------------------------------------------------------------------------------------------------ text encodings, UTF-8 only
@@ -342,7 +344,7 @@
     Process: (...args) => call("Process", args),
   };
   // ------------------------------------------------------------------------------------------------ the same on every run
-  // The time of day stands still at `now` (milliseconds); random numbers are those of Marsaglia's xorshift32 from `seed` on.
+  // Fix the time of day at `now` (milliseconds), and draw random numbers by Marsaglia's xorshift32 from `seed`.
   function fix({ now, seed }) {
     const fixed = (target, name, value) => defineProperty(target, name, { __proto__: null, value, writable: true, configurable: true });
     if (now !== null) {
@@ -350,7 +352,7 @@
       const Fixed = new Proxy(Date, {
         __proto__: null,
         apply: () => new Date(now).toString(),
-        construct: (target, args, made) => Reflect.construct(target, args.length === 0 ? [now] : args, made),
+        construct: (target, args, newTarget) => Reflect.construct(target, args.length === 0 ? [now] : args, newTarget),
         get: (target, key) => (key === "now" ? () => now : target[key]),
       });
       fixed(Date.prototype, "constructor", Fixed);
@@ -368,5 +370,8 @@
   }
 
   const { most_log } = table;
-  return { __proto__: null, most_log, told, fix, describe, shown, reason, print, failure, missing, cannotImport, late, later, dropTimers, holes, watch, unheard };
+  return {
+    __proto__: null, most_log, readText, fix, describe, toLogValue, reason, print, makeError, missing, cannotImport, find,
+    fireTimer, dropTimers, reportNulls, watch, reportUnawaited,
+  };
 })

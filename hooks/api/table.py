@@ -1,9 +1,9 @@
-"""The table of what a hook may ask of the host: one row a call, the one source of the prelude and
-of the argument checks.
+"""The table of host calls: everything that a hook can call, one row each.
 
-The rows stand in `hooks/api/`, one module for each group; here they are put together, beside the
-list of what hooks of this kind reach for that is not offered, with what to use instead. It knows
-nothing of isolates.
+The prelude, the checks of arguments, `groundhook.d.ts` and the documentation are made from it. Each
+module of `hooks/api/` holds the rows of one group; this one joins them, beside the globals that the
+bare engine lacks and the names that hooks of this kind use but this host does not offer, with what
+to use instead. It knows nothing of isolates.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ MISSING_OBJECTS = {
     "process": "what a hook may know is in ctx; it sees no environment",
     "fs": "put data into a JSON file of the package and import it",
 }
-LATE = (
+# globals that the bare engine lacks; `lazy_globals.js` makes each when it is first used
+LAZY_GLOBALS = (
     "Exception",
     "atob",
     "btoa",
@@ -70,7 +71,7 @@ FUNCTIONS = ("Process",)  # calls that are globals themselves
 @dataclass(frozen=True)
 class Dialect:
     """What scripts of one kind may call. `script` is JavaScript that is evaluated in every isolate
-    before them: a function of what the prelude took from the language, whose value holds functions
+    first: a function of the builtins that the prelude took from the language. It returns functions
     that are called as hooks are."""
 
     calls: tuple[HostCall, ...]
@@ -80,9 +81,9 @@ class Dialect:
 HOOKS = Dialect(CALLS)
 
 
-def table(units: int, dialect: Dialect = HOOKS) -> str:
-    """The prelude's argument, as JavaScript. `units` is the size of the bridge's buffer in UTF-16
-    units. Calls without a group are left to the dialect's script."""
+def prelude_argument(units: int, dialect: Dialect = HOOKS) -> str:
+    """Return the argument of prelude.js, as JavaScript. `units` is the size of the bridge's buffer
+    in UTF-16 units. Calls without a group are left to the dialect's script."""
     root: list[dict[str, Any]] = []
     groups: dict[str, dict[str, Any]] = {}
     for call in dialect.calls:
@@ -95,15 +96,14 @@ def table(units: int, dialect: Dialect = HOOKS) -> str:
         "units": units,
         "groups": root,
         "added": dialect.script,
-        "late": [*LATE, *MISSING_FUNCTIONS, *MISSING_OBJECTS, *functions],
+        "lazy": [*LAZY_GLOBALS, *MISSING_FUNCTIONS, *MISSING_OBJECTS, *functions],
     }
-    # Every isolate reads it anew: V8 reads JSON faster than the same as an object of its own
-    # language.
+    # Every isolate parses this; V8 parses JSON faster than an object literal.
     return f"JSON.parse({json.dumps(json.dumps(described, separators=(',', ':')))})"
 
 
-def seldom_table() -> str:
-    """The argument of seldom.js, as JavaScript."""
+def lazy_globals_argument() -> str:
+    """Return the argument of lazy_globals.js, as JavaScript."""
     described = {
         "longest_log": 4096,
         "most_log": 32,
@@ -117,7 +117,8 @@ def seldom_table() -> str:
 def _group(
     root: list[dict[str, Any]], groups: dict[str, dict[str, Any]], path: str
 ) -> dict[str, Any]:
-    """The group of a path, made with those around it; groups on ctx stand beside the globals."""
+    """Return the group of a path, made together with the groups around it. Groups on ctx are in
+    the root beside the globals."""
     if path not in groups:
         outer, _, name = path.rpartition(".")
         on_ctx = path.split(".")[0] == "ctx"

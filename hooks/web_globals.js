@@ -1,7 +1,7 @@
-// What the web platform has and the bare engine lacks, for the hooks that use it: URL, URLSearchParams, structuredClone.
-// A function of the text encodings, evaluated when one of these is first asked for.
+// Globals of the web platform that the bare engine lacks: URL, URLSearchParams, structuredClone. A function of the text
+// encodings; loaded when one of them is first used.
 //
-// URL follows the WHATWG URL standard (https://url.spec.whatwg.org). Names of hosts are brought to ASCII by NFKC, lower case and
+// URL follows the WHATWG URL standard (https://url.spec.whatwg.org). Host names become ASCII by NFKC, lower case and
 // Punycode (RFC 3492), which agrees with the standard's UTS #46 on names that can be registered.
 (function (encodings) {
   "use strict";
@@ -46,7 +46,7 @@
   }
 
   // ------------------------------------------------------------------------------------------------ hosts
-  // RFC 3492, section 6.3, with its own names.
+  // RFC 3492, section 6.3, with its variable names.
   function punycode(label) {
     const input = Array.from(label, (char) => char.codePointAt(0));
     const basic = input.filter((code) => code < 128);
@@ -88,7 +88,7 @@
     return /^(0|[1-9][0-9]*)$/.test(text) ? parseInt(text, 10) : NaN;
   }
 
-  // The four numbers of an address, null when the name does not end in a number.
+  // Return the four numbers of an address, null when the name does not end in a number.
   function ipv4(name) {
     const parts = name.split(".");
     if (parts.length > 1 && parts[parts.length - 1] === "") parts.pop();
@@ -377,7 +377,7 @@
       followed(this.#params, this.#url.query ?? "", () => { this.#url.query = this.#params.toString() || null; });
     }
 
-    // A part that cannot be leaves the URL as it was.
+    // A part that is not valid leaves the URL unchanged.
     #attempt(change) {
       const copy = { ...this.#url, path: typeof this.#url.path === "string" ? this.#url.path : this.#url.path.slice() };
       try {
@@ -480,7 +480,7 @@
   }
 
   // ------------------------------------------------------------------------------------------------ structuredClone
-  // The HTML standard's StructuredSerialize for what a hook can hold; nothing is transferred.
+  // StructuredSerialize of the HTML standard, for the values that a hook can hold; nothing is transferred.
   const ERRORS = { __proto__: null, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError };
   const kind = (value) => Object.prototype.toString.call(value).slice(8, -1);
 

@@ -1,0 +1,115 @@
+"""The host calls of one run: each request of the prelude becomes the text of its answer.
+
+Owns the limits on calls (number, time, size of the answer), the replay log, and how an error
+becomes something that JavaScript throws. Which calls exist is in `hooks/api/table.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio
+
+from groundhook.hooks import faults
+from groundhook.hooks.api.row import HostCall
+from groundhook.hooks.program import Program
+from groundhook.hooks.replay_log import ReplayLog
+from groundhook.hooks.wire import from_v8
+from groundhook.host.core.errors import HookCrashed, HookLimit, HostError, Place, UsageError
+from groundhook.host.core.ports import HookTurn
+
+# requests of the prelude itself, which no hook can make and which are not in the table
+PRELUDE_REQUESTS = ("!limit", "!wait", "!uncaught", "!became_null")
+
+
+class HostCalls:
+    """Answers the calls of one turn's hooks. `hook` is the name of the hook that runs."""
+
+    def __init__(self, turn: HookTurn, program: Program, table: Mapping[str, HostCall]) -> None:
+        self.hook = ""
+        self.log = ReplayLog()
+        self._turn = turn
+        self._program = program
+        self._table = table
+        self._count = 0
+
+    async def answer(self, request: str) -> str:
+        """Return the answer: empty for undefined, "=" and a JSON value, or "!" and the JSON of an
+        error to throw. Raises HookLimit for a limit that ends the run, and HookCrashed for a
+        request that is not a call."""
+        name, _, text = request.partition("\n")
+        if name in PRELUDE_REQUESTS:
+            return await self._answer_prelude(name, text)
+        known = self.log.replay(request)
+        if known is not None:
+            return known
+        self._count += 1
+        if self._count > self._turn.limits.calls:
+            raise self._over("calls")
+        call = self._table.get(name)
+        if call is None:  # the prelude sends names of the table only: the script broke out of it
+            raise HookCrashed(
+                f"{self.hook} called {name[:80]!r} on the host, which does not exist",
+                place=Place(self._program.modules[0].file),
+            )
+        answer = await self._run(call, text)
+        if len(answer) > self._turn.limits.result_kb * 1024:
+            raise self._over("result_kb")
+        self.log.add(request, answer, effect=call.effect)
+        return answer
+
+    async def _answer_prelude(self, name: str, text: str) -> str:
+        if name == "!limit":
+            raise self._over(text)
+        if name == "!wait":  # until the next timer is due
+            await anyio.sleep(float(text) / 1000)
+        else:
+            code, error = faults.warned(name, self.hook, text, self._program)
+            hint = f" ({error.hint})" if error.hint else ""
+            await self._turn.services.warn(code, f"{error.message}{hint}", error.place)
+        return ""
+
+    async def _run(self, call: HostCall, text: str) -> str:
+        """Run a call under its deadline."""
+        limits = self._turn.limits
+        try:
+            arguments = self._parse_arguments(call, text)
+            with anyio.move_on_after(limits.call_ms / 1000) as scope:
+                value = await call.run(call, self._turn.services, arguments)
+        except UsageError as exc:
+            return _describe_error("TypeError", exc)
+        except HostError as exc:
+            return _describe_error("Error", exc)
+        if scope.cancelled_caught:
+            if call.late is None:
+                raise self._over("call_ms")
+            hint = self._over("call_ms").hint
+            try:
+                value = call.late(arguments, f"no answer in {limits.call_ms} ms ({hint})")
+            except HostError as exc:
+                return _describe_error("Error", exc)
+        return f"={value}" if value else ""
+
+    def _over(self, limit: str) -> HookLimit:
+        return faults.over(limit, self.hook, self._turn.limits, self._program.modules[0].file)
+
+    def _parse_arguments(self, call: HostCall, text: str) -> Sequence[Any]:
+        try:
+            arguments = from_v8(text)
+        except ValueError as exc:
+            raise UsageError(f"{call.js}: the arguments are {exc}") from exc
+        if not isinstance(arguments, list):
+            raise UsageError(f"{call.js}: the arguments are not a list")
+        # a stack trace that a hook logs shows its own files; most lines hold none
+        if call.prints and "hook:" in text:
+            return [
+                faults.mapped(value, self._program) if isinstance(value, str) else value
+                for value in arguments
+            ]
+        return arguments
+
+
+def _describe_error(name: str, error: HostError) -> str:
+    return "!" + json.dumps({"name": name, "message": str(error), "code": error.code})

@@ -1,0 +1,81 @@
+"""A linked program: the modules of one hook, compiled, and the way back to their sources.
+
+Owns how modules are wrapped for the isolate and how a place in them becomes a place in the author's
+file; pure. `hooks/script.py` links them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from groundhook.hooks.sourcemap import original
+from groundhook.host.core.errors import HookSyntaxError, Place
+
+# What the runtime's own module (`@yao/runtime`) is: the globals under their names.
+RUNTIME_MODULE = """module.exports = new Proxy({}, {
+  get(_, name) {
+    if (name === "default") return module.exports;
+    if (name === "__esModule") return true;
+    if (name in globalThis) return globalThis[name];
+    if (typeof name === "symbol" || name === "then") return undefined;
+    throw new Error(name + " is not offered by this host, so it cannot be imported");
+  },
+});"""
+BEFORE, AFTER = "(function (exports, require, module) {\n", "\n})\n//# sourceURL=hook:"
+PICK = (
+    "\nreturn {"
+    + ", ".join(f'{n}: typeof {n} === "undefined" ? undefined : {n}' for n in ("Create", "Next"))
+    + "};"
+)
+
+
+@dataclass(frozen=True)
+class Module:
+    """One file of a program. `requires` maps the names that the emitted code requires to positions
+    in `Program.modules`."""
+
+    file: str
+    code: str
+    mappings: str
+    requires: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Program:
+    """The linked modules of a hook, the entry first. `text` is what the prelude's `compile` takes,
+    `literal` the same as a JavaScript literal."""
+
+    modules: tuple[Module, ...]
+    text: str
+    literal: str
+
+    def place(self, index: int, line: int, column: int) -> Place:
+        """Return the source of a place in the script `hook:<index>`; lines and columns from 1."""
+        module = self.modules[index]
+        found = original(module.mappings, line - 2, column - 1)  # the wrapper adds a line
+        return (
+            Place(module.file, found[0] + 1, found[1] + 1)
+            if found
+            else Place(module.file, max(line - 1, 1), column)
+        )
+
+
+def link_text(modules: Sequence[Module]) -> str:
+    """Return the modules as the JSON list that the prelude's `compile` takes."""
+    entries = []
+    for index, module in enumerate(modules):
+        # The runtime's own module is not a file of the package: its frames must not be taken for
+        # one, so that an error is located where the module is used.
+        end = AFTER + ("runtime" if module.code == RUNTIME_MODULE else str(index))
+        code = BEFORE + module.code + (PICK if index == 0 else "") + end
+        entries.append({"code": code, "requires": module.requires})
+    return json.dumps(entries)
+
+
+def not_a_function(name: str, kind: str, place: Place) -> HookSyntaxError:
+    """Return the error of a hook's name that is bound to a value."""
+    article = "an" if kind[0] in "aeiou" else "a"
+    hint = f"the host calls {name}: make it a function, or give the {kind} another name"
+    return HookSyntaxError(f"{name} is {article} {kind}, not a function", place=place, hint=hint)
