@@ -191,6 +191,7 @@ def _turn() -> Iterator[Event]:
         content=f"A hook runs in an isolate of its own {item.citation_id}",
         citations=(cited,),
         finish_reason="stop",
+        grounded=True,
     )
 
 

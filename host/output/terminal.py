@@ -270,6 +270,8 @@ class Terminal:
                 self._cited(citation)
         if unknown:
             self._line(Styled(f"Not among the sources: {one_line(' '.join(unknown))}", "red"))
+        if event.grounded is False:
+            self._line(Styled("Not grounded: the answer cites none of the sources found", "yellow"))
         if event.data is not None:
             self._wants_gap = self._written
             self._line(Styled("Data", "bold"))

@@ -29,6 +29,15 @@ from groundhook.host.core.types.events import (
 from groundhook.host.core.types.turn import Completion, Message, ToolOutcome, Usage
 from groundhook.host.turn.tools import Toolbox, parse_arguments
 
+LENGTH = "length"  # finish_reason of an answer that reached its bound
+CUT = {
+    "code": "answer_cut",
+    "message": "the answer is cut: the model reached its bound of tokens (finish_reason length)",
+    "hint": (
+        "options.max_tokens of the assistant or of its connector is the bound; a context that is"
+        " full ends an answer as well"
+    ),
+}
 MOST_TOGETHER = 16  # calls of tools that run at the same time
 
 
@@ -67,6 +76,7 @@ class Answer:
     channel: Channel
     citation_index: CitationIndex
     content: str = ""
+    offered: bool = False  # whether the model was given sources to cite
     after: bool = False  # whether another assistant has spoken before in this turn
     said: str = ""  # what was streamed: the content, set off from what came before
     cited: dict[str, Cited] = field(default_factory=dict)
@@ -138,6 +148,8 @@ class Answer:
             if draft.finished is None:
                 raise ModelTruncated("the model's answer ended without saying that it was finished")
             self._count(draft.finished)
+            if self.finish_reason == LENGTH:
+                await self.channel.send(Warned(**CUT))
             node.data.update(
                 model=self.model,
                 finish_reason=self.finish_reason,

@@ -25,26 +25,41 @@ from groundhook.host.core.json_text import extract_json
 from groundhook.host.core.ports import ToolServers, accepted
 from groundhook.host.core.trace import Span, span
 from groundhook.host.core.types.base import dotted, problems
-from groundhook.host.core.types.delegation import Answer, Asked, Use
+from groundhook.host.core.types.delegation import Answer, Asked, JsonReply, Use
 from groundhook.host.core.types.events import StreamEnd
 from groundhook.host.mcp.shapes import value_of
 
 LONGEST_SHOWN = 400  # characters of a wrong answer in a message; the doer is sent ten times as many
+ECHO = "it repeats the request instead of answering it"
+BOUND = "options.max_tokens of the assistant that is asked, or of its connector, is the bound"
 LONG = 20_000  # characters of a reply that is searched for JSON in a thread
 
+LENGTH = "length"  # finish_reason of a reply that reached its bound
+
+
+@dataclass(frozen=True)
+class Given:
+    """What came back. `spoken`: a model wrote it; `cut`: at its bound of tokens, so it may not be
+    whole."""
+
+    value: Any
+    spoken: bool = False
+    cut: bool = False
+
+
 Doer = Callable[
-    [dict[str, Any]], Awaitable[Any]
+    [dict[str, Any]], Awaitable[Given]
 ]  # what is asked, as JSON → what came back; raises HostError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asking:
     """How to reach those who may be asked. `assistant` runs a turn of that assistant over one user
-    message → how it ended, and why it failed. `server` is the full id of the MCP server of that
-    name; it raises UnknownName, ConfigError. `permit` raises NotPermitted where a doer may not be
-    given the tool of a server."""
+    message, for an answer of that schema → how it ended, and why it failed. `server` is the full
+    id of the MCP server of that name; it raises UnknownName, ConfigError. `permit` raises
+    NotPermitted where a doer may not be given the tool of a server."""
 
-    assistant: Callable[[str, str], Awaitable[tuple[StreamEnd, str]]]
+    assistant: Callable[[str, str, JsonReply], Awaitable[tuple[StreamEnd, str]]]
     server: Callable[[str], str]
     permit: Callable[[str, str, str], None]
     servers: ToolServers
@@ -83,7 +98,7 @@ class Delegates:
 
     def _doer(self, use: Use[Any, Any], doer: str) -> Doer:
         if not doer.startswith("mcp:"):
-            return partial(_by_assistant, self._asking, doer)
+            return partial(_by_assistant, self._asking, doer, use.json_reply)
         server, tool = self._server(doer.removeprefix("mcp:"))
         return partial(
             _by_tool,
@@ -123,37 +138,57 @@ class Delegate(Generic[Asked, Answer]):
         wanted = {"task": self.use.name, **asked.model_dump(mode="json"), "reply": self.use.reply}
         problem, retry = "", dict[str, Any]()
         for _ in range(tries):
-            raw = await self.doer({**wanted, **retry})
+            sent = {**wanted, **retry}
+            given = await self.doer(sent)
+            raw = _without_echo(given.value, sent) if given.spoken else given.value
             try:
                 answer = self.use.answers.model_validate(raw)
                 problem = self.wrong(answer)
             except ValidationError as exc:
-                problem = _worded(raw, exc)
+                problem = _worded(raw, exc) if raw is given.value else ECHO
             else:
                 if not problem:
                     return answer
+            if given.cut:
+                raise DelegateError(
+                    f"the reply is cut at its bound of tokens: {_shown(given.value)}", hint=BOUND
+                )
+            raw = given.value
             retry = {"retry": {"answer": _shown(raw, 10 * LONGEST_SHOWN), "problem": problem}}
         raise DelegateError(f"no usable answer: {problem}; it was {_shown(raw)}")
 
 
-async def _by_assistant(asking: Asking, id: str, wanted: dict[str, Any]) -> Any:
+def _without_echo(raw: Any, sent: Mapping[str, Any]) -> Any:
+    """What came back, without what it repeats of the request: the same value if it repeats
+    nothing."""
+    if isinstance(raw, list) and raw and raw in sent.values():
+        return {}
+    if not isinstance(raw, dict):
+        return raw
+    own = {key: value for key, value in raw.items() if key not in sent or sent[key] != value}
+    return raw if len(own) == len(raw) else own
+
+
+async def _by_assistant(asking: Asking, id: str, reply: JsonReply, wanted: dict[str, Any]) -> Given:
     """What an assistant answers: `data` of its Next hook where there is some, else the JSON in its
     text."""
     with span("agent", id) as node:
-        end, error = await asking.assistant(id, json.dumps(wanted, ensure_ascii=False))
+        end, error = await asking.assistant(id, json.dumps(wanted, ensure_ascii=False), reply)
         node.data.update(characters=len(end.content), usage=end.usage.model_dump())
         if error:
             node.fail(error)
             raise DelegateError(error)
     said = end.content if end.data is None else end.data
+    spoken = end.data is None
     if not isinstance(said, str):
-        return said
+        return Given(said)
     found = (
         await anyio.to_thread.run_sync(extract_json, said)
         if len(said) > LONG
         else extract_json(said)
     )
-    return said if found is None else found
+    cut = spoken and end.finish_reason == LENGTH
+    return Given(said if found is None else found, spoken, cut)
 
 
 async def _by_tool(
@@ -163,7 +198,7 @@ async def _by_tool(
     tool: str,
     permit: Callable[[str], None],
     wanted: dict[str, Any],
-) -> Any:
+) -> Given:
     """What a tool answers, as one value. A tool with declared arguments is sent those that it
     declares."""
     with span("mcp", f"{server}.{tool}" if tool else server, server=server) as node:
@@ -177,7 +212,7 @@ async def _by_tool(
             use, f"{server}.{name}", offered[name].get("inputSchema") or {}, wanted
         )
         answer = await servers.ask(server, "tools/call", {"name": name, "arguments": arguments})
-        return _value(node, server, name, answer)
+        return Given(_value(node, server, name, answer))
 
 
 def _value(node: Span, server: str, tool: str, answer: Mapping[str, Any]) -> Any:

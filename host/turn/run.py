@@ -30,6 +30,7 @@ from groundhook.host.core.ports import (
 from groundhook.host.core.problems import Problem
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.base import UnknownKey
+from groundhook.host.core.types.delegation import JsonReply
 from groundhook.host.core.types.events import Event, StreamEnd, StreamStart, Warned
 from groundhook.host.core.types.search import OF_TABLE, SearchResult, SearchType
 from groundhook.host.core.types.turn import (
@@ -106,6 +107,7 @@ class Request:
     messages: tuple[Message, ...]
     options: TurnOptions = TurnOptions()
     identity: Identity = Identity()
+    reply: JsonReply | None = None  # what the answer must be, where it is a step for a program
 
     def of_another(self, assistant_id: str, messages: tuple[Message, ...], **said: Any) -> Request:
         """The same person, in the same place, asks another assistant; what this request said of its
@@ -137,7 +139,7 @@ def scope_of(
 
     told: set[str] = set()
 
-    async def assistant(id: str, text: str) -> tuple[StreamEnd, str]:
+    async def assistant(id: str, text: str, reply: JsonReply) -> tuple[StreamEnd, str]:
         async def heard(event: Event) -> None:
             """What is odd about a step is said once, however often it is taken."""
             said = (
@@ -153,7 +155,7 @@ def scope_of(
                 )
 
         asked = request.of_another(id, (Message(role="user", content=text),), search=False)
-        return await nested(caller, asked, heard, None)
+        return await nested(caller, replace(asked, reply=reply), heard, None)
 
     grants = Grants(caller.runtime.app, request.assistant_id)
     asking = Asking(
@@ -191,6 +193,7 @@ class Run:
     nested: Nested
     here: Caller  # what a turn within this one takes over
     returned: NextReturn | None = None
+    failure: str = ""  # of the model, once the client has it
     results: list[SearchResult] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     timings: dict[str, float] = field(default_factory=dict)

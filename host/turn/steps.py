@@ -90,6 +90,7 @@ async def take_turn(run: Run) -> Delegation | None:
 
 
 async def _tell(run: Run, error: HostError | None) -> None:
+    run.failure = str(error) if error else ""
     for event in failures(error) if error else ():
         await run.channel.send(event)
 
@@ -190,6 +191,7 @@ def _prompt(run: Run, created: CreateReturn | None, pooled: Pool) -> Prompt:
     own_prompts = run.package.prompts_for(preset, place=place)
     grammar = run.searcher.citation_index.grammar
     told = ""
+    run.answer.offered = bool(items)
     if items:
         told = sources_text(items, citation, grammar, run.runtime.fixed.token(8))
     elif run.results and not pooled.entries:
@@ -203,6 +205,8 @@ async def _answer(run: Run, connector: Connector, prompt: Prompt, pooled: Pool) 
     """The model's answer → the error when it failed; what had arrived was sent and is kept."""
     options = run.settings.options
     toolbox = await tools_of(run)
+    # A hook may read something else out of the answer than the step's own JSON.
+    plain = run.package.hook is None and not toolbox.schemas()
     call = ModelCall(
         messages=prompt.messages,
         sources=prompt.sources,
@@ -212,6 +216,7 @@ async def _answer(run: Run, connector: Connector, prompt: Prompt, pooled: Pool) 
         temperature=options.temperature,
         max_tokens=options.max_tokens,
         max_completion_tokens=options.max_completion_tokens,
+        reply=run.request.reply if plain else None,
     )
     try:
         with unwrapped():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -30,7 +30,7 @@ from groundhook.host.core.errors import (
     leaves,
     unwrapped,
 )
-from groundhook.host.core.trace import recording, span
+from groundhook.host.core.trace import Span, recording, span
 from groundhook.host.core.types.base import dotted, problems, read
 from groundhook.host.core.types.events import Cited, Event, Failed, StreamEnd, Trace, Warned
 from groundhook.host.core.types.turn import Delegation, TurnOptions, Usage
@@ -116,6 +116,16 @@ class _Relay:
     def run(self) -> Run:
         return self.runs[-1]
 
+    @property
+    def failure(self) -> str:
+        return next((run.failure for run in self.runs if run.failure), "")
+
+    def _grounded(self, cited: Iterable[Cited]) -> bool | None:
+        whole = self.run.answer.finish_reason and any(run.answer.content for run in self.runs)
+        if self.failure or not whole or not any(run.answer.offered for run in self.runs):
+            return None
+        return any(citation.verdict == "ok" for citation in cited)
+
     def end(self) -> StreamEnd:
         """How the turn ended: what was streamed in all, and what the last assistant returned."""
         last = self.run
@@ -138,6 +148,7 @@ class _Relay:
             data=last.returned.data if last.returned else None,
             metadata=metadata,
             finish_reason=last.answer.finish_reason,
+            grounded=self._grounded(cited.values()),
             usage=_sum([run.answer.usage for run in self.runs]),
             timings=timings,
         )
@@ -175,12 +186,16 @@ async def _drive(relay: _Relay, turns: OpenTurns) -> None:
             async with turns.place():
                 with (
                     anyio.move_on_after(limit / 1000) as deadline,
-                    span("turn", relay.run.package.id),
+                    span("turn", relay.run.package.id) as node,
                 ):
-                    await _guarded(relay)
+                    await _guarded(relay, node)
                 if deadline.cancelled_caught:
                     channel.note(
-                        Failed(code="turn_timeout", message=f"the turn took longer than {limit} ms")
+                        Failed(
+                            code="turn_timeout",
+                            message=f"the turn took longer than {limit} ms",
+                            hint="turn_timeout_ms in agent/agent.yml sets how long",
+                        )
                     )
         if scope.cancelled_caught:
             channel.note(
@@ -193,12 +208,15 @@ async def _drive(relay: _Relay, turns: OpenTurns) -> None:
         channel.close()
 
 
-async def _guarded(relay: _Relay) -> None:
+async def _guarded(relay: _Relay, node: Span) -> None:
     """Follow the turn to its end; what ends it early becomes events."""
     channel = relay.run.channel
     try:
         await _follow(relay)
+        if failure := relay.failure:
+            node.fail(failure)
     except* HostError as errors:
+        node.fail("; ".join(str(error) for error in leaves(errors)))
         for error in leaves(errors):
             assert isinstance(error, HostError)
             for event in failures(error):
@@ -206,6 +224,7 @@ async def _guarded(relay: _Relay) -> None:
     except* Exception as bugs:  # the outermost edge: a bug ends its own turn, loudly, and no other
         log.exception("a bug in Groundhook or a plug-in ended the turn %s", channel.turn_id)
         message = "; ".join(repr(bug) for bug in leaves(bugs))
+        node.fail(message)
         channel.note(
             Failed(
                 code="internal",

@@ -99,6 +99,44 @@ async def test_a_wrong_answer_is_tried_once_more_with_what_was_wrong(turn: Turn)
     assert turned.warnings == []
 
 
+async def test_a_reply_cut_at_its_bound_is_an_error_that_says_so_and_is_not_asked_again(
+    turn: Turn,
+) -> None:
+    cut = {"text": '{"keywords": [{"k": "red"}, {"k": "pe', "finish_reason": "length"}
+    turned = await turn("kw", model=[cut])
+    (error,) = turned.source.errors
+    assert "the reply is cut at its bound of tokens" in error
+    assert "no JSON" not in error
+    assert "options.max_tokens" in error
+    assert len(turned.models["kw"].asked) == 1
+
+
+async def test_a_reply_that_is_whole_before_its_bound_counts(turn: Turn) -> None:
+    text = f"{json.dumps(GOOD)} I chose these words, since"
+    turned = await turn("kw", model=[{"text": text, "finish_reason": "length"}])
+    assert turned.source.keywords == PAIRS
+    assert [warning for warning in turned.warnings if "the answer is cut" in warning]
+
+
+async def test_an_echo_of_the_request_is_no_answer(turn: Turn) -> None:
+    echo = {"task": "keyword", "query": QUESTION, "max_keywords": 2, "language": "auto"}
+    turned = await turn("kw", model=[json.dumps(echo), json.dumps({**echo, **GOOD})])
+    assert turned.source.keywords == PAIRS
+    retry = asked(turned.models["kw"], 1)["retry"]
+    assert retry["problem"] == "it repeats the request instead of answering it"
+
+
+async def test_the_schema_of_the_answer_goes_with_the_call_unless_a_hook_reads_the_text(
+    turn: Turn,
+) -> None:
+    turned = await turn("kw", model=[json.dumps(GOOD)])
+    assert turned.models["kw"].asked[0].reply == KEYWORD.json_reply
+    hook = "function Next(ctx, payload) { return { data: [payload.completion.content] }; }"
+    turned = await turn("kw", model=["pens"], hook=hook)
+    assert turned.models["kw"].asked[0].reply is None
+    assert turned.models["a"].asked[0].reply is None
+
+
 async def test_what_the_caller_finds_wrong_with_an_answer_is_told_as_well(turn: Turn) -> None:
     source = AskingSource(
         tries=3,

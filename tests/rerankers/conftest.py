@@ -13,6 +13,7 @@ import pytest
 
 from groundhook.host.core.ports import Ranked, Reranker, Scope
 from groundhook.host.core.settings import RerankSettings, SearchSettings, UsesSettings
+from groundhook.host.core.types.delegation import JsonReply
 from groundhook.host.core.types.events import StreamEnd
 from groundhook.host.core.types.search import Item
 from groundhook.host.core.types.turn import Identity
@@ -150,7 +151,7 @@ async def delegated_rig(name: str) -> AsyncIterator[Rig]:
         asked.append(arguments)
         return next_answer[0]
 
-    async def assistant(id: str, text: str) -> tuple[StreamEnd, str]:
+    async def assistant(id: str, text: str, reply: JsonReply) -> tuple[StreamEnd, str]:
         return StreamEnd(content="", data=answer(json.loads(text)), finish_reason="stop"), ""
 
     asking = Asking(

@@ -412,7 +412,8 @@ async def test_a_turn_that_takes_too_long_is_ended(make_app: MakeApp) -> None:
     (app / "agent/agent.yml").write_text("turn_timeout_ms: 40\n", encoding="utf-8")
     held = CannedSource({"*": ()}, gate=anyio.Event())
     events = await run(app, sources={"kb": held, "web": held})
-    assert [event.code for event in of(events, "error")] == ["turn_timeout"]
+    (error,) = of(events, "error")
+    assert (error.code, "turn_timeout_ms" in error.hint) == ("turn_timeout", True)
     assert events[-1].type == "stream_end"
 
 

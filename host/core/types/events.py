@@ -237,7 +237,20 @@ class StreamEnd(_Event):
     metadata: dict[str, Any] = Field(
         default={}, description="What the hooks returned as `metadata`"
     )
-    finish_reason: str = Field(default="", description="The model's word for why it stopped")
+    finish_reason: str = Field(
+        default="",
+        description=(
+            "The model's word for why it stopped; `length`: the answer is cut at its bound of"
+            " tokens"
+        ),
+    )
+    grounded: bool | None = Field(
+        default=None,
+        description=(
+            "Whether the answer cites one of the sources that the model was given; null: it was"
+            " given none, or the answer is empty or failed"
+        ),
+    )
     usage: Usage = Usage()
     timings: dict[str, float] = Field(default={}, description="Milliseconds by step")
 

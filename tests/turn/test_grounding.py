@@ -1,0 +1,69 @@
+"""What a turn shows of the model's end: whether the answer is grounded, cut, or failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groundhook.handlers.canned import CannedSource
+from groundhook.host.core.errors import SourceError
+from tests.conftest import MakeApp
+from tests.turn.test_stream import app_with, end, of, run, scripted
+
+NOTHING = {"kb": CannedSource({"*": ()}), "web": CannedSource({"*": ()})}
+BROKEN = {name: CannedSource({"*": SourceError("down")}) for name in ("kb", "web")}
+
+
+@pytest.mark.parametrize(
+    ("script", "sources", "grounded"),
+    [
+        ("As {ref:0} has it.", None, True),
+        ("I know it without.", None, False),
+        ("Made up #ref:zz99.", None, False),
+        ("I know it without.", NOTHING, None),
+        ("", None, None),
+        ({"text": "Half", "cut": True}, None, None),
+    ],
+)
+async def test_an_answer_that_cites_none_of_its_sources_is_not_grounded(
+    make_app: MakeApp, script: Any, sources: Any, grounded: bool | None
+) -> None:
+    events = await run(app_with(make_app), script=[script], sources=sources)
+    assert end(events).grounded is grounded
+
+
+@pytest.mark.parametrize(
+    ("sources", "said"), [(NOTHING, "found nothing"), (BROKEN, "sources on this message failed")]
+)
+async def test_the_model_learns_that_nothing_was_found(
+    make_app: MakeApp, sources: Any, said: str
+) -> None:
+    model = scripted("ok")
+    await run(app_with(make_app), connector=model, sources=sources)
+    text = model.asked[0].messages[-1].text
+    assert said in text
+    assert text.endswith("\n\nquestion")
+    await run(app_with(make_app), connector=(other := scripted("ok")), search=False)
+    assert other.asked[0].messages[-1].text == "question"
+
+
+async def test_an_answer_that_is_cut_is_a_warning_and_no_failure(make_app: MakeApp) -> None:
+    events = await run(app_with(make_app), script=[{"text": "So", "finish_reason": "length"}])
+    assert end(events).finish_reason == "length"
+    (warned,) = [event for event in of(events, "warning") if event.code == "answer_cut"]
+    assert "options.max_tokens" in warned.hint
+    assert not of(events, "error")
+
+
+@pytest.mark.parametrize(
+    ("reply", "status"),
+    [("Fine.", "completed"), ({"error": {"code": "refused", "message": "no credit"}}, "failed")],
+)
+async def test_the_root_of_the_trace_failed_when_the_model_did(
+    make_app: MakeApp, reply: Any, status: str
+) -> None:
+    events = await run(app_with(make_app), script=[reply])
+    root = [event.node for event in of(events, "trace") if event.node.type == "turn"][-1]
+    assert root.status == status
+    assert ("no credit" in root.data.get("error", "")) == (status == "failed")
