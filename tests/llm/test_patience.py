@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from groundhook.host.llm.connectors import build
 
 from groundhook.host.core.errors import ModelContextExceeded, ModelRefused, ModelStalled
 from groundhook.host.core.ports import Finished, TextDelta
 from groundhook.host.core.trace import recording
 from groundhook.host.core.types.delegation import KEYWORD
 from groundhook.host.core.types.events import TraceNode
-from groundhook.host.llm.connectors import build
 from tests.llm.test_openai import CALL, PATH, ask, ask_until_it_fails, spec
 from tests.loopback.chat import answer, chunk
 from tests.loopback.server import Hang, Json, Loopback, Sse, serving
