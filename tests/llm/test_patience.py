@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from groundhook.host.llm.connectors import build
 
 from groundhook.host.core.errors import ModelContextExceeded, ModelRefused, ModelStalled
 from groundhook.host.core.ports import Finished, TextDelta
 from groundhook.host.core.trace import recording
 from groundhook.host.core.types.delegation import KEYWORD
 from groundhook.host.core.types.events import TraceNode
+from groundhook.host.llm.openai import OpenAIConnector
 from tests.llm.test_openai import CALL, PATH, ask, ask_until_it_fails, spec
 from tests.loopback.chat import answer, chunk
 from tests.loopback.server import Hang, Json, Loopback, Sse, serving
@@ -82,7 +82,7 @@ async def test_an_endpoint_that_takes_no_schema_is_asked_without_and_remembered(
 ) -> None:
     refusal = Json({"error": {"message": "response_format json_schema is not supported"}}, 400)
     server.on(PATH, refusal, Sse(answer("{}")))
-    connector = build(spec(server))
+    connector = OpenAIConnector(spec(server))
     for _ in range(2):
         async with connector.stream(replace(CALL, reply=KEYWORD.json_reply)) as deltas:
             assert await anext(deltas) == TextDelta("{}")
