@@ -52,7 +52,7 @@ docs: install
 	@$(BIN)/python -m groundhook.host.output.events_doc
 	@$(BIN)/python -m groundhook.host.output.delegation_doc
 	@$(BIN)/python -m groundhook.hooks.typings
-	@$(BIN)/python -m groundhook.handlers.db.published
+	@$(BIN)/python -m groundhook.handlers.db.json_schemas
 
 bench: install
 	@for name in $(or $(NAME),$(BENCHES)); do $(BIN)/python -m bench.$$name || exit 1; done

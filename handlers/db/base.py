@@ -1,8 +1,7 @@
-"""The database as the composition root opens it: instant to open, connected on first use.
+"""The database source of an app. Opening it is instant; the first use connects.
 
-SQLAlchemy takes a fifth of a second to import; it is imported in a worker thread when the first
-search or load comes, so that neither the start of the program nor the searches beside it wait for
-it.
+Importing SQLAlchemy takes a fifth of a second. A worker thread imports it for the first search or
+load, so that neither the start of the program nor concurrent searches wait for it.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ Progress = Callable[["Loaded"], None]
 
 @dataclass(frozen=True)
 class Limits:
-    """What one search may cost the database: milliseconds of a statement, connections at a time, kB
-    of a result."""
+    """Limits of a search: milliseconds per statement, concurrent connections, and kB of a
+    result."""
 
     timeout_ms: int
     connections: int
@@ -46,12 +45,12 @@ class Database:
         self._url, self._limits, self._models = url, limits, models
         self._opened: tuple[Store, DBHandler] | None = None
         self._lock = anyio.Lock()
-        self._others: list[Database] = []  # made of this one
+        self._others: list[Database] = []  # from `with_declarations`, closed with this one
 
     def with_declarations(
         self, _: Mapping[str, CollectionSpec], models: Mapping[str, ModelSpec], /
     ) -> Database:
-        """The same database behind other declarations; closed with this one."""
+        """Return the same database with other models. It is closed with this one."""
         if models is self._models:
             return self
         other = Database(self._url, self._limits, models)
@@ -59,23 +58,23 @@ class Database:
         return other
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        """Raises SourceError; also for a URL that cannot be used, which is noticed here and not
-        before."""
+        """Search the models of a request. Raises SourceError, also for an unusable URL, since the
+        first call connects."""
         _, handler = await self._open()
         return await handler.search(request, scope)
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
-        """Records by conditions alone; implements `host.core.ports.Records`. Raises SourceError."""
+        """Return records by conditions; implements `host.core.ports.Records`. Raises
+        SourceError."""
         _, handler = await self._open()
         return await handler.records(query, scope)
 
     async def load(
         self, progress: Progress | None = None, *, now: Clock | None = None
     ) -> list[Loaded]:
-        """Create the tables that are missing and load the models' rows into empty ones; tells
-        `progress` of each model when it is done. `now`: the time of rows that do not say when they
-        were made; without it they say nothing. Raises HostError at the first model that fails;
-        those before it stay."""
+        """Create missing tables and load the models' sample rows into empty ones. `progress` is
+        called after each model. `now` fills the timestamps of rows without them. Raises HostError
+        at the first model that fails; earlier models stay loaded."""
         store, _ = await self._open()
         moment = now().astimezone(UTC).replace(tzinfo=None) if now else None
         done = []
@@ -86,17 +85,18 @@ class Database:
         return done
 
     async def check(self) -> tuple[str, list[Difference]]:
-        """The database as messages name it, and how its tables differ from the models. Raises
-        HostError."""
+        """Return the database's name for messages, and the differences between its tables and the
+        models. Raises HostError."""
         store, _ = await self._open()
-        found = [
+        differences = [
             difference
             for model in sorted(self._models)
             for difference in await store.compare(model)
         ]
-        return store.shown, found
+        return store.shown, differences
 
     async def close(self) -> None:
+        """Close all connections."""
         for other in self._others:
             await other.close()
         if self._opened is not None:
@@ -132,9 +132,9 @@ def make_database(
     connections: int = 8,
     result_kb: int = 4096,
 ) -> Database:
-    """The models of an app in the database at `url` (SQLAlchemy's form), to be closed.
-    `timeout_ms`: the longest statement. `connections`: searches that ask it at the same time;
-    others wait. `result_kb`: the largest result; rows beyond it are left out."""
+    """Return the models of an app in the database at `url` (SQLAlchemy's format); the caller closes
+    it. `timeout_ms` limits a statement; `connections` limits concurrent searches, and others wait;
+    `result_kb` limits a result, and rows beyond it are left out."""
     return Database(url, Limits(timeout_ms, connections, result_kb), models)
 
 
@@ -147,7 +147,7 @@ async def open_database(
     connections: int = 8,
     result_kb: int = 4096,
 ) -> AsyncIterator[Database]:
-    """The same, closed when the block is left."""
+    """Open a database as `make_database` does, and close it at the end."""
     database = make_database(url, timeout_ms, models, connections=connections, result_kb=result_kb)
     try:
         yield database

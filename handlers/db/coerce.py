@@ -1,6 +1,6 @@
-"""Values as a field's column takes them, and rows as JSON takes them. Pure.
+"""Conversion of values to the type of a field's column, and of column values to JSON. Pure.
 
-Moments are kept in UTC without an offset; a value that names an offset is converted.
+Timestamps are stored in UTC without an offset; a value with an offset is converted.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Any
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.errors import SourceError
 
-LARGEST = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
 
 
 def coerce(field: Field, value: Any) -> Any:
-    """`value` in the Python type of the field's column; for an enum, the option as it was declared.
-    Raises SourceError that names field and value when it does not fit."""
+    """Convert `value` to the Python type of the field's column; for an enum, to the option as
+    declared. Raises SourceError that names field and value if it does not fit."""
     try:
-        return _READERS[field.kind](field, value)
+        return _CONVERTERS[field.kind](field, value)
     except (ValueError, InvalidOperation, OverflowError) as exc:
         raise SourceError(
             f"the value {_short(value)} does not fit the field {field.name!r}: {exc}"
         ) from exc
 
 
-def plain(value: Any) -> Any:
-    """A column's value as JSON has it: dates as ISO 8601 text, decimals as numbers where a number
-    holds them exactly."""
+def to_json(value: Any) -> Any:
+    """Convert a column's value to JSON: dates to ISO 8601 text, decimals to numbers if they are
+    exact as numbers, else to text."""
     if isinstance(value, datetime):
         return (value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value).isoformat(
             sep=" "
@@ -61,7 +61,7 @@ def _text(field: Field, value: Any) -> str:
         value = "true" if value else "false"
     if isinstance(value, (dict, list, tuple)) or value is None:
         raise ValueError("it is not text")
-    text = plain(value) if not isinstance(value, str) else value
+    text = to_json(value) if not isinstance(value, str) else value
     text = str(text)
     text.encode("utf-8")  # a lone surrogate cannot be stored or compared
     if "\0" in text:
@@ -71,7 +71,7 @@ def _text(field: Field, value: Any) -> str:
 
 def _integer(_: Field, value: Any) -> int | Decimal:
     number = _decimal(value)
-    if abs(number) > LARGEST:
+    if abs(number) > MAX_INTEGER:
         raise ValueError("it is too large")
     return int(number) if number == number.to_integral_value() else number
 
@@ -96,10 +96,10 @@ def _decimal(value: Any) -> Decimal:
 
 def _boolean(_: Field, value: Any) -> bool:
     known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-    said = str(value).strip().lower()
-    if not isinstance(value, (bool, int, str)) or said not in known:
+    text = str(value).strip().lower()
+    if not isinstance(value, (bool, int, str)) or text not in known:
         raise ValueError("it is neither true nor false")
-    return known[said]
+    return known[text]
 
 
 def _date(_: Field, value: Any) -> date:
@@ -130,7 +130,7 @@ def _json(_: Field, value: Any) -> Any:
     return value
 
 
-_READERS = {
+_CONVERTERS = {
     "text": _text,
     "integer": _integer,
     "number": _float,

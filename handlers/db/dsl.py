@@ -1,5 +1,5 @@
-"""QueryDSL: a query on one model as a value. Values are data for ever: nothing behind it turns one
-into the text of a statement.
+"""QueryDSL: a query on one model as a value. Values stay data: they are never part of a statement's
+text.
 
     {"model": "order", "select": ["number", "product.name"],
      "wheres": [{"field": "total", "op": ">", "value": 100}, {"or": [{"field": "city", "value":
@@ -9,12 +9,12 @@ into the text of a statement.
     "total", "as": "revenue"}],
      "orders": [{"field": "revenue"}]}
 
-`column` may be said for `field`. A field may be one of a related record, over at most two
-relations: `product.brand.name`. The conditions `null` and `not null` on a relation itself ask
-whether there are related records.
+`column` is an alias of `field`. A field may belong to a related record, over at most two relations:
+`product.brand.name`. The operators `null` and `not null` on a relation itself test whether related
+records exist.
 
-Three conditions look into every text field at once; their field is `*` and their value a list of
-words or phrases: `match` wants all of them, `match any` at least one, `match none` none.
+Three operators search all text fields at once; their field is `*` and their value a list of words
+or phrases: `match` requires all of them, `match any` at least one, `match none` none.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ SYNONYMS = {
 IS = {"is": "=", "is not": "!="}
 LISTS = frozenset({"in", "not in", "between", *MATCHES})
 ORDERED = frozenset({">", ">=", "<", "<=", "between"})
-NOTHING = frozenset({"null", "not null"})
+NULL_OPERATORS = frozenset({"null", "not null"})
 
 
 class QueryDSL(Value):
-    """One query on one model. With `aggregates` or `groups` the answer is figures, one row a group,
-    instead of records."""
+    """One query on one model. With `aggregates` or `groups` the result is one row of figures per
+    group instead of records."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, title="QueryDSL")
 
@@ -91,23 +91,23 @@ class QueryDSL(Value):
 
     @property
     def computed(self) -> bool:
-        """Whether the answer is figures rather than records."""
+        """Whether the result is figures instead of records."""
         return bool(self.groups or self.aggregates)
 
     def wire(self) -> dict[str, Any]:
-        """As JSON, without what was not said."""
-        said = self.model_dump(mode="json", by_alias=True, exclude={"wheres", "aggregates"})
-        said["wheres"] = [where.wire() for where in self.wheres]
-        said["aggregates"] = [
+        """Return the query as JSON, without defaults."""
+        values = self.model_dump(mode="json", by_alias=True, exclude={"wheres", "aggregates"})
+        values["wheres"] = [where.wire() for where in self.wheres]
+        values["aggregates"] = [
             one.model_dump(mode="json", by_alias=True, exclude_defaults=True)
             for one in self.aggregates
         ]
         order = ("model", "select", "wheres", "groups", "aggregates", "orders", "limit")
-        return {key: said[key] for key in order if key == "model" or said[key]}
+        return {key: values[key] for key in order if key == "model" or values[key]}
 
 
 def parse(raw: Mapping[str, Any]) -> QueryDSL:
-    """A query that came from outside as JSON. Raises SourceError that names the key."""
+    """Parse a query from JSON. Raises SourceError that names the key."""
     try:
         dsl, unknown = read(QueryDSL, raw)
     except ValidationError as exc:
@@ -119,7 +119,7 @@ def parse(raw: Mapping[str, Any]) -> QueryDSL:
 
 
 def conditions(wheres: Sequence[Where]) -> Iterator[Where]:
-    """The conditions on fields, out of their groups."""
+    """Yield the conditions on fields, also those inside groups."""
     for where in wheres:
         if where.group is None:
             yield where
@@ -127,8 +127,8 @@ def conditions(wheres: Sequence[Where]) -> Iterator[Where]:
             yield from conditions(where.group)
 
 
-def reached(dsl: QueryDSL, schemas: Mapping[str, Schema]) -> list[str]:
-    """The models that a query reads: its own, and those that its names lead over."""
+def models_of(dsl: QueryDSL, schemas: Mapping[str, Schema]) -> list[str]:
+    """Return the models that a query reads: its own, and those of the relations in its names."""
     names = [
         *dsl.select,
         *dsl.groups,
@@ -136,17 +136,17 @@ def reached(dsl: QueryDSL, schemas: Mapping[str, Schema]) -> list[str]:
         *(one.field for one in dsl.aggregates),
     ]
     names += [where.field for where in conditions(dsl.wheres)]
-    found = [route(schemas[dsl.model], name, schemas) for name in names if name != EVERY_TEXT]
+    routes = [route(schemas[dsl.model], name, schemas) for name in names if name != EVERY_TEXT]
     return list(
         dict.fromkeys(
-            [dsl.model, *(hop.model for one in found if one is not None for hop in one.hops)]
+            [dsl.model, *(hop.model for one in routes if one is not None for hop in one.hops)]
         )
     )
 
 
-def operator(op: str) -> str | None:
-    """The one spelling of an operator; None for one that is not known. `is` and `is not` become `=`
-    and `!=`."""
-    said = " ".join(op.lower().replace("_", " ").split())
-    found = IS.get(said) or SYNONYMS.get(said, said)
-    return found if found in OPERATORS else None
+def normalize_operator(op: str) -> str | None:
+    """Return the canonical spelling of an operator; None if it is unknown. `is` and `is not` become
+    `=` and `!=`."""
+    text = " ".join(op.lower().replace("_", " ").split())
+    canonical = IS.get(text) or SYNONYMS.get(text, text)
+    return canonical if canonical in OPERATORS else None

@@ -1,4 +1,4 @@
-"""Which engine a database URL means, and what each of them can do."""
+"""The interface of a database engine, and the choice of the engine for a URL."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from groundhook.host.core.errors import SourceNotConfigured
 
 Work = Callable[[Connection], Any]
 
-# What people write → the dialect and driver that are used. One driver a database: each has ways of
-# its own.
+# Spellings of a URL's scheme → the dialect and driver that are used. One driver per database, since
+# drivers differ in behaviour.
 DRIVERS = {
     "sqlite": "sqlite",
     "postgresql": "postgresql+psycopg",
@@ -31,7 +31,8 @@ DRIVERS = {
 
 
 class Engine(Protocol):
-    """One database. `shown` is how messages name it, without its password."""
+    """One database. `shown` is its name in messages, without the password; `dialect` is
+    SQLAlchemy's name."""
 
     @property
     def dialect(self) -> str: ...
@@ -39,25 +40,25 @@ class Engine(Protocol):
     def shown(self) -> str: ...
 
     async def read(self, work: Work, tables: Sequence[str], /) -> Any:
-        """`work` on a connection that may only read `tables`. Its statement ends soon after the
-        timeout has passed or the caller was cancelled. Raises SourceError."""
+        """Run `work` on a connection that may only read `tables`. Its statement ends soon after the
+        timeout or a cancellation of the caller. Raises SourceError."""
         ...
 
     async def inspect(self, work: Work, /) -> Any:
-        """`work` on a connection that reads what it likes, the catalogue as well. Raises
+        """Run `work` on a connection that may read everything, including the catalogue. Raises
         SourceError."""
         ...
 
     async def write(self, work: Work, /) -> Any:
-        """`work` in one transaction that may write. Raises HostError."""
+        """Run `work` in one transaction that may write. Raises HostError."""
         ...
 
     async def close(self) -> None: ...
 
 
 def engine_for(url: str, *, timeout_ms: int, connections: int, result_kb: int) -> Engine:
-    """The engine of a URL; connects when it is first used. Raises SourceNotConfigured for a URL
-    that cannot be used."""
+    """Return the engine for a URL; it connects when it is first used. Raises SourceNotConfigured
+    for an unusable URL."""
     parsed, timeout = _parsed(url), timeout_ms / 1000
     if parsed.get_backend_name() == "sqlite":
         return SQLite(parsed, timeout, connections, result_kb * 1024)
@@ -65,7 +66,7 @@ def engine_for(url: str, *, timeout_ms: int, connections: int, result_kb: int) -
 
 
 def problem_of(url: str) -> SourceNotConfigured | None:
-    """What is wrong with a URL that no engine could use; nothing is connected to."""
+    """Return the problem of an unusable URL, without connecting; None if it is usable."""
     try:
         _parsed(url)
     except SourceNotConfigured as exc:
@@ -76,8 +77,8 @@ def problem_of(url: str) -> SourceNotConfigured | None:
 def render(
     statement: sa.Select[Any], values: Mapping[str, Any], dialect: str
 ) -> tuple[str, dict[str, Any]]:
-    """A statement's text and its bound values, for the trace; `values`: those that it leaves
-    open."""
+    """Return a statement's text and its bound values, for the trace. `values` are those of its open
+    parameters."""
     compiled = statement.compile(
         dialect=_dialect(dialect), compile_kwargs={"render_postcompile": True}
     )
@@ -93,7 +94,9 @@ def _parsed(url: str) -> URL:
     kind = url.partition(":")[0]
     hint = "sqlite:///shop.db, postgresql://user@host/database or mariadb://user@host/database"
     if kind not in DRIVERS:
-        raise SourceNotConfigured(f"the database URL ({kind!r}) cannot be used", hint=hint)
+        raise SourceNotConfigured(
+            f"the scheme {kind!r} of the database URL is not supported", hint=hint
+        )
     try:
         parsed = sa.make_url(DRIVERS[kind] + url.removeprefix(kind))
         parsed.get_dialect()
@@ -102,10 +105,10 @@ def _parsed(url: str) -> URL:
             f"the driver of the database URL is not installed ({exc.name})"
         ) from exc
     except (sql.ArgumentError, ValueError) as exc:
-        raise SourceNotConfigured(f"the database URL ({kind!r}) cannot be used", hint=hint) from exc
+        raise SourceNotConfigured(f"the database URL ({kind!r}) is not valid", hint=hint) from exc
     if parsed.port is not None and not 0 < parsed.port < 65536:
         raise SourceNotConfigured(
-            f"the database URL names a port that there is not: {parsed.port}", hint=hint
+            f"the port {parsed.port} of the database URL is not between 1 and 65535", hint=hint
         )
     if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise SourceNotConfigured("a SQLite database needs a file: sqlite:///path/to/file.db")

@@ -1,13 +1,13 @@
-"""Full-text indexes: made beside the tables that `groundhook db load` creates, used for words where
-they are there.
+"""Full-text indexes: created with the tables that `groundhook db load` creates, and used for words
+where they exist.
 
     SQLite       an FTS5 table `<table>__text` over the table's own rows, kept current by triggers
-    PostgreSQL   a GIN index `<table>__text` over to_tsvector('simple', the text columns)
-    MariaDB      a FULLTEXT index over the text columns, whoever made it
+    PostgreSQL   a GIN index `<table>__text` over to_tsvector('simple', the text columns) MariaDB a
+    FULLTEXT index over the text columns, also one created by others
 
-An index finds where a word begins. What it finds is compared once more as without it, since the
-engines part and fold texts in ways of their own: with an index, a word finds the records where it
-begins a word, and the same ones on every engine.
+An index matches the beginnings of words. Its matches are filtered by the comparison that is used
+without an index, since engines split and fold texts differently. With an index, a word therefore
+matches the records with a word that starts with it, and the same records on every engine.
 """
 
 from __future__ import annotations
@@ -20,25 +20,27 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql import ColumnElement, FromClause
 
+from groundhook.handlers.db.collation import fold
 from groundhook.handlers.db.schema import Schema
-from groundhook.handlers.db.text import fold
 
-NAMED = "__text"  # behind the table's name
-SHADOWS = (
+SUFFIX = "__text"  # of an index's name, after the table's name
+FTS5_SUFFIXES = (
     "_config",
     "_data",
     "_docsize",
     "_idx",
-)  # FTS5's own tables, behind the name of the table that they belong to
-MOST_COLUMNS = 16  # of an index on MariaDB
-LONGEST_NAME = 56  # of a table, so that the index's own name is none too long for PostgreSQL
-LONGEST = 60  # characters of a word in an index; MariaDB keeps no longer ones than 84
-SHORTEST = 3  # MariaDB keeps no shorter ones
-# characters of a record; PostgreSQL refuses to index a text with more than a megabyte of words
-INDEXED = 200_000
-PARTING = "-./_@:+~&<>?=#;"  # PostgreSQL would read addresses, paths and signed numbers as one word
-# InnoDB's list of words that it does not keep.
-UNKEPT = frozenset(
+)  # of FTS5's own tables, after the name of the index
+MAX_COLUMNS = 16  # in an index of MariaDB
+MAX_NAME = 56  # of a table's name, so that the index's name is not too long for PostgreSQL
+MAX_WORD = 60  # characters of an indexed word; MariaDB's limit is 84
+MIN_WORD = 3  # characters; MariaDB does not index shorter words
+# Indexed characters of a record; PostgreSQL rejects texts with more than a megabyte of words.
+MAX_INDEXED = 200_000
+SEPARATORS = (
+    "-./_@:+~&<>?=#;"  # PostgreSQL would index addresses, paths and signed numbers as one word
+)
+# Words that InnoDB does not index.
+STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
         "a about an are as at be by com de en for from how i in is it la of on or that the this to"
@@ -50,29 +52,28 @@ Clause = ColumnElement[Any]
 
 
 def name_of(table: str) -> str:
-    """What a table's index is called."""
-    return table + NAMED
+    """Return the name of a table's index."""
+    return table + SUFFIX
 
 
 def create(connection: Connection, schema: Schema, table: sa.Table) -> None:
-    """Make the index of a table that was just created; nothing where the engine or the table's
-    shape has none."""
-    if not _possible(schema, table):
+    """Create the index of a new table, if the engine and the table's shape support one."""
+    if not _can_index(schema, table):
         return
     name, columns = name_of(table.name), _columns(schema, table)
     match connection.dialect.name:
         case "postgresql":
-            sa.Index(name, _lexemes(columns), postgresql_using="gin").create(connection)
+            sa.Index(name, _tsvector(columns), postgresql_using="gin").create(connection)
         case "mariadb":
             sa.Index(name, *columns, mariadb_prefix="FULLTEXT").create(connection)
-        case _ if _has_fts5(connection) and _numbered(schema, table):
+        case _ if _has_fts5(connection) and _has_rowid_key(schema, table):
             for statement in _fts5(connection, name, schema, table):
                 connection.exec_driver_sql(statement)
 
 
-def present(connection: Connection, schema: Schema, table: sa.Table) -> bool:
-    """Whether the table has an index over all of the model's text fields, and no others."""
-    if not _possible(schema, table):
+def is_present(connection: Connection, schema: Schema, table: sa.Table) -> bool:
+    """Return whether the table has an index over exactly the model's text fields."""
+    if not _can_index(schema, table):
         return False
     inspector, name, names = (
         sa.inspect(connection),
@@ -81,10 +82,14 @@ def present(connection: Connection, schema: Schema, table: sa.Table) -> bool:
     )
     match connection.dialect.name:
         case "postgresql":
-            there = {one["name"]: one for one in inspector.get_indexes(table.name)}
-            said = " ".join(there[name].get("expressions", ())) if name in there else ""
-            return said.lower().count("coalesce(") == len(names) and all(
-                re.search(rf"\b{re.escape(one)}\b", said) for one in names
+            indexes_by_name = {one["name"]: one for one in inspector.get_indexes(table.name)}
+            expressions = (
+                " ".join(indexes_by_name[name].get("expressions", ()))
+                if name in indexes_by_name
+                else ""
+            )
+            return expressions.lower().count("coalesce(") == len(names) and all(
+                re.search(rf"\b{re.escape(one)}\b", expressions) for one in names
             )
         case "mariadb":
             indexes = inspector.get_indexes(table.name)
@@ -94,7 +99,9 @@ def present(connection: Connection, schema: Schema, table: sa.Table) -> bool:
             )
         case _:
             if not (
-                _has_fts5(connection) and _numbered(schema, table) and inspector.has_table(name)
+                _has_fts5(connection)
+                and _has_rowid_key(schema, table)
+                and inspector.has_table(name)
             ):
                 return False
             listed = (
@@ -114,23 +121,27 @@ def present(connection: Connection, schema: Schema, table: sa.Table) -> bool:
 
 
 def is_text_index(index: Any, table: str) -> bool:
-    """Whether an index of the catalogue is one for words, which serves no other condition."""
+    """Return whether an index of the catalogue is a full-text index, which serves no other
+    conditions."""
     return bool(index["name"] == name_of(table) or index.get("type") == "FULLTEXT")
 
 
-def found(dialect: str, schema: Schema, table: FromClause, name: str, word: str) -> Clause | None:
-    """By the index: the records that have a word which begins with `word`, or, of a phrase, with
-    each of its words. None for what an index cannot find. `name`: the table's in the database."""
-    words = _parted(word, dialect)
+def matching(
+    dialect: str, schema: Schema, table: FromClause, name: str, word: str
+) -> Clause | None:
+    """Return the clause that finds records by the index: those with a word that starts with `word`,
+    or for a phrase with each of its words. None if the index cannot find it. `name` is the table's
+    name in the database."""
+    words = _split_words(word, dialect)
     if not words:
         return None
     match dialect:
         case "postgresql":
             wanted = sa.func.to_tsquery(_SIMPLE, " & ".join(f"'{one}':*" for one in words))
-            return _lexemes(_columns(schema, table)).op("@@", is_comparison=True)(wanted)
+            return _tsvector(_columns(schema, table)).op("@@", is_comparison=True)(wanted)
         case "mariadb":
-            asked = " ".join(f"+{one}*" for one in words)
-            return mysql.match(*_columns(schema, table), against=asked).in_boolean_mode()
+            expression = " ".join(f"+{one}*" for one in words)
+            return mysql.match(*_columns(schema, table), against=expression).in_boolean_mode()
         case _:
             fts = sa.table(name_of(name), sa.column("rowid"), sa.column(name_of(name)))
             matching = fts.c[name_of(name)].op("MATCH", is_comparison=True)(
@@ -139,46 +150,48 @@ def found(dialect: str, schema: Schema, table: FromClause, name: str, word: str)
             return table.c[schema.key].in_(sa.select(fts.c.rowid).where(matching))
 
 
-def _parted(word: str, dialect: str) -> list[str]:
-    """The words of what is searched, letters and digits alone: nothing that could be an operator of
+def _split_words(word: str, dialect: str) -> list[str]:
+    """Return the words of a search text, as letters and digits only, so that none is an operator of
     an engine."""
     if any(not letter.isalnum() and not letter.isascii() for letter in word):
         return []
     words = re.findall(r"[^\W_]+", fold(word))
-    if any(len(one) > LONGEST for one in words):
+    if any(len(one) > MAX_WORD for one in words):
         return []
     if dialect == "mariadb":
-        words = [one for one in words if len(one) >= SHORTEST and one not in UNKEPT]
+        words = [one for one in words if len(one) >= MIN_WORD and one not in STOP_WORDS]
     return words
 
 
 _SIMPLE = sa.text("CAST('simple' AS regconfig)")
 
 
-def _lexemes(columns: list[Clause]) -> Clause:
-    """The words of all columns, for PostgreSQL. The index serves only where both say the very same:
-    no parameters here."""
+def _tsvector(columns: list[Clause]) -> Clause:
+    """Return PostgreSQL's expression for the words of all columns. The index is used only for the
+    identical expression, so it must not contain parameters."""
     parts: list[Clause] = [
         sa.func.coalesce(sa.cast(column, sa.Text), sa.text("''")) for column in columns
     ]
     whole = parts[0]
     for part in parts[1:]:
         whole = whole.op("||")(sa.text("' '")).op("||")(part)
-    apart = sa.func.translate(whole, sa.text(f"'{PARTING}'"), sa.text(f"'{' ' * len(PARTING)}'"))
-    return sa.func.to_tsvector(_SIMPLE, sa.func.left(apart, sa.text(str(INDEXED))))
+    apart = sa.func.translate(
+        whole, sa.text(f"'{SEPARATORS}'"), sa.text(f"'{' ' * len(SEPARATORS)}'")
+    )
+    return sa.func.to_tsvector(_SIMPLE, sa.func.left(apart, sa.text(str(MAX_INDEXED))))
 
 
 def _columns(schema: Schema, table: FromClause) -> list[Clause]:
     return [table.c[field.name] for field in schema.texts]
 
 
-def _possible(schema: Schema, table: sa.Table) -> bool:
-    return 0 < len(schema.texts) <= MOST_COLUMNS and len(table.name) <= LONGEST_NAME
+def _can_index(schema: Schema, table: sa.Table) -> bool:
+    return 0 < len(schema.texts) <= MAX_COLUMNS and len(table.name) <= MAX_NAME
 
 
-def _numbered(schema: Schema, table: sa.Table) -> bool:
-    """Whether SQLite's number of a row is the row's key: it would change the others when it tidies
-    up."""
+def _has_rowid_key(schema: Schema, table: sa.Table) -> bool:
+    """Return whether SQLite's rowid is the table's key. Other rowids may change when SQLite vacuums
+    the file."""
     return [one.name for one in table.primary_key] == [schema.key] and schema.fields[
         schema.key
     ].kind == "integer"
@@ -193,7 +206,8 @@ def _has_fts5(connection: Connection) -> bool:
 
 
 def _fts5(connection: Connection, name: str, schema: Schema, table: sa.Table) -> list[str]:
-    """Statements for an empty table. Names are quoted; there are no values."""
+    """Return the statements that create the index and its triggers for an empty table. Names are
+    quoted; there are no values."""
     quote = connection.dialect.identifier_preparer.quote_identifier
     fts, own, key = quote(name), quote(table.name), quote(schema.key)
     columns = [quote(field.name) for field in schema.texts]

@@ -1,32 +1,37 @@
-"""The database source: a question and the caller's conditions become queries on the models, records
-become items.
+"""The database source: it turns a question and the caller's conditions into queries on the models,
+and records into items.
 
-The question is read by the builtin grammar (`handlers.db.question`), or by whom `uses.query` names.
-Whoever wrote the conditions, the limits of the identity are ANDed last, here and nowhere else, for
-every model that a query reads.
+The built-in grammar (`handlers.db.question`) or the delegate in `uses.query` reads the question.
+The limits of the identity are ANDed last, here and nowhere else, for every model that a query
+reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio.to_thread
 
-from groundhook.handlers.db.coerce import plain
-from groundhook.handlers.db.delegated import read_by
-from groundhook.handlers.db.dsl import QueryDSL, reached
+from groundhook.handlers.db.coerce import to_json
+from groundhook.handlers.db.delegated import read_by_delegate
+from groundhook.handlers.db.dsl import QueryDSL, models_of
 from groundhook.handlers.db.items import items_of
-from groundhook.handlers.db.linter import Problem, checked_with_warnings
-from groundhook.handlers.db.paths import Permits
+from groundhook.handlers.db.joins import Permits
+from groundhook.handlers.db.linter import checked_with_warnings
 from groundhook.handlers.db.permission import permit_for
-from groundhook.handlers.db.query_entry import looser, merged, missing, unheard
+from groundhook.handlers.db.query_warnings import CheckedQuery, query_warnings
 from groundhook.handlers.db.question.languages import words_for
 from groundhook.handlers.db.question.lexicon import Lexicons, Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
+from groundhook.handlers.db.request_query import (
+    merge,
+    unknown_field,
+    with_any_word,
+)
 from groundhook.handlers.db.statement import ROWS
-from groundhook.handlers.db.store import Answer, Samples, Store
+from groundhook.handlers.db.store import QueryResult, Samples, Store
 from groundhook.host.core.errors import (
     DelegateError,
     NotPermitted,
@@ -40,18 +45,7 @@ from groundhook.host.core.trace import Span, span
 from groundhook.host.core.types.search import Item, RecordQuery, SearchRequest, Where
 from groundhook.host.core.types.specs import ModelSpec
 
-NONE: Samples = {}  # one and the same: what is made of samples is kept by who they are
-
-
-SHOWN = 60  # characters of a word in a warning
-
-
-class Ask(NamedTuple):
-    """A query as it was said, the same ready for the compiler, and what is to be said about it."""
-
-    query: QueryDSL
-    clean: QueryDSL
-    warnings: list[Problem]
+NO_SAMPLES: Samples = {}  # a single object, since lexicons are cached by the identity of samples
 
 
 class DBHandler:
@@ -61,17 +55,20 @@ class DBHandler:
         self._store, self._models, self._lexicons = store, models, Lexicons()
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
-        """Records of `request.models`, best first. `Found.dsl` is the query, or {"queries": […]}
-        where several models were asked. Raises SourceError; NotPermitted when the identity may not
-        see what the question is about."""
-        self._know(request.models)
+        """Return records of `request.models`, best first. `Found.dsl` is the query, or {"queries":
+        […]} for several models. Raises SourceError, and NotPermitted if the identity may see none
+        of the models."""
+        self._require_models(request.models)
         limit = request.limit or scope.settings.db.max_results
         with span("dsl_build", "query from the question", query=request.query) as node:
-            said = request.wheres or request.orders or request.aggregates or request.group_by
-            readings = [one for one in await self._read(request, scope) if one.asks or said]
-            queries = [merged(request, reading.dsl, limit) for reading in readings]
+            given = request.wheres or request.orders or request.aggregates or request.group_by
+            readings = [
+                one for one in await self._read_question(request, scope) if one.asks or given
+            ]
+            queries = [merge(request, reading.dsl, limit) for reading in readings]
             asks = [
-                self._checked(query) for query in await self._answerable(request, queries, scope)
+                self._check(query)
+                for query in await self._with_known_fields(request, queries, scope)
             ]
             node.data.update(
                 dsl=[ask.query.wire() for ask in asks],
@@ -80,28 +77,29 @@ class DBHandler:
         if not readings:
             await scope.warn(
                 "db_query_words",
-                "the question asks for nothing that the models have; nothing was searched",
+                "no part of the question matches the models; nothing was searched",
             )
             return Found(total=0)
-        await self._tell(request, readings, asks, scope)
-        asks = await self._permitted(asks, scope)
-        found = await self._ask(asks, scope, limit)
+        for code, message in query_warnings(request, readings, asks):
+            await scope.warn(code, message)
+        asks = await self._permit_clauses(asks, scope)
+        found = await self._run_all(asks, scope, limit)
         if not found.items and (
-            loose := [one for ask in asks if (one := looser(ask.query)) is not None]
+            loose := [one for ask in asks if (one := with_any_word(ask.query)) is not None]
         ):
-            found = await self._ask([self._checked(query) for query in loose], scope, limit)
-            shown = (
-                "all of these words; those with any of them are shown"
+            found = await self._run_all([self._check(query) for query in loose], scope, limit)
+            words = (
+                "all of these words; records with any of them are returned"
                 if found.items
                 else "any of these words"
             )
-            await scope.warn("db_query_words", f"no record has {shown}")
+            await scope.warn("db_query_words", f"no record has {words}")
         return found
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
-        """Records that meet the conditions and that the identity may see. Raises SourceError,
-        NotPermitted."""
-        self._know([query.model])
+        """Return the records that meet the conditions and that the identity may see. Raises
+        SourceError, NotPermitted."""
+        self._require_models([query.model])
         schema = self._store.schemas[query.model]
         one = () if query.record_id is None else (Where(field=schema.key, value=query.record_id),)
         dsl = QueryDSL(
@@ -110,21 +108,24 @@ class DBHandler:
             wheres=(*query.wheres, *one),
             orders=query.orders,
         )
-        ask = self._checked(dsl)  # before anything is asked of it
-        answer = await self._once(ask, self._permits(dsl, scope), query.limit, scope, counted=False)
+        ask = self._check(dsl)  # before the permits: an unknown field must not raise in them
+        answer = await self._run_query(
+            ask, self._permits(dsl, scope), query.limit, scope, counted=False
+        )
         return [
             item.data or {} for item in items_of(answer.rows, dsl, self._store.schemas, query.limit)
         ]
 
-    # ---- what is asked
+    # ---- queries
 
-    def _checked(self, query: QueryDSL) -> Ask:
-        return Ask(query, *checked_with_warnings(query, self._store.schemas))
+    def _check(self, query: QueryDSL) -> CheckedQuery:
+        return CheckedQuery(query, *checked_with_warnings(query, self._store.schemas))
 
-    def _know(self, models: Sequence[str] | None) -> None:
+    def _require_models(self, models: Sequence[str] | None) -> None:
         if not models:
             raise SourceNotConfigured(
-                "there is no model to search", hint="name models in the search or under 'db.models'"
+                "no model to search is configured",
+                hint="name models in the search or under 'db.models'",
             )
         for model in models:
             if model not in self._models:
@@ -132,11 +133,13 @@ class DBHandler:
                     f"no model {model!r}", hint=suggestion(model, sorted(self._models))
                 )
 
-    async def _read(self, request: SearchRequest, scope: Scope) -> list[Reading]:
+    async def _read_question(self, request: SearchRequest, scope: Scope) -> list[Reading]:
         if scope.uses.query != "builtin":
             try:
                 limit = request.limit or scope.settings.db.max_results
-                return await read_by(scope.uses.query, request, self._store.schemas, limit, scope)
+                return await read_by_delegate(
+                    scope.uses.query, request, self._store.schemas, limit, scope
+                )
             except DelegateError as exc:
                 await scope.warn(exc.code, f"{exc}; the built-in reading of questions was used")
         words = words_for(scope.settings.query.language, request.query)
@@ -144,19 +147,19 @@ class DBHandler:
         read = partial(read_question, request.query, offers, words, scope.now(), self._lexicons)
         readings = await anyio.to_thread.run_sync(
             read
-        )  # quick, but for the first question after values were sampled
+        )  # in a thread: the first question after sampling takes longer
         unplaced = list(dict.fromkeys(word for reading in readings for word in reading.unplaced))
         if unplaced and scope.settings.query.strict:
             raise SourceError(
-                "the question has words that could not be placed:"
+                "the question has words that were not understood:"
                 f" {', '.join(map(repr, unplaced))}",
                 hint="query.strict is on; without it they are searched for as text",
             )
         return readings
 
     async def _offers(self, models: Sequence[str], scope: Scope) -> list[Offer]:
-        """What the models have, without those whose tables are not there or differ, as long as
-        another is left."""
+        """Return the models with their sampled values, without models whose tables are missing or
+        differ. Raises SourceNotConfigured if none is left."""
         offers: list[Offer] = []
         failed: list[tuple[str, SourceNotConfigured]] = []
         for model in models:
@@ -171,8 +174,8 @@ class DBHandler:
         return offers
 
     async def _offer(self, model: str, scope: Scope) -> Offer:
-        """The model and its values, with those of the models it is related to that the identity may
-        see."""
+        """Return a model with its sampled values, and with those related models that the identity
+        may see."""
         schema, samples = self._store.schemas[model], await self._samples(model, scope)
         related = {}
         for relation in schema.relations.values():
@@ -182,7 +185,7 @@ class DBHandler:
                     related[relation.name] = Offer(
                         there, await self._samples(relation.model, scope)
                     )
-                except SourceNotConfigured as exc:  # its table is not there; the model's own may be
+                except SourceNotConfigured as exc:  # the related table is missing
                     await scope.warn(
                         "db_sample", f"{relation.name!r} of {model!r} was left out: {exc.message}"
                     )
@@ -199,144 +202,115 @@ class DBHandler:
         try:
             return await self._store.samples(model, permit_for(self._models[model], scope.identity))
         except NotPermitted:
-            return NONE
+            return NO_SAMPLES
         except SourceTimeout as exc:
             await scope.warn(
                 "db_sample", f"the values of {model!r} could not be sampled: {exc.message}"
             )
-            return NONE
+            return NO_SAMPLES
 
-    async def _answerable(
+    async def _with_known_fields(
         self, request: SearchRequest, queries: list[QueryDSL], scope: Scope
     ) -> list[QueryDSL]:
-        """Without the models that lack a field which the caller named, as long as another has
-        it."""
-        schemas, left = self._store.schemas, []
+        """Drop the queries on models that lack a field of the caller's request, unless that leaves
+        none."""
+        schemas, kept = self._store.schemas, []
         for query in queries:
-            lacks = missing(request, schemas[query.model], schemas)
+            lacks = unknown_field(request, schemas[query.model], schemas)
             if lacks is not None and len(queries) > 1:
                 await scope.warn(
                     "db_model_skipped",
                     f"{query.model!r} was not searched: it has no field {lacks!r}",
                 )
             else:
-                left.append(query)
-        return left or queries[:1]  # whose missing field becomes the error
+                kept.append(query)
+        return kept or queries[:1]  # the missing field becomes the error
 
-    async def _tell(
-        self, request: SearchRequest, readings: list[Reading], asks: list[Ask], scope: Scope
-    ) -> None:
-        asked = {ask.query.model for ask in asks}
-        told = [reading for reading in readings if reading.dsl.model in asked]
-        for note in dict.fromkeys(note for reading in told for note in reading.notes):
-            await scope.warn("db_query_read", note)
-        for name in dict.fromkeys(
-            name for reading in told for name in unheard(request, reading.dsl)
-        ):
-            await scope.warn(
-                "db_query_read", f"the question asks for figures: {name!r} has no effect on them"
-            )
-        for problem in dict.fromkeys(str(one) for ask in asks for one in ask.warnings):
-            await scope.warn("db_query_lint", problem)
-        left = dict.fromkeys(word for reading in told for word in reading.left_out)
-        words = dict.fromkeys(
-            word for reading in told for word in reading.unplaced if word not in left
-        )
-        for found, done in (
-            (words, "searched for as text where they may occur"),
-            (left, "left out"),
-        ):
-            if found:
-                shown = ", ".join(
-                    repr(word if len(word) <= SHOWN else f"{word[:SHOWN]}…") for word in found
-                )
-                await scope.warn(
-                    "db_query_words", f"words that were not understood, and {done}: {shown}"
-                )
-
-    # ---- who may see it
+    # ---- permissions
 
     def _permits(self, query: QueryDSL, scope: Scope) -> Permits:
-        """The limits of every model that the query reads. Raises NotPermitted."""
+        """Return the limits of every model that the query reads. Raises NotPermitted."""
         return {
             model: permit_for(self._models[model], scope.identity)
-            for model in reached(query, self._store.schemas)
+            for model in models_of(query, self._store.schemas)
         }
 
-    async def _permitted(self, asks: list[Ask], scope: Scope) -> list[Ask]:
-        open: list[Ask] = []
+    async def _permit_clauses(self, asks: list[CheckedQuery], scope: Scope) -> list[CheckedQuery]:
+        permitted: list[CheckedQuery] = []
         refused: list[NotPermitted] = []
         for ask in asks:
             try:
                 self._permits(ask.query, scope)
-                open.append(ask)
+                permitted.append(ask)
             except NotPermitted as exc:
                 refused.append(exc)
-        if refused and not open:
+        if refused and not permitted:
             raise refused[0]
         for refusal in refused:
             await scope.warn(refusal.code, refusal.message)
-        return open
+        return permitted
 
-    # ---- asking
+    # ---- execution
 
-    async def _ask(self, asks: list[Ask], scope: Scope, limit: int) -> Found:
+    async def _run_all(self, asks: list[CheckedQuery], scope: Scope, limit: int) -> Found:
         items: list[Item] = []
         total = 0
         for ask in asks:
-            answer = await self._once(ask, self._permits(ask.query, scope), limit, scope)
+            answer = await self._run_query(ask, self._permits(ask.query, scope), limit, scope)
             items += items_of(answer.rows, ask.query, self._store.schemas, limit)
             total += answer.total
         items.sort(key=lambda item: -item.score)
-        asked = [ask.query.wire() for ask in asks]
+        queries = [ask.query.wire() for ask in asks]
         return Found(
             items=tuple(items[:limit]),
             total=total,
-            dsl=asked[0] if len(asked) == 1 else {"queries": asked},
+            dsl=queries[0] if len(queries) == 1 else {"queries": queries},
         )
 
-    async def _once(
-        self, ask: Ask, permits: Permits, limit: int, scope: Scope, *, counted: bool = True
-    ) -> Answer:
-        """The rows of one query; `counted`: with how many there are in all, unless its own limit
-        says how many are wanted."""
+    async def _run_query(
+        self, ask: CheckedQuery, permits: Permits, limit: int, scope: Scope, *, counted: bool = True
+    ) -> QueryResult:
+        """Return the rows of one query. With `counted`, also count all matches, unless the query's
+        own limit is lower than `limit`."""
         model, most = ask.query.model, ask.query.limit or limit
-        counted = counted and most >= limit  # "top 5" is all that was asked for
+        counted = counted and most >= limit  # "top 5" needs no total
         indexed = await self._store.indexed(ask.clean)
-        answer = await self._run(ask, permits, most, indexed=indexed, counted=counted)
+        answer = await self._run_traced(ask, permits, most, indexed=indexed, counted=counted)
         if indexed and not any(
             row.get(ROWS, 1) if ask.clean.computed else True for row in answer.rows
         ):
-            # An index does not see inside of words.
-            answer = await self._run(ask, permits, most, indexed=False, counted=counted)
+            # An index does not match inside words.
+            answer = await self._run_traced(ask, permits, most, indexed=False, counted=counted)
         if answer.cut:
-            said = f"the result was too large: {len(answer.rows)} rows of {model!r} are shown"
             await scope.warn(
-                "db_result_cut", f"{said} (name fields with 'select', or raise database.result_kb)"
+                "db_result_cut",
+                f"the result was too large: {len(answer.rows)} rows of {model!r} are returned"
+                " (name fields with 'select', or raise database.result_kb)",
             )
         if answer.more:
             await scope.warn(
                 "db_total",
-                f"{answer.total} or more records of {model!r} match; they were not counted to"
-                " the end",
+                f"at least {answer.total} records of {model!r} match; not all were counted",
             )
         return answer
 
-    async def _run(
-        self, ask: Ask, permits: Permits, most: int, *, indexed: bool, counted: bool
-    ) -> Answer:
+    async def _run_traced(
+        self, ask: CheckedQuery, permits: Permits, most: int, *, indexed: bool, counted: bool
+    ) -> QueryResult:
         with span("db_query", ask.query.model, dsl=ask.query.wire()) as node:
             try:
                 answer = await self._store.run(
                     ask.clean, permits, most, indexed=indexed, counted=counted
                 )
             except SourceError:
-                _note(node, *self._store.sql(ask.clean, permits, most, indexed=indexed))
+                _record_sql(node, *self._store.sql(ask.clean, permits, most, indexed=indexed))
                 raise
-            _note(node, answer.sql, answer.parameters)
+            _record_sql(node, answer.sql, answer.parameters)
             node.data.update(rows=len(answer.rows), total=answer.total)
         return answer
 
 
-def _note(node: Span, sql: str, parameters: Mapping[str, Any]) -> None:
-    node.data.update(sql=sql, parameters={name: plain(value) for name, value in parameters.items()})
+def _record_sql(node: Span, sql: str, parameters: Mapping[str, Any]) -> None:
+    node.data.update(
+        sql=sql, parameters={name: to_json(value) for name, value in parameters.items()}
+    )

@@ -1,7 +1,7 @@
-"""Records, and figures computed of them, as items of a search result. Pure.
+"""Conversion of records, and of figures computed from them, to items of a search result. Pure.
 
-The score says how well the conditions carried the question, and falls slightly with the position so
-that the order that was asked for survives a sort by score:
+The score is higher the more of the question became conditions. It falls slightly with the position,
+so that the query's order survives a sort by score:
 
     0.90   every word of the question became a condition (or the caller gave the conditions);
     figures 0.70   some words were searched for as text, and all were found (+0.10 × the share found
@@ -15,15 +15,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from groundhook.handlers.db.coerce import plain
+from groundhook.handlers.db.coerce import to_json
 from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_ANY, QueryDSL, conditions
 from groundhook.handlers.db.schema import Schema, route
 from groundhook.handlers.db.statement import ROWS
 from groundhook.host.core.types.search import Aggregate, ComputedBy, Item, Where
 
-MOST_TEXT = 2000  # characters of one field in an item's content; `data` has all of it
-MOST_SHOWN = 12  # values of a list in a described condition
-DIGITS = 6  # behind the point of what is computed; engines differ further on
+MAX_TEXT = 2000  # characters of one field in an item's content; `data` has the whole value
+MAX_LISTED = 12  # values of a list in a described condition
+DIGITS = 6  # after the decimal point of figures; engines differ beyond
 FUNCTIONS = {"sum": "Sum of", "avg": "Average", "min": "Least", "max": "Greatest"}
 
 Row = Mapping[str, Any]
@@ -31,7 +31,7 @@ Schemas = Mapping[str, Schema]
 
 
 def items_of(rows: Sequence[Row], dsl: QueryDSL, schemas: Schemas, limit: int) -> list[Item]:
-    """One item a row, in the order of the rows."""
+    """Return one item per row, in the order of the rows."""
     make = _figures if dsl.computed else _record
     return [
         make(row, dsl, schemas, 0.05 * position / max(1, limit))
@@ -44,21 +44,22 @@ def items_of(rows: Sequence[Row], dsl: QueryDSL, schemas: Schemas, limit: int) -
 
 def _record(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
     schema = schemas[dsl.model]
-    values = {name: plain(value) for name, value in row.items()}
+    values = {name: to_json(value) for name, value in row.items()}
     record_id = values[schema.key]
     title = str(values.get(schema.title) or "") or f"{schema.name} {record_id}"
-    asked = dsl.select or tuple(field.name for field in schema.visible)
-    data = {name: values[name] for name in dict.fromkeys((schema.key, *asked))}
-    # A key of another record says nothing to a reader; `data` has it.
+    selected = dsl.select or tuple(field.name for field in schema.visible)
+    data = {name: values[name] for name in dict.fromkeys((schema.key, *selected))}
+    # Foreign keys are left out of the text, since they mean nothing to a reader; `data` has them.
     keys = {relation.foreign for relation in schema.relations.values()} - {schema.key, *dsl.select}
-    told = {name: value for name, value in data.items() if not _empty(value) and name not in keys}
-    said = [
-        f"{_shown_name(name, schema, schemas)}: {_shown(value)}" for name, value in told.items()
+    filled = {name: value for name, value in data.items() if not _empty(value) and name not in keys}
+    lines = [
+        f"{_display_name(name, schema, schemas)}: {_format(value)}"
+        for name, value in filled.items()
     ]
     return Item(
         type="db",
         title=title,
-        content="\n".join(said),
+        content="\n".join(lines),
         score=round(_score(title, dsl) - less, 4),
         model=schema.id,
         record_id=record_id,
@@ -67,8 +68,9 @@ def _record(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
     )
 
 
-def _shown_name(name: str, schema: Schema, schemas: Schemas) -> str:
-    """`Unit price`, and `Product name` for the name of a related product."""
+def _display_name(name: str, schema: Schema, schemas: Schemas) -> str:
+    """Return a field's name for readers: `Unit price`, or `Product name` for a field of a related
+    product."""
     found = route(schema, name, schemas)
     if found is None or found.field is None:
         return name
@@ -81,7 +83,7 @@ def _empty(value: Any) -> bool:
     return value is None or value in ("", [], {})
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     text = (
@@ -89,14 +91,16 @@ def _shown(value: Any) -> str:
         if isinstance(value, float) and value == int(value) and abs(value) < 1e6
         else str(value)
     )
-    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
 def _score(title: str, dsl: QueryDSL) -> float:
-    searched = [(where.op, where.value) for where in dsl.wheres if where.op in (MATCH, MATCH_ANY)]
-    if not searched:
+    word_conditions = [
+        (where.op, where.value) for where in dsl.wheres if where.op in (MATCH, MATCH_ANY)
+    ]
+    if not word_conditions:
         return 0.9 if dsl.wheres else 0.5
-    op, words = searched[0]
+    op, words = word_conditions[0]
     share = sum(word.casefold() in title.casefold() for word in words) / max(1, len(words))
     return (0.7 if op == MATCH else 0.45) + 0.1 * share
 
@@ -105,30 +109,30 @@ def _score(title: str, dsl: QueryDSL) -> float:
 
 
 def _figures(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
-    """A row of figures as an item of its own, which can be cited: what stands behind it is the
-    query."""
+    """Return a row of figures as an item that can be cited by its query."""
     schema, count = schemas[dsl.model], int(row[ROWS])
-    data = {name: _rounded(plain(value)) for name, value in row.items() if name != ROWS}
+    data = {name: _rounded(to_json(value)) for name, value in row.items() if name != ROWS}
     groups = {name: data[name] for name in dsl.groups}
     figures = [(_title(one, schema, schemas), data[one.called]) for one in dsl.aggregates]
-    found = [f"{title}: {_figure(value)}" for title, value in figures]
+    computed = [f"{title}: {_format_figure(value)}" for title, value in figures]
     about = [
-        f"{_shown_name(name, schema, schemas)}: {_figure(value)}" for name, value in groups.items()
+        f"{_display_name(name, schema, schemas)}: {_format_figure(value)}"
+        for name, value in groups.items()
     ]
     where = [f"of the records where {describe(dsl.wheres)}"] if dsl.wheres else []
-    computed = [f"computed of {count} {'record' if count == 1 else 'records'} of {schema.name}"]
-    asked = {
+    basis = [f"computed of {count} {'record' if count == 1 else 'records'} of {schema.name}"]
+    identity = {
         key: value for key, value in dsl.wire().items() if key not in ("orders", "limit", "select")
     }
     return Item(
         type="db",
-        title=", ".join([*about, *found]) or schema.name,
-        content="\n".join([*about, *found, *where, *computed]),
+        title=", ".join([*about, *computed]) or schema.name,
+        content="\n".join([*about, *computed, *where, *basis]),
         score=round((0.9 if not _searches(dsl) else 0.7) - less, 4),
         model=schema.id,
         data={name: data[name] for name in dsl.select} if dsl.select else data,
         query=ComputedBy(dsl=dsl.wire(), rows=count),
-        key=f"db:query:{json.dumps([asked, groups], sort_keys=True, ensure_ascii=False)}",
+        key=f"db:query:{json.dumps([identity, groups], sort_keys=True, ensure_ascii=False)}",
     )
 
 
@@ -136,8 +140,8 @@ def _rounded(value: Any) -> Any:
     return round(value, DIGITS) if isinstance(value, float) else value
 
 
-def _figure(value: Any) -> str:
-    return "none" if value is None else _shown(value)
+def _format_figure(value: Any) -> str:
+    return "none" if value is None else _format(value)
 
 
 def _title(one: Aggregate, schema: Schema, schemas: Schemas) -> str:
@@ -145,7 +149,7 @@ def _title(one: Aggregate, schema: Schema, schemas: Schemas) -> str:
         return one.name.replace("_", " ").strip().capitalize()
     if one.field == EVERY_TEXT:
         return f"Number of {schema.name} records"
-    name = _shown_name(one.field, schema, schemas)
+    name = _display_name(one.field, schema, schemas)
     if one.function == "count":
         return (
             f"Number of different values of {name}"
@@ -160,11 +164,11 @@ def _searches(dsl: QueryDSL) -> bool:
 
 
 def describe(wheres: Sequence[Where], joined: str = "and") -> str:
-    """Conditions in one line: `price < 100 and (city = Berlin or city = Zürich)`."""
-    return f" {joined} ".join(_described(where) for where in wheres)
+    """Return conditions as one line: `price < 100 and (city = Berlin or city = Zürich)`."""
+    return f" {joined} ".join(_describe_condition(where) for where in wheres)
 
 
-def _described(where: Where) -> str:
+def _describe_condition(where: Where) -> str:
     if where.group is not None:
         inner = describe(where.group, "and" if where.any_of is None else "or")
         return f"({inner})" if len(where.group) > 1 else inner
@@ -176,6 +180,6 @@ def _described(where: Where) -> str:
 
 def _listed(value: Any) -> str:
     if not isinstance(value, (list, tuple)):
-        return _shown(plain(value)).removesuffix(" 00:00:00")
-    more = ", …" if len(value) > MOST_SHOWN else ""
-    return f"({', '.join(_listed(one) for one in value[:MOST_SHOWN])}{more})"
+        return _format(to_json(value)).removesuffix(" 00:00:00")
+    more = ", …" if len(value) > MAX_LISTED else ""
+    return f"({', '.join(_listed(one) for one in value[:MAX_LISTED])}{more})"

@@ -1,8 +1,8 @@
-"""`groundhook db load`: makes the tables that are missing and puts the models' sample rows into
+"""`groundhook db load`: creation of missing tables, and loading of the models' sample rows into
 empty ones.
 
-A table that exists is never altered and never emptied. Each model is one transaction: an
-interrupted load leaves a table whole or not at all, and loading again completes the rest.
+An existing table is never altered or emptied. Each model is one transaction: after an interrupted
+load a table is complete or missing, and loading again completes the rest.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ BATCH = 500
 
 @dataclass(frozen=True)
 class Loaded:
-    """What became of one model. `rows`: how many were put in; `had`: how many were there before;
-    `note`: what to know."""
+    """The result for one model: `rows` is the number of inserted rows, `had` the number of earlier
+    rows, and `note` a remark for the user."""
 
     model: str
     table: str
@@ -45,8 +45,8 @@ class Loaded:
 
 
 def load_model(connection: Connection, spec: ModelSpec, now: datetime | None) -> Loaded:
-    """Create and fill one model's table. `now` (UTC): the time of rows that do not say theirs.
-    Raises ConfigError for a row that does not fit the model, naming it."""
+    """Create and fill one model's table. `now` (UTC) fills the timestamps of rows without them.
+    Raises ConfigError that names the first row which does not fit the model."""
     table = table_of(spec)
     inspector = sa.inspect(connection)
     exists = inspector.has_table(spec.table.name)
@@ -71,7 +71,8 @@ def load_model(connection: Connection, spec: ModelSpec, now: datetime | None) ->
 
 
 def rows_of(spec: ModelSpec, now: datetime | None) -> list[dict[str, Any]]:
-    """The model's sample rows in the types of its columns, defaults filled in."""
+    """Return the model's sample rows in the types of its columns, with defaults. Raises
+    ConfigError."""
     fields = schema_of(spec).fields
     defaults = {
         column.name: column.default for column in spec.columns if column.default is not None
@@ -79,15 +80,15 @@ def rows_of(spec: ModelSpec, now: datetime | None) -> list[dict[str, Any]]:
     if spec.option.timestamps and now is not None:
         defaults.update(dict.fromkeys(TIMESTAMPS, now))
     keys = {column.name for column in spec.columns if column.type == "ID"}
-    wanted = [
+    required = [
         column.name for column in spec.columns if not column.nullable and column.name not in keys
     ]
-    said = set(defaults).union(*(row.keys() for row in spec.values)) if spec.values else set()
+    names = set(defaults).union(*(row.keys() for row in spec.values)) if spec.values else set()
     rows = []
     for number, row in enumerate(spec.values):
         where = f"the model {spec.id!r}, values[{number}]"
-        whole = {**dict.fromkeys(said), **defaults, **row}
-        for name in wanted:
+        whole = {**dict.fromkeys(names), **defaults, **row}
+        for name in required:
             if whole.get(name) is None:
                 raise ConfigError(f"{where}: the column {name!r} has no value and is not nullable")
         rows.append({name: _value(fields, name, value, where) for name, value in whole.items()})
@@ -98,24 +99,26 @@ def _value(fields: Mapping[str, Field], name: str, value: Any, where: str) -> An
     field = fields.get(name)
     if field is None:
         raise ConfigError(
-            f"{where}: there is no column {name!r}", hint=suggestion(name, sorted(fields))
+            f"{where}: unknown column {name!r}", hint=suggestion(name, sorted(fields))
         )
     if name == SHARE and isinstance(value, bool):
         value = "team" if value else "private"
     if value is None:
         return None
     try:
-        found = coerce(field, value)
+        converted = coerce(field, value)
     except SourceError as exc:
         raise ConfigError(f"{where}: {exc.message}") from exc
-    if field.options and found not in field.options:
+    if field.options and converted not in field.options:
         raise ConfigError(
-            f"{where}: {value!r} is no option of {name!r}",
+            f"{where}: {value!r} is not among the options of {name!r}",
             hint=suggestion(str(value), field.options),
         )
-    return found
+    return converted
 
 
 def _differences(table: sa.Table, there: set[str]) -> str:
     missing = [column.name for column in table.columns if column.name not in there]
-    return f"the table lacks {', '.join(missing)}, which is not altered" if missing else ""
+    return (
+        f"the table has no {', '.join(missing)}; existing tables are not altered" if missing else ""
+    )

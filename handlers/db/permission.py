@@ -1,19 +1,19 @@
-"""Whose rows an identity may see in a model with `option.permission`. Pure; `statement` turns a
-`Permit` into SQL.
+"""The rows that an identity may see in a model with `option.permission`. Pure; `joins` compiles a
+`Permit` to SQL.
 
-The rules, all of which must hold:
+All of these rules must hold:
 
 - The row's tenant is the identity's; an identity without one sees only rows without one.
 - The row is the identity's own (`__yao_created_by`), or shared with its team (`__yao_share:
-  "team"`) or with the whole tenant (`"tenant"`), or it was created by nobody in particular and
+  "team"`) or with the whole tenant (`"tenant"`), or it has no owner and
   belongs to its team or, without a team, to the tenant.
-- Where the model says itself which columns hold user, team and tenant (`PermissionColumns`): the
+- If the model declares its own columns of user, team and tenant (`PermissionColumns`): the
   row's tenant is the identity's, and the row's user or team.
 - The identity's constraints: `owner_only` own rows, outside other teams; `creator_only` rows it
   created; `editor_only` rows it changed last; `team_only` rows of its team; `extra` {field: value
   or list} where the model has that field.
 
-Identity comes with the request. Nobody's identity sees nothing, which is said as "not permitted".
+The identity comes with the request. An empty identity raises NotPermitted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from groundhook.host.core.types.turn import Identity
 
 @dataclass(frozen=True)
 class Permit:
-    """What a search of one model is limited to. Hashable: samples of values are kept for each
+    """The limits of a search of one model. Hashable, since samples of values are cached per
     permit."""
 
     tenant: str
@@ -43,14 +43,14 @@ class Permit:
 
 
 def permit_for(spec: ModelSpec, identity: Identity) -> Permit | None:
-    """The limits on a search of this model; None where it is open to everyone.
-    Raises NotPermitted when the identity is missing, or lacks what its own constraints speak of."""
+    """Return the limits of a search of this model; None if it is open to everyone. Raises
+    NotPermitted if the identity is empty, or lacks an id that the model or its constraints need."""
     if not spec.option.permission:
         return None
     if not (identity.user_id or identity.team_id or identity.tenant_id):
         raise NotPermitted(
-            f"not permitted: the model {spec.id!r} shows rows only to those they belong to, and the"
-            " request names nobody",
+            f"not permitted: the model {spec.id!r} returns rows only to their owners, and the"
+            " request has no identity",
             hint=(
                 "send an identity with the request; on the command line --user, --team or --tenant"
             ),
@@ -63,11 +63,11 @@ def permit_for(spec: ModelSpec, identity: Identity) -> Permit | None:
     ]
     if personal and not identity.user_id:
         raise NotPermitted(
-            f"not permitted: the constraint {personal[0]!r} holds and the identity has no user"
+            f"not permitted: the constraint {personal[0]!r} needs a user id in the identity"
         )
     if limits.team_only and not identity.team_id:
         raise NotPermitted(
-            "not permitted: the constraint 'team_only' holds and the identity has no team"
+            "not permitted: the constraint 'team_only' needs a team id in the identity"
         )
     return Permit(
         identity.tenant_id,
@@ -82,14 +82,15 @@ def permit_for(spec: ModelSpec, identity: Identity) -> Permit | None:
 
 
 def _need(spec: ModelSpec, columns: PermissionColumns, identity: Identity) -> None:
-    """Whether the identity says what the columns speak of. Raises NotPermitted."""
+    """Raise NotPermitted if the identity lacks an id for the declared columns, or the model a
+    column for the identity's constraints."""
     limits = identity.constraints
     personal = limits.owner_only or limits.creator_only or limits.editor_only
     if (personal and not columns.user) or (limits.team_only and not columns.team):
         what = "users" if personal else "teams"
         raise NotPermitted(
-            f"not permitted: the identity's constraints speak of {what}, and the model {spec.id!r}"
-            " has no column for them"
+            f"not permitted: the identity's constraints need a column of {what}, which the model"
+            f" {spec.id!r} does not have"
         )
     whose = [
         value
@@ -97,14 +98,14 @@ def _need(spec: ModelSpec, columns: PermissionColumns, identity: Identity) -> No
         if name
     ]
     if (whose and not any(whose)) or (columns.tenant and not identity.tenant_id):
-        said = (
+        kind = (
             " or ".join(what for what in ("user", "team") if getattr(columns, what))
             if whose and not any(whose)
             else "tenant"
         )
         raise NotPermitted(
-            f"not permitted: the model {spec.id!r} shows rows only to those they belong to, and the"
-            f" request names no {said}",
+            f"not permitted: the model {spec.id!r} returns rows only to their owners, and the"
+            f" request has no {kind}",
             hint=(
                 "send an identity with the request; on the command line --user, --team or --tenant"
             ),

@@ -1,9 +1,9 @@
-"""A model as queries see it: its fields with their kinds, its relations, its primary key, its
-title, the texts that are searched.
+"""The schema of a model for queries: fields with their kinds, relations, primary key, title, and
+searched texts.
 
-Pure; knows no database. What a model's options add (timestamps, soft deletes, permission columns)
-are fields as well, marked `hidden`: they can be asked about by name, and are never returned or
-searched unless selected.
+Pure and independent of a database. Columns that a model's options add (timestamps, soft deletes,
+permission columns) are fields marked `hidden`: conditions may name them, and they are returned or
+searched only if selected.
 """
 
 from __future__ import annotations
@@ -54,8 +54,7 @@ TITLES = (
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a model. `options`: the values of an enum. `long`: prose rather than a short
-    value."""
+    """A field of a model. `options` are the values of an enum; `long` marks prose."""
 
     name: str
     kind: Kind
@@ -68,15 +67,15 @@ class Field:
 
     @property
     def shown(self) -> str:
-        """As a person reads it: `Released`, or `Unit price` for a column `unit_price` without a
+        """The name for readers: its label, or `Unit price` for a column `unit_price` without a
         label."""
         return self.label or self.name.replace("_", " ").strip().capitalize()
 
 
 @dataclass(frozen=True)
 class Relation:
-    """Records of another model that belong to one of this: those whose field `key` has the value of
-    this one's `foreign`. `many`: there may be several (hasMany). `model` is a full id."""
+    """A relation to the records of another model whose field `key` equals this model's field
+    `foreign`. `many`: there may be several (hasMany). `model` is a full id."""
 
     name: str
     model: str
@@ -87,8 +86,8 @@ class Relation:
 
 @dataclass(frozen=True)
 class Schema:
-    """A model's fields in the order of declaration, by name. `names`: what people call the
-    model."""
+    """A model's fields by name, in the order of declaration. `names` are its names in questions;
+    `title` is the field that names a record, or ""."""
 
     id: str
     name: str
@@ -104,17 +103,17 @@ class Schema:
 
     @property
     def texts(self) -> list[Field]:
-        """The fields that a text search looks into."""
+        """The fields of a text search."""
         return [field for field in self.visible if field.kind == "text"]
 
 
-MOST_HOPS = 2  # relations in a path: `product.brand.name`
+MAX_HOPS = 2  # relations in a path: `product.brand.name`
 
 
 @dataclass(frozen=True)
 class Route:
-    """Where a dotted name leads: over these relations to a field, or to the relation itself where
-    `field` is None. `schema` is that of the model at its end."""
+    """The resolution of a dotted name: over the relations `hops` to a field, or to the last
+    relation itself if `field` is None. `schema` is that of the model at the end."""
 
     hops: tuple[Relation, ...]
     schema: Schema
@@ -122,12 +121,12 @@ class Route:
 
     @property
     def many(self) -> bool:
-        """Whether it leads to several records."""
+        """Whether it may reach several records."""
         return any(hop.many for hop in self.hops)
 
 
 class Schemas(Mapping[str, Schema]):
-    """The schemas of models by full id, each made when it is first asked for."""
+    """The schemas of models by full id, each built by the first access."""
 
     def __init__(self, models: Mapping[str, ModelSpec]) -> None:
         self._models = models
@@ -149,8 +148,7 @@ class Schemas(Mapping[str, Schema]):
 
 
 def route(schema: Schema, name: str, schemas: Mapping[str, Schema]) -> Route | None:
-    """Where a field's name leads, `product.brand.name` from an order; None where it leads
-    nowhere."""
+    """Resolve a field's name, such as `product.brand.name` from an order; None if it is unknown."""
     hops: list[Relation] = []
     here, rest = schema, name
     while rest not in here.fields:
@@ -166,9 +164,9 @@ def route(schema: Schema, name: str, schemas: Mapping[str, Schema]) -> Route | N
 
 
 def schema_of(spec: ModelSpec, known: Collection[str] = ()) -> Schema:
-    """The schema of a model. `known`: the ids that a relation's model is looked up among; one
-    beside this model comes first."""
-    fields = {column.name: _declared(column) for column in spec.columns}
+    """Build the schema of a model. `known` are the ids among which a relation's model is looked up;
+    a model of the same assistant comes first."""
+    fields = {column.name: _field(column) for column in spec.columns}
     if spec.option.timestamps:
         fields.update(
             (name, Field(name, "moment", hidden=True)) for name in TIMESTAMPS if name not in fields
@@ -184,31 +182,31 @@ def schema_of(spec: ModelSpec, known: Collection[str] = ()) -> Schema:
     relations = {
         name: Relation(
             name,
-            _beside(spec.id, said.model, known),
-            said.type == "hasMany",
-            said.key,
-            said.foreign,
+            _full_id(spec.id, relation.model, known),
+            relation.type == "hasMany",
+            relation.key,
+            relation.foreign,
         )
-        for name, said in spec.relations.items()
+        for name, relation in spec.relations.items()
     }
     return Schema(spec.id, name, names, fields, key, _title(fields), relations)
 
 
-def _beside(id: str, name: str, known: Collection[str]) -> str:
-    """The full id of a model that the model `id` names: `agents.shop.customer` for `customer` in
-    `agents.shop.order`."""
+def _full_id(id: str, name: str, known: Collection[str]) -> str:
+    """Return the full id of a model that the model `id` refers to: `agents.shop.customer` for
+    `customer` in `agents.shop.order`."""
     own = f"{id.rpartition('.')[0]}.{name}"
     return own if own in known else name
 
 
 def short_pieces(comment: str) -> list[str]:
-    """The pieces of a comment, parted by commas, that are names rather than sentences: up to three
-    words."""
+    """Return the parts of a comment between commas that are names rather than sentences: up to
+    three words."""
     pieces = (piece.strip() for piece in comment.replace(";", ",").split(","))
     return [piece for piece in pieces if 0 < len(piece.split()) <= 3]
 
 
-def _declared(column: ColumnSpec) -> Field:
+def _field(column: ColumnSpec) -> Field:
     return Field(
         column.name,
         KINDS[column.type],
@@ -221,7 +219,7 @@ def _declared(column: ColumnSpec) -> Field:
 
 
 def _title(fields: dict[str, Field]) -> str:
-    """The field that names a record best; empty where no short text does."""
+    """Return the field that names a record best; "" if there is no short text."""
     short = [
         field.name
         for field in fields.values()

@@ -1,8 +1,8 @@
-"""`groundhook db check`: how the tables that there are differ from what the models say. Reads the
-catalogue and changes nothing.
+"""`groundhook db check`: differences between existing tables and the models. Reads the catalogue
+and changes nothing.
 
-A column that no model names is nobody's business; everything else that a query or an answer would
-meet is said.
+Columns that the model does not declare are ignored; every other difference that affects queries or
+results is reported.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FITTING: Mapping[str, tuple[type[TypeEngine[Any]], ...]] = {
     "moment": (sa.DateTime, sa.TIMESTAMP),
     "json": (sa.JSON,),
 }
-# What an engine that lacks a type keeps its values in.
+# Types that engines use for a kind that they lack.
 INSTEAD: Mapping[str, Mapping[str, tuple[type[TypeEngine[Any]], ...]]] = {
     "sqlite": {
         "number": (sa.Integer,),
@@ -48,8 +48,7 @@ INSTEAD: Mapping[str, Mapping[str, tuple[type[TypeEngine[Any]], ...]]] = {
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a model and its table are not the same. `column` is empty where it is the table as a
-    whole."""
+    """A difference between a model and its table. `column` is "" for the table as a whole."""
 
     model: str
     table: str
@@ -63,11 +62,11 @@ class Difference:
 
 
 def compare(connection: Connection, declared: Declared) -> list[Difference]:
-    """How one model's table differs; empty where it does not."""
+    """Return the differences of one model's table."""
     inspector, name = sa.inspect(connection), declared.table.name
     if not inspector.has_table(name):
-        said = "the table is not there (`groundhook db load` creates it)"
-        return [Difference(declared.spec.id, name, "", "table", said)]
+        message = "the table does not exist (`groundhook db load` creates it)"
+        return [Difference(declared.spec.id, name, "", "table", message)]
     return list(_Comparison(declared, inspector, connection.dialect.name).all())
 
 
@@ -84,39 +83,44 @@ class _Comparison:
         for column in table.columns:
             if column.name not in there:
                 near = [name for name in there if name.lower() == column.name.lower()]
-                said = f"the column is not there{f'; there is {near[0]!r}' if near else ''}"
-                yield self._differs(column.name, "column", said)
+                message = f"the column does not exist{f'; there is {near[0]!r}' if near else ''}"
+                yield self._differs(column.name, "column", message)
                 continue
             yield from self._column(fields[column.name], column, there[column.name])
         # A view has neither keys nor indexes.
         if table.name not in self.inspector.get_view_names():
             yield from self._keys({name for name in there if name in table.c})
 
-    def _differs(self, column: str, aspect: Aspect, said: str) -> Difference:
-        return Difference(self.declared.spec.id, self.declared.table.name, column, aspect, said)
+    def _differs(self, column: str, aspect: Aspect, message: str) -> Difference:
+        return Difference(self.declared.spec.id, self.declared.table.name, column, aspect, message)
 
     def _column(self, field: Field, column: sa.Column[Any], found: Any) -> Iterator[Difference]:
         kind: TypeEngine[Any] = found["type"]
         fitting = (*FITTING[field.kind], *INSTEAD[self.dialect].get(field.kind, ()))
         if not isinstance(kind, (*fitting, sa.types.NullType)):
             yield self._differs(
-                field.name, "type", f"the model says {self._said(field.name)}, the table {kind}"
+                field.name,
+                "type",
+                f"its type is {self._declared_type(field.name)} in the model, {kind} in the table",
             )
         options = getattr(kind, "enums", None)
         if field.options and options is not None and set(options) != set(field.options):
-            missing, more = set(field.options) - set(options), set(options) - set(field.options)
+            missing, more = (
+                set(field.options) - set(options),
+                set(options) - set(field.options),
+            )
             parts = [f"the table has no {', '.join(sorted(missing))}"] if missing else []
             parts += [f"the model has no {', '.join(sorted(more))}"] if more else []
             yield self._differs(field.name, "options", "; ".join(parts))
         if not column.primary_key and bool(found["nullable"]) != bool(column.nullable):
-            said = (
-                "the table allows what has no value, the model does not"
+            message = (
+                "the table allows NULL, the model does not"
                 if found["nullable"]
-                else "the table needs a value"
+                else "the table does not allow NULL, the model does"
             )
-            yield self._differs(field.name, "nullable", said)
+            yield self._differs(field.name, "nullable", message)
 
-    def _said(self, name: str) -> str:
+    def _declared_type(self, name: str) -> str:
         return next(
             (column.type for column in self.declared.spec.columns if column.name == name),
             "datetime",
@@ -154,7 +158,7 @@ class _Comparison:
                 continue
             if column.unique and [column.name] not in unique:
                 yield self._differs(
-                    column.name, "unique", "the table does not keep its values apart"
+                    column.name, "unique", "the table has no unique constraint on it"
                 )
             elif column.index and column.name not in first:
                 yield self._differs(

@@ -1,9 +1,9 @@
-"""PostgreSQL (psycopg 3) and MariaDB (asyncmy): sessions that may only read, with a timeout for
-each statement.
+"""The engine for PostgreSQL (psycopg 3) and MariaDB (asyncmy): read-only sessions with a timeout
+for each statement.
 
-The guard that holds whatever happens is the server's: a role that may only SELECT
-(docs/databases.md). When the caller is cancelled the statement is cancelled on the server, and its
-connection is free again before the cancellation goes on.
+The final safeguard is on the server: a role that may only SELECT (docs/databases.md). If the caller
+is cancelled, the statement is cancelled on the server and its connection is free again before the
+cancellation continues.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from sqlalchemy.engine import URL, Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from groundhook.handlers.db.sql_errors import translated
+from groundhook.handlers.db.sql_errors import translated_errors
 from groundhook.host.core.errors import HostError
 
-TO_CONNECT = 10.0  # seconds at most
-TO_STOP = 5.0  # seconds in which a cancelled statement ends; then its connection is closed
-KEPT = 300  # seconds that a connection is kept: servers and what stands between close idle ones
+CONNECT_TIMEOUT = 10.0  # seconds
+CANCEL_TIMEOUT = 5.0  # seconds for a cancelled statement to end; then its connection is closed
+MAX_CONNECTION_AGE = 300  # seconds; servers and proxies close idle connections
 
 Work = Callable[[Connection], Any]
 
-# What a session is told before anything else. {ms}: the timeout in milliseconds, {s}: in seconds.
-READING = {
+# The first statements of a session. {ms} is the timeout in milliseconds, {s} in seconds.
+READ_SESSION = {
     "postgresql": (
         "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
         "SET statement_timeout = {ms}",
@@ -37,7 +37,7 @@ READING = {
         "SET TIME ZONE 'UTC'",
     ),
     "mariadb": (
-        # with it, how texts are quoted
+        # also sets how strings are quoted
         "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
         "SET SESSION TRANSACTION READ ONLY",
         "SET SESSION max_statement_time = {s}",
@@ -45,7 +45,10 @@ READING = {
         "SET SESSION time_zone = '+00:00'",
     ),
 }
-WRITING = {"postgresql": ("SET TIME ZONE 'UTC'",), "mariadb": ("SET SESSION time_zone = '+00:00'",)}
+WRITE_SESSION = {
+    "postgresql": ("SET TIME ZONE 'UTC'",),
+    "mariadb": ("SET SESSION time_zone = '+00:00'",),
+}
 
 
 class Server:
@@ -54,7 +57,7 @@ class Server:
     def __init__(self, url: URL, timeout: float, connections: int) -> None:
         self._url, self._timeout, self._connections = url, timeout, connections
         self.dialect = url.get_backend_name()
-        self._free = anyio.CapacityLimiter(connections)
+        self._slots = anyio.CapacityLimiter(connections)
         self._reading: AsyncEngine | None = None
 
     @property
@@ -62,15 +65,18 @@ class Server:
         return self._url.render_as_string(hide_password=True)
 
     async def read(self, work: Work, tables: Sequence[str]) -> Any:
-        async with self._free:
+        async with self._slots:
             with self._translated():
                 if self._reading is None:
                     self._reading = self._engine(
-                        READING, pool_size=self._connections, max_overflow=0, pool_recycle=KEPT
+                        READ_SESSION,
+                        pool_size=self._connections,
+                        max_overflow=0,
+                        pool_recycle=MAX_CONNECTION_AGE,
                     )
                 connection = await self._reading.connect()
             try:
-                return await self._stoppable(connection, work)
+                return await self._run_cancellable(connection, work)
             finally:
                 with anyio.CancelScope(shield=True), self._translated():
                     await connection.close()
@@ -79,7 +85,7 @@ class Server:
         return await self.read(work, ())
 
     async def write(self, work: Work) -> Any:
-        engine = self._engine(WRITING, poolclass=NullPool)
+        engine = self._engine(WRITE_SESSION, poolclass=NullPool)
         with self._translated():
             async with engine.begin() as connection:
                 return await connection.run_sync(work)
@@ -89,9 +95,9 @@ class Server:
             await self._reading.dispose()
             self._reading = None
 
-    async def _stoppable(self, connection: AsyncConnection, work: Work) -> Any:
-        """`work` on the connection. When the caller is cancelled the server is told, and the
-        statement's end is waited for."""
+    async def _run_cancellable(self, connection: AsyncConnection, work: Work) -> Any:
+        """Run `work` on the connection. If the caller is cancelled, cancel the statement on the
+        server and wait for its end."""
         done, answer, failed = False, None, None
 
         async def stop_when_cancelled() -> None:
@@ -99,7 +105,7 @@ class Server:
                 await anyio.sleep_forever()
             finally:
                 if not done:
-                    with anyio.move_on_after(TO_STOP, shield=True):
+                    with anyio.move_on_after(CANCEL_TIMEOUT, shield=True):
                         await self._stop(connection)
 
         async with anyio.create_task_group() as tasks:
@@ -113,22 +119,22 @@ class Server:
             done = True
             tasks.cancel_scope.cancel()
         if failed is not None:
-            await anyio.lowlevel.checkpoint_if_cancelled()  # it failed because it was stopped
+            await anyio.lowlevel.checkpoint_if_cancelled()  # the failure is the cancellation
             raise failed
         return answer
 
     async def _stop(self, connection: AsyncConnection) -> None:
-        """Cancel what runs on the connection, from beside it."""
+        """Cancel the statement of a connection, over another connection."""
         raw: Any = (await connection.get_raw_connection()).driver_connection
         if self.dialect == "postgresql":
-            await raw.cancel_safe(timeout=TO_STOP)
+            await raw.cancel_safe(timeout=CANCEL_TIMEOUT)
             return
-        beside = self._engine(WRITING, poolclass=NullPool)
-        async with beside.connect() as other:
+        canceller = self._engine(WRITE_SESSION, poolclass=NullPool)
+        async with canceller.connect() as other:
             await other.exec_driver_sql(f"KILL QUERY {int(raw.thread_id())}")
 
-    def _engine(self, said: Mapping[str, Sequence[str]], **pool: Any) -> AsyncEngine:
-        seconds = {"connect_timeout": max(1, round(min(TO_CONNECT, max(self._timeout, 1))))}
+    def _engine(self, session: Mapping[str, Sequence[str]], **pool: Any) -> AsyncEngine:
+        seconds = {"connect_timeout": max(1, round(min(CONNECT_TIMEOUT, max(self._timeout, 1))))}
         with self._translated():
             engine = create_async_engine(
                 self._url, connect_args=seconds, pool_pre_ping="pool_size" in pool, **pool
@@ -139,15 +145,15 @@ class Server:
             "whole": max(1, round(self._timeout)),
         }
 
-        def tell(raw: Any, _: Any) -> None:
+        def configure(raw: Any, _: Any) -> None:
             cursor = raw.cursor()
-            for statement in said[self.dialect]:
+            for statement in session[self.dialect]:
                 cursor.execute(statement.format(**timeout))
             cursor.close()
             raw.commit()
 
-        sa.event.listen(engine.sync_engine, "connect", tell)
+        sa.event.listen(engine.sync_engine, "connect", configure)
         return engine
 
     def _translated(self) -> Any:
-        return translated(self.shown, self._url.drivername, self._timeout)
+        return translated_errors(self.shown, self._url.drivername, self._timeout)

@@ -1,4 +1,4 @@
-"""What databases and their drivers say when something goes wrong, in our words. Pure."""
+"""Translation of the errors of databases and their drivers to HostErrors. Pure."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ NOT_LOADED = "run `groundhook db load` to create it"
 
 
 @contextmanager
-def translated(shown: str, driver: str, timeout: float) -> Iterator[None]:
-    """Errors of SQLAlchemy and the drivers as ours. `shown`: the database as messages name it.
-    `timeout`: seconds that a statement had."""
+def translated_errors(shown: str, driver: str, timeout: float) -> Iterator[None]:
+    """Raise the errors of SQLAlchemy and the drivers as HostErrors. `shown` is the database's name
+    in messages; `timeout` is a statement's limit in seconds."""
     try:
         yield
     except ImportError as exc:
@@ -36,28 +36,28 @@ def translated(shown: str, driver: str, timeout: float) -> Iterator[None]:
     except sql.TimeoutError as exc:
         raise SourceTimeout(f"the database {shown!r} had no connection free in time") from exc
     except (sql.SQLAlchemyError, sqlite3.Error, OSError) as exc:
-        raise _worded(exc, shown, timeout) from exc
+        raise _host_error(exc, shown, timeout) from exc
 
 
-def _worded(exc: Exception, shown: str, timeout: float) -> HostError:
+def _host_error(exc: Exception, shown: str, timeout: float) -> HostError:
     original = getattr(exc, "orig", None) or exc
-    said = _said(original)
-    low = said.lower()
+    message = _driver_message(original)
+    low = message.lower()
     for clue, make in _CLUES:
         if re.search(clue, low):
-            return make(shown, said)
+            return make(shown, message)
     if re.search(_SLOW, low):
         return SourceTimeout(f"the database {shown!r} did not answer within {timeout:g} s")
     if isinstance(exc, OSError) or (
         isinstance(exc, sql.DBAPIError) and (exc.connection_invalidated or _lost(exc))
     ):
-        return SourceError(f"the connection to {shown!r} was lost: {said}")
-    return SourceError(f"the database {shown!r} could not be queried: {said}")
+        return SourceError(f"the connection to {shown!r} was lost: {message}")
+    return SourceError(f"the database {shown!r} could not be queried: {message}")
 
 
-def _said(original: BaseException) -> str:
-    """A driver's message on one line, without the number and the statement that some put beside
-    it."""
+def _driver_message(original: BaseException) -> str:
+    """Return a driver's message on one line, without the error number and the statement that some
+    drivers add."""
     args = original.args
     text = str(args[1]) if len(args) > 1 and isinstance(args[0], int) else str(original)
     return text.strip().split("\nLINE ")[0].replace("\n", " ") or original.__class__.__name__
@@ -71,58 +71,60 @@ def _no_file(shown: str, _: str) -> HostError:
     return SourceNotConfigured(f"the database {shown!r} cannot be opened", hint=NOT_LOADED)
 
 
-def _no_system_table(shown: str, said: str) -> HostError:
+def _no_system_table(shown: str, message: str) -> HostError:
     hint = (
-        "it is never made here: point database.url at the host's database, or name its table in"
+        "Groundhook never creates it: set database.url to the host's database, or name its table in"
         " models/__yao/user.mod.yao"
     )
     return SourceNotConfigured(
-        f"the database {shown!r} has no table of the host's users or teams: {said}", hint=hint
+        f"the database {shown!r} has no table of the host's users or teams: {message}", hint=hint
     )
 
 
-def _no_table(_: str, said: str) -> HostError:
-    return SourceNotConfigured(f"a model's table is not there: {said}", hint=NOT_LOADED)
+def _no_table(_: str, message: str) -> HostError:
+    return SourceNotConfigured(f"a model's table does not exist: {message}", hint=NOT_LOADED)
 
 
-def _no_database(shown: str, said: str) -> HostError:
-    return SourceNotConfigured(f"the database {shown!r} cannot be opened: {said}")
+def _no_database(shown: str, message: str) -> HostError:
+    return SourceNotConfigured(f"the database {shown!r} cannot be opened: {message}")
 
 
-def _no_column(_: str, said: str) -> HostError:
-    hint = "`groundhook db check` shows what differs; tables that exist are never altered"
-    return SourceNotConfigured(f"the table differs from the model's file: {said}", hint=hint)
+def _no_column(_: str, message: str) -> HostError:
+    hint = "`groundhook db check` shows the differences; existing tables are never altered"
+    return SourceNotConfigured(f"the table differs from the model: {message}", hint=hint)
 
 
-def _denied(_: str, said: str) -> HostError:
-    return SourceRefused(f"the database refused the query: {said}")
+def _denied(_: str, message: str) -> HostError:
+    return SourceRefused(f"the database refused the query: {message}")
 
 
-def _stranger(shown: str, said: str) -> HostError:
-    return SourceRefused(f"the database {shown!r} refused the login: {said}")
+def _login_refused(shown: str, message: str) -> HostError:
+    return SourceRefused(f"the database {shown!r} refused the login: {message}")
 
 
-def _unreachable(shown: str, said: str) -> HostError:
-    return SourceError(f"the database {shown!r} cannot be reached: {said}")
+def _unreachable(shown: str, message: str) -> HostError:
+    return SourceError(f"the database {shown!r} cannot be reached: {message}")
 
 
-def _damaged(shown: str, said: str) -> HostError:
-    return SourceMalformed(f"{shown!r} is not a database that can be read: {said}")
+def _damaged(shown: str, message: str) -> HostError:
+    return SourceMalformed(f"{shown!r} is not a readable database: {message}")
 
 
-def _full(shown: str, said: str) -> HostError:
-    return StorageError(f"the database {shown!r} could not be written: {said}")
+def _full(shown: str, message: str) -> HostError:
+    return StorageError(f"the database {shown!r} could not be written: {message}")
 
 
-def _large(shown: str, said: str) -> HostError:
-    return SourceError(f"the database {shown!r} has a value larger than a result may be: {said}")
+def _large(shown: str, message: str) -> HostError:
+    return SourceError(
+        f"the database {shown!r} has a value larger than database.result_kb: {message}"
+    )
 
 
 _SLOW = (
     r"interrupted|statement timeout|max_statement_time|query execution was interrupted|lock"
     r" timeout|lock wait timeout"
 )
-# Patterns of lower-case messages, the first that fits counts.
+# Patterns of lower-case messages; the first match counts.
 _CLUES: tuple[tuple[str, Callable[[str, str], HostError]], ...] = (
     (r"unable to open database file", _no_file),
     (
@@ -143,14 +145,14 @@ _CLUES: tuple[tuple[str, Callable[[str, str], HostError]], ...] = (
     (
         r"operator does not exist|function .* does not exist",
         _no_column,
-    ),  # of the type that the column has
+    ),  # the column has another type
     (r"database .* does not exist|unknown database", _no_database),
     (
         (
             r"password authentication failed|access denied for user .*using password|role .* does"
             r" not exist|no pg_hba"
         ),
-        _stranger,
+        _login_refused,
     ),
     (
         (

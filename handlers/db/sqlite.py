@@ -1,9 +1,9 @@
-"""SQLite: a file that is opened read-only, and where nothing but SELECT on the tables of a
-statement's models is allowed.
+"""The engine for SQLite: a file opened read-only, with an authorizer that allows only SELECT on the
+tables of a query's models.
 
-Blocking work runs in a worker thread. The deadline and cancellation are looked at every few
-thousand steps of the virtual machine; when the caller is cancelled the statement stops, and the
-thread is free again before the cancellation goes on.
+Blocking work runs in a worker thread. The deadline and cancellation are checked every few thousand
+steps of the virtual machine; if the caller is cancelled, the statement stops and the thread is free
+again before the cancellation continues.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import QueuePool
 
-from groundhook.handlers.db.fulltext import NAMED, SHADOWS
-from groundhook.handlers.db.sql_errors import translated
-from groundhook.handlers.db.text import FOLD, fold
+from groundhook.handlers.db.collation import FOLD, fold
+from groundhook.handlers.db.fulltext import FTS5_SUFFIXES, SUFFIX
+from groundhook.handlers.db.sql_errors import translated_errors
 from groundhook.host.core.errors import HostError, StorageError
 
-STEPS = 2000  # of the virtual machine between two looks at the clock, about 50 µs
+STEPS = 2000  # of the virtual machine between two checks, about 50 µs
 FUNCTIONS = frozenset(
     {FOLD, "count", "sum", "avg", "min", "max", "coalesce", "like", "lower", "bm25", "match"}
 )
@@ -41,10 +41,10 @@ class SQLite:
 
     dialect = "sqlite"
 
-    def __init__(self, url: URL, timeout: float, connections: int, most_bytes: int) -> None:
+    def __init__(self, url: URL, timeout: float, connections: int, max_bytes: int) -> None:
         self._path = Path(str(url.database))
-        self._timeout, self._connections, self._most = timeout, connections, most_bytes
-        self._free = anyio.CapacityLimiter(connections)
+        self._timeout, self._connections, self._max_bytes = timeout, connections, max_bytes
+        self._slots = anyio.CapacityLimiter(connections)
         self._reading: Engine | None = None
 
     @property
@@ -52,8 +52,8 @@ class SQLite:
         return str(self._path)
 
     async def read(self, work: Work, tables: Sequence[str]) -> Any:
-        async with self._free:
-            return await _stoppable(lambda stop: self._read(work, frozenset(tables), stop))
+        async with self._slots:
+            return await _run_cancellable(lambda stop: self._read(work, frozenset(tables), stop))
 
     async def inspect(self, work: Work) -> Any:
         return await anyio.to_thread.run_sync(self._inspect, work)
@@ -73,7 +73,7 @@ class SQLite:
                 self._reading = self._reader()
             with (
                 self._reading.connect() as open,
-                _guarded(open, tables, lambda: stop.is_set() or time.monotonic() > deadline),
+                _read_only(open, tables, lambda: stop.is_set() or time.monotonic() > deadline),
             ):
                 return work(open)
 
@@ -99,8 +99,8 @@ class SQLite:
         uri = self._path.absolute().as_uri() + "?mode=ro"
 
         def connect() -> sqlite3.Connection:
-            raw = _connected(uri, self._timeout)
-            raw.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._most)
+            raw = _connect(uri, self._timeout)
+            raw.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._max_bytes)
             return raw
 
         return sa.create_engine(
@@ -118,58 +118,59 @@ class SQLite:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as exc:
             raise StorageError(
-                f"the folder of the database {str(path)!r} cannot be made: {exc.strerror}"
+                f"the folder of the database {str(path)!r} cannot be created: {exc.strerror}"
             ) from exc
         with suppress(OSError):  # SQLite says what is wrong with a file that cannot be made
             path.touch(mode=0o600)  # for a new one; SQLite gives its other files the same mode
         engine = sa.create_engine(
             "sqlite://",
-            creator=lambda: _connected(path.as_uri(), self._timeout),
+            creator=lambda: _connect(path.as_uri(), self._timeout),
             poolclass=QueuePool,
         )
-        # The driver would begin a transaction only before an INSERT: creating a table would not be
-        # undone with the rest.
+        # The driver would begin a transaction only before an INSERT, so CREATE TABLE would not be
+        # rolled back with it.
         sa.event.listen(
             engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE")
         )
         return engine
 
     def _translated(self) -> Any:
-        return translated(self.shown, "sqlite", self._timeout)
+        return translated_errors(self.shown, "sqlite", self._timeout)
 
 
-def _connected(uri: str, timeout: float) -> sqlite3.Connection:
+def _connect(uri: str, timeout: float) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=timeout)
     connection.create_function(FOLD, 1, fold, deterministic=True)
     return connection
 
 
 @contextmanager
-def _guarded(
+def _read_only(
     connection: Connection, tables: frozenset[str], over: Callable[[], bool]
 ) -> Iterator[None]:
-    """Only SELECT on `tables`, and an end when `over` says so, for the block."""
+    """Allow only SELECT on `tables` for the block, and end statements once `over` returns true."""
     raw = connection.connection.dbapi_connection
     assert isinstance(raw, sqlite3.Connection)
 
-    texts = [name for name in tables if name.endswith(NAMED)]
-    # opened before the guard stands: SQLite declares an FTS5 table to itself when it is first met
+    texts = [name for name in tables if name.endswith(SUFFIX)]
+    # Opened before the authorizer is set: the first use of an FTS5 table runs a CREATE of its own.
     for name in texts:
         quoted = name.replace('"', '""')
         raw.execute(f'SELECT rowid FROM "{quoted}" LIMIT 0')
-    tables = tables.union(name + shadow for name in texts for shadow in SHADOWS)
+    tables = tables.union(name + shadow for name in texts for shadow in FTS5_SUFFIXES)
 
     def allow(action: int, first: str | None, second: str | None, *_: str | None) -> int:
-        # A subquery that only counts rows reads no column: SQLite names the table and no more.
+        # A subquery that only counts rows reads no column: SQLite passes no column and may pass no
+        # table.
         reads = action == sqlite3.SQLITE_READ and (first in tables or not first)
         calls = action == sqlite3.SQLITE_FUNCTION and second in FUNCTIONS
-        # What FTS5 asks to know whether another connection has written.
-        looks = (
+        # FTS5 reads it to detect writes of other connections.
+        checks_version = (
             bool(texts)
             and action == sqlite3.SQLITE_PRAGMA
             and (first, second) == ("data_version", None)
         )
-        allowed = action == sqlite3.SQLITE_SELECT or reads or calls or looks
+        allowed = action == sqlite3.SQLITE_SELECT or reads or calls or checks_version
         return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
     raw.set_authorizer(allow)
@@ -182,9 +183,9 @@ def _guarded(
         raw.rollback()
 
 
-async def _stoppable(work: Callable[[Event], Any]) -> Any:
-    """`work` in a thread. When the caller is cancelled the event is set, and the thread's end is
-    waited for."""
+async def _run_cancellable(work: Callable[[Event], Any]) -> Any:
+    """Run `work` in a thread. If the caller is cancelled, set the event and wait for the thread's
+    end."""
     stop, answer, failed = Event(), None, None
 
     async def stop_when_cancelled() -> None:
@@ -202,6 +203,6 @@ async def _stoppable(work: Callable[[Event], Any]) -> Any:
                 failed = exc  # raised outside: a task group would wrap it
         tasks.cancel_scope.cancel()
     if failed is not None:
-        await anyio.lowlevel.checkpoint_if_cancelled()  # it failed because it was stopped
+        await anyio.lowlevel.checkpoint_if_cancelled()  # the failure is the cancellation
         raise failed
     return answer

@@ -1,5 +1,5 @@
-"""The models' tables in one database: runs queries, samples values, loads sample rows, compares
-models with tables."""
+"""The tables of an app's models in one database: running queries, sampling values, loading sample
+rows, and comparing models with tables."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from groundhook.handlers.db import fulltext
-from groundhook.handlers.db.dsl import QueryDSL, reached
+from groundhook.handlers.db.conditions import word_conditions
+from groundhook.handlers.db.dsl import QueryDSL, models_of
 from groundhook.handlers.db.engine import Engine, render
+from groundhook.handlers.db.joins import Permits
 from groundhook.handlers.db.loading import Loaded, load_model
-from groundhook.handlers.db.paths import Permits
 from groundhook.handlers.db.permission import Permit
 from groundhook.handlers.db.schema import Schema
 from groundhook.handlers.db.schema_diff import Difference, compare
-from groundhook.handlers.db.statement import COUNTED, Compiler, searched
+from groundhook.handlers.db.statement import MAX_COUNT, Compiler
 from groundhook.handlers.db.tables import Tables
 from groundhook.host.core.errors import SourceTimeout
 from groundhook.host.core.types.specs import ModelSpec
 
-SAMPLE_ROWS = 5000  # looked at for each field
+SAMPLE_ROWS = 5000  # read for each field
 SAMPLE_VALUES = 300  # kept of each field
 SAMPLE_LENGTH = 60  # characters; longer values are prose
 SAMPLE_SECONDS = 30.0  # before a sample is taken again
-INDEX_SECONDS = 30.0  # before it is looked again whether a table has a full-text index
-SAMPLES = 64  # kept, of (model, permit)
-AT_ONCE = 50  # rows that are fetched together
+INDEX_SECONDS = 30.0  # before the existence of a full-text index is checked again
+MAX_SAMPLES = 64  # cached, by (model, permit)
+BATCH_ROWS = 50  # fetched together
 
 Samples = Mapping[str, tuple[str, ...]]
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The rows of a query. `total`: how many it has in all; maybe more where `more` is set. `cut`:
-    rows are missing since the result would have been too large. `sql` and `parameters`: what was
-    asked of the database, and the values bound to it."""
+class QueryResult:
+    """The rows of a query. `total` is the number of all matches, a lower bound if `more` is set.
+    `cut`: rows were left out since the result was too large. `sql` and `parameters` are the
+    executed statement and its bound values."""
 
     rows: list[Row]
     total: int
@@ -56,7 +57,7 @@ class Store:
     """The models of an app in the database of one engine."""
 
     def __init__(self, engine: Engine, models: Mapping[str, ModelSpec], result_kb: int) -> None:
-        self._engine, self._models, self._most = engine, models, result_kb * 1024
+        self._engine, self._models, self._max_bytes = engine, models, result_kb * 1024
         self._tables = Tables(models)
         self._compiler = Compiler(self._tables, engine.dialect)
         self._samples: OrderedDict[
@@ -70,28 +71,27 @@ class Store:
 
     @property
     def shown(self) -> str:
-        """The database as messages name it."""
+        """The name of the database in messages."""
         return self._engine.shown
 
     def sql(
         self, dsl: QueryDSL, permits: Permits, limit: int, *, indexed: bool = False
     ) -> tuple[str, dict[str, Any]]:
-        """The statement of a query that the linter passed, and its bound values, as `run` would ask
-        it."""
+        """Return the statement of a linted query and its bound values, as `run` executes it."""
         return render(
             *self._compiler.query(dsl, permits, limit, indexed=indexed), self._engine.dialect
         )
 
     async def indexed(self, dsl: QueryDSL) -> bool:
-        """Whether a full-text index can serve the query: it has words, and its table the index.
-        Raises SourceError."""
-        if not searched(dsl):
+        """Return whether a full-text index can serve the query: it has words, and its table has the
+        index. Raises SourceError."""
+        if not word_conditions(dsl):
             return False
         looked, there = self._indexed.get(dsl.model, (0.0, False))
         if dsl.model not in self._indexed or time.monotonic() - looked > INDEX_SECONDS:
             declared = self._tables[dsl.model]
             there = await self._engine.inspect(
-                lambda open: fulltext.present(open, declared.schema, declared.table)
+                lambda open: fulltext.is_present(open, declared.schema, declared.table)
             )
             self._indexed[dsl.model] = (time.monotonic(), there)
         return there
@@ -104,40 +104,39 @@ class Store:
         *,
         indexed: bool = False,
         counted: bool = False,
-    ) -> Answer:
-        """Run a query that the linter passed; `indexed`: by the full-text index. Rows beyond
-        `limit` are counted, in a statement of their own, if `counted` says so. Raises
-        SourceError."""
+    ) -> QueryResult:
+        """Run a linted query; `indexed` uses the full-text index. With `counted`, a second
+        statement counts the matches beyond `limit`. Raises SourceError."""
         statement, values = self._compiler.query(dsl, permits, limit, indexed=indexed)
         long = any(
             field.long or field.kind == "json" for field in self.schemas[dsl.model].fields.values()
         )
 
-        def work(connection: Connection) -> Answer:
-            answer = _within(
-                connection, statement, values, self._most, stream=long and not dsl.computed
+        def work(connection: Connection) -> QueryResult:
+            answer = _fetch(
+                connection, statement, values, self._max_bytes, stream=long and not dsl.computed
             )
             if not counted or (len(answer.rows) < limit and not answer.cut):
                 return answer
-            if len(answer.rows) >= COUNTED:
+            if len(answer.rows) >= MAX_COUNT:
                 return replace(answer, more=True)
             try:
                 total = connection.execute(
                     self._compiler.count(dsl, permits, indexed=indexed)
                 ).scalar_one()
-            except sa.exc.OperationalError:  # most likely too slow; the rows are there all the same
+            except sa.exc.OperationalError:  # most likely the timeout; the rows are complete
                 return replace(answer, more=True)
-            return replace(answer, total=total, more=total == COUNTED)
+            return replace(answer, total=total, more=total == MAX_COUNT)
 
-        names = self._names(reached(dsl, self.schemas))
+        names = self._names(models_of(dsl, self.schemas))
         if indexed:
             names.append(fulltext.name_of(self._tables[dsl.model].table.name))
-        answer: Answer = await self._engine.read(work, names)
+        answer: QueryResult = await self._engine.read(work, names)
         return answer
 
     async def samples(self, model: str, permit: Permit | None) -> Samples:
-        """Distinct values of the model's short text fields, among the rows that the permit shows.
-        What took too long is not tried again for as long as a sample is kept. Raises
+        """Return distinct values of the model's short text fields, among the rows that the permit
+        allows. Samples are cached, and so is a timeout, which is then raised again. Raises
         SourceError."""
         key = (model, permit)
         taken, known = self._samples.get(key, (0.0, {}))
@@ -150,31 +149,34 @@ class Store:
             field for field in self.schemas[model].texts if not field.long and not field.options
         ]
         permits = {model: permit}
-        asked = {
+        statements = {
             one.name: self._compiler.sample(model, one, permits, SAMPLE_ROWS, SAMPLE_VALUES)
             for one in fields
         }
 
         def work(connection: Connection) -> Samples:
             return {
-                name: _short(connection.execute(one).scalars().all()) for name, one in asked.items()
+                name: _short(connection.execute(one).scalars().all())
+                for name, one in statements.items()
             }
 
         try:
-            found: Samples = await self._engine.read(work, self._names([model]))
+            samples: Samples = await self._engine.read(work, self._names([model]))
         except SourceTimeout as exc:
-            self._keep(key, exc.with_traceback(None))
+            self._cache_samples(key, exc.with_traceback(None))
             raise
-        self._keep(key, found)
-        return found
+        self._cache_samples(key, samples)
+        return samples
 
-    def _keep(self, key: tuple[str, Permit | None], found: Samples | SourceTimeout) -> None:
+    def _cache_samples(
+        self, key: tuple[str, Permit | None], found: Samples | SourceTimeout
+    ) -> None:
         self._samples[key] = (time.monotonic(), found)
-        while len(self._samples) > SAMPLES:
+        while len(self._samples) > MAX_SAMPLES:
             self._samples.popitem(last=False)
 
     async def load(self, model: str, now: datetime | None) -> Loaded:
-        """Create and fill a model's table. `now` (UTC): the time of rows that do not say theirs.
+        """Create and fill a model's table. `now` (UTC) fills the timestamps of rows without them.
         Raises HostError."""
         spec = self._tables[model].spec
         self._samples.clear()
@@ -185,12 +187,12 @@ class Store:
         return loaded
 
     async def compare(self, model: str) -> list[Difference]:
-        """How a model's table differs from the model. Raises SourceError."""
+        """Return the differences between a model and its table. Raises SourceError."""
         declared = self._tables[model]
-        found: list[Difference] = await self._engine.inspect(
+        differences: list[Difference] = await self._engine.inspect(
             lambda connection: compare(connection, declared)
         )
-        return found
+        return differences
 
     async def close(self) -> None:
         await self._engine.close()
@@ -199,29 +201,30 @@ class Store:
         return [self._tables[model].table.name for model in models]
 
 
-def _within(
+def _fetch(
     connection: Connection,
     statement: sa.Select[Any],
     values: Mapping[str, Any],
-    most: int,
+    max_bytes: int,
     *,
     stream: bool,
-) -> Answer:
-    """The rows that fit into so many bytes. `stream`: rows are fetched a few at a time, so that a
-    large answer is never held whole; short rows are quicker at once."""
-    options = {"stream_results": True, "max_row_buffer": AT_ONCE} if stream else {}
+) -> QueryResult:
+    """Run a statement and return its rows up to `max_bytes`. With `stream`, rows are fetched in
+    small batches, so that a large result is never in memory as a whole; without it, short rows are
+    faster."""
+    options = {"stream_results": True, "max_row_buffer": BATCH_ROWS} if stream else {}
     result = connection.execute(statement, values, execution_options=options)
     names, size, cut = tuple(result.keys()), 0, False
     rows: list[Row] = []
     for row in result if stream else result.all():
         size += _size(row)
-        if size > most and rows:
-            _leave(connection, result)
+        if size > max_bytes and rows:
+            _stop_reading(connection, result)
             cut = True
             break
         rows.append(dict(zip(names, row, strict=True)))
     context: Any = result.context
-    return Answer(
+    return QueryResult(
         rows,
         len(rows),
         cut=cut,
@@ -231,7 +234,7 @@ def _within(
 
 
 def _bound(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Each bound value under a name of its own, also those of a list."""
+    """Return the bound values by name, with the elements of lists under names of their own."""
     bound: dict[str, Any] = {}
     for name, value in parameters.items():
         listed = isinstance(value, (list, tuple))
@@ -241,9 +244,9 @@ def _bound(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return bound
 
 
-def _leave(connection: Connection, result: sa.CursorResult[Any]) -> None:
-    """Read no further. MariaDB would send the rest all the same: there the connection is given up
-    for another."""
+def _stop_reading(connection: Connection, result: sa.CursorResult[Any]) -> None:
+    """Stop reading a result. MariaDB would still send the rest, so its connection is closed and
+    replaced."""
     if connection.dialect.name == "mariadb":
         connection.invalidate()
         connection.rollback()
@@ -252,9 +255,9 @@ def _leave(connection: Connection, result: sa.CursorResult[Any]) -> None:
 
 
 def _size(row: Sequence[Any]) -> int:
-    """Roughly, in bytes."""
+    """Return the approximate size of a row in bytes."""
     size = 0
-    for value in row:  # of every cell of every row
+    for value in row:  # a plain loop: this runs for every cell
         kind = type(value)
         size += (
             len(value)

@@ -1,8 +1,9 @@
-"""A model's SQLAlchemy Core table, with column types that read what other programs stored as well.
+"""SQLAlchemy Core tables of models, with column types that also read values stored by other
+programs.
 
-SQLite has neither decimals nor dates: decimals are kept as REAL, dates and moments as ISO 8601
-text, which sorts as it should. What cannot be read as its type is returned as it is stored, since
-one odd cell must not cost a whole answer.
+SQLite has neither decimals nor dates: decimals are stored as REAL, dates and timestamps as ISO 8601
+text, which sorts correctly. A value that does not parse as its type is returned as stored, so that
+one bad cell does not fail a whole result.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
-from groundhook.handlers.db.coerce import plain
+from groundhook.handlers.db.coerce import to_json
 from groundhook.handlers.db.schema import Schema, Schemas
 from groundhook.host.core.types.specs import (
     DELETED,
@@ -33,7 +34,7 @@ FOLDED = frozenset({"string", "char"})  # types of short texts, which are compar
 
 
 class Exact(TypeDecorator[Any]):
-    """A decimal."""
+    """A decimal column."""
 
     impl = sa.Numeric
     cache_ok = True
@@ -51,7 +52,7 @@ class Exact(TypeDecorator[Any]):
 
 
 class Day(TypeDecorator[Any]):
-    """A date."""
+    """A date column."""
 
     impl = sa.Date
     cache_ok = True
@@ -64,7 +65,7 @@ class Day(TypeDecorator[Any]):
 
 
 class Moment(TypeDecorator[Any]):
-    """A date and time, in UTC."""
+    """A timestamp column, in UTC."""
 
     impl = sa.DateTime
     cache_ok = True
@@ -73,10 +74,12 @@ class Moment(TypeDecorator[Any]):
         return dialect.type_descriptor(sa.String(26) if dialect.name == "sqlite" else sa.DateTime())
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
-        return plain(value) if dialect.name == "sqlite" and isinstance(value, datetime) else value
+        return to_json(value) if dialect.name == "sqlite" and isinstance(value, datetime) else value
 
 
 class Json(TypeDecorator[Any]):
+    """A JSON column."""
+
     impl = sa.JSON
     cache_ok = True
 
@@ -100,8 +103,8 @@ class Json(TypeDecorator[Any]):
 
 
 class Option(TypeDecorator[Any]):
-    """An enum: text, or a type of PostgreSQL's own in tables of others, which takes no value that
-    is declared to be text."""
+    """An enum column: text, or in tables created by others an enum type of PostgreSQL, which does
+    not accept parameters typed as text."""
 
     impl = sa.String
     cache_ok = True
@@ -128,14 +131,14 @@ class _Untyped(UserDefinedType[Any]):
 
 @dataclass(frozen=True)
 class Declared:
-    """A model with its table."""
+    """A model with its schema and table."""
 
     spec: ModelSpec
     schema: Schema
     table: sa.Table
 
     def single(self, column: str) -> bool:
-        """Whether no two rows can have the same value there."""
+        """Return whether a column is unique."""
         for one in self.spec.columns:
             if one.name == column and (one.unique or one.primary or one.type == "ID"):
                 return True
@@ -145,7 +148,7 @@ class Declared:
 
 
 class Tables(Mapping[str, Declared]):
-    """The models of an app with their tables, each made when it is first asked for."""
+    """The models of an app with their tables by full id, each built by the first access."""
 
     def __init__(self, models: Mapping[str, ModelSpec]) -> None:
         self._models = models
@@ -166,7 +169,7 @@ class Tables(Mapping[str, Declared]):
 
 
 def table_of(spec: ModelSpec) -> sa.Table:
-    """The table of a model, in a MetaData of its own."""
+    """Build the table of a model, in a MetaData of its own."""
     names = {column.name for column in spec.columns}
     columns = [_column(column) for column in spec.columns]
     if spec.option.timestamps:
@@ -189,7 +192,7 @@ def table_of(spec: ModelSpec) -> sa.Table:
 
 
 def _index_without_case(column: sa.Column[Any]) -> None:
-    """An index for comparing texts as `text` does; MariaDB's own ones serve as they are."""
+    """Add an index for the comparison of `collation`; MariaDB's plain indexes serve it."""
     name = f"ix_{column.table.name}_{column.name}_nocase"
     sa.Index(name, sa.func.lower(sa.cast(column, sa.Text))).ddl_if(dialect="postgresql")
     sa.Index(name, sa.collate(column, "NOCASE")).ddl_if(dialect="sqlite")
@@ -212,7 +215,7 @@ def _column(column: ColumnSpec) -> sa.Column[Any]:
 def _type(column: ColumnSpec) -> TypeEngine[Any]:
     match column.type:
         case "ID" | "bigInteger":
-            # SQLite numbers rows by itself only for a key declared INTEGER.
+            # SQLite generates keys only for a column declared INTEGER.
             return sa.BigInteger().with_variant(sa.Integer(), "sqlite")
         case "integer":
             return sa.Integer()
@@ -243,7 +246,7 @@ def _type(column: ColumnSpec) -> TypeEngine[Any]:
 
 
 class Real(TypeDecorator[Any]):
-    """A floating point number."""
+    """A floating point column."""
 
     impl = sa.Float
     cache_ok = True

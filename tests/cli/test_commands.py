@@ -43,7 +43,7 @@ def test_db_check_says_what_differs_and_ends_with_1(groundhook: Groundhook, shop
     differs, lines = groundhook("db", "check"), groundhook("db", "check", "--json").lines
     assert differs.code == 1
     assert re.search(
-        r"^product +product +cost +column +the column is not there", differs.out, re.MULTILINE
+        r"^product +product +cost +column +the column does not exist", differs.out, re.MULTILINE
     )
     assert [(line["column"], line["aspect"]) for line in lines] == [("cost", "column")]
 

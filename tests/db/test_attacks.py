@@ -1,5 +1,4 @@
-"""What the search connection refuses, what values cannot do, and that a slow or cancelled statement
-ends."""
+"""Limits of the search connection, values as data, and the end of slow and cancelled statements."""
 
 from __future__ import annotations
 
@@ -72,7 +71,7 @@ async def test_the_search_connection_does_nothing_but_select_from_its_tables(
 
 @pytest.mark.parametrize("value", HOSTILE)
 @pytest.mark.parametrize("op", ["=", "like", "in", "!=", "match"])
-async def test_sql_in_a_value_is_a_text_like_any_other(shop: Shop, value: str, op: str) -> None:
+async def test_sql_in_a_value_is_plain_text(shop: Shop, value: str, op: str) -> None:
     where = {
         "field": "*" if op == "match" else "brand",
         "op": op,
@@ -84,7 +83,7 @@ async def test_sql_in_a_value_is_a_text_like_any_other(shop: Shop, value: str, o
 
 
 @pytest.mark.parametrize("value", HOSTILE)
-async def test_sql_in_a_question_is_a_text_like_any_other(shop: Shop, value: str) -> None:
+async def test_sql_in_a_question_is_plain_text(shop: Shop, value: str) -> None:
     await shop.search(f"products {value}", "product")
     assert (await shop.search("products", "product", limit=200)).total == 150
 
@@ -154,7 +153,7 @@ async def test_a_cancelled_search_stops_its_statement_and_frees_its_thread(tmp_p
     await engine.close()
 
 
-async def test_a_server_that_cannot_be_used_is_named_without_its_password() -> None:
+async def test_an_unusable_server_is_named_without_its_password() -> None:
     async with open_database(
         "postgresql+psycopg://u:secret@127.0.0.1:1/x", 1000, shop_models()
     ) as database:

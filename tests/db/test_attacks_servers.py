@@ -149,7 +149,7 @@ async def test_a_statement_that_takes_too_long_is_ended_by_the_server(
 
 
 @servers_only
-async def test_values_that_take_too_long_to_look_at_are_not_looked_at_again_for_every_question(
+async def test_a_timeout_of_sampling_is_cached(
     on_a_server: Databases, fresh_database: Fresh, spec: Callable[..., ModelSpec]
 ) -> None:
     url, nap = (
@@ -231,7 +231,7 @@ async def test_many_searches_share_few_connections_and_none_is_refused(
     assert len(set(answers)) == 1
 
 
-async def test_a_result_is_cut_where_it_would_be_too_large_which_is_said(
+async def test_an_oversized_result_is_cut_with_a_warning(
     fresh_database: Fresh, spec: Callable[..., ModelSpec]
 ) -> None:
     model = spec(values=[{"title": f"note {number}", "body": "x" * 20_000} for number in range(30)])
@@ -245,7 +245,7 @@ async def test_a_result_is_cut_where_it_would_be_too_large_which_is_said(
         hint = "(name fields with 'select', or raise database.result_kb)"
         assert (
             "db_result_cut",
-            f"the result was too large: 5 rows of 'note' are shown {hint}",
+            f"the result was too large: 5 rows of 'note' are returned {hint}",
         ) in notes.warnings
         assert (
             len((await notes.search("list all notes", "note", limit=30, select=["title"])).items)
@@ -255,7 +255,7 @@ async def test_a_result_is_cut_where_it_would_be_too_large_which_is_said(
 
 @servers_only
 @pytest.mark.parametrize("way", ["password", "database", "port"])
-async def test_a_server_that_does_not_let_us_in_is_named_without_the_password(
+async def test_a_server_that_refuses_the_login_is_named_without_the_password(
     on_a_server: Databases, shop_url: str, way: str, shop_specs: dict[str, ModelSpec]
 ) -> None:
     url = sa.make_url(shop_url)
@@ -280,12 +280,12 @@ async def test_a_server_that_does_not_let_us_in_is_named_without_the_password(
     "url",
     ["oracle://x", "mysql+pymysql://x/y", "sqlite://", "postgresql+psycopg2://x/y", "://", ""],
 )
-async def test_a_url_that_cannot_be_used_says_which_can(url: str) -> None:
+async def test_the_error_for_an_unusable_url_shows_valid_ones(url: str) -> None:
     with pytest.raises(SourceNotConfigured, match="sqlite:///"):
         engine(url)
 
 
-async def test_a_table_that_is_not_there_is_said_to_need_loading(
+async def test_the_error_for_a_missing_table_says_how_to_load_it(
     fresh_database: Fresh, shop_specs: dict[str, ModelSpec]
 ) -> None:
     async with open_database(await fresh_database(), 20_000, shop_specs) as database:
@@ -297,7 +297,7 @@ async def test_a_table_that_is_not_there_is_said_to_need_loading(
     ("url", "module"),
     [("postgresql://u@127.0.0.1/x", "psycopg"), ("mariadb://u@127.0.0.1/x", "asyncmy")],
 )
-async def test_a_driver_that_is_not_installed_is_named_with_what_installs_it(
+async def test_the_error_for_a_missing_driver_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch, url: str, module: str
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)

@@ -1,4 +1,4 @@
-"""`groundhook db check`: what differs between models and tables, on every engine."""
+"""`groundhook db check`: differences between models and tables, on every engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def differences(url: str, spec: ModelSpec) -> list[tuple[str, str]]:
         return [(each.column, each.aspect) for each in (await database.check())[1]]
 
 
-async def test_what_was_loaded_differs_in_nothing(
+async def test_loaded_tables_have_no_differences(
     fresh_database: Fresh, spec: Callable[..., ModelSpec]
 ) -> None:
     columns = [column.model_dump() for column in spec().columns]
@@ -49,7 +49,7 @@ async def test_what_was_loaded_differs_in_nothing(
     assert await differences(url, model) == []
 
 
-async def test_everything_that_differs_is_said(
+async def test_every_difference_is_reported(
     fresh_database: Fresh, kind: str, spec: Callable[..., ModelSpec]
 ) -> None:
     url = await fresh_database()

@@ -1,5 +1,4 @@
-"""QueryDSL values: what the linter accepts, words and refuses; and that values never become the
-text of a statement."""
+"""QueryDSL: the linter's problems, and values that never become the text of a statement."""
 
 from __future__ import annotations
 
@@ -57,7 +56,7 @@ def test_operators_have_one_spelling_after_the_linter(op: str, known: str) -> No
     )
 
 
-def test_column_is_another_word_for_field() -> None:
+def test_column_is_an_alias_of_field() -> None:
     assert (
         parse({"model": "product", "wheres": [{"column": "brand", "value": "Apple"}]})
         .wheres[0]
@@ -66,7 +65,7 @@ def test_column_is_another_word_for_field() -> None:
     )
 
 
-def test_equal_to_nothing_asks_for_what_has_no_value() -> None:
+def test_equal_to_null_matches_records_without_a_value() -> None:
     assert [checked("rating", op).op for op in ("=", "!=", "is", "is not")] == [
         "null",
         "not null",
@@ -80,7 +79,7 @@ def test_equal_to_nothing_asks_for_what_has_no_value() -> None:
     [
         ("prise", "=", 1, "did you mean 'price'"),
         ("colour", "=", 1, "known: id, sku, name, brand"),
-        ("price", "resembles", 1, "no operator 'resembles'"),
+        ("price", "resembles", 1, "unknown operator 'resembles'"),
         ("price", "<", "cheap", "does not fit the field 'price'"),
         ("price", "<", None, "needs a value"),
         ("price", "<", float("nan"), "finite"),
@@ -95,11 +94,11 @@ def test_equal_to_nothing_asks_for_what_has_no_value() -> None:
         ("brand", "=", {"a": 1}, "not text"),
         ("brand", "=", "a\0b", "NUL"),
         ("brand", "=", "\ud800", "does not fit"),
-        ("price", "match", ["x"], "holds no text"),
+        ("price", "match", ["x"], "not a text field"),
         ("*", "match", [1], "needs words"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_words_that_help(
+def test_an_invalid_query_is_an_error_with_a_hint(
     field: str, op: str, value: Any, says: str
 ) -> None:
     with pytest.raises(SourceError) as refused:
@@ -108,7 +107,7 @@ def test_what_cannot_be_asked_is_refused_in_words_that_help(
 
 
 @pytest.mark.parametrize("op", ["=", "!="])
-def test_a_condition_whose_value_is_not_there_is_no_search_for_what_has_none(op: str) -> None:
+def test_a_condition_without_a_value_is_an_error_and_not_a_search_for_null(op: str) -> None:
     query = parse(
         {"model": "product", "wheres": [{"field": "rating", "op": op}]}
     )  # as a script's `undefined` arrives
@@ -116,7 +115,7 @@ def test_a_condition_whose_value_is_not_there_is_no_search_for_what_has_none(op:
         linter.checked(query, {"product": SCHEMA})
 
 
-def test_a_query_from_outside_names_the_wrong_key() -> None:
+def test_parsing_a_query_names_the_unknown_key() -> None:
     with pytest.raises(SourceError, match=r"wheres\[0\].feild"):
         parse({"model": "product", "wheres": [{"feild": "brand", "field": "brand"}]})
     with pytest.raises(SourceError, match="limit"):
@@ -124,7 +123,7 @@ def test_a_query_from_outside_names_the_wrong_key() -> None:
 
 
 @pytest.mark.parametrize(("value", "kept"), [("ACTIVE", "active"), ("gone", "gone")])
-def test_an_option_is_recognised_whatever_its_case(value: str, kept: str) -> None:
+def test_an_option_is_recognised_in_any_case(value: str, kept: str) -> None:
     assert checked("status", "=", value).value == kept
 
 
@@ -202,7 +201,7 @@ LINTED: list[tuple[dict[str, Any], str]] = [
     ({"model": "ordr"}, "DSL002 model: no model 'ordr' (did you mean 'order'?)"),
     (
         {"wheres": [{"field": "total", "op": "~", "value": 1}]},
-        "DSL003 wheres[0]: there is no operator '~'",
+        "DSL003 wheres[0]: unknown operator '~'",
     ),
     ({"wheres": [{"field": "gift", "op": ">", "value": True}]}, "DSL004 wheres[0]"),
     ({"wheres": [{"field": "ordered_at", "op": ">", "value": "soon"}]}, "DSL005 wheres[0]"),
@@ -216,7 +215,7 @@ LINTED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"wheres": [{"field": "buyer.orders.item.price", "value": 1}]},
-        "DSL006 wheres[0]: 'buyer.orders.item.price' goes over 3",
+        "DSL006 wheres[0]: 'buyer.orders.item.price' follows 3",
     ),
     (
         {"aggregates": [{"function": "sum", "field": "city"}]},
@@ -224,30 +223,28 @@ LINTED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"aggregates": [{"function": "count"}], "select": ["city"]},
-        "DSL007 select: 'city' is neither grouped by nor computed",
+        "DSL007 select: 'city' is neither in 'groups' nor computed",
     ),
     (
         {"groups": ["city"], "orders": [{"field": "total"}]},
-        "DSL008 orders[0].field: the answer has no 'total' to order by (known: city)",
+        "DSL008 orders[0].field: the result has no 'total' to order by (known: city)",
     ),
     ({"wheres": [{"field": "id", "op": "in", "value": [1] * 1001}]}, "DSL009 wheres[0]"),
     (
         {"wheres": [{"field": "status", "value": "gone"}]},
-        "DSL010 wheres[0].value: 'gone' is none of the options of 'status'",
+        "DSL010 wheres[0].value: 'gone' is not among the options of 'status'",
     ),
 ]
 
 
 @pytest.mark.parametrize(("query", "says"), LINTED)
-def test_a_problem_has_a_code_and_a_place_and_says_what_there_is_instead(
-    query: dict[str, Any], says: str
-) -> None:
+def test_a_problem_has_a_code_a_path_and_a_hint(query: dict[str, Any], says: str) -> None:
     (problem, *_) = linter.lint({"model": "order", **query}, shop_models())
     assert str(problem).startswith(says)
     assert (problem.severity == "warning") == (problem.code == "DSL010")
 
 
-def test_conditions_nested_too_deep_are_refused_and_not_followed() -> None:
+def test_too_deeply_nested_conditions_are_an_error() -> None:
     deep: dict[str, Any] = {"field": "id", "value": 1}
     for _ in range(12):
         deep = {"or": [deep]}
@@ -310,7 +307,7 @@ def test_no_value_becomes_text_behind_relations_and_under_figures_either(
         assert "2026" not in text
 
 
-def test_a_model_says_which_columns_do_not_fit_together(spec: Callable[..., ModelSpec]) -> None:
+def test_an_index_of_an_undeclared_column_is_an_error(spec: Callable[..., ModelSpec]) -> None:
     for columns, says in [
         ([{"name": "a", "type": "string"}], "exactly one primary key"),
         ([{"name": "id", "type": "ID"}, {"name": "id", "type": "string"}], "declared twice"),

@@ -1,5 +1,5 @@
-"""The same queries on SQLite, PostgreSQL and MariaDB. What they should find is worked out here,
-from the sample rows."""
+"""The same queries on SQLite, PostgreSQL and MariaDB. The expected results are
+computed here from the sample rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from groundhook.handlers.db.base import open_database
-from groundhook.handlers.db.text import fold
+from groundhook.handlers.db.collation import fold
 from groundhook.host.core.trace import recording
 from groundhook.host.core.types.events import TraceNode
 from groundhook.host.core.types.search import Item
@@ -153,7 +153,7 @@ async def test_every_engine_finds_the_same_records(everywhere: Shop, number: int
     assert found.total == len(expected)
 
 
-async def test_queries_that_differ_in_their_values_alone_find_each_their_own_rows(
+async def test_queries_that_differ_only_in_values_return_their_own_rows(
     everywhere: Shop,
 ) -> None:
     for low, high, most in ((20, 100, 50), (48.99, 500, 99.5), (5, 30.5, 10), (20, 100, 50)):
@@ -173,7 +173,7 @@ async def test_queries_that_differ_in_their_values_alone_find_each_their_own_row
 
 @pytest.mark.parametrize("way", ["asc", "desc"])
 @pytest.mark.parametrize("name", ["shipped_at", "total", "city", "buyer.name"])
-async def test_every_engine_sorts_alike_and_puts_what_has_no_value_last(
+async def test_every_engine_sorts_alike_with_null_last(
     everywhere: Shop, name: str, way: str
 ) -> None:
     found = await everywhere.search(
@@ -247,7 +247,7 @@ async def test_a_figure_is_an_item_whose_citation_is_its_query(everywhere: Shop)
     assert none.data == {"count": 0}
 
 
-async def test_a_relation_to_many_asks_whether_one_record_meets_all_of_its_conditions(
+async def test_conditions_over_a_to_many_relation_hold_for_one_record(
     fresh_database: Fresh, shop_specs: dict[str, ModelSpec]
 ) -> None:
     relations = {
@@ -287,7 +287,7 @@ async def test_a_relation_to_many_asks_whether_one_record_meets_all_of_its_condi
         assert await who({"field": "orders", "op": "null"}) == set(BY_ID["customer"]) - bought
 
 
-async def test_every_type_comes_back_alike_from_every_engine(
+async def test_every_type_is_returned_alike_by_every_engine(
     fresh_database: Fresh, spec: Callable[..., ModelSpec]
 ) -> None:
     row = {
@@ -329,7 +329,7 @@ async def test_every_type_comes_back_alike_from_every_engine(
     ]
 
 
-async def test_small_letters_are_the_same_on_every_engine(
+async def test_lower_case_is_the_same_on_every_engine(
     fresh_database: Fresh, spec: Callable[..., ModelSpec]
 ) -> None:
     letters = ["Ä", "É", "Ñ", "Ø", "Č", "Ł", "Ω", "Ж", "Ё", "Ş", "Þ", "Ơ"]

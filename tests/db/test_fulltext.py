@@ -1,5 +1,4 @@
-"""Words are found by the full-text index of a table that has one, and without it as before, on
-every engine."""
+"""Search for words with a full-text index, and without one, on every engine."""
 
 from __future__ import annotations
 
@@ -72,7 +71,7 @@ async def execute(url: str, *statements: str) -> None:
     await engine.close()
 
 
-async def test_words_are_found_by_the_index_where_they_begin_and_whatever_they_are_written_with(
+async def test_the_index_matches_beginnings_of_words_in_any_spelling(
     url: str, kind: str, spec: Callable[..., ModelSpec]
 ) -> None:
     async with open_database(url, 20_000, {"note": spec()}) as database:
@@ -102,7 +101,7 @@ async def test_words_are_found_by_the_index_where_they_begin_and_whatever_they_a
         assert await notes.having("teapot", "brass", op="match any") == [4, 5]
 
 
-async def test_the_engine_finds_words_by_the_index_rather_than_row_by_row(
+async def test_the_engine_uses_the_index_for_words(
     url: str, kind: str, spec: Callable[..., ModelSpec]
 ) -> None:
     words = QueryDSL(model="note", wheres=(Where(field="*", op="match", value=["phone"]),))
@@ -123,7 +122,7 @@ async def test_the_engine_finds_words_by_the_index_rather_than_row_by_row(
     assert "note__text" in planned
 
 
-async def test_what_no_word_begins_with_is_looked_for_inside_of_words(
+async def test_without_a_match_by_the_index_words_are_searched_inside_of_words(
     url: str, kind: str, spec: Callable[..., ModelSpec]
 ) -> None:
     async with open_database(url, 20_000, {"note": spec()}) as database:
@@ -139,14 +138,14 @@ async def test_what_no_word_begins_with_is_looked_for_inside_of_words(
         assert [item.data for item in counted.items] == [{"count": 1}]
 
 
-async def test_words_of_a_question_that_have_no_place_have_a_lower_score_by_the_index_as_well(
+async def test_words_not_understood_have_a_lower_score_with_the_index_too(
     everywhere: Shop,
 ) -> None:
     found = await everywhere.search("noise cancelling headphones under $200", "product")
     assert [(item.title, item.score) for item in found.items] == [("Soundcore Q30", 0.7)]
 
 
-async def test_the_index_follows_what_other_programs_write(
+async def test_the_index_follows_writes_of_other_programs(
     url: str, kind: str, spec: Callable[..., ModelSpec]
 ) -> None:
     done = "0" if kind != "postgresql" else "false"
@@ -164,7 +163,7 @@ async def test_the_index_follows_what_other_programs_write(
         assert (await database.check())[1] == []
 
 
-async def test_a_table_that_was_there_gets_no_index_and_is_searched_without_one(
+async def test_an_existing_table_gets_no_index_and_is_searched_without_one(
     fresh_database: Fresh, kind: str, spec: Callable[..., ModelSpec]
 ) -> None:
     url = await fresh_database()
@@ -184,7 +183,7 @@ async def test_a_table_that_was_there_gets_no_index_and_is_searched_without_one(
         assert [BY_INDEX[kind] in statement for statement in notes.statements] == [False]
 
 
-async def test_the_index_does_not_show_what_an_identity_may_not_see(
+async def test_the_index_respects_permissions(
     fresh_database: Fresh, spec: Callable[..., ModelSpec]
 ) -> None:
     def row(title: str, tenant: str) -> dict[str, Any]:
@@ -235,7 +234,7 @@ ATTACKS = (
 @pytest.mark.parametrize(
     "kind", ["sqlite"], indirect=True
 )  # servers have roles: see test_attacks_servers
-async def test_beside_the_index_the_search_connection_still_only_reads(url: str) -> None:
+async def test_the_search_connection_is_read_only_with_an_index_too(url: str) -> None:
     await execute(url, "CREATE TABLE note__text_other (a)")
     engine = engine_for(url, timeout_ms=5000, connections=1, result_kb=100)
     for attack in ATTACKS:

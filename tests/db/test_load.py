@@ -1,4 +1,4 @@
-"""Tables are created and filled once, and nothing that was there is ever altered."""
+"""Tables are created and filled once, and existing ones are never altered."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def test_loading_creates_every_table_with_its_rows_and_reports_each(tmp_pa
     assert told == ["customer", "order", "product"]
 
 
-async def test_loading_again_leaves_everything_as_it_is(shop: Shop, tmp_path: Path) -> None:
+async def test_loading_again_changes_nothing(shop: Shop, tmp_path: Path) -> None:
     path = tmp_path / "state/shop.db"
     with sqlite3.connect(path) as connection:
         connection.execute("delete from shop_product where id > 3")
@@ -54,7 +54,7 @@ async def test_a_table_that_differs_is_reported_and_not_altered(
     async with open_database(f"sqlite:///{path}", 5000, {"note": spec()}) as database:
         (loaded,) = await database.load()
     assert not loaded.created
-    assert "lacks body, pages" in loaded.note
+    assert "has no body, pages" in loaded.note
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ async def test_a_table_that_differs_is_reported_and_not_altered(
         ({"id": 1, "title": "twice"}, "UNIQUE"),
     ],
 )
-async def test_a_row_that_does_not_fit_is_named_and_leaves_no_half_table(
+async def test_an_invalid_row_is_named_and_leaves_no_partial_table(
     tmp_path: Path, spec: Callable[..., ModelSpec], row: dict[str, object], says: str
 ) -> None:
     path = tmp_path / "n.db"
@@ -84,7 +84,7 @@ async def test_a_row_that_does_not_fit_is_named_and_leaves_no_half_table(
     connection.close()
 
 
-async def test_rows_get_defaults_and_the_time_that_was_given(
+async def test_rows_get_defaults_and_the_given_time(
     tmp_path: Path, spec: Callable[..., ModelSpec]
 ) -> None:
     model = spec(values=[{"title": "a"}, {"title": "b", "done": True}], option={"timestamps": True})
@@ -101,17 +101,17 @@ async def test_rows_get_defaults_and_the_time_that_was_given(
     ]
 
 
-async def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_created_is_a_storage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     async with open_database(f"sqlite:///{tmp_path}/file/shop.db", 5000, shop_models()) as database:
-        with pytest.raises(StorageError, match="cannot be made"):
+        with pytest.raises(StorageError, match="cannot be created"):
             await database.load()
 
 
 @pytest.mark.parametrize(
     "url", ["nonsense", "sqlite://", "oracle9://x/y", "postgresql+pg8000://nobody@localhost/x"]
 )
-async def test_a_url_that_cannot_be_used_is_said_when_it_is_used(url: str) -> None:
+async def test_an_unusable_url_is_an_error_on_first_use(url: str) -> None:
     async with open_database(url, 5000, shop_models()) as database:
         with pytest.raises(HostError) as refused:
             await database.load()

@@ -1,5 +1,4 @@
-"""Whose rows are seen: the rules one by one, and as a property over random rows, identities and
-queries."""
+"""Visible rows: each rule, and a property over random rows, identities and queries."""
 
 from __future__ import annotations
 
@@ -80,7 +79,7 @@ async def test_without_an_identity_nothing_is_permitted_which_is_not_the_same_as
     assert await found_by(Identity(user_id="carol", tenant_id="empty")) == set()
 
 
-async def test_own_shared_and_common_rows_of_the_tenant_are_seen(found_by: Any) -> None:
+async def test_own_shared_and_common_rows_of_the_tenant_are_visible(found_by: Any) -> None:
     assert await found_by(ALICE) == {
         "alice's",
         "alice's of red",
@@ -111,21 +110,21 @@ async def test_without_a_tenant_only_rows_without_one_are_seen(found_by: Any) ->
         ({"extra": {"title": ["alice's", "blue's"], "no_such_field": 1}}, {"alice's"}),
     ],
 )
-async def test_constraints_narrow_what_is_seen(
+async def test_constraints_limit_the_visible_rows(
     found_by: Any, limits: dict[str, Any], seen: set[str]
 ) -> None:
     assert await found_by(ALICE.model_copy(update={"constraints": Constraints(**limits)})) == seen
 
 
 @pytest.mark.parametrize("limit", ["owner_only", "creator_only", "editor_only", "team_only"])
-async def test_a_constraint_about_what_the_identity_lacks_permits_nothing(
+async def test_a_constraint_that_needs_a_missing_id_is_not_permitted(
     found_by: Any, limit: str
 ) -> None:
     with pytest.raises(NotPermitted, match=limit):
         await found_by(Identity(tenant_id="acme", constraints=Constraints(**{limit: True})))
 
 
-async def test_values_of_rows_that_are_not_seen_are_not_known_to_questions_either(
+async def test_values_of_invisible_rows_are_not_used_in_questions(
     tmp_path: Path, spec: Callable[..., ModelSpec]
 ) -> None:
     model = spec(values=[row("Secretproject", "eve", None, "zeta")], option={"permission": True})
@@ -161,7 +160,7 @@ async def test_an_open_model_answers_beside_one_that_is_not_permitted(
             await both.search("list all notes", "note", "memo")
 
 
-async def test_permission_columns_are_neither_shown_nor_searched(
+async def test_permission_columns_are_neither_returned_nor_searched(
     tmp_path: Path, spec: Callable[..., ModelSpec]
 ) -> None:
     model = spec(values=[row("x", "alice", "red", "acme")], option={"permission": True})
@@ -240,7 +239,7 @@ async def test_no_query_ever_returns_a_row_of_another_tenant(
                 assert mine or shared or common
 
 
-async def test_columns_that_a_model_names_say_whose_a_row_is_on_every_engine(
+async def test_declared_permission_columns_limit_rows_on_every_engine(
     fresh_database: Fresh,
 ) -> None:
     """As a table of another program has them: the user a number, the tenant a text."""
@@ -304,7 +303,7 @@ async def test_columns_that_a_model_names_say_whose_a_row_is_on_every_engine(
                 await found(None, **nobody)
 
 
-def test_columns_that_say_whose_a_row_is_must_be_declared(spec: Callable[..., ModelSpec]) -> None:
+def test_permission_columns_must_be_declared(spec: Callable[..., ModelSpec]) -> None:
     with pytest.raises(ValueError, match="'owner' that is not declared"):
         spec(option={"permission": {"user": "owner"}})
     with pytest.raises(ValueError, match="at least one"):

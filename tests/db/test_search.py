@@ -19,7 +19,7 @@ from groundhook.host.core.types.specs import ModelSpec
 from tests.db.conftest import Shop, shop_models
 
 
-async def test_a_question_finds_its_records_in_order_with_all_that_an_item_needs(
+async def test_a_question_returns_its_records_in_order_as_complete_items(
     shop: Shop,
 ) -> None:
     found = await shop.search("Products cheaper than $100 from Apple")
@@ -67,7 +67,7 @@ async def test_total_counts_all_that_match_and_not_only_those_returned(shop: Sho
     assert (len(found.items), found.total) == (3, len(delivered))
 
 
-async def test_a_count_that_takes_too_long_leaves_the_rows_and_says_that_there_may_be_more(
+async def test_a_count_that_times_out_keeps_the_rows_with_a_warning(
     tmp_path: Path, spec: Callable[..., ModelSpec]
 ) -> None:
     path, quick, slow = tmp_path / "notes.db", 5, 5000
@@ -91,11 +91,11 @@ async def test_a_count_that_takes_too_long_leaves_the_rows_and_says_that_there_m
         found = await shop.search("notes", "note", wheres=wheres, limit=quick)
     assert (len(found.items), found.total) == (quick, quick)
     assert [message for code, message in shop.warnings if code == "db_total"] == [
-        "5 or more records of 'note' match; they were not counted to the end"
+        "at least 5 records of 'note' match; not all were counted"
     ]
 
 
-async def test_the_callers_conditions_are_required_beside_those_of_the_question(shop: Shop) -> None:
+async def test_the_callers_conditions_are_anded_with_those_of_the_question(shop: Shop) -> None:
     wheres = [
         {"column": "status", "value": "discontinued"},
         {"field": "price", "op": ">", "value": 20},
@@ -151,14 +151,16 @@ async def test_text_is_compared_without_case_and_like_means_contains(
     ("op", "value"),
     [("=", "KRAKÓW"), ("=", "zürich"), ("like", "RICH"), ("like", "ÜRICH"), ("in", ["ZÜRICH"])],
 )
-async def test_letters_beyond_ascii_have_no_case_either(shop: Shop, op: str, value: object) -> None:
+async def test_letters_beyond_ascii_are_compared_without_case(
+    shop: Shop, op: str, value: object
+) -> None:
     found = await shop.search(
         "customers", "customer", wheres=[{"field": "city", "op": op, "value": value}]
     )
     assert [item.data["city"] for item in found.items if item.data] in (["Kraków"], ["Zürich"])
 
 
-async def test_words_without_a_place_are_searched_as_text_with_a_lower_score_and_said(
+async def test_words_not_understood_are_searched_as_text_with_a_lower_score_and_a_warning(
     shop: Shop,
 ) -> None:
     found = await shop.search("noise cancelling headphones under $200", "product")
@@ -168,14 +170,14 @@ async def test_words_without_a_place_are_searched_as_text_with_a_lower_score_and
         (
             "db_query_words",
             (
-                "words that were not understood, and searched for as text where they may occur:"
+                "words that were not understood and were searched for as text:"
                 " 'noise', 'cancelling', 'headphones'"
             ),
         )
     ]
 
 
-async def test_where_no_record_has_all_words_those_with_most_come_first(shop: Shop) -> None:
+async def test_if_no_record_has_all_words_those_with_most_come_first(shop: Shop) -> None:
     found = await shop.search("wireless purple headphones", "product")
     assert found.dsl is not None
     assert found.dsl["wheres"][0]["op"] == "match any"
@@ -190,19 +192,19 @@ async def test_where_no_record_has_all_words_those_with_most_come_first(shop: Sh
     assert "no record has all" in shop.warnings[-1][1]
 
 
-async def test_where_no_record_has_any_of_the_words_none_are_promised(shop: Shop) -> None:
+async def test_if_no_record_has_any_of_the_words_the_warning_says_so(shop: Shop) -> None:
     found = await shop.search("products zzyzx qwxyz", "product")
     assert not found.items
     assert shop.warnings[-1][1] == "no record has any of these words"
 
 
-async def test_what_is_negated_is_not_found(shop: Shop) -> None:
+async def test_negated_words_exclude_records(shop: Shop) -> None:
     found = await shop.search("audio not wireless", "product", limit=50)
     assert found.items
     assert not any("wireless" in item.content.lower() for item in found.items)
 
 
-async def test_strict_refuses_words_without_a_place_and_names_them(shop: Shop) -> None:
+async def test_strict_makes_words_not_understood_an_error(shop: Shop) -> None:
     with pytest.raises(SourceError, match="'wireless', 'purple'"):
         await shop.search("wireless purple products", strict=True)
     assert (await shop.search("products under $100", strict=True)).items
@@ -217,14 +219,14 @@ async def test_a_greeting_searches_nothing_and_conditions_of_the_caller_still_do
     assert [item.title for item in found.items] == ["Wooden Train Set"]
 
 
-async def test_several_models_are_asked_at_once_where_both_fit(shop: Shop) -> None:
+async def test_several_models_are_searched_if_all_fit(shop: Shop) -> None:
     found = await shop.search("under $15")
     assert {item.model for item in found.items} == {"product", "order"}
     assert found.dsl is not None
     assert [query["model"] for query in found.dsl["queries"]] == ["product", "order"]
 
 
-async def test_a_model_without_the_callers_field_is_left_out_and_said(shop: Shop) -> None:
+async def test_a_model_without_the_callers_field_is_skipped_with_a_warning(shop: Shop) -> None:
     found = await shop.search(
         "under $15", "product", "order", wheres=[{"field": "brand", "value": "mattel"}]
     )
@@ -270,11 +272,11 @@ async def test_before_loading_the_error_says_how_to_load(tmp_path: Path) -> None
         ("DROP TABLE shop_customer", "run `groundhook db load` to create it"),
         (
             "ALTER TABLE shop_customer RENAME COLUMN city TO town",
-            "`groundhook db check` shows what differs",
+            "`groundhook db check` shows the differences",
         ),
     ],
 )
-async def test_a_model_whose_table_differs_is_left_out_as_long_as_another_can_be_asked(
+async def test_a_model_whose_table_differs_is_skipped_if_another_is_left(
     shop: Shop, change: str, says: str
 ) -> None:
     path = shop.url.removeprefix("sqlite:///")
@@ -289,7 +291,7 @@ async def test_a_model_whose_table_differs_is_left_out_as_long_as_another_can_be
         await shop.search("customers in Berlin", "customer")
 
 
-async def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_a_database_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "bad.db").write_bytes(b"this is no database at all" * 100)
     async with open_database(f"sqlite:///{tmp_path}/bad.db", 5000, shop_models()) as database:
         with pytest.raises(SourceError, match="not a database"):
@@ -310,7 +312,9 @@ async def test_the_trace_shows_the_query_its_sql_and_its_values(shop: Shop) -> N
     assert (query["rows"], query["total"]) == (1, 1)
 
 
-async def test_deleted_rows_are_never_found(tmp_path: Path, spec: Callable[..., ModelSpec]) -> None:
+async def test_deleted_rows_are_never_returned(
+    tmp_path: Path, spec: Callable[..., ModelSpec]
+) -> None:
     model = spec(
         values=[{"title": "here"}, {"title": "gone", "deleted_at": "2026-01-01T00:00:00Z"}],
         option={"soft_deletes": True},
@@ -321,7 +325,7 @@ async def test_deleted_rows_are_never_found(tmp_path: Path, spec: Callable[..., 
     assert [item.title for item in found.items] == ["here"]
 
 
-async def test_every_type_comes_back_as_json_has_it(
+async def test_every_type_is_returned_as_json(
     tmp_path: Path, spec: Callable[..., ModelSpec]
 ) -> None:
     row = {
@@ -349,7 +353,7 @@ async def test_every_type_comes_back_as_json_has_it(
     }
 
 
-async def test_rows_without_a_value_are_not_lost_to_a_negation(
+async def test_a_negation_keeps_rows_without_a_value(
     tmp_path: Path, spec: Callable[..., ModelSpec]
 ) -> None:
     model = spec(values=[{"title": "a", "pages": 1}, {"title": "b"}])

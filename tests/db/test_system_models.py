@@ -71,7 +71,7 @@ async def app(make_app: MakeApp) -> Path:
     return made
 
 
-async def test_users_are_searched_under_their_own_name_and_only_those_of_the_tenant(
+async def test_users_are_a_model_limited_to_the_tenant(
     app: Path,
 ) -> None:
     async with open_host(app, environment={}) as host:
@@ -129,7 +129,7 @@ def users_app(plain_app: Path) -> Path:
         (Identity(user_id="U4"), []),
     ],
 )
-async def test_whoever_asks_for_users_sees_himself_and_his_team(
+async def test_a_user_sees_the_own_row_and_the_own_team(
     users_app: Path, who: Identity, seen: list[str]
 ) -> None:
     async with open_host(users_app, environment={}) as host:
@@ -145,7 +145,7 @@ async def test_whoever_asks_for_users_sees_himself_and_his_team(
     assert all("password" not in (item.data or {}) for item in found.items)
 
 
-async def test_users_of_another_team_are_not_reached_over_relations_either(users_app: Path) -> None:
+async def test_users_of_another_team_are_invisible_over_relations(users_app: Path) -> None:
     asked = {
         "type": "db",
         "models": ["__yao.team"],
@@ -163,7 +163,7 @@ async def test_users_of_another_team_are_not_reached_over_relations_either(users
 
 
 @pytest.mark.parametrize("identity", [Identity(), Identity(tenant_id="acme")])
-async def test_without_a_user_or_a_team_nobody_is_shown(
+async def test_without_a_user_or_a_team_nothing_is_visible(
     users_app: Path, identity: Identity
 ) -> None:
     async with open_host(users_app, environment={}) as host:
@@ -173,7 +173,7 @@ async def test_without_a_user_or_a_team_nobody_is_shown(
     assert "not permitted" in (found.error or "")
 
 
-async def test_loading_never_makes_the_hosts_tables_and_a_search_says_that_they_are_missing(
+async def test_loading_never_creates_the_hosts_tables_and_a_search_reports_them_missing(
     plain_app: Path,
 ) -> None:
     async with open_host(plain_app, environment={}) as host:
@@ -188,7 +188,7 @@ async def test_loading_never_makes_the_hosts_tables_and_a_search_says_that_they_
     assert "models/__yao/user.mod.yao" in (found.error or "")
 
 
-async def test_a_table_of_users_is_data_of_a_message_like_any_other(users_app: Path) -> None:
+async def test_a_message_can_refer_to_the_table_of_users(users_app: Path) -> None:
     part = {
         "type": "data",
         "data": {

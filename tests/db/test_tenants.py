@@ -90,7 +90,7 @@ WHO = {
 
 
 def seen(row: Row, who: Identity) -> bool:
-    """The rules of `handlers.db.permission`, in other words."""
+    """The rules of `handlers.db.permission`, implemented independently."""
     if (row[TENANT] or "") != who.tenant_id:
         return False
     mine = bool(who.user_id) and row[CREATED_BY] == who.user_id
@@ -214,7 +214,7 @@ async def answer(database: Database, who: Identity, asked: Mapping[str, Any]) ->
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(queries=st.lists(RECORDS | FIGURES, min_size=4, max_size=4))
-async def test_every_answer_is_the_one_of_a_world_without_the_others(
+async def test_every_result_equals_that_of_a_database_with_only_the_visible_rows(
     worlds: dict[str, tuple[str, str]], name: str, queries: list[dict[str, Any]]
 ) -> None:
     whole, own = worlds[name]

@@ -94,7 +94,7 @@ async def test_a_table_is_searched_through_the_model_that_declares_it(app: Path)
         ("sqlite_master", "no table 'sqlite_master'"),
     ],
 )
-async def test_a_table_that_the_assistant_may_not_reach_is_said_and_not_searched(
+async def test_a_table_outside_the_assistants_models_is_a_warning_and_not_searched(
     app: Path, table: str, says: str
 ) -> None:
     events = await turn(app, about("pens cheaper than 10", table), scripted("Fine."), search=False)

@@ -175,7 +175,7 @@ async def test_a_wrong_query_goes_back_twice_with_the_linters_words(make_app: Ma
     assert searched.titles == ["Blue", "Red"]
     problems = [searched.asked(call)["retry"]["problem"] for call in (1, 2)]
     assert "has no field 'prise' (did you mean 'price'?)" in problems[0]
-    assert "there is no operator '~'" in problems[1]
+    assert "unknown operator '~'" in problems[1]
     assert searched.warnings == []
 
 
@@ -183,7 +183,7 @@ async def test_a_wrong_query_goes_back_twice_with_the_linters_words(make_app: Ma
     ("answer", "problem"),
     [
         ({"dsl": {"model": "customer"}}, "no model 'customer' (known: article)"),
-        ({"dsl": []}, "should hold 1 to 5 queries, not 0"),
+        ({"dsl": []}, "it should contain 1 to 5 queries, not 0"),
         ({"dsl": {"model": "article", "where": "1=1; drop table article"}}, "where"),
         ("SELECT * FROM article", "there is no JSON in it"),
     ],

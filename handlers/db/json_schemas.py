@@ -1,7 +1,6 @@
-"""The formats of `*.mod.yao` and of QueryDSL as JSON Schemas, for editors and for those who write
-queries.
+"""JSON Schemas of `*.mod.yao` and of QueryDSL, for editors and authors of queries.
 
-`python -m groundhook.handlers.db.published` writes docs/model.schema.json and
+`python -m groundhook.handlers.db.json_schemas` writes docs/model.schema.json and
 docs/query.schema.json; a test compares them with `schemas`.
 """
 
@@ -18,19 +17,19 @@ MODEL, QUERY = Path("docs/model.schema.json"), Path("docs/query.schema.json")
 
 
 def schemas() -> Mapping[Path, str]:
-    """The text of each file."""
+    """Return the text of each file."""
     query = QueryDSL.model_json_schema(mode="validation")
     operators = sorted({*OPERATORS, *filter(None, SYNONYMS), *IS})
     query["$defs"]["Where"]["properties"]["op"]["description"] = (
         f"In any case: {', '.join(operators)}"
     )
-    said = {
+    documents = {
         MODEL: model_schema(),
         QUERY: {"$schema": DIALECT, **query, "title": "A query on one model"},
     }
     return {
         path: json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
-        for path, schema in said.items()
+        for path, schema in documents.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""What is asked in the end: a question's query together with what the caller said. Pure."""
+"""Combination of a question's query with the conditions and options of the request. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from groundhook.handlers.db.schema import Schema, route
 from groundhook.host.core.types.search import SearchRequest
 
 
-def merged(request: SearchRequest, dsl: QueryDSL, limit: int) -> QueryDSL:
-    """The question's query with what the caller said: its conditions besides, its orders before,
-    its fields alone.
+def merge(request: SearchRequest, dsl: QueryDSL, limit: int) -> QueryDSL:
+    """Merge the request's options into the question's query: conditions are added, orders come
+    first, and fields replace the query's.
 
-    Figures that the caller asks for replace those of the question; where the question alone asks
-    for figures, the caller's fields and orders are of records, and have no say."""
+    The request's aggregates replace the question's. If only the question asks for figures, the
+    request's fields and orders are ignored, since they are for records.
+    """
     orders = request.orders or ()
     ordered = {order.field for order in orders}
     wheres = (*(request.wheres or ()), *dsl.wheres)
@@ -40,15 +41,18 @@ def merged(request: SearchRequest, dsl: QueryDSL, limit: int) -> QueryDSL:
     )
 
 
-def unheard(request: SearchRequest, dsl: QueryDSL) -> list[str]:
-    """What the caller said that has no effect, since the question asks for figures."""
+def ignored_options(request: SearchRequest, dsl: QueryDSL) -> list[str]:
+    """Return the request's options without effect, since the question asks for figures."""
     if not dsl.computed or request.group_by or request.aggregates:
         return []
-    return [name for name, said in (("select", request.select), ("orders", request.orders)) if said]
+    options = (("select", request.select), ("orders", request.orders))
+    return [name for name, value in options if value]
 
 
-def missing(request: SearchRequest, schema: Schema, schemas: Mapping[str, Schema]) -> str | None:
-    """The first field that the caller names and the model does not have."""
+def unknown_field(
+    request: SearchRequest, schema: Schema, schemas: Mapping[str, Schema]
+) -> str | None:
+    """The first field of the request that the model does not have; None if it has all."""
     called = {one.called for one in request.aggregates or ()}
     named = [where.field for where in conditions(request.wheres or ())] + [
         order.field for order in request.orders or ()
@@ -61,8 +65,8 @@ def missing(request: SearchRequest, schema: Schema, schemas: Mapping[str, Schema
     return None
 
 
-def looser(query: QueryDSL) -> QueryDSL | None:
-    """The query with any of its words instead of all; None where that changes nothing."""
+def with_any_word(query: QueryDSL) -> QueryDSL | None:
+    """Return the query with any of its words instead of all; None if that changes nothing."""
     wheres = tuple(
         where.model_copy(update={"op": MATCH_ANY})
         if where.op == MATCH and len(where.value) > 1

@@ -1,13 +1,14 @@
-"""Text compared, searched and sorted alike on every engine: case does not count, accents and blanks
-do.
+"""Uniform comparison, search and sorting of texts on every engine: case is ignored, accents and
+blanks count.
 
-The engines differ by nature: SQLite knows the case of ASCII letters alone, PostgreSQL compares
-exactly, MariaDB follows the column's collation, mostly without accents. So texts are compared in
-small letters (`fold`), and sorted by their code points:
+The engines differ: SQLite folds ASCII letters only, PostgreSQL compares exactly, and MariaDB
+follows the column's collation, mostly without accents. Texts are therefore compared in lower case
+(`fold`) and sorted by code point:
 
-    SQLite       `groundhook_fold`, which `engine` gives to each connection; NOCASE where the value
-    is ASCII, for its indexes PostgreSQL   lower(), which uses an index over lower(column) MariaDB
-    the column's own comparison, for its indexes, and lower() under a binary collation besides
+SQLite       `groundhook_fold`, registered on each connection; NOCASE for ASCII values, which
+can use an index     PostgreSQL   lower(), which can use an index over lower(column)     MariaDB
+the column's own comparison, which can use an index, and lower() under a binary
+collation
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.sql import ColumnElement
 
 FOLD = "groundhook_fold"
-ESCAPE = "!"  # in LIKE; a backslash would be one thing to PostgreSQL and another to MariaDB
-# MariaDB's only comparison that takes neither accents, case nor blanks at the end lightly
+ESCAPE = "!"  # in LIKE; the meaning of a backslash differs between PostgreSQL and MariaDB
+# MariaDB's only collation that distinguishes accents, case and trailing blanks
 BINARY = "utf8mb4_nopad_bin"
 
 Clause = ColumnElement[Any]
-_ODD = {"İ": "i"}  # letters whose small one Python writes with two
+_ODD = {"İ": "i"}  # letters whose lower case has two characters in Python
 
 
 def fold(text: Any) -> Any:
-    """Text in small letters, each character by itself as the engines do it; anything else as it
-    is."""
+    """Return text in lower case, character by character as the engines do it; other values
+    unchanged."""
     if not isinstance(text, str):
         return text
     if text.isascii():
@@ -41,43 +42,44 @@ def fold(text: Any) -> Any:
 
 
 def containing(word: str) -> str:
-    """The LIKE pattern of texts that contain the word, its own wildcards taken literally."""
+    """Return the LIKE pattern of texts that contain the word, with wildcards escaped."""
     for special in (ESCAPE, "%", "_"):
         word = word.replace(special, ESCAPE + special)
     return f"%{word}%"
 
 
 def pattern_of(value: str) -> str:
-    """A pattern where the author wrote `%`, else "contains"."""
+    """Return the value as a LIKE pattern if it has `%`, else the pattern of texts that contain
+    it."""
     return value.replace(ESCAPE, ESCAPE * 2) if "%" in value else containing(value)
 
 
 class Texts:
-    """How texts are compared on one kind of database (`dialect`: SQLAlchemy's name for it)."""
+    """Comparison of texts on one kind of database (`dialect` is SQLAlchemy's name)."""
 
     def __init__(self, dialect: str) -> None:
         self._dialect = dialect
 
     def equal(self, column: Clause, values: Sequence[Any]) -> Clause:
-        """The column is one of the values, whatever their case."""
+        """Return the clause for a column among the values, ignoring case."""
         if self._dialect == "sqlite" and all(str(value).isascii() for value in values):
             return sa.collate(column, "NOCASE").in_(values)
         alike = self.folded(column).in_([fold(value) for value in values])
         return sa.and_(column.in_(values), alike) if self._dialect == "mariadb" else alike
 
     def like(self, column: Clause, pattern: str) -> Clause:
+        """Return the LIKE clause, ignoring case."""
         if self._dialect == "sqlite" and pattern.isascii():
             return column.like(pattern, escape=ESCAPE)  # without case for ASCII
         return self.folded(column).like(fold(pattern), escape=ESCAPE)
 
     def sorted(self, column: Clause) -> Clause:
-        """What to sort the column by: small letters, by code point."""
+        """Return the expression to sort by: lower case, by code point."""
         folded = self.folded(column)
         return sa.collate(folded, "C") if self._dialect == "postgresql" else folded
 
     def exact(self, column: Clause) -> Clause:
-        """The column as it is grouped by and compared with itself: nothing is equal but what is the
-        same."""
+        """Return the column for grouping and exact comparison: only identical texts are equal."""
         if self._dialect == "mariadb":
             return sa.collate(_utf8(column), BINARY)
         return (
@@ -87,11 +89,12 @@ class Texts:
         )
 
     def same(self, column: Clause, values: Sequence[str]) -> Clause:
-        """The column is one of the values, letter for letter, whatever its collation says; by an
-        index where there is one."""
+        """Return the clause for a column exactly among the values, whatever its collation; it can
+        use an index."""
         return sa.and_(column.in_(values), self.exact(column).in_(values))
 
     def folded(self, column: Clause) -> Clause:
+        """Return the column in lower case."""
         if self._dialect == "sqlite":
             return sa.Function(FOLD, column, type_=sa.Text())
         if self._dialect == "mariadb":
@@ -104,5 +107,5 @@ def _as_text(column: Clause) -> Clause:
 
 
 def _utf8(column: Clause) -> Clause:
-    """A column of whatever character set, so that it can have a collation of this one."""
+    """Cast a column of any character set to utf8mb4, so that it can have a collation of utf8mb4."""
     return sa.cast(column, mysql.CHAR(charset="utf8mb4"))

@@ -1,4 +1,4 @@
-"""The published JSON Schemas: current, and of one mind with what reads models and queries."""
+"""The published JSON Schemas: current, and consistent with the parsers of models and queries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from groundhook.handlers.db.dsl import parse
-from groundhook.handlers.db.published import MODEL, QUERY, schemas
+from groundhook.handlers.db.json_schemas import MODEL, QUERY, schemas
 from groundhook.host.config.documents import read_document
 from groundhook.host.core.errors import SourceError
 
@@ -54,7 +54,7 @@ def test_the_models_of_the_samples_are_valid(path: Path) -> None:
         ),
     ],
 )
-def test_a_model_that_is_none_is_refused(wrong: dict[str, Any], where: str) -> None:
+def test_an_invalid_model_is_rejected(wrong: dict[str, Any], where: str) -> None:
     assert where in " ".join(error.message for error in validator(MODEL).iter_errors(wrong))
 
 
@@ -87,13 +87,13 @@ BAD: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("query", GOOD)
-def test_a_query_that_is_read_is_valid(query: dict[str, Any]) -> None:
+def test_a_query_that_parses_is_valid(query: dict[str, Any]) -> None:
     parse(query)
     validator(QUERY).validate(query)
 
 
 @pytest.mark.parametrize("query", BAD)
-def test_a_query_that_is_not_read_is_not_valid(query: dict[str, Any]) -> None:
+def test_a_query_that_does_not_parse_is_not_valid(query: dict[str, Any]) -> None:
     with pytest.raises(SourceError):
         parse(query)
     assert not validator(QUERY).is_valid(query)

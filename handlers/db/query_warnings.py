@@ -1,0 +1,51 @@
+"""Warnings about how a question was read and which parts of a request have no effect. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from groundhook.handlers.db.dsl import QueryDSL
+from groundhook.handlers.db.linter import Problem
+from groundhook.handlers.db.question.reading import Reading
+from groundhook.handlers.db.request_query import ignored_options
+from groundhook.host.core.types.search import SearchRequest
+
+MAX_SHOWN_WORD = 60  # characters of a word in a warning
+
+
+class CheckedQuery(NamedTuple):
+    """A query as written, the same query ready for the compiler, and the linter's warnings."""
+
+    query: QueryDSL
+    clean: QueryDSL
+    warnings: list[Problem]
+
+
+def query_warnings(
+    request: SearchRequest, readings: Sequence[Reading], asks: Sequence[CheckedQuery]
+) -> Iterator[tuple[str, str]]:
+    """Yield a code and a message for each warning, without repetitions. Readings of models that are
+    not searched are ignored."""
+    models = {ask.query.model for ask in asks}
+    used = [reading for reading in readings if reading.dsl.model in models]
+    for note in dict.fromkeys(note for reading in used for note in reading.notes):
+        yield "db_query_read", note
+    for name in dict.fromkeys(
+        name for reading in used for name in ignored_options(request, reading.dsl)
+    ):
+        yield "db_query_read", f"the question asks for figures, so {name!r} has no effect"
+    for problem in dict.fromkeys(str(one) for ask in asks for one in ask.warnings):
+        yield "db_query_lint", problem
+    dropped = dict.fromkeys(word for reading in used for word in reading.left_out)
+    words = dict.fromkeys(
+        word for reading in used for word in reading.unplaced if word not in dropped
+    )
+    for listed, done in ((words, "searched for as text"), (dropped, "left out")):
+        if listed:
+            shown = ", ".join(map(_quoted, listed))
+            yield "db_query_words", f"words that were not understood and were {done}: {shown}"
+
+
+def _quoted(word: str) -> str:
+    return repr(word if len(word) <= MAX_SHOWN_WORD else f"{word[:MAX_SHOWN_WORD]}…")
