@@ -1,11 +1,12 @@
-"""The reranker that calls a model over the network: it chooses the provider, enforces the deadline,
-retries once, and turns failures into RerankError."""
+"""The reranker that calls a model, over the network or in a folder: it chooses the provider,
+enforces the deadline, retries once, and turns failures into RerankError."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import anyio
 
@@ -18,6 +19,7 @@ from groundhook.host.core.types.search import Item
 from groundhook.rerankers.cohere import COHERE
 from groundhook.rerankers.endpoint import ENDPOINT, TEI
 from groundhook.rerankers.judgement import rank_by_scores, text_of
+from groundhook.rerankers.onnx import ONNX
 from groundhook.rerankers.providers import Access, Provider, ProviderType, RequestFailed, Scores
 from groundhook.rerankers.voyage import VOYAGE
 
@@ -40,19 +42,23 @@ def rerank_providers() -> Registry[ProviderType]:
         "voyage": VOYAGE,
         "endpoint": ENDPOINT,
         "tei": TEI,
+        "onnx": ONNX,
     }.items():
         providers.add(name, kind)
     return providers
 
 
 @asynccontextmanager
-async def open_model_reranker(environment: Mapping[str, str]) -> AsyncIterator[ModelReranker]:
+async def open_model_reranker(
+    environment: Mapping[str, str], root: Path = Path()
+) -> AsyncIterator[ModelReranker]:
     """Open the reranker and close its connections at the end. API keys are read from `environment`;
-    clients are imported and connected by the first call that needs them."""
+    clients are imported and connected by the first call that needs them. Folders with models are
+    below `root`."""
     stack = AsyncExitStack()
     try:
         yield ModelReranker(
-            environment, rerank_providers(), lambda close: stack.push_async_callback(close)
+            environment, rerank_providers(), lambda close: stack.push_async_callback(close), root
         )
     finally:
         with anyio.move_on_after(CLOSING_TIME, shield=True):
@@ -64,8 +70,13 @@ class ModelReranker:
     are not comparable, and retries once after a transient failure if the deadline allows."""
 
     def __init__(
-        self, environment: Mapping[str, str], types: Registry[ProviderType], closing: Closing
+        self,
+        environment: Mapping[str, str],
+        types: Registry[ProviderType],
+        closing: Closing,
+        root: Path = Path(),
     ) -> None:
+        self._root = root
         self._environment, self._types, self._closing = environment, types, closing
         self._open: dict[tuple[str, Access], Provider] = {}
 
@@ -74,7 +85,11 @@ class ModelReranker:
     ) -> Sequence[Ranked]:
         name = choose_provider(options, self._environment, self._types)
         kind = self._types.get(name)
-        access = resolve_access(name, kind, options, self._environment, self._closing)
+        access = (
+            local_access(options, self._root, self._closing)
+            if kind.local
+            else resolve_access(name, kind, options, self._environment, self._closing)
+        )
         if (name, access) not in self._open:
             self._open[name, access] = kind.make(access)
         texts = [text_of(item, options.max_chars or kind.max_chars) for item in items]
@@ -118,12 +133,14 @@ async def _judge_with_retry(
 def choose_provider(
     options: RerankSettings, environment: Mapping[str, str], types: Registry[ProviderType]
 ) -> str:
-    """Return the name of the provider: the configured one; else `endpoint` if a host is set; else
-    the one that the model's name belongs to; else the first whose key is set. Raises UnknownName
-    for an unknown provider and RerankError if none fits."""
+    """Return the name of the provider: the configured one; else `onnx` if a folder is set,
+    `endpoint` if a host is set; else the one that the model's name belongs to; else the first whose
+    key is set. Raises UnknownName for an unknown provider and RerankError if none fits."""
     if options.provider != "auto":
         types.get(options.provider)
         return options.provider
+    if options.path:
+        return "onnx"
     if options.host:
         return "endpoint"
     for name, pattern in _MODELS.items():
@@ -139,6 +156,15 @@ def choose_provider(
         "no rerank provider is configured",
         hint=f"set {variables}, or set search.rerank.host to an endpoint's address",
     )
+
+
+def local_access(options: RerankSettings, root: Path, closing: Closing) -> Access:
+    """Return the model's folder as an address. Raises RerankError where none is named."""
+    if not options.path:
+        raise RerankError(
+            "the rerank provider 'onnx' needs a folder", hint="set search.rerank.path"
+        )
+    return Access(host=str(root / options.path), closing=closing)
 
 
 def resolve_access(

@@ -50,13 +50,15 @@ class ProviderType:
     """A provider's entry in the registry. `variables` are the environment variables that may hold
     its key, of which the first that is set counts; empty: it needs no key. `host` and `model` are
     its defaults ("": none; `host` must be configured then). `max_chars` is the default limit of a
-    text's length. `make` opens it for an address and a key."""
+    text's length. `make` opens it for an address and a key. `local`: it is a folder, named by
+    `search.rerank.path`, and its address is that folder's path."""
 
     variables: tuple[str, ...]
     host: str
     model: str
     max_chars: int
     make: Callable[[Access], Provider]
+    local: bool = False
 
 
 @contextmanager

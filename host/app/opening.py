@@ -142,6 +142,7 @@ def _context(
         environment=app.environment,
         child_environment=child_environment(),
         settings=app.settings,
+        root=app.root,
         state=app.state,
         database_url=app.database_url,
         collections=app.collections,

@@ -39,14 +39,15 @@ T = TypeVar("T")
 class PluginContext:
     """The app that a plug-in's parts are made for.
 
-    `environment` has the variables of the app, `state` is the folder for files, `collections` and
-    `models` are those that are declared, by full id. `client_of` gives guarded web clients,
-    `embedder` the embedding model of a specification. What is passed to `closing` is called and
-    awaited when the host is closed."""
+    `environment` has the variables of the app, `root` is its folder, `state` the folder for files,
+    `collections` and `models` are those that are declared, by full id. `client_of` gives guarded
+    web clients, `embedder` the embedding model of a specification. What is passed to `closing` is
+    called and awaited when the host is closed."""
 
     environment: Mapping[str, str]
     child_environment: Mapping[str, str]  # of processes that read what strangers wrote
     settings: AppSettings
+    root: Path
     state: Path
     database_url: str
     collections: Mapping[str, CollectionSpec]

@@ -176,6 +176,13 @@ def _reranker(resolved: Resolved) -> Iterator[Problem]:
             f"'search.rerank.type' is {rerank.type!r}, and there is no {rerank.type!r} beside it"
         )
         yield Problem("error", message, place, f"set search.rerank.{rerank.type}")
+    if rerank.type == "model" and rerank.provider == "onnx" and not rerank.path:
+        yield Problem(
+            "error",
+            "the rerank provider 'onnx' needs a folder",
+            resolved.place("search", "rerank", "provider"),
+            "set search.rerank.path",
+        )
     if rerank.type == "model" and rerank.provider in _OWN_HOST and not rerank.host:
         message = f"the rerank provider {rerank.provider!r} needs an address"
         yield Problem(

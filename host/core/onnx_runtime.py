@@ -39,7 +39,7 @@ class OnnxModel:
     ) -> None:
         """`weights` are those that the graph declares and does not have. Raises Unusable, also
         where onnxruntime itself cannot be loaded."""
-        with _speaking():
+        with _speaking(model if isinstance(model, Path) else None):
             import onnxruntime
 
             options = onnxruntime.SessionOptions()
@@ -67,7 +67,8 @@ class OnnxModel:
 
 
 @contextmanager
-def _speaking() -> Iterator[None]:
+def _speaking(file: Path | None = None) -> Iterator[None]:
+    """Messages name the file without its folder, which is no client's business."""
     try:
         yield
     except ImportError as exc:
@@ -77,8 +78,9 @@ def _speaking() -> Iterator[None]:
 
         if not isinstance(exc, tuple(getattr(state, name) for name in _ERRORS)):
             raise
-        raise Unusable(_line(exc)) from exc
+        line = _line(exc)
+        raise Unusable(line if file is None else line.replace(str(file), file.name)) from exc
 
 
 def _line(exc: Exception) -> str:
-    return " ".join(str(exc).split())[:300]
+    return " ".join(str(exc).split())[:400]

@@ -69,7 +69,7 @@ class RerankSettings(RerankOptions):
     timeout_ms: int = Field(
         default=8000, ge=1, description="Deadline of one reranking, with all tries"
     )
-    provider: Literal["auto", "cohere", "voyage", "endpoint", "tei"] = Field(
+    provider: Literal["auto", "cohere", "voyage", "endpoint", "tei", "onnx"] = Field(
         default="auto",
         description=(
             "Of `type: model`; `endpoint`: any with the shape of /rerank at `host`; `tei`: TEI's"
@@ -78,6 +78,9 @@ class RerankSettings(RerankOptions):
     )
     host: WebAddress = Field(
         default="", description="Address of an endpoint, or another base URL for a provider"
+    )
+    path: str = Field(
+        default="", description="Of `onnx`: the folder with the cross-encoder, below the app's"
     )
     api_key_env: VariableName = Field(
         default="", description="Environment variable with the key (default: the provider's own)"

@@ -4,18 +4,14 @@ are worth. `handlers.kb.embedders.e5` computes it.
 
 from __future__ import annotations
 
-import asyncio
 import math
-import os
 import re
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
 
-import anyio
 import anyio.to_thread
 
 from groundhook.handlers.kb.embedders.e5.engine import Loaded, loaded
+from groundhook.handlers.kb.embedders.on_cpu import OnCpu
 from groundhook.handlers.kb.language import normalised
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
@@ -23,7 +19,7 @@ from groundhook.host.core.trace import span
 from groundhook.host.core.types.specs import EmbeddingSpec
 
 
-class BuiltinEmbedder:
+class BuiltinEmbedder(OnCpu):
     """multilingual-e5-small (384 dimensions, many languages), offline on the CPU.
 
     Cosines of this model live between 0.7 and 0.95, so `similarity` is a logistic curve through
@@ -55,33 +51,15 @@ class BuiltinEmbedder:
         self._small = small_engine
         self._shown = False  # in a trace, why the small engine computes
 
-    @cached_property
-    def _threads(self) -> ThreadPoolExecutor:
-        """At most so many questions go on although nobody waits for them any more."""
-        return ThreadPoolExecutor(max(4, os.cpu_count() or 1), "question")
-
     async def embed_query(self, text: str, /) -> list[float]:
-        """Cancelled at once: what the model has begun with goes on in its thread, what waits for
-        one is never begun."""
-        vector = await asyncio.wrap_future(self._threads.submit(self._embed_query, text))
+        vector = await super().embed_query(text)
         self._show_fallback()
         return vector
 
     async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
-        """A text in a call: several are no faster, and a cancelled add still computes what was
-        begun."""
-        done: dict[int, list[float]] = {}
-        indices = iter(range(len(texts)))
-
-        async def work() -> None:
-            for index in indices:
-                done[index] = await anyio.to_thread.run_sync(self._embed_document, texts[index])
-
-        async with anyio.create_task_group() as tasks:
-            for _ in range(os.cpu_count() or 1):
-                tasks.start_soon(work)
+        vectors = await super().embed_documents(texts)
         self._show_fallback()
-        return [done[index] for index in range(len(texts))]
+        return vectors
 
     def similarity(self, cosine: float, /) -> float:
         return 1 / (1 + math.exp((self.MIDDLE - cosine) / self.SCALE))
@@ -94,13 +72,6 @@ class BuiltinEmbedder:
         what to do; "" where it does not. Loads the model; raises ConfigError."""
         return await anyio.to_thread.run_sync(lambda: self._loaded().fallback)
 
-    async def aclose(self) -> None:
-        """Ends the threads; waits for questions that are being embedded."""
-        threads: ThreadPoolExecutor | None = self.__dict__.pop("_threads", None)
-        if threads is not None:
-            end = partial(threads.shutdown, wait=True, cancel_futures=True)
-            await anyio.to_thread.run_sync(end, abandon_on_cancel=True)
-
     def _loaded(self) -> Loaded:
         return loaded(small=self._small)
 
@@ -111,14 +82,14 @@ class BuiltinEmbedder:
                 node.fail(reason)
         self._shown = True
 
-    def _embed_query(self, text: str) -> list[float]:
+    def _query(self, text: str) -> list[float]:
         model = self._loaded().engine
         vector: list[float] = model.query(
             _readable(text, model.token_count, most_bytes=4_000, windows=1)
         ).tolist()
         return vector
 
-    def _embed_document(self, text: str) -> list[float]:
+    def _passage(self, text: str) -> list[float]:
         model = self._loaded().engine
         vector: list[float] = model.passage(
             _readable(text, model.token_count, most_bytes=8_000, windows=4)

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 
 from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedders.builtin import builtin
 from groundhook.handlers.kb.embedders.curve import Curve, curve_of
 from groundhook.handlers.kb.embedders.endpoint import Endpoint
+from groundhook.handlers.kb.embedders.onnx import own_model
 from groundhook.handlers.kb.embedders.service import Access, Kind, Limits, ServiceEmbedder
 from groundhook.handlers.kb.embedders.voyage import Voyage
 from groundhook.host.core.errors import ConfigError
@@ -49,10 +51,13 @@ _SIZED = (
 )
 
 
-def register_local(embedders: Registry[EmbedderFactory], *, small_engine: bool = False) -> None:
-    """Enter `builtin` and `hash`, which need no network."""
+def register_local(
+    embedders: Registry[EmbedderFactory], *, root: Path = Path(), small_engine: bool = False
+) -> None:
+    """Enter `builtin`, `hash` and `onnx` (of a folder below `root`), which need no network."""
     embedders.add("builtin", partial(builtin, small_engine=small_engine))
     embedders.add("hash", HashEmbedder)
+    embedders.add("onnx", partial(own_model, root))
 
 
 def service(

@@ -26,12 +26,13 @@ class EmbeddingSpec(Value):
     provider: str = Field(
         default="builtin",
         description=(
-            "`builtin` runs offline on the CPU; `voyage`, `openai`, or a name under `embedders` of"
-            " agent/agent.yml"
+            "`builtin` runs offline on the CPU; `onnx`: a model in a folder of yours; `voyage`,"
+            " `openai`, or a name under `embedders` of agent/agent.yml"
         ),
     )
     model: str = Field(default="", description="The provider's model; empty: its default")
     dimensions: int = Field(default=0, ge=0, description="0: the model's own")
+    path: str = Field(default="", description="Of `onnx`: the folder, below the app's")
 
 
 class ChunkSpec(Value):
