@@ -28,7 +28,7 @@ Transpiling = Callable[[], AbstractAsyncContextManager[Transpile]]
 
 SUFFIXES = (".ts", ".js", ".json")
 MOST_FILES = 256
-RUNTIME = Path("@yao/runtime")  # stands for every module of the runtime's own name (`@yao/…`)
+RUNTIME = Path("@yao/runtime")  # every module of the runtime's own name (`@yao/…`)
 LARGEST_FILE = 8 * 1024 * 1024  # bytes of one file
 
 

@@ -32,10 +32,10 @@ Params = Callable[[str, Sequence[Any]], Mapping[str, Any]]
 def _request(method: ServerMethod, params: Params) -> Run:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         (server,) = padded(arguments, 1)
-        asked = params(call.js, arguments[1:])
+        request = params(call.js, arguments[1:])
         return _json(
             await services.servers.ask(
-                _require_text(call.js, "the server's id", server), method, asked
+                _require_text(call.js, "the server's id", server), method, request
             )
         )
 
