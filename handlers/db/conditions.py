@@ -42,53 +42,53 @@ class Conditions:
     dialect: str
     indexed: Sequence[Where] = ()
 
-    def all_of(self, place: TableNode, wheres: Sequence[Where]) -> list[Clause]:
+    def all_of(self, node: TableNode, wheres: Sequence[Where]) -> list[Clause]:
         """Return clauses that must all hold. Conditions on the same to-many relation must hold for
         one and the same related record."""
         clauses: list[Clause] = []
         many: dict[tuple[Relation, ...], list[Where]] = {}
         for where in wheres:
-            hops = self._hops_to_many(place, where)
+            hops = self._hops_to_many(node, where)
             if hops:
                 rest = where.field.split(".", len(hops))[len(hops)]
                 many.setdefault(hops, []).append(where.model_copy(update={"field": rest}))
             else:
-                clauses.append(self._condition(place, where))
+                clauses.append(self._condition(node, where))
         for hops, inner in many.items():
-            here = place.join(hops[:-1])
+            here = node.join(hops[:-1])
             within = here.related_table(hops[-1])
             clauses.append(here.exists(hops[-1], within, self.all_of(within, inner)))
         return clauses
 
-    def _hops_to_many(self, place: TableNode, where: Where) -> tuple[Relation, ...]:
+    def _hops_to_many(self, node: TableNode, where: Where) -> tuple[Relation, ...]:
         """Return the relations up to the first to-many one, for a condition on the related records;
         else ()."""
         if where.group is not None or where.field == EVERY_TEXT:
             return ()
-        found = self.route_of(place, where.field)
-        hops = found.hops if found.field is not None else found.hops[:-1]
+        resolved = self.route_of(node, where.field)
+        hops = resolved.hops if resolved.field is not None else resolved.hops[:-1]
         return next((hops[: number + 1] for number, hop in enumerate(hops) if hop.many), ())
 
-    def _condition(self, place: TableNode, where: Where) -> Clause:
+    def _condition(self, node: TableNode, where: Where) -> Clause:
         if where.any_of is not None:
             return sa.or_(
                 sa.false(),
-                *(sa.and_(sa.true(), *self.all_of(place, [one])) for one in where.any_of),
+                *(sa.and_(sa.true(), *self.all_of(node, [one])) for one in where.any_of),
             )
         if where.all_of is not None:
-            return sa.and_(sa.true(), *self.all_of(place, where.all_of))
+            return sa.and_(sa.true(), *self.all_of(node, where.all_of))
         if where.op in MATCHES:
-            return self._words(place, where)
-        found = self.route_of(place, where.field)
-        if found.field is None:
-            here = place.join(found.hops[:-1])
-            there = here.exists(found.hops[-1], here.related_table(found.hops[-1]), ())
+            return self._words(node, where)
+        resolved = self.route_of(node, where.field)
+        if resolved.field is None:
+            here = node.join(resolved.hops[:-1])
+            there = here.exists(resolved.hops[-1], here.related_table(resolved.hops[-1]), ())
             return sa.not_(there) if where.op == "null" else there
         return self.compare(
-            place.column(found.hops, found.field),
-            found.field,
+            node.column(resolved.hops, resolved.field),
+            resolved.field,
             where.op,
-            self.bound(found.field, where.value),
+            self.bound(resolved.field, where.value),
         )
 
     def compare(self, column: Clause, of: Field, op: str, value: Any) -> Clause:
@@ -130,26 +130,30 @@ class Conditions:
             )
         return self.texts.equal(column, values)
 
-    def _words(self, place: TableNode, where: Where) -> Clause:
-        found = self.word_clauses(place, where)
+    def _words(self, node: TableNode, where: Where) -> Clause:
+        resolved = self.word_clauses(node, where)
         if where.op == MATCH_NONE:
-            return sa.not_(sa.or_(sa.false(), *found))
-        return sa.or_(sa.false(), *found) if where.op == MATCH_ANY else sa.and_(sa.true(), *found)
+            return sa.not_(sa.or_(sa.false(), *resolved))
+        return (
+            sa.or_(sa.false(), *resolved)
+            if where.op == MATCH_ANY
+            else sa.and_(sa.true(), *resolved)
+        )
 
-    def word_clauses(self, place: TableNode, where: Where) -> list[Clause]:
+    def word_clauses(self, node: TableNode, where: Where) -> list[Clause]:
         """Return for each word a clause for "one of the fields contains it"."""
-        schema = place.declared.schema
+        schema = node.declared.schema
         fields = schema.texts if where.field == EVERY_TEXT else [schema.fields[where.field]]
-        columns = [place.table.c[one.name] for one in fields]
+        columns = [node.table.c[one.name] for one in fields]
         has = [
             sa.or_(sa.false(), *(self._has(column, word) for column in columns))
             for word in where.value
         ]
         if where not in self.indexed:
             return has
-        name = place.declared.table.name
+        name = node.declared.table.name
         begun = [
-            fulltext.matching(self.dialect, schema, place.table, name, word) for word in where.value
+            fulltext.matching(self.dialect, schema, node.table, name, word) for word in where.value
         ]
         return [
             one if begins is None else sa.and_(begins, one)
@@ -167,10 +171,10 @@ class Conditions:
             return [self.bound(of, one) for one in value]
         return float(value) if of.kind == "integer" and isinstance(value, Decimal) else value
 
-    def route_of(self, place: TableNode, name: str) -> Route:
-        found = route(place.declared.schema, name, self.tables.schemas)
-        assert found is not None, name  # the linter has checked it
-        return found
+    def route_of(self, node: TableNode, name: str) -> Route:
+        resolved = route(node.declared.schema, name, self.tables.schemas)
+        assert resolved is not None, name  # the linter has checked it
+        return resolved
 
 
 def word_conditions(dsl: QueryDSL) -> list[Where]:

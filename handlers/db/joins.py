@@ -146,11 +146,11 @@ class TableNode:
     def source(self) -> FromClause:
         """Return the FROM clause of the statement."""
         source = self.table
-        for path, place in self.joined.items():
+        for path, node in self.joined.items():
             here = self.joined[path[:-1]] if path[:-1] else self
             relation = here.declared.schema.relations[path[-1]]
             source = source.outerjoin(
-                place.table, sa.and_(*place.link_clauses(here, relation), *place.row_limits())
+                node.table, sa.and_(*node.link_clauses(here, relation), *node.row_limits())
             )
         return source
 

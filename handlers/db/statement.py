@@ -223,17 +223,17 @@ class _SelectBuilder:
     # ---- columns
 
     def _column(self, name: str) -> Clause:
-        found = self.conditions.route_of(self.root, name)
-        assert found.field is not None
-        return self.root.column(found.hops, found.field)
+        resolved = self.conditions.route_of(self.root, name)
+        assert resolved.field is not None
+        return self.root.column(resolved.hops, resolved.field)
 
     def _group(self, name: str) -> Clause:
         column, kind = self._column(name), self._kind(name)
         return self.texts.exact(column) if kind == "text" else column
 
     def _kind(self, name: str) -> str:
-        found = self.conditions.route_of(self.root, name)
-        return found.field.kind if found.field is not None else ""
+        resolved = self.conditions.route_of(self.root, name)
+        return resolved.field.kind if resolved.field is not None else ""
 
     def _format_figure(self, one: Aggregate) -> Clause:
         if one.field == EVERY_TEXT:
@@ -279,11 +279,11 @@ class _SelectBuilder:
         ]
 
     def _order(self, order: Order) -> list[Clause]:
-        found = self.conditions.route_of(self.root, order.field)
-        assert found.field is not None
-        column = self.root.column(found.hops, found.field)
-        by = self.texts.sorted(column) if found.field.kind == "text" else column
-        return self._ordered(by, order, empty=bool(found.hops) or found.field.nullable)
+        resolved = self.conditions.route_of(self.root, order.field)
+        assert resolved.field is not None
+        column = self.root.column(resolved.hops, resolved.field)
+        by = self.texts.sorted(column) if resolved.field.kind == "text" else column
+        return self._ordered(by, order, empty=bool(resolved.hops) or resolved.field.nullable)
 
     def _ordered(self, by: Clause, order: Order, *, empty: bool = True) -> list[Clause]:
         """Sort rows without a value last; `empty` is whether there may be any. Left out where it is

@@ -1,4 +1,4 @@
-"""Interpretation of a provider's HTTP answer: its JSON or the error that it stands for. Shared by
+"""Interpretation of a provider's HTTP answer: its JSON or the error. Shared by
 all providers; pure functions."""
 
 from __future__ import annotations

@@ -240,8 +240,8 @@ async def test_the_search_connection_is_read_only_with_an_index_too(url: str) ->
     for attack in ATTACKS:
         with pytest.raises(SourceError):
             await engine.read(
-                lambda connection, said=attack: (  # type: ignore[misc]
-                    connection.exec_driver_sql(said).fetchall()
+                lambda connection, statement=attack: (  # type: ignore[misc]
+                    connection.exec_driver_sql(statement).fetchall()
                 ),
                 ["note", "note__text"],
             )

@@ -22,15 +22,15 @@ def count(path: Path, table: str) -> int:
 
 
 async def test_loading_creates_every_table_with_its_rows_and_reports_each(tmp_path: Path) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     async with open_database(f"sqlite:///{tmp_path}/new/shop.db", 5000, shop_models()) as database:
-        loaded = await database.load(lambda done: told.append(done.model))
+        loaded = await database.load(lambda done: reported.append(done.model))
     assert [(one.model, one.created, one.rows, one.note) for one in loaded] == [
         ("customer", True, 40, ""),
         ("order", True, 250, ""),
         ("product", True, 150, ""),
     ]
-    assert told == ["customer", "order", "product"]
+    assert reported == ["customer", "order", "product"]
 
 
 async def test_loading_again_changes_nothing(shop: Shop, tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ async def test_without_an_identity_relations_and_figures_are_not_permitted_eithe
         ]
         for asked in asking:
             assert (await answer(database, Identity(), asked))[0] is NotPermitted, asked
-        # Whoever may see other folders only is told nothing of these.
+        # An identity that may see only other folders gets nothing of these.
         stranger = Identity(user_id="eve", tenant_id="elsewhere")
         assert (
             await answer(

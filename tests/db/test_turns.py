@@ -50,7 +50,9 @@ async def app(make_app: MakeApp) -> Path:
     return made
 
 
-async def turn(app: Path, content: Any, connector: ScriptedConnector, **said: Any) -> list[Event]:
+async def turn(
+    app: Path, content: Any, connector: ScriptedConnector, **options: Any
+) -> list[Event]:
     with anyio.fail_after(30):
         async with (
             open_host(app, environment={}, connectors={"script": connector}) as host,
@@ -58,7 +60,7 @@ async def turn(app: Path, content: Any, connector: ScriptedConnector, **said: An
                 "shop",
                 [{"role": "user", "content": content}],
                 identity=Identity(user_id="u"),
-                **said,
+                **options,
             ) as events,
         ):
             return [event async for event in events]

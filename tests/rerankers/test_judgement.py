@@ -130,6 +130,11 @@ def test_the_options_of_a_search_override_the_settings() -> None:
         {"search": {"rerank": {"type": "model", "host": "http://h", "top_k": 7}}}
     )
     assert options_of(settings, None) is settings.search.rerank
-    said = options_of(settings, RerankOptions(agent="x"))
-    assert (said.type, said.agent, said.host, said.top_k) == ("agent", "x", "http://h", 7)
+    options = options_of(settings, RerankOptions(agent="x"))
+    assert (options.type, options.agent, options.host, options.top_k) == (
+        "agent",
+        "x",
+        "http://h",
+        7,
+    )
     assert options_of(settings, RerankOptions(top_k=2)).type == "model"
