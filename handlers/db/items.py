@@ -3,10 +3,11 @@
 The score is higher the more of the question became conditions. It falls slightly with the position,
 so that the query's order survives a sort by score:
 
-    0.90   every word of the question became a condition (or the caller gave the conditions);
-    figures 0.70   some words were searched for as text, and all were found (+0.10 × the share found
-    in the title) 0.45   only some of those words were found (+0.10 × that share) 0.50   no
-    condition at all: the model's records as they come −0.05 × position / limit
+    0.90  every word of the question became a condition, or the caller gave the conditions; figures
+    0.70  some words were searched for as text and all were found, + 0.10 × their share in the title
+    0.45  only some of these words were found, + 0.10 × their share in the title
+    0.50  no condition at all: the model's records in their own order
+    − 0.05 × position / limit
 """
 
 from __future__ import annotations

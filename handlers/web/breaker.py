@@ -1,8 +1,8 @@
 """A circuit breaker for providers that keep failing: a pure state machine. Times are passed in, in
 seconds of any clock.
 
-closed ── `max_failures` in a row, or a Retry-After ──► open ── the pause ends ──► one trial request
-──► closed, or open again
+    closed ── `max_failures` in a row, or a Retry-After ──► open ── the pause ends ──► one trial
+    request ──► closed, or open again
 """
 
 from __future__ import annotations
