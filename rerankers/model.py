@@ -179,7 +179,7 @@ def resolve_access(
     host = options.host or kind.host
     if not re.match(r"https?://[^/\s]", host):
         problem = (
-            f"{host!r} is not an http(s) address"
+            "search.rerank.host is not an http(s) address"
             if host
             else f"the rerank provider {name!r} needs an address"
         )

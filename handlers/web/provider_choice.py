@@ -24,7 +24,7 @@ def choose_provider(
     applies to the provider whose name is part of it, else to the first. Raises SourceNotConfigured,
     UnknownName."""
     if settings.host and not followable(settings.host):
-        raise SourceNotConfigured(f"search.web.host {settings.host!r} is not an http(s) address")
+        raise SourceNotConfigured("search.web.host is not an http(s) address")
     name = settings.provider
     if name != "auto" and name not in types:
         raise UnknownName("web search provider", name, ["auto", *types.names()])
@@ -85,7 +85,7 @@ def _access(
     if not host:
         return None
     if not followable(host):
-        raise SourceNotConfigured(f"{variable} holds {host!r}, which is not an http(s) address")
+        raise SourceNotConfigured(f"what {variable} holds is not an http(s) address")
     return WebAccess(key="", variable=variable, host=host, closing=closing)
 
 

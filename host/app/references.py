@@ -11,7 +11,8 @@ from groundhook.host.config.locations import Path
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import UnknownName
 from groundhook.host.core.problems import Problem, problems_of
-from groundhook.host.core.settings import UsesSettings
+from groundhook.host.core.settings import DISABLED, UsesSettings
+from groundhook.host.core.types.search import SEARCH_TYPES
 from groundhook.host.core.types.servers import parse_listed
 
 # Lists of names: path → what they name.
@@ -90,6 +91,8 @@ class References:
 
     def _uses(self, path: Path, value: Any) -> Iterator[Problem]:
         if not isinstance(value, str) or value in ("", "builtin"):
+            return
+        if value == DISABLED and path[-1] in ("search", *SEARCH_TYPES):
             return
         extra = UsesSettings.model_fields[str(path[-1])].json_schema_extra
         if isinstance(extra, dict) and extra.get("unread"):

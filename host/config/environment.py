@@ -25,6 +25,8 @@ _OF_CHILDREN = frozenset(
 )
 _OF_CHILDREN_FAMILIES = ("LC_", "PYTHON", "LD_", "DYLD_", "COVERAGE_")
 
+KEY_VARIABLE = "api_key_env"  # a setting that names a variable and does not hold its value
+
 _VARIABLE = re.compile(r"\$ENV\.([A-Za-z_][A-Za-z0-9_]*)")
 
 
@@ -108,10 +110,33 @@ def need(value: Any) -> None:
     raise_all([unset.error() for unset in unset_in(value)])
 
 
+def _named_variable(written: Any) -> Any:
+    """The name in `$ENV.NAME`: of a key, where the name of its variable is wanted, never the
+    value, which would be shown wherever that name is."""
+    named = _VARIABLE.fullmatch(written) if isinstance(written, str) else None
+    return named.group(1) if named else written
+
+
+def without_values(message: str, written: Any, environment: Environment) -> str:
+    """The message, unless it shows what a variable in `written` holds."""
+    if isinstance(written, dict):
+        written = [*written.values()]
+    for entry in written if isinstance(written, (list, tuple)) else [written]:
+        if isinstance(entry, (dict, list, tuple)):
+            message = without_values(message, entry, environment)
+        for name in _VARIABLE.findall(entry) if isinstance(entry, str) else ():
+            if (value := environment.get(name)) and value in message:
+                return f"what the environment variable {name!r} holds cannot be used here"
+    return message
+
+
 def _expand(value: Any, path: Path, document: Document, environment: Environment) -> Any:
     if isinstance(value, dict):
         return {
-            key: _expand(entry, (*path, key), document, environment) for key, entry in value.items()
+            key: _named_variable(entry)
+            if key == KEY_VARIABLE
+            else _expand(entry, (*path, key), document, environment)
+            for key, entry in value.items()
         }
     if isinstance(value, list):
         return [_expand(entry, (*path, n), document, environment) for n, entry in enumerate(value)]

@@ -10,7 +10,15 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from groundhook.host.config.documents import Document
-from groundhook.host.config.environment import Environment, expand, need, unset_in, without_unset
+from groundhook.host.config.environment import (
+    KEY_VARIABLE,
+    Environment,
+    expand,
+    need,
+    unset_in,
+    without_unset,
+    without_values,
+)
 from groundhook.host.config.locations import Path
 from groundhook.host.config.normalise import Normal, Stray, normalise
 from groundhook.host.core.errors import ConfigError, Place
@@ -63,7 +71,7 @@ def check_document(
         wrong = [
             (path, message) for path, message in problems(exc) if normal.written(path) not in unset
         ]
-        errors += [_wrong(document, normal, path, message) for path, message in wrong]
+        errors += [_wrong(document, normal, path, message, environment) for path, message in wrong]
     return Checked(document, normal, tuple(sorted(errors, key=_position)))
 
 
@@ -87,7 +95,9 @@ def _stray(document: Document, stray: Stray) -> ConfigError:
     return ConfigError(message, place=document.place(stray.path, of="key"), hint=stray.hint)
 
 
-def _wrong(document: Document, normal: Normal, path: Path, message: str) -> ConfigError:
+def _wrong(
+    document: Document, normal: Normal, path: Path, message: str, environment: Environment
+) -> ConfigError:
     path = tuple(
         step for step in path if step != "bool" and "[" not in str(step)
     )  # of a value with several types: their names
@@ -96,10 +106,11 @@ def _wrong(document: Document, normal: Normal, path: Path, message: str) -> Conf
     if message == "field required":
         return ConfigError(f"{dotted(written)!r} is missing", place=place)
     found = document.at(written, ...)  # as written, so that the value of a variable is never shown
+    message = without_values(message, found, environment)
     if found is None:  # which YAML places in the line after
         place = document.place(written, of="key")
     instead = (
-        "" if written[-1:] == ("api_key_env",) else _instead(message, found)
+        "" if written[-1:] == (KEY_VARIABLE,) else _instead(message, found)
     )  # where keys are written by mistake
     return ConfigError(f"{dotted(written)!r}: {message}{instead}", place=place)
 

@@ -25,13 +25,14 @@ from groundhook.host.core.source_settings import (
 )
 from groundhook.host.core.types.base import Value
 from groundhook.host.core.types.markers import usable_format
-from groundhook.host.core.types.search import RerankOptions
+from groundhook.host.core.types.search import RerankOptions, SearchType
 from groundhook.host.core.types.serialisation import Headers, VariableName, WebAddress
 from groundhook.host.core.types.servers import parse_listed
 from groundhook.host.core.types.turn import ConnectorNames
 
 # Keys that published packages carry and that nothing here acts on; `groundhook check` says so.
 UNREAD: dict[str, Any] = {"unread": True}
+DISABLED = "disabled"
 
 
 class KeywordSettings(Value):
@@ -135,18 +136,27 @@ class SearchSettings(Sources):
 
 
 class UsesSettings(Value):
-    """Who does a step: `builtin`, an assistant's id, or `mcp:<server>[.<tool>]`."""
+    """Who does a step: `builtin`, an assistant's id, or `mcp:<server>[.<tool>]`. `disabled`
+    switches searches off: all of them (`search`) or those of one type."""
 
     keyword: str = "builtin"
     query: str = "builtin"
     rerank: str = "builtin"
     web: str = "builtin"
+    kb: Literal["builtin", "disabled"] = "builtin"
+    db: Literal["builtin", "disabled"] = "builtin"
+    search: str = Field(
+        default="", description="`disabled`: nothing is searched", json_schema_extra=UNREAD
+    )
     default: str = Field(default="", json_schema_extra=UNREAD)
     title: str = Field(default="", json_schema_extra=UNREAD)
     vision: str = Field(default="", json_schema_extra=UNREAD)
     audio: str = Field(default="", json_schema_extra=UNREAD)
     fetch: str = Field(default="", json_schema_extra=UNREAD)
-    search: str = Field(default="", json_schema_extra=UNREAD)
+
+    def disables(self, type: SearchType) -> str:
+        """The key that switches searches of this type off, or ''."""
+        return next((key for key in ("search", type) if getattr(self, key) == DISABLED), "")
 
 
 class HookLimits(Value):

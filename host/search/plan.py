@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from groundhook.host.core.settings import Settings
+from groundhook.host.core.settings import DISABLED, Settings
 from groundhook.host.core.source_settings import DBSettings, KBSettings, WebSettings
 from groundhook.host.core.types.search import SEARCH_TYPES, SearchRequest, SearchType
 from groundhook.host.core.types.turn import CreateReturn, SearchChoice
@@ -33,9 +33,16 @@ def plan(
 
     `asked` is the request's `search`, `hook` what Create returned, `user_results` how many items
     the user's own data gave, `usable` the types that could be searched if forced (a provider is
-    configured, collections or models are there).
+    configured, collections or models are there). What `uses` disables is never searched, whoever
+    asks.
     """
-    configured = tuple(type for type in SEARCH_TYPES if _section(settings, type).enabled)
+    disabled = {type: key for type in SEARCH_TYPES if (key := settings.uses.disables(type))}
+    configured = tuple(
+        type for type in SEARCH_TYPES if _section(settings, type).enabled and type not in disabled
+    )
+    usable = [type for type in usable if type not in disabled]
+    if len(disabled) == len(SEARCH_TYPES):
+        return Plan(reason=f"uses.{disabled['kb']} is '{DISABLED}'")
     if asked is False:
         return Plan(reason="the request says search: false")
     if asked is True:
@@ -54,7 +61,8 @@ def plan(
     if user_results >= settings.search.options.skip_threshold:
         return Plan(reason=f"the user's own data gave {user_results} results")
     if isinstance(choice, SearchChoice) and choice.search_types is not None:
-        return Plan(tuple(type for type in SEARCH_TYPES if type in choice.search_types))
+        wanted = [type for type in SEARCH_TYPES if type in choice.search_types]
+        return Plan(tuple(type for type in wanted if type not in disabled))
     if choice is not None:
         return Plan(configured or tuple(type for type in SEARCH_TYPES if type in usable))
     return Plan(configured, "" if configured else "the assistant has no search configuration")

@@ -17,7 +17,14 @@ import anyio
 
 from groundhook.host.citations.index import CitationIndex
 from groundhook.host.core.channel import Channel
-from groundhook.host.core.errors import HostError, RerankError, SourceTimeout, UsageError, unwrapped
+from groundhook.host.core.errors import (
+    HostError,
+    RerankError,
+    SourceNotConfigured,
+    SourceTimeout,
+    UsageError,
+    unwrapped,
+)
 from groundhook.host.core.ports import Found, Handler, Ranked, Reranker, Scope
 from groundhook.host.core.registry import Registry
 from groundhook.host.core.settings import RerankSettings, Settings
@@ -146,6 +153,8 @@ class Searcher:
         """Ask the source → what it found, or nothing and why."""
         timeout, setting = self._deadline(request, source)
         try:
+            if key := self.settings.uses.disables(request.type):
+                raise SourceNotConfigured(f"uses.{key} is 'disabled'")
             completed = self._resolved(plan.complete(request, self.settings))
             handler = self.plugins.handlers.get(request.type)
             with unwrapped(), anyio.move_on_after(timeout / 1000):

@@ -1,0 +1,106 @@
+"""What an author switches off is not asked, and what the environment holds is never shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.host.app.host import open_host
+from groundhook.host.core.errors import HostError
+from groundhook.host.core.types.events import Event, SearchComplete
+from groundhook.host.core.types.search import SearchType
+from tests.conftest import MakeApp
+
+SECRET = "PLANTED_KEY_0123456789"  # looks like the name of a variable
+PACKAGE = {"connector": "extractive", "search": {"web": True, "kb": True}}
+KEYS = {
+    "assistants/web/package.yao": {
+        **PACKAGE,
+        "search": {"web": {"provider": "tavily", "api_key_env": "$ENV.HELD"}},
+    },
+    "assistants/address/package.yao": {
+        **PACKAGE,
+        "search": {"web": {"provider": "searxng", "host": "$ENV.HELD"}},
+    },
+    "assistants/judge/package.yao": {
+        **PACKAGE,
+        "search": {
+            "web": {"provider": "searxng", "host": "http://127.0.0.1:9"},
+            "rerank": {"type": "model", "provider": "cohere", "api_key_env": "$ENV.HELD"},
+        },
+    },
+    "assistants/locale/package.yao": {**PACKAGE, "locale": "$ENV.HELD", "temperature": "$ENV.HELD"},
+}
+
+
+async def turn(
+    make_app: MakeApp, package: object, hook: str, *, forced: bool | None = None
+) -> tuple[dict[str, list[str]], Sequence[Event]]:
+    """One turn → what each source was asked, and the events."""
+    sources = {type: CannedSource({"*": [canned_item("x", type=type)]}) for type in ("web", "kb")}
+    app = make_app(
+        {
+            "assistants/a/package.yao": json.dumps(package),
+            "assistants/a/index.js": hook,
+            "kb/docs.kb.yao": "{}",
+        }
+    )
+    handlers: dict[SearchType, CannedSource] = {"web": sources["web"], "kb": sources["kb"]}
+    async with (
+        open_host(app, environment={}, sources=handlers) as host,
+        host.stream("a", "a private question", search=forced) as events,
+    ):
+        seen = [event async for event in events]
+    return {type: [asked.query for asked in each.asked] for type, each in sources.items()}, seen
+
+
+NOTHING = "function Create() { return null; }"
+ASKS = "function Create(ctx) { return { metadata: { error: ctx.search.Web('private').error } }; }"
+
+
+@pytest.mark.parametrize("forced", [None, True])
+@pytest.mark.parametrize("by", ["the package", "a hook"])
+@pytest.mark.parametrize(
+    ("key", "asked"),
+    [("search", set[str]()), ("web", {"kb"}), ("kb", {"web"}), ("db", {"web", "kb"})],
+)
+async def test_a_search_that_is_disabled_asks_nobody(
+    make_app: MakeApp, key: str, asked: set[str], by: str, forced: bool | None
+) -> None:
+    uses = {"uses": {key: "disabled"}}
+    package = {**PACKAGE, "kb": {"collections": ["docs"]}}
+    if by == "the package":
+        found, _ = await turn(make_app, {**package, **uses}, NOTHING, forced=forced)
+    else:
+        hook = f"function Create() {{ return {json.dumps(uses)}; }}"
+        found, _ = await turn(make_app, package, hook, forced=forced)
+    assert {type for type, questions in found.items() if questions} == asked
+
+
+async def test_a_hook_that_searches_what_is_disabled_is_shown_why_nothing_came(
+    make_app: MakeApp,
+) -> None:
+    found, events = await turn(make_app, {**PACKAGE, "uses": {"web": "disabled"}}, ASKS)
+    assert found["web"] == []
+    errors = [event.error for event in events if isinstance(event, SearchComplete) and event.error]
+    assert "uses.web is 'disabled'" in errors
+
+
+async def test_no_message_shows_what_the_environment_holds(make_app: MakeApp) -> None:
+    app = make_app({name: json.dumps(package) for name, package in KEYS.items()})
+    environment = {"HELD": SECRET}
+    for each in ("web", "address", "judge", "locale"):
+        shown = ""
+        try:
+            async with (
+                open_host(app, environment=environment) as host,
+                host.stream(each, "x") as events,
+            ):
+                shown = "".join([event.model_dump_json() async for event in events])
+        except HostError as exc:
+            shown = str(exc)
+        assert shown
+        assert SECRET not in shown, each
