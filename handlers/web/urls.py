@@ -7,6 +7,8 @@ import re
 from contextlib import suppress
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from groundhook.host.core.addresses import address
+
 PORTS = {"http": 80, "https": 443}
 
 # Parameters that track how a reader came to a page and do not identify it.
@@ -41,7 +43,7 @@ def canonical(url: str) -> str:
     if plain := _PLAIN.fullmatch(url):
         return f"{plain[1]}://{plain[2]}{plain[3]}"
     text = _BLANKS.sub("", url)
-    parts, host = _split(text)
+    parts, host = _split(address(url) or address(text))
     if parts is None:
         return text
     path = _normalized_escapes(parts.path).rstrip("/")
@@ -61,8 +63,7 @@ def followable(url: str) -> str:
     """Return the address as given, without tracking parameters; "" if it is not http(s)."""
     if _PLAIN.fullmatch(url):
         return url
-    text = _BLANKS.sub("", url)
-    parts, _ = _split(text)
+    parts, _ = _split(address(url))
     if parts is None:
         return ""
     return (

@@ -8,6 +8,7 @@ from typing import Any
 
 from groundhook.host.citations.ids import LONGEST, SHORTEST, key_of, short_id
 from groundhook.host.citations.reader import Grammar
+from groundhook.host.core.addresses import LOCAL, WEB, address
 from groundhook.host.core.types.events import Cited, Verdict
 from groundhook.host.core.types.search import Item
 
@@ -28,6 +29,9 @@ class CitationIndex:
         """The item with its marker set as `citation_id`, and its `key`; and what else is `said` of
         it."""
         key = key_of(item)
+        url = address(item.url, (*WEB, *LOCAL) if item.type == "kb" else WEB) if item.url else ""
+        if url != item.url:
+            said["url"] = url
         id = self._ids.get(key) or self._new_id(key)
         marker = self.marker(id)
         same = not said and item.citation_id == marker and item.key == key

@@ -59,6 +59,26 @@ is one `error` and nothing else. A search that fails, a source that is slow and 
 gives up do not end a turn: they
 are `error` on `search_complete` and a `warning`.
 
+## What strangers may see
+
+All events together are for the authors of an assistant. A program that answers others hands out
+what
+`groundhook.host.core.audience.for_readers(event)` returns: None, or the event without what is for
+authors.
+
+| event | for strangers |
+|---|---|
+| `trace`, `warning` | never |
+| `error` | `code` and a sentence for the code; no `file`, `line`, `column`, `hint` |
+| `search_complete` | `error` is `not permitted`, `stopped` or `the search failed`; no `provider` |
+| `tool_result` | `error` is `the tool failed`; `result` stays |
+| `search_result`, `citation` | without `file:` addresses |
+| `stream_end` | the same; `timings` has `total` and `first_text` |
+| all others | as they are |
+
+What hooks send, and what they return as `data` and `metadata`, stays as it is: their authors decide
+what is in it.
+
 Every event has these fields:
 
 | field | type | |

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from groundhook import open_host
 from groundhook.handlers.canned import CannedSource, canned_item
-from groundhook.host.app.host import open_host
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.types.events import Event, SearchComplete
 from groundhook.host.core.types.search import SearchType

@@ -25,6 +25,7 @@ from groundhook.handlers.kb.points import HEADINGS
 from groundhook.handlers.kb.reading.files import read, told_as
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.store import Incoming, Passage, packed
+from groundhook.host.core.addresses import address as web_address
 from groundhook.host.core.errors import IngestError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.types.documents import Document, Reader
@@ -285,7 +286,7 @@ def _incoming(cut: Cut, parts: Sequence[_Part]) -> Incoming:
         fingerprint=cut.loaded.fingerprint,
         passages=passages,
         tenant=cut.loaded.tenant,
-        url=cut.document.url or address(item),
+        url=web_address(cut.document.url) or address(item),
         bytes=len(cut.document.text.encode()) if item.row else len(cut.loaded.data),
         fields=cut.fields,
         source=item.file.source,

@@ -1,0 +1,43 @@
+"""What counts as the address of something found, and how it is written. Pure.
+
+Addresses come from anybody: front matter, cells of a table, feeds, search engines, plug-ins.
+Clients make links of them, so `javascript:` and the like must never become one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from urllib.parse import quote, urlsplit
+
+WEB = ("http", "https")
+LOCAL = ("file",)  # of documents that were added from this machine; not for strangers
+
+_PLAIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::\d+)?(?:/[A-Za-z0-9_.~/-]*)?", re.ASCII)
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_UNSAFE = re.compile(r"[\s\"'`<>()\[\]{}|\\^]")
+
+
+def address(text: str, schemes: tuple[str, ...] = WEB) -> str:
+    """The address as clients may link to it; "" when it has none of these schemes, or no host.
+    Characters that nobody sees and the user part (`user:password@`) are left out; blanks, brackets
+    and quotes are percent-encoded. address(address(x)) == address(x)."""
+    if _PLAIN.fullmatch(text):
+        return text if "http" in schemes else ""
+    text = "".join(c for c in text if unicodedata.category(c) not in _INVISIBLE).strip()
+    try:
+        parts = urlsplit(text)
+        known, host, _ = parts.scheme in schemes, parts.hostname, parts.port
+    except ValueError:
+        return ""
+    if not known or (parts.scheme in WEB and not host):
+        return ""
+    _, _, place = parts.netloc.rpartition("@")
+    if _UNSAFE.search(place.partition("]")[2] if place.startswith("[") else place):
+        return ""
+    path, query, fragment = map(_encoded, (parts.path, parts.query, parts.fragment))
+    return parts._replace(netloc=place, path=path, query=query, fragment=fragment).geturl()
+
+
+def _encoded(text: str) -> str:
+    return _UNSAFE.sub(lambda unsafe: quote(unsafe[0], safe=""), text)

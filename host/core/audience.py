@@ -1,0 +1,90 @@
+"""Which events of a turn may be handed to strangers, and how they read then. Pure.
+
+An assistant's trace, warnings, error files, hints and local paths are for its authors. What is left
+for readers says that something failed, and never where, why or by which service.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, assert_never
+
+from groundhook.host.core.types.base import Value
+from groundhook.host.core.types.events import (
+    STOPPED,
+    CitationSeen,
+    Cited,
+    Event,
+    Failed,
+    HookMessage,
+    SearchComplete,
+    SearchFound,
+    SearchStart,
+    StreamEnd,
+    StreamStart,
+    Text,
+    ToolResult,
+    ToolStart,
+    Trace,
+    Warned,
+)
+from groundhook.host.core.types.search import Item
+
+NOT_PERMITTED = "not permitted"
+SEARCH_FAILED = "the search failed"
+TOOL_FAILED = "the tool failed"
+TURN_FAILED = "the answer could not be completed"
+SENTENCES = {
+    "not_permitted": NOT_PERMITTED,
+    "model_context_exceeded": "the conversation is too long for the language model",
+    "model_truncated": "the answer broke off",
+}
+TIMINGS = ("first_text", "total")
+
+_Addressed = TypeVar("_Addressed", Item, Cited)
+
+
+def for_readers(event: Event) -> Event | None:
+    """The event as a stranger may see it; None: it is for authors alone."""
+    match event:
+        case Trace() | Warned():
+            return None
+        case Failed():
+            message = SENTENCES.get(event.code, TURN_FAILED)
+            bare = Failed(code=event.code, message=message)
+            return bare.model_copy(update={"turn_id": event.turn_id, "at_ms": event.at_ms})
+        case SearchComplete():
+            return _changed(event, error=_search_error(event.error), provider="")
+        case ToolResult():
+            return _changed(event, error=event.error and TOOL_FAILED)
+        case SearchFound():
+            return _changed(event, item=_addressed(event.item))
+        case CitationSeen():
+            return _changed(event, item=event.item and _addressed(event.item))
+        case StreamEnd():
+            return _changed(
+                event,
+                citations=tuple(_addressed(cited) for cited in event.citations),
+                timings={name: event.timings[name] for name in TIMINGS if name in event.timings},
+            )
+        case StreamStart() | SearchStart() | Text() | HookMessage() | ToolStart():
+            return event
+        case _:
+            assert_never(event)
+
+
+_Event = TypeVar("_Event", bound=Value)
+
+
+def _changed(event: _Event, **fields: Any) -> _Event:
+    return event.model_copy(update=fields)
+
+
+def _addressed(found: _Addressed) -> _Addressed:
+    """Without the address of a file of this machine."""
+    return found if not found.url.startswith("file:") else _changed(found, url="")
+
+
+def _search_error(error: str | None) -> str | None:
+    if error is None or error == STOPPED:
+        return error
+    return NOT_PERMITTED if error.startswith(NOT_PERMITTED) else SEARCH_FAILED
