@@ -151,7 +151,7 @@ class Plugins:
     first needed, but for readers and tools, which are called as they are.
 
     `sources` are named freely; `web_providers` as `search.web.provider` names them, `rerankers` as
-    `search.rerank.type` and `uses.rerank` do, `connectors` as `type` of a connector's file,
+    `uses.rerank` does, `connectors` as `type` of a connector's file,
     `embedders` as `embedding.provider` of a collection; `readers` by the ending of a file, with its
     dot."""
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from groundhook.host.core.errors import HookTypeError as HookTypeError
     from groundhook.host.core.errors import HostError as HostError
     from groundhook.host.core.errors import IngestError as IngestError
+    from groundhook.host.core.errors import ModelContextExceeded as ModelContextExceeded
     from groundhook.host.core.errors import ModelError as ModelError
     from groundhook.host.core.errors import ModelGarbled as ModelGarbled
     from groundhook.host.core.errors import ModelNotConfigured as ModelNotConfigured
@@ -98,6 +99,7 @@ _HOMES = {
         "HookTypeError",
         "HostError",
         "IngestError",
+        "ModelContextExceeded",
         "ModelError",
         "ModelGarbled",
         "ModelNotConfigured",

@@ -1,0 +1,121 @@
+"""The host for programs without an event loop: scripts and notebooks.
+
+    from groundhook.sync import open_host
+
+    with open_host("path/to/app") as host:
+        with host.stream("docs", "What is a hook?") as events:
+            for event in events: ...
+
+An event loop runs in a thread of its own until the block is left. Every method may be called from
+any thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from groundhook.host.app.opening import open_host as _open_host
+
+if TYPE_CHECKING:
+    from groundhook.host.app.host import Host as _Host
+    from groundhook.host.app.plugins import Plugin
+    from groundhook.host.app.reload import Swap
+    from groundhook.host.core.problems import Problem
+    from groundhook.host.core.types.events import Event, Warned
+    from groundhook.host.core.types.search import SearchRequest, SearchResult
+    from groundhook.host.core.types.turn import Identity, Message, TurnOptions
+
+__all__ = ["Host", "open_host"]
+
+
+class Host:
+    """An app that is open. Its methods are those of `groundhook.Host`, and wait."""
+
+    def __init__(self, host: _Host, portal: BlockingPortal) -> None:
+        self._host, self._portal = host, portal
+
+    def assistants(self) -> list[str]:
+        """The ids of the app's assistants, in order."""
+        return self._host.assistants()
+
+    @contextmanager
+    def stream(
+        self,
+        assistant_id: str,
+        messages: str | Sequence[Message | Mapping[str, Any]],
+        *,
+        search: bool | None = None,
+        connector: str | Sequence[str] | None = None,
+        identity: Identity | Mapping[str, Any] | None = None,
+        options: TurnOptions | Mapping[str, Any] | None = None,
+    ) -> Iterator[Iterator[Event]]:
+        """Enter one turn and read its events; leaving the block stops what is still running. Raises
+        UnknownName, ConfigError and TooManyTurns."""
+        turn = self._host.stream(
+            assistant_id,
+            messages,
+            search=search,
+            connector=connector,
+            identity=identity,
+            options=options,
+        )
+        with self._portal.wrap_async_context_manager(turn) as events:
+
+            def read() -> Iterator[Event]:
+                while (event := self._portal.call(_next, events)) is not None:
+                    yield event
+
+            yield read()
+
+    def search(
+        self,
+        request: SearchRequest | Mapping[str, Any],
+        *,
+        identity: Identity | Mapping[str, Any] | None = None,
+        assistant: str | None = None,
+        warned: Callable[[Warned], object] | None = None,
+    ) -> SearchResult:
+        """One search outside a turn. A search that fails is a result with `error`. Raises
+        UsageError and UnknownName."""
+
+        async def search() -> SearchResult:
+            return await self._host.search(
+                request, identity=identity, assistant=assistant, warned=warned
+            )
+
+        return self._portal.call(search)
+
+    def check(self, assistant: str | None = None) -> list[Problem]:
+        """Everything that is wrong with the app's files, or with one assistant. Raises
+        UnknownName."""
+        return self._portal.call(self._host.check, assistant)
+
+    def reload(self) -> Swap:
+        """Read the app's files again → what has changed and what is wrong with it."""
+        return self._portal.call(self._host.reload)
+
+
+@contextmanager
+def open_host(
+    path: str | Path = ".",
+    *,
+    environment: Mapping[str, str] | None = None,
+    plugins: Iterable[Plugin] = (),
+) -> Iterator[Host]:
+    """Open the app in a folder, as `groundhook.open_host` does. Raises ConfigError, PluginError."""
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(
+            _open_host(path, environment=environment, plugins=plugins)
+        ) as host,
+    ):
+        yield Host(host, portal)
+
+
+async def _next(events: AsyncIterator[Event]) -> Event | None:
+    return await anext(events, None)

@@ -1,0 +1,191 @@
+"""Plug-ins: every kind of part enters by the same door, and one that does not fit names itself."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from groundhook import PluginError, open_host
+from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.plugins import Plugin, Plugins, Source
+from groundhook.sync import open_host as open_sync
+from tests.conftest import MakeApp
+
+EXAMPLES = Path(__file__).parents[2] / "docs/plugins"
+APP = {
+    "agent/agent.yml": "hooks: {workers: 0}\n",
+    "agent/search.yao": '{"web": {"provider": "pages"}}',
+    "assistants/a/package.yao": json.dumps(
+        {
+            "connector": "echo",
+            "kb": ["docs"],
+            "search": {"kb": True},
+            "uses": {"rerank": "shortest"},
+        }
+    ),
+    "connectors/echo.conn.yao": '{"type": "echo", "options": {"plugin": {"prefix": "Echo: "}}}',
+    "kb/docs.kb.yao": '{"embedding": {"provider": "letters"}}',
+    "today.log": "The press stopped.\nIt was oiled.\n",
+}
+
+
+@pytest.fixture
+def examples(monkeypatch: pytest.MonkeyPatch) -> list[Plugin]:
+    """The example packages of docs/plugins.md."""
+    found = []
+    for folder in sorted(path for path in EXAMPLES.iterdir() if path.is_dir()):
+        monkeypatch.syspath_prepend(str(folder))
+        found.append(importlib.import_module(f"groundhook_example_{folder.name}").plugin)
+    return found
+
+
+async def test_every_example_package_works(make_app: MakeApp, examples: list[Plugin]) -> None:
+    app = make_app(APP)
+    with anyio.fail_after(50):
+        async with open_host(app, environment={"PAGES_API_KEY": "k"}, plugins=examples) as host:
+            added = await host.kb.add("docs", [app / "today.log"])
+            assert added.chunks > 0
+            joined = await host.search(
+                {"type": "kb", "query": "Which tenant oiled the press?", "collections": ["docs"]}
+            )
+            assert joined.error is None
+            assert {item.title for item in joined.items} == {"tenant", "today"}
+            web = await host.search({"type": "web", "query": "pears"})
+            assert (web.provider, [item.title for item in web.items]) == ("pages", ["Pears"])
+            judged = await host.search(
+                {
+                    "type": "kb",
+                    "query": "tenant isolate",
+                    "collections": ["docs"],
+                    "rerank": {"top_k": 2},
+                },
+                assistant="a",
+            )
+            assert judged.items[0].title == "tenant"
+            async with host.stream("a", "What is a tenant?") as events:
+                seen = [event async for event in events]
+            assert seen[-1].type == "stream_end"
+            assert seen[-1].content == "Echo: What is a tenant?"
+            assert [str(one) for one in await host.check() if one.severity == "error"] == []
+
+
+async def test_a_source_that_fails_is_a_warning_beside_one_that_does_not(
+    make_app: MakeApp,
+) -> None:
+    def broken(_: object) -> CannedSource:
+        return CannedSource({})
+
+    def register(plugins: Plugins) -> None:
+        plugins.sources.add("broken", Source(type="kb", make=broken))
+
+    warned: list[str] = []
+    async with open_host(
+        make_app(APP | {"connectors/echo.conn.yao": '{"type": "scripted"}'}),
+        environment={},
+        plugins=[Plugin(register, requires=1)],
+        sources={"kb": CannedSource({"*": [canned_item("k")]})},
+    ) as host:
+        result = await host.search(
+            {"type": "kb", "query": "q", "collections": ["docs"]},
+            warned=lambda event: warned.append(event.message),
+        )
+    assert [item.key for item in result.items] == ["k"]
+    assert len(warned) == 1
+    assert "the search source 'broken' failed" in warned[0]
+
+
+def _nothing(_: Plugins) -> None:
+    pass
+
+
+def _twice(plugins: Plugins) -> None:
+    plugins.readers.add(".md", lambda data, name: pytest.fail("read"))
+
+
+def _raises(_: Plugins) -> None:
+    raise KeyError("colour")
+
+
+@pytest.mark.parametrize(
+    ("plugin", "told"),
+    [
+        (Plugin(_nothing, requires=0), r"'plugins\[0\]' is written for version 0 .* has version 1"),
+        (
+            Plugin(_nothing, requires=2, name="far"),
+            r"'far' is written for version 2.*update Ground",
+        ),
+        (_nothing, r"is no `groundhook.plugins.Plugin`, but a function: .* older"),
+        (Plugin(_twice, requires=1), r"and Groundhook itself both register the document reader"),
+        (Plugin(_raises, requires=1), r"cannot be registered: KeyError: 'colour'"),
+    ],
+)
+async def test_a_plug_in_that_does_not_fit_is_an_error_that_names_it(
+    make_app: MakeApp, plugin: Plugin, told: str
+) -> None:
+    with pytest.raises(PluginError, match=told):
+        async with open_host(make_app(APP), environment={}, plugins=[plugin]):
+            pass
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], None]:
+    """Put a distribution with an entry point of this name and value where it is found."""
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+
+    def write(distribution: str, name: str, value: str) -> None:
+        folder = tmp_path / "site" / f"{distribution}-2.1.dist-info"
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 2.1\n", encoding="utf-8"
+        )
+        (folder / "entry_points.txt").write_text(
+            f"[groundhook.plugins]\n{name} = {value}\n", encoding="utf-8"
+        )
+
+    return write
+
+
+async def test_an_installed_plug_in_that_raises_at_import_names_its_distribution(
+    make_app: MakeApp, tmp_path: Path, install: Callable[[str, str, str], None]
+) -> None:
+    install("acme", "wiki", "acme_wiki_that_raises:plugin")
+    (tmp_path / "site/acme_wiki_that_raises.py").write_text("1 / 0\n", encoding="utf-8")
+    told = r"the plug-in 'wiki' of acme 2\.1 cannot be loaded .*ZeroDivisionError"
+    with pytest.raises(PluginError, match=told):
+        async with open_host(make_app(APP), environment={}):
+            pass
+
+
+async def test_two_plug_ins_of_one_name_are_an_error_with_both_distributions(
+    make_app: MakeApp, tmp_path: Path, install: Callable[[str, str, str], None]
+) -> None:
+    install("acme", "wiki", "acme_wiki_that_is_there:plugin")
+    install("bcme", "wiki", "acme_wiki_that_is_there:plugin")
+    (tmp_path / "site/acme_wiki_that_is_there.py").write_text(
+        "from groundhook.plugins import Plugin\nplugin = Plugin(lambda _: None, requires=1)\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(PluginError, match=r"two plug-ins .*'wiki'.* acme 2\.1 and .* bcme 2\.1"):
+        async with open_host(make_app(APP), environment={}):
+            pass
+
+
+def test_a_script_without_an_event_loop_streams_searches_and_checks(
+    make_app: MakeApp, examples: list[Plugin]
+) -> None:
+    app = make_app({**APP, "kb/docs.kb.yao": '{"embedding": {"provider": "hash"}}'})
+    with open_sync(app, environment={}, plugins=examples) as host:
+        assert host.assistants() == ["a"]
+        with host.stream("a", "hello", search=False) as events:
+            assert [event.type for event in events][-1] == "stream_end"
+        with host.stream("a", "hello", search=False) as events:
+            assert next(events).type == "stream_start"  # and the rest is left
+        found = host.search({"type": "kb", "query": "tenant", "collections": ["docs"]})
+        assert [item.title for item in found.items] == ["tenant"]
+        assert [problem for problem in host.check() if problem.severity == "error"] == []
+        assert host.reload().problems == ()

@@ -1,0 +1,114 @@
+"""The public surface: what a program and a plug-in may rely on, name by name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import groundhook
+import groundhook.plugins
+import groundhook.sync
+from groundhook.host.core import errors
+
+EVENTS = [
+    "CitationSeen",
+    "Cited",
+    "Event",
+    "Failed",
+    "HookMessage",
+    "SearchComplete",
+    "SearchFound",
+    "SearchStart",
+    "StreamEnd",
+    "StreamStart",
+    "Text",
+    "ToolResult",
+    "ToolStart",
+    "Trace",
+    "TraceNode",
+    "Warned",
+]
+NAMES = [
+    "Host",
+    "Identity",
+    "Item",
+    "Message",
+    "SearchRequest",
+    "SearchResult",
+    "__version__",
+    "open_host",
+]
+ERRORS = [
+    name
+    for name, value in vars(errors).items()
+    if isinstance(value, type) and issubclass(value, errors.HostError)
+]
+PLUGINS = [
+    "Block",
+    "CollectionSpec",
+    "Connector",
+    "ConnectorSpec",
+    "Delta",
+    "Document",
+    "DocumentField",
+    "Documents",
+    "Embedder",
+    "EmbeddingSpec",
+    "Entries",
+    "Finished",
+    "FollowsDeclarations",
+    "Found",
+    "Handler",
+    "HttpSettings",
+    "ModelCall",
+    "ModelSpec",
+    "PORT_VERSION",
+    "Plugin",
+    "PluginContext",
+    "Plugins",
+    "Ranked",
+    "Reader",
+    "Records",
+    "RerankSettings",
+    "Reranker",
+    "Scope",
+    "Source",
+    "TextDelta",
+    "ToolDelta",
+    "Usage",
+    "WebAccess",
+    "WebAnswer",
+    "WebClient",
+    "WebEngine",
+    "WebHit",
+    "WebProvider",
+    "WebQuery",
+]
+
+
+def test_a_program_may_rely_on_these_names() -> None:
+    assert sorted(groundhook.__all__) == sorted([*NAMES, *EVENTS, *ERRORS])
+    assert all(hasattr(groundhook, name) for name in groundhook.__all__)
+
+
+def test_a_plug_in_may_rely_on_these_names() -> None:
+    assert sorted(groundhook.plugins.__all__) == sorted(PLUGINS)
+    assert all(hasattr(groundhook.plugins, name) for name in PLUGINS)
+    assert groundhook.sync.__all__ == ["Host", "open_host"]
+
+
+def test_the_methods_of_a_host_that_are_public_are_documented() -> None:
+    for host in (groundhook.Host, groundhook.sync.Host):
+        for method in ("assistants", "reload", "check", "search", "stream"):
+            assert getattr(host, method).__doc__
+
+
+def test_importing_groundhook_loads_none_of_its_modules() -> None:
+    program = (
+        "import sys, groundhook, groundhook.plugins;"
+        " print(sorted(name for name in sys.modules if name.startswith('groundhook.')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "['groundhook.plugins']"
