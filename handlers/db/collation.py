@@ -5,10 +5,11 @@ The engines differ: SQLite folds ASCII letters only, PostgreSQL compares exactly
 follows the column's collation, mostly without accents. Texts are therefore compared in lower case
 (`fold`) and sorted by code point:
 
-SQLite       `groundhook_fold`, registered on each connection; NOCASE for ASCII values, which
-can use an index     PostgreSQL   lower(), which can use an index over lower(column)     MariaDB
-the column's own comparison, which can use an index, and lower() under a binary
-collation
+    SQLite       `groundhook_fold`, registered on each connection; NOCASE for ASCII values, which
+                 can use an index
+    PostgreSQL   lower(), which can use an index over lower(column)
+    MariaDB      the column's own comparison, which can use an index, and lower() under a binary
+                 collation
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 where they exist.
 
     SQLite       an FTS5 table `<table>__text` over the table's own rows, kept current by triggers
-    PostgreSQL   a GIN index `<table>__text` over to_tsvector('simple', the text columns) MariaDB a
-    FULLTEXT index over the text columns, also one created by others
+    PostgreSQL   a GIN index `<table>__text` over to_tsvector('simple', the text columns)
+    MariaDB      a FULLTEXT index over the text columns, also one created by others
 
 An index matches the beginnings of words. Its matches are filtered by the comparison that is used
 without an index, since engines split and fold texts differently. With an index, a word therefore

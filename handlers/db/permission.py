@@ -5,10 +5,10 @@ All of these rules must hold:
 
 - The row's tenant is the identity's; an identity without one sees only rows without one.
 - The row is the identity's own (`__yao_created_by`), or shared with its team (`__yao_share:
-  "team"`) or with the whole tenant (`"tenant"`), or it has no owner and
-  belongs to its team or, without a team, to the tenant.
-- If the model declares its own columns of user, team and tenant (`PermissionColumns`): the
-  row's tenant is the identity's, and the row's user or team.
+  "team"`) or with the whole tenant (`"tenant"`), or it has no owner and belongs to its team or,
+  without a team, to the tenant.
+- If the model declares its own columns of user, team and tenant (`PermissionColumns`): the row's
+  tenant is the identity's, and the row's user or team.
 - The identity's constraints: `owner_only` own rows, outside other teams; `creator_only` rows it
   created; `editor_only` rows it changed last; `team_only` rows of its team; `extra` {field: value
   or list} where the model has that field.

@@ -3,9 +3,9 @@ groundhook.handlers.web.reader_process FD`.
 
 FD is the file descriptor of a socket to the host.
 
-ready {}                                  → null, after the slow imports
-    read {body, media_type, charset, query}   → {title, passage, published, characters} robots
-    {text, agent, url}                 → true if robots.txt allows the page
+    ready {}                                  → null, after the slow imports
+    read {body, media_type, charset, query}   → {title, passage, published, characters}
+    robots {text, agent, url}                 → true if robots.txt allows the page
 
 Frames are those of `host.core.workers`. The host ends the process if a request takes too long.
 """

@@ -21,9 +21,8 @@ import anyio
 
 from groundhook.host.mcp.lines import Line, LineSplitter, Oversize
 
-STOP_TIMEOUT = (
-    2.0  # seconds to exit: half after its standard input closes, half after SIGTERM; then SIGKILL
-)
+# Seconds to exit: half after its standard input closes, half after SIGTERM; then SIGKILL.
+STOP_TIMEOUT = 2.0
 STDERR_BYTES = 4096  # of standard error that are kept
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 

@@ -1,12 +1,15 @@
 """The memory of assistants: four namespaces of keys and JSON values, each isolated by identity.
 
     async with open_memory(state / "memory.sqlite", now, settings.memory) as memory:
-        remembered = memory.of(identity, chat_id) # once per turn await
-        remembered.namespace("user").set("theme", "dark", ttl_ms=60_000)
+        remembered = memory.of(identity, chat_id)           # once per turn
+        await remembered.namespace("user").set("theme", "dark", ttl_ms=60_000)
 
-| namespace | belongs to | stored | |---|---|---| | `user` | tenant and user | in the file | |
-`team` | tenant and team | in the file | | `chat` | tenant, user and chat | in the file | |
-`context` | the turn | in this process, until the turn ends |
+| namespace | belongs to | stored |
+|---|---|---|
+| `user` | tenant and user | in the file |
+| `team` | tenant and team | in the file |
+| `chat` | tenant, user and chat | in the file |
+| `context` | the turn | in this process, until the turn ends |
 
 An empty tenant id is a tenant of its own. A namespace whose id is missing in the request raises
 NotPermitted and is never shared. Two users with the same chat id have two memories. Callers without
