@@ -96,9 +96,9 @@ async def test_one_that_stalls_or_is_not_there_is_passed_over(
 ) -> None:
     server.on(PATH, Hang())
     server.on(OTHER, Sse(answer("Yes.")))
-    events = await ask(make_app(files(server, timeout=1)))
+    events = await ask(make_app(files(server, first_token_timeout=1)))
     assert end(events).content == "Yes."
-    assert "sent nothing" in warnings(events)[-1][1]
+    assert "sent no token within 1 s" in warnings(events)[-1][1]
 
 
 async def test_after_the_first_word_there_is_no_other(make_app: MakeApp, server: Loopback) -> None:
