@@ -23,11 +23,13 @@ import anyio
 from bench.figures import figure
 from groundhook import Host, open_host
 from groundhook.handlers.canned import CannedSource, canned_item
+from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.hooks.engine import Isolate
 from groundhook.host.core.channel import Channel
-from groundhook.host.core.types.events import Event, StreamEnd
+from groundhook.host.core.types.events import Event, StreamEnd, Trace
 from groundhook.host.core.types.search import SearchType
 from groundhook.host.core.types.specs import ConnectorOptions, ConnectorSpec
+from groundhook.host.llm.extractive import ExtractiveConnector
 from groundhook.host.llm.scripted import ScriptedConnector
 
 ROUNDS = 200
@@ -118,6 +120,50 @@ async def one_after_another(host: Host, assistant: str) -> tuple[float, float]:
     )
 
 
+async def keyless() -> None:
+    """Turns that quote sentences of the documentation, with the bundled embedding model, and what
+    embedding them takes of each; no vector was computed before."""
+    pages = sorted(Path(__file__).parent.parent.glob("docs/*.md"))
+    items = [
+        canned_item(f"k{n}").model_copy(
+            update={"content": page.read_text(encoding="utf-8")[500:2000], "title": page.stem}
+        )
+        for n, page in enumerate(pages[:8])
+    ]
+    sources: dict[SearchType, CannedSource] = {"kb": CannedSource({"*": items})}
+    model = BuiltinEmbedder()
+    await model.embed_query("load it")
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder))
+        async with open_host(
+            folder,
+            environment={},
+            sources=sources,
+            connectors={"script": ExtractiveConnector(model)},
+        ) as host:
+            whole, embedding = [], []
+            for number in range(20):
+                async with host.stream("plain", f"What is set in page {number}?") as events:
+                    seen = [event async for event in events]
+                ended = seen[-1]
+                assert isinstance(ended, StreamEnd)
+                whole.append(ended.timings["total"])
+                steps = [event.node for event in seen if isinstance(event, Trace)]
+                embedding.append(
+                    max(step.duration_ms for step in steps if step.type == "sentence_embedding")
+                )
+    await model.aclose()
+    total = statistics.median(whole)
+    figure("turn without a language model: whole, p50", total, "ms")
+    figure(
+        "  of that, embedding the question and sentences, p50",
+        statistics.median(embedding),
+        "ms",
+        total,
+        "the whole turn",
+    )
+
+
 async def one(host: Host, assistant: str) -> StreamEnd:
     async with host.stream(assistant, "question") as events:
         last = [event async for event in events][-1]
@@ -199,4 +245,5 @@ def timed(work: Callable[[], object]) -> float:
 
 if __name__ == "__main__":
     anyio.run(turns)
+    anyio.run(keyless)
     command_line()

@@ -1,0 +1,150 @@
+"""The bundled embedding model on its two engines, in one run over the same texts: onnxruntime, and
+the small engine that it replaced.
+
+    python -m bench.embedder [vectors] [documents] [folder]
+
+`vectors`: texts of 20, 110 and 330 tokens, and questions. `documents`: `kb add` of this
+repository's documentation with each engine. `folder`: `kb add` of 1 MB of text, from which the
+time of 10 MB is estimated. All three without an argument. Figures are JSON lines on standard
+output, the small engine's as the floor.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from bench.figures import figure
+from bench.kb_adding import added
+from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
+from groundhook.handlers.kb.embedders.e5.engine import Engine, loaded
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = sorted(ROOT.glob("docs/*.md"))
+SMALL = "the small engine"
+TEXTS, ROUNDS = 10, 3
+MEGABYTE = 1_000_000
+
+
+def texts(tokens: int, count: Callable[[str], int]) -> Iterator[str]:
+    """Pieces of the documentation of so many tokens each."""
+    words = " ".join(path.read_text(encoding="utf-8") for path in DOCUMENTS).split()
+    start = 0
+    while start < len(words):
+        size = 1
+        while start + size < len(words) and count(" ".join(words[start : start + size])) < tokens:
+            size += 1
+        yield " ".join(words[start : start + size])
+        start += size
+
+
+def vectors() -> None:
+    began = time.perf_counter()
+    fast = loaded().engine
+    figure("engine loaded", (time.perf_counter() - began) * 1000, "ms")
+    small = loaded(small=True).engine
+    for tokens in (20, 110, 330):
+        given = list(islice(texts(tokens, fast.token_count), TEXTS))
+        rate = {engine: TEXTS / processor_s(engine, given) for engine in (fast, small)}
+        figure(
+            f"texts of {tokens} tokens embedded, by processor time",
+            rate[fast],
+            "texts/s",
+            rate[small],
+            SMALL,
+        )
+        near = [float(fast.passage(text) @ small.passage(text)) for text in given]
+        figure(f"cosine of both engines' vectors, {tokens} tokens, least", min(near), "")
+    questions = list(islice(texts(14, fast.token_count), 60))
+    figure("question embedded, p50", p50(fast, questions), "ms", p50(small, questions), SMALL)
+
+
+def processor_s(engine: Engine, given: Sequence[str]) -> float:
+    """The least of some rounds, in seconds of processor time."""
+    taken = []
+    for _ in range(ROUNDS):
+        began = time.process_time()
+        for text in given:
+            engine.passage(text)
+        taken.append(time.process_time() - began)
+    return min(taken)
+
+
+def p50(engine: Engine, questions: Sequence[str]) -> float:
+    taken = []
+    for question in questions:
+        began = time.perf_counter()
+        engine.query(question)
+        taken.append((time.perf_counter() - began) * 1000)
+    return statistics.median(taken)
+
+
+async def documents(state: Path) -> None:
+    rates: dict[bool, Any] = {}
+    for small in (False, True):
+        began = time.process_time()
+        took, chunks, _ = await added(
+            state / f"docs-{small}", BuiltinEmbedder(small_engine=small), DOCUMENTS
+        )
+        rates[small] = (
+            len(DOCUMENTS) / took,
+            chunks / took,
+            len(DOCUMENTS) / (time.process_time() - began),
+        )
+    for index, unit in enumerate(("documents/s", "passages/s")):
+        figure(
+            f"kb add of the documentation, {unit}",
+            rates[False][index],
+            unit,
+            rates[True][index],
+            SMALL,
+        )
+    figure(
+        "kb add of the documentation, by processor time",
+        rates[False][2],
+        "documents/s",
+        rates[True][2],
+        SMALL,
+    )
+
+
+async def folder(state: Path) -> None:
+    """Files of the documentation, with another first line each time, until there is 1 MB."""
+    files: list[Path] = []
+    size = round = 0
+    while size < MEGABYTE:
+        round += 1
+        for path in DOCUMENTS:
+            copy = state / f"{round}-{path.name}"
+            copy.write_text(
+                f"Copy {round}.\n\n{path.read_text(encoding='utf-8')}", encoding="utf-8"
+            )
+            files.append(copy)
+            size += copy.stat().st_size
+            if size >= MEGABYTE:
+                break
+    took, _, _ = await added(state / "folder", BuiltinEmbedder(), files)
+    figure("kb add of 1 MB", took * MEGABYTE / size, "s")
+    figure("kb add of 10 MB, estimated from that", took * 10 * MEGABYTE / size / 60, "min")
+
+
+async def main(parts: Sequence[str]) -> None:
+    with tempfile.TemporaryDirectory(prefix="groundhook-bench-") as state:
+        if not parts or "vectors" in parts:
+            vectors()
+        if not parts or "documents" in parts:
+            await documents(Path(state))
+        if not parts or "folder" in parts:
+            await folder(Path(state))
+
+
+if __name__ == "__main__":
+    anyio.run(main, sys.argv[1:])
