@@ -15,6 +15,7 @@ from groundhook.handlers.kb.embedders.e5.file import ModelFile
 _BLANK = "\u2581"  # begins a piece that begins a word
 _BLANKS = re.compile("  +")
 _REMEMBERED, _LONGEST_REMEMBERED = 1 << 16, 64  # words, and characters of one
+_AT_ONCE = 1 << 14  # characters of a word that are cut together: memory grows with them
 _UNKNOWN_PENALTY = 10.0  # an unknown character is so much less likely than the rarest piece
 
 
@@ -37,8 +38,12 @@ class Tokens:
         plain = _BLANKS.sub(" ", text.translate(self._normalisation))
         ids: list[int] = []
         for word in plain.removeprefix(" ").split(" "):
-            cut = self._remembered if len(word) <= _LONGEST_REMEMBERED else self._cut
-            ids += cut(_BLANK + word)
+            marked = _BLANK + word
+            if len(marked) <= _LONGEST_REMEMBERED:
+                ids += self._remembered(marked)
+            else:
+                for start in range(0, len(marked), _AT_ONCE):
+                    ids += self._cut(marked[start : start + _AT_ONCE])
         return ids
 
     def _cut(self, word: str) -> tuple[int, ...]:
