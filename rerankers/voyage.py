@@ -15,6 +15,7 @@ from typing import Any, SupportsIndex, overload
 import anyio
 
 from groundhook.host.core.errors import RerankError
+from groundhook.host.core.extras import extra
 from groundhook.rerankers.providers import (
     Access,
     ProviderType,
@@ -68,11 +69,8 @@ class _Texts(list[str]):
 
 
 def _load() -> Any:
-    try:
+    with extra("voyage", "reranking with Voyage", RerankError):
         from voyageai.client_async import AsyncClient  # 0.4 s
-    except ImportError as exc:
-        hint = "pip install 'groundhook[voyage]', or voyageai itself"
-        raise RerankError("the client of Voyage is not installed", hint=hint) from exc
     return AsyncClient
 
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from importlib import metadata
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from groundhook.host.core.extras import MODULES, Extra
 
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("host", "handlers", "rerankers", "hooks")
@@ -172,10 +177,7 @@ def test_constraints_are_exact_versions_and_nothing_else() -> None:
 
 
 def test_every_dependency_is_constrained() -> None:
-    declared = project()["project"]
-    assert isinstance(declared, dict)
-    wanted = [*declared["dependencies"], *declared["optional-dependencies"]["dev"]]
-    names = {normal(re.match(r"[A-Za-z0-9._-]+", entry)[0]) for entry in wanted}  # type: ignore[index]
+    names = declared() | declared(*MODULES, "dev") - {"groundhook"}
     assert names - {normal(line.partition("==")[0]) for line in constraints()} == set()
 
 
@@ -189,3 +191,49 @@ def test_the_tree_of_the_architecture_names_every_folder() -> None:
     assert [folder for folder in named if not (ROOT / folder).is_dir()] == []
     assert folders - set(named) == set()
     assert [folder for folder, about in named.items() if not about] == []
+
+
+# Declared, and imported by no line: drivers that SQLAlchemy imports, and the compiler that lies in
+# dukpy's folder.
+BY_NAME = {"asyncmy", "psycopg", "dukpy"}
+COMPARED = {"bm25s (not installed)"}  # which bench.retrieval compares with where it is installed
+
+
+def declared(*extras: str) -> set[str]:
+    """Distributions of a plain install, or of these extras ("all": of every one)."""
+    groups = project()["project"]["optional-dependencies"]  # type: ignore[index]
+    wanted = [
+        entry
+        for name in extras or [""]
+        for entry in (groups[name] if name else project()["project"]["dependencies"])  # type: ignore[index]
+    ]
+    return {normal(re.match(r"[A-Za-z0-9._-]+", entry)[0]) for entry in wanted}  # type: ignore[index]
+
+
+def distributions(*roots: str) -> set[str]:
+    """Those that the modules import, as far as they are not Python's or ours."""
+    providers = metadata.packages_distributions()
+    tops = {name.split(".")[0] for _, path in modules(*roots) for name in imports(path)}
+    ours = {"groundhook", "tests", "bench"}
+    return {
+        normal(providers[top][0]) if top in providers else f"{top} (not installed)"
+        for top in tops - ours - sys.stdlib_module_names
+    }
+
+
+def test_what_is_imported_is_declared_and_what_is_declared_is_imported() -> None:
+    assert distributions(*PRODUCT, "src") == (declared() | declared(*MODULES)) - BY_NAME
+
+
+def test_what_tests_and_benches_import_is_declared() -> None:
+    used = distributions("tests", "bench")
+    assert used - COMPARED <= declared() | declared(*MODULES, "dev")
+
+
+def test_every_extra_is_in_all_and_its_modules_are_what_it_brings() -> None:
+    groups = project()["project"]["optional-dependencies"]  # type: ignore[index]
+    assert set(groups) == {*MODULES, "all", "dev"} == {*get_args(Extra), "all", "dev"}
+    assert groups["all"] == [f"groundhook[{','.join(MODULES)}]"]
+    providers = {**metadata.packages_distributions(), "greenlet": ["sqlalchemy"]}
+    for name, brought in MODULES.items():
+        assert {normal(providers[module][0]) for module in brought} == declared(name)

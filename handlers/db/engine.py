@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from typing import Any, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy import exc as sql
 from sqlalchemy.engine import URL, Connection, Dialect
 
-from groundhook.handlers.db.servers import Server
 from groundhook.handlers.db.sqlite import SQLite
 from groundhook.host.core.errors import SourceNotConfigured
+from groundhook.host.core.extras import Extra, extra
 
 Work = Callable[[Connection], Any]
 
@@ -62,6 +63,10 @@ def engine_for(url: str, *, timeout_ms: int, connections: int, result_kb: int) -
     parsed, timeout = _parsed(url), timeout_ms / 1000
     if parsed.get_backend_name() == "sqlite":
         return SQLite(parsed, timeout, connections, result_kb * 1024)
+    name: Extra = "postgresql" if parsed.get_backend_name() == "postgresql" else "mariadb"
+    with extra(name, f"a database of {name}", SourceNotConfigured):
+        import_module("greenlet")  # by which SQLAlchemy waits for servers
+        from groundhook.handlers.db.servers import Server
     return Server(parsed, timeout, connections)
 
 

@@ -9,6 +9,7 @@ cancellation continues.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import anyio
@@ -19,7 +20,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import NullPool
 
 from groundhook.handlers.db.sql_errors import translated_errors
-from groundhook.host.core.errors import HostError
+from groundhook.host.core.errors import HostError, SourceNotConfigured
+from groundhook.host.core.extras import Extra, extra
 
 CONNECT_TIMEOUT = 10.0  # seconds
 CANCEL_TIMEOUT = 5.0  # seconds for a cancelled statement to end; then its connection is closed
@@ -135,7 +137,7 @@ class Server:
 
     def _engine(self, session: Mapping[str, Sequence[str]], **pool: Any) -> AsyncEngine:
         seconds = {"connect_timeout": max(1, round(min(CONNECT_TIMEOUT, max(self._timeout, 1))))}
-        with self._translated():
+        with self._translated(), self._driver():
             engine = create_async_engine(
                 self._url, connect_args=seconds, pool_pre_ping="pool_size" in pool, **pool
             )
@@ -156,4 +158,8 @@ class Server:
         return engine
 
     def _translated(self) -> Any:
-        return translated_errors(self.shown, self._url.drivername, self._timeout)
+        return translated_errors(self.shown, self._timeout)
+
+    def _driver(self) -> AbstractContextManager[None]:
+        name: Extra = "postgresql" if self.dialect == "postgresql" else "mariadb"
+        return extra(name, f"the database {self.shown!r}", SourceNotConfigured)

@@ -23,16 +23,11 @@ NOT_LOADED = "run `groundhook db load` to create it"
 
 
 @contextmanager
-def translated_errors(shown: str, driver: str, timeout: float) -> Iterator[None]:
+def translated_errors(shown: str, timeout: float) -> Iterator[None]:
     """Raise the errors of SQLAlchemy and the drivers as HostErrors. `shown` is the database's name
     in messages; `timeout` is a statement's limit in seconds."""
     try:
         yield
-    except ImportError as exc:
-        hint = f"pip install 'groundhook[{driver.partition('+')[0]}]'"
-        raise SourceNotConfigured(
-            f"the driver of {driver!r} is not installed ({exc.name})", hint=hint
-        ) from exc
     except sql.TimeoutError as exc:
         raise SourceTimeout(f"the database {shown!r} had no connection free in time") from exc
     except (sql.SQLAlchemyError, sqlite3.Error, OSError) as exc:

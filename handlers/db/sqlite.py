@@ -135,7 +135,7 @@ class SQLite:
         return engine
 
     def _translated(self) -> Any:
-        return translated_errors(self.shown, "sqlite", self._timeout)
+        return translated_errors(self.shown, self._timeout)
 
 
 def _connect(uri: str, timeout: float) -> sqlite3.Connection:

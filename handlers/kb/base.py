@@ -26,6 +26,7 @@ from groundhook.handlers.kb.language import known_language
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.store import Made, Stored, VectorStore, agree
 from groundhook.host.core.errors import ConfigError, HostError, UnknownName, UsageError
+from groundhook.host.core.extras import extra
 from groundhook.host.core.ports import Delegates, Embedder, Found, Nobody, Scope
 from groundhook.host.core.registry import Registry, by_end
 from groundhook.host.core.settings import KBStorageSettings, QdrantSettings
@@ -437,9 +438,9 @@ def opened_store(
     """A store that connects when it is first asked something."""
     if qdrant is None or not qdrant.url:
         return KBClient(state, idle_s=storage.idle_s)
-    from groundhook.handlers.kb.server.link import ServerLink
-    from groundhook.handlers.kb.server.store import (
-        ServerStore,
-    )  # its client takes a second to import
+    with extra("qdrant", "a knowledge base on a Qdrant server"):
+        # its client takes a second to import
+        from groundhook.handlers.kb.server.link import ServerLink
+        from groundhook.handlers.kb.server.store import ServerStore
 
     return ServerStore(ServerLink(qdrant), qdrant.prefix)

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from groundhook.host.core.errors import IngestError
+from groundhook.host.core.extras import extra
 from groundhook.host.readers.pdf import read_pdf
 
 HTML = frozenset({"text/html", "application/xhtml+xml", "application/xml", "text/xml", ""})
@@ -49,7 +50,8 @@ class Page:
 
 def warm() -> None:
     """Import the slow libraries ahead: a third of a second, and more on a busy machine."""
-    import_module("trafilatura")
+    with extra("web", "reading pages", IngestError):
+        import_module("trafilatura")
 
 
 def extract_page(body: bytes, media_type: str, charset: str) -> Page:
@@ -74,7 +76,8 @@ def decode_text(body: bytes, charset: str) -> str:
         encoding = _codec_name(label)
         if encoding and (label != "utf-8" or _decodes_as(body, encoding)):
             return body.decode(encoding, "replace")
-    from charset_normalizer import from_bytes
+    with extra("web", "reading pages", IngestError):
+        from charset_normalizer import from_bytes
 
     best = from_bytes(body[:65536]).best()
     return body.decode(_codec_name(best.encoding if best else "") or "utf-8", "replace")
@@ -106,7 +109,8 @@ _NOT_ON_THE_WEB = frozenset(
 
 
 def _from_html(html: str) -> Page:
-    import trafilatura
+    with extra("web", "reading pages", IngestError):
+        import trafilatura
 
     extracted: Any = trafilatura.bare_extraction(
         html,

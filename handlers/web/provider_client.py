@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 from groundhook.handlers.web.answers import Reply, timeout_error, too_large_error, unreachable_error
 from groundhook.handlers.web.providers import MAX_BYTES
+from groundhook.host.core.errors import SourceNotConfigured
+from groundhook.host.core.extras import extra
 from groundhook.host.core.types.web_providers import WebAccess
 
 if TYPE_CHECKING:
@@ -36,9 +38,9 @@ class ProviderClient:
     async def request(self, method: str, path: str, *, timeout: float, **options: Any) -> Reply:  # noqa: ASYNC109
         """Send a request and return the whole answer, whatever its status. `timeout` is in seconds.
         Redirects are not followed, since the key is for this host only. Raises SourceError."""
+        client = self._open_session()
         import aiohttp
 
-        client = self._open_session()
         limits = aiohttp.ClientTimeout(total=None, connect=timeout, sock_read=timeout)
         url = f"{self._access.host.rstrip('/')}/{path}"
         body = bytearray()
@@ -55,7 +57,8 @@ class ProviderClient:
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._client is None:
-            import aiohttp  # here because the import takes 0.2 s
+            with extra("web", f"asking {self._provider!r}", SourceNotConfigured):
+                import aiohttp  # here because the import takes 0.2 s
 
             secure = urlsplit(self._access.host).scheme == "https"
             self._client = aiohttp.ClientSession(

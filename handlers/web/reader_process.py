@@ -20,6 +20,7 @@ from typing import Any
 from groundhook.handlers.web.extract import extract_page, warm
 from groundhook.handlers.web.passages import best_passage
 from groundhook.host.core.errors import HostError, IngestError
+from groundhook.host.core.extras import extra
 from groundhook.host.core.workers import ANSWER, HEADER, REFUSAL, describe, pack, unpack
 
 MEMORY = 2 * 1024**3  # bytes of address space; a page that needs more fails
@@ -31,7 +32,8 @@ def answer(operation: str, body: dict[str, Any]) -> Any:
         warm()
         return None
     if operation == "robots":
-        from protego import Protego
+        with extra("web", "reading pages", IngestError):
+            from protego import Protego
 
         return bool(Protego.parse(body["text"]).can_fetch(body["url"], body["agent"]))
     page = extract_page(body["body"], body["media_type"], body["charset"])

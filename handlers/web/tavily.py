@@ -20,6 +20,8 @@ from groundhook.handlers.web.answers import (
     unreachable_error,
 )
 from groundhook.handlers.web.providers import MAX_BYTES
+from groundhook.host.core.errors import SourceNotConfigured
+from groundhook.host.core.extras import extra
 from groundhook.host.core.types.web_providers import WebAccess, WebHit, WebProvider, WebQuery
 
 if TYPE_CHECKING:
@@ -59,8 +61,9 @@ class Tavily:
 
     def _open_client(self) -> Any:
         if self._client is None:
-            import httpx
-            from tavily import AsyncTavilyClient
+            with extra("web", f"asking {NAME!r}", SourceNotConfigured):
+                import httpx
+                from tavily import AsyncTavilyClient
 
             # Uncompressed, so that the size limit on the bytes received limits the body.
             headers = {"accept-encoding": "identity"}

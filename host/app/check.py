@@ -37,6 +37,7 @@ from groundhook.host.config.packages import (
 )
 from groundhook.host.config.validate import Checked, check_document
 from groundhook.host.core.errors import ConfigError, HostError, Place, UnknownName
+from groundhook.host.core.extras import Extra, install, lacking
 from groundhook.host.core.problems import Problem, problems_of
 from groundhook.host.core.types.base import Value, dotted
 from groundhook.host.core.types.model_schema import misfits
@@ -230,6 +231,7 @@ class _Check:
                 )
         if checked.data.get("type") != "openai":
             return
+        self._extra("openai", checked.place(("type",)))
         if options.get("model", "") == "":
             self.found.append(
                 Problem("error", "names no model", checked.place(("options",)), "set options.model")
@@ -237,6 +239,7 @@ class _Check:
 
     def _server(self, place: tree.Found, checked: Checked) -> None:
         """A program that is not here may be where the app will run: a warning."""
+        self._extra("mcp", checked.place(()))
         spec = self._attempt(self.app.servers.named, place.id)
         if spec is not None and (
             missing := missing_command(spec, self.app.environment, self.app.root)
@@ -247,6 +250,12 @@ class _Check:
                     "warning", missing, checked.place(("command",)), hint, "server_not_configured"
                 )
             )
+
+    def _extra(self, name: Extra, place: Place) -> None:
+        """What is not installed here may be where the app will run: a warning."""
+        if module := lacking(name):
+            message = f"needs {module!r}, which is not installed"
+            self.found.append(Problem("warning", message, place, install(name)))
 
     def _model(self, owner: str, model: ModelSpec, checked: Checked) -> None:
         columns = _columns(model)

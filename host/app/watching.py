@@ -7,9 +7,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 
-from watchfiles import awatch
-
 from groundhook.host.config import tree
+from groundhook.host.core.extras import extra
 
 FOLDERS = ("agent", "assistants", *tree.ENDINGS)  # of an app; others are not watched
 SETTLED_MS = 20  # without a change before changes are reported
@@ -23,6 +22,8 @@ Stamp = tuple[int, int, int]
 async def changes(root: Path, seen: Mapping[Path, Stamp]) -> AsyncGenerator[frozenset[Path]]:
     """Files of the app that were made, written or removed since `seen`, again and again. What the
     system says is a reason to look: it does not report files in a folder that was just made."""
+    with extra("authoring", "watching files"):
+        from watchfiles import awatch
     while True:
         folders = [folder for name in FOLDERS if (folder := root / name).is_dir()]
         watching = awatch(

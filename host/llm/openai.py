@@ -26,6 +26,7 @@ from groundhook.host.core.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
+from groundhook.host.core.extras import extra
 from groundhook.host.core.ports import Delta, ModelCall
 from groundhook.host.core.trace import opened
 from groundhook.host.core.types.base import dotted, problems
@@ -178,7 +179,9 @@ class OpenAIConnector:
 
     def _client(self) -> AsyncOpenAI:
         import httpx2
-        import openai
+
+        with extra("openai", f"connector {self._name!r}", ModelNotConfigured):
+            import openai
 
         options = self._spec.options
         if self._tls is None:

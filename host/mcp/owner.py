@@ -20,7 +20,13 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from groundhook.host.core.errors import HostError, ServerError, ServerUnreachable
+from groundhook.host.core.errors import (
+    HostError,
+    ServerError,
+    ServerNotConfigured,
+    ServerUnreachable,
+)
+from groundhook.host.core.extras import extra
 from groundhook.host.core.types.specs import ServerSpec
 from groundhook.host.mcp.evidence import Evidence
 
@@ -145,7 +151,11 @@ class Owner:
         evidence = self._evidence = Evidence(self._spec)
         connected = False
         failure: ServerError | None = None
-        open_session = await _sdk()
+        try:
+            open_session = await _sdk()
+        except ServerNotConfigured as exc:
+            self._fail_waiting(first, exc)
+            return
         with anyio.CancelScope(deadline=anyio.current_time() + self._spec.start_timeout) as life:
             self._connecting = life
             if self._closing:
@@ -285,7 +295,8 @@ async def _sdk() -> Callable[..., Any]:
     thread does it."""
 
     def load() -> Callable[..., Any]:
-        from groundhook.host.mcp.sdk.session import open_session
+        with extra("mcp", "speaking to MCP servers", ServerNotConfigured):
+            from groundhook.host.mcp.sdk.session import open_session
 
         return open_session
 

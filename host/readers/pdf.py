@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from groundhook.host.core.errors import IngestError
+from groundhook.host.core.extras import extra
 
 if TYPE_CHECKING:
     from pypdf import PageObject
@@ -52,8 +53,9 @@ class Pdf:
 
 def read_pdf(data: bytes) -> Pdf:
     """Read a PDF file. Raises IngestError, whose message continues "… was not read: "."""
-    from pypdf import PdfReader
-    from pypdf.errors import PyPdfError
+    with extra("documents", "reading PDF files", IngestError):
+        from pypdf import PdfReader
+        from pypdf.errors import PyPdfError
 
     # It logs each repair; failures are raised.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)

@@ -22,7 +22,7 @@ from groundhook.handlers.kb.embedders.service import (
     reading,
     wait_of,
 )
-from groundhook.host.core.errors import ConfigError
+from groundhook.host.core.extras import extra
 
 if TYPE_CHECKING:
     from voyageai.client_async import AsyncClient
@@ -71,13 +71,8 @@ class Voyage:
 
     def _opened(self, timeout_s: float) -> AsyncClient:
         """A client costs nothing to make; each call has its own, for its timeout."""
-        try:
+        with extra("voyage", "embedding with Voyage"):
             from voyageai.client_async import AsyncClient  # 0.4 s: not before it is needed
-        except ImportError as exc:
-            raise ConfigError(
-                "the client of Voyage is not installed",
-                hint="pip install 'groundhook[voyage]', or voyageai itself",
-            ) from exc
         return AsyncClient(
             api_key=self._access.key, timeout=timeout_s, base_url=self._access.host.rstrip("/")
         )

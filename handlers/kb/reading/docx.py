@@ -18,6 +18,7 @@ from groundhook.handlers.kb.reading.html import markdown_of, parsed
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import stem
 from groundhook.host.core.errors import IngestError
+from groundhook.host.core.extras import extra
 from groundhook.host.core.types.documents import Document
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def docx(data: bytes, name: str) -> Document:
 
 
 def _html(data: bytes) -> BeautifulSoup:
-    import mammoth  # with its parser 40 ms, and few folders hold such files
+    with extra("documents", "reading DOCX files", IngestError):
+        import mammoth  # with its parser 40 ms, and few folders hold such files
 
     no_images: Any = mammoth.images.img_element(lambda _: {})
     found: str = mammoth.convert_to_html(

