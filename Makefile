@@ -26,13 +26,8 @@ install: .venv/.installed
 		echo "Groundhook needs Python 3.11 or newer; there is $$found." >&2; \
 		echo "Install one, or name it: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; \
 		exit 1; \
-	fi; \
-	echo "Installing into .venv with $$("$$python" --version) (about a minute) ..." >&2; \
-	if ! $(BIN)/python -c 'import pip' >/dev/null 2>&1 && ! "$$python" -m venv --clear .venv >&2; then \
-		echo "The virtual environment cannot be made; on Debian and Ubuntu install python3-venv." >&2; \
-		exit 1; \
-	fi
-	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' >&2
+	fi;
+	@'$(PYTHON)' .ci/install.py
 	@touch $@
 
 demo: install

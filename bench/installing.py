@@ -82,9 +82,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         [plain] = weighed(Path(made) / "plain", str(ROOT), [[]])
         line("plain", plain)
-        every = weighed(
-            Path(made) / "all", f"{ROOT}[all]", [["all"], *([name] for name in MODULES)]
-        )
+        extras: list[list[str]] = [["all"], *([str(name)] for name in MODULES)]
+        every = weighed(Path(made) / "all", f"{ROOT}[all]", extras)
         for name, sizes in zip(("all", *MODULES), every, strict=True):
             added = sizes if name == "all" else {k: v for k, v in sizes.items() if k not in plain}
             line(name, added)

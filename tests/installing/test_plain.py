@@ -155,3 +155,11 @@ def test_only_doors_need_an_extra_to_be_imported(plain: Path) -> None:
         [plain, "-c", IMPORT_ALL], capture_output=True, text=True, check=True
     ).stdout
     assert set(json.loads(told)) == DOORS
+
+
+def test_importing_groundhook_loads_no_other_package(plain: Path) -> None:
+    code = "import sys; before = set(sys.modules); import groundhook; "
+    code += "print({name.split('.')[0] for name in set(sys.modules) - before}"
+    code += " - {'groundhook', *sys.stdlib_module_names} or '')"
+    told = subprocess.run([plain, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.strip() == ""
