@@ -39,6 +39,7 @@ from groundhook.host.turn.stream import OpenTurns, call, open_turn
 if TYPE_CHECKING:
     from groundhook.handlers.db.base import Database
     from groundhook.handlers.kb.base import KnowledgeBase
+    from groundhook.handlers.kb.ingest.report import AddReport, Progress
 
 
 @dataclass(kw_only=True, eq=False)
@@ -134,6 +135,29 @@ class Host:
         )
         channel.close()
         return await searcher.search(asked, "user")
+
+    async def add_documents(
+        self,
+        collection: str,
+        paths: str | Path | Iterable[str | Path],
+        *,
+        tenant: str = "",
+        progress: Progress | None = None,
+    ) -> AddReport:
+        """Add files, and the files in folders, to a collection of the built-in knowledge base, as
+        `groundhook kb add` does: what has changed is replaced, and what came from the same folders
+        and is gone from there is removed. `progress` is called with the bytes done, the bytes in
+        all, the document under way and the passages embedded. What is wrong with a file is in the
+        report; raises UnknownName for the collection, UsageError, ConfigError, StorageError."""
+        notes: list[str] = []
+        report = await self.kb.add(
+            collection,
+            [Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)],
+            tenant=tenant,
+            progress=progress,
+            delegates=self.delegates(warned=lambda event: notes.append(event.message)),
+        )
+        return replace(report, notes=(*report.notes, *notes))
 
     def delegates(
         self,

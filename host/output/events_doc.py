@@ -63,7 +63,7 @@ are `error` on `search_complete` and a `warning`.
 
 All events together are for the authors of an assistant. A program that answers others hands out
 what
-`groundhook.host.core.audience.for_readers(event)` returns: None, or the event without what is for
+`groundhook.for_readers(event)` returns: None, or the event without what is for
 authors.
 
 | event | for strangers |

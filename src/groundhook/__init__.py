@@ -15,8 +15,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from groundhook.handlers.kb.ingest.report import AddReport as AddReport
+    from groundhook.handlers.kb.ingest.report import FileReport as FileReport
     from groundhook.host.app.host import Host as Host
     from groundhook.host.app.opening import open_host as open_host
+    from groundhook.host.app.reload import Swap as Swap
+    from groundhook.host.core.audience import for_readers as for_readers
     from groundhook.host.core.errors import ConfigError as ConfigError
     from groundhook.host.core.errors import ConfigErrors as ConfigErrors
     from groundhook.host.core.errors import DelegateError as DelegateError
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from groundhook.host.core.errors import ModelUnreachable as ModelUnreachable
     from groundhook.host.core.errors import NotPermitted as NotPermitted
     from groundhook.host.core.errors import NotSupported as NotSupported
+    from groundhook.host.core.errors import Place as Place
     from groundhook.host.core.errors import PluginError as PluginError
     from groundhook.host.core.errors import RerankError as RerankError
     from groundhook.host.core.errors import ServerError as ServerError
@@ -59,6 +64,7 @@ if TYPE_CHECKING:
     from groundhook.host.core.errors import UnknownName as UnknownName
     from groundhook.host.core.errors import UsageError as UsageError
     from groundhook.host.core.errors import WorkerDied as WorkerDied
+    from groundhook.host.core.problems import Problem as Problem
     from groundhook.host.core.types.events import CitationSeen as CitationSeen
     from groundhook.host.core.types.events import Cited as Cited
     from groundhook.host.core.types.events import Event as Event
@@ -80,12 +86,17 @@ if TYPE_CHECKING:
     from groundhook.host.core.types.search import SearchResult as SearchResult
     from groundhook.host.core.types.turn import Identity as Identity
     from groundhook.host.core.types.turn import Message as Message
+    from groundhook.host.core.types.turn import TurnOptions as TurnOptions
+    from groundhook.host.core.types.turn import Usage as Usage
 
     __version__: str
 
 _HOMES = {
+    "groundhook.handlers.kb.ingest.report": ("AddReport", "FileReport"),
     "groundhook.host.app.host": ("Host",),
     "groundhook.host.app.opening": ("open_host",),
+    "groundhook.host.app.reload": ("Swap",),
+    "groundhook.host.core.audience": ("for_readers",),
     "groundhook.host.core.errors": (
         "ConfigError",
         "ConfigErrors",
@@ -109,6 +120,7 @@ _HOMES = {
         "ModelUnreachable",
         "NotPermitted",
         "NotSupported",
+        "Place",
         "PluginError",
         "RerankError",
         "ServerError",
@@ -130,6 +142,7 @@ _HOMES = {
         "UsageError",
         "WorkerDied",
     ),
+    "groundhook.host.core.problems": ("Problem",),
     "groundhook.host.core.types.events": (
         "CitationSeen",
         "Cited",
@@ -156,6 +169,8 @@ _HOMES = {
     "groundhook.host.core.types.turn": (
         "Identity",
         "Message",
+        "TurnOptions",
+        "Usage",
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -22,6 +22,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from groundhook.host.app.opening import open_host as _open_host
 
 if TYPE_CHECKING:
+    from groundhook.handlers.kb.ingest.report import AddReport, Progress
     from groundhook.host.app.host import Host as _Host
     from groundhook.host.app.plugins import Plugin
     from groundhook.host.app.reload import Swap
@@ -89,6 +90,25 @@ class Host:
             )
 
         return self._portal.call(search)
+
+    def add_documents(
+        self,
+        collection: str,
+        paths: str | Path | Iterable[str | Path],
+        *,
+        tenant: str = "",
+        progress: Progress | None = None,
+    ) -> AddReport:
+        """Add files, and the files in folders, to a collection. `progress` is called in the host's
+        thread. What is wrong with a file is in the report; raises UnknownName for the collection,
+        UsageError, ConfigError, StorageError."""
+
+        async def add() -> AddReport:
+            return await self._host.add_documents(
+                collection, paths, tenant=tenant, progress=progress
+            )
+
+        return self._portal.call(add)
 
     def check(self, assistant: str | None = None) -> list[Problem]:
         """Everything that is wrong with the app's files, or with one assistant. Raises

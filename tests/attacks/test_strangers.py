@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook import open_host
+from groundhook import for_readers, open_host
 from groundhook.handlers.canned import CannedSource, canned_item
 from groundhook.host.core.addresses import address
-from groundhook.host.core.audience import TIMINGS, for_readers
+from groundhook.host.core.audience import TIMINGS
 from groundhook.host.core.types.events import (
     CitationSeen,
     Event,

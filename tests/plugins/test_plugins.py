@@ -48,8 +48,8 @@ async def test_every_example_package_works(make_app: MakeApp, examples: list[Plu
     app = make_app(APP)
     with anyio.fail_after(50):
         async with open_host(app, environment={"PAGES_API_KEY": "k"}, plugins=examples) as host:
-            added = await host.kb.add("docs", [app / "today.log"])
-            assert added.chunks > 0
+            added = await host.add_documents("docs", [app / "today.log"])
+            assert added.counts == {"added": 1}
             joined = await host.search(
                 {"type": "kb", "query": "Which tenant oiled the press?", "collections": ["docs"]}
             )
@@ -185,7 +185,15 @@ def test_a_script_without_an_event_loop_streams_searches_and_checks(
             assert [event.type for event in events][-1] == "stream_end"
         with host.stream("a", "hello", search=False) as events:
             assert next(events).type == "stream_start"  # and the rest is left
-        found = host.search({"type": "kb", "query": "tenant", "collections": ["docs"]})
-        assert [item.title for item in found.items] == ["tenant"]
+        told: list[int] = []
+        added = host.add_documents(
+            "docs", app / "today.log", progress=lambda done, *_: told.append(done)
+        )
+        assert (added.counts, added.failed) == ({"added": 1}, False)
+        assert told
+        assert host.add_documents("docs", [str(app / "today.log")]).counts == {"unchanged": 1}
+        question = "Which tenant oiled the press?"
+        found = host.search({"type": "kb", "query": question, "collections": ["docs"]})
+        assert {item.title for item in found.items} == {"tenant", "today"}
         assert [problem for problem in host.check() if problem.severity == "error"] == []
         assert host.reload().problems == ()

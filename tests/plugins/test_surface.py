@@ -29,13 +29,21 @@ EVENTS = [
     "Warned",
 ]
 NAMES = [
+    "AddReport",
+    "FileReport",
     "Host",
     "Identity",
     "Item",
     "Message",
+    "Place",
+    "Problem",
     "SearchRequest",
     "SearchResult",
+    "Swap",
+    "TurnOptions",
+    "Usage",
     "__version__",
+    "for_readers",
     "open_host",
 ]
 ERRORS = [
@@ -99,7 +107,7 @@ def test_a_plug_in_may_rely_on_these_names() -> None:
 
 def test_the_methods_of_a_host_that_are_public_are_documented() -> None:
     for host in (groundhook.Host, groundhook.sync.Host):
-        for method in ("assistants", "reload", "check", "search", "stream"):
+        for method in ("add_documents", "assistants", "reload", "check", "search", "stream"):
             assert getattr(host, method).__doc__
 
 
