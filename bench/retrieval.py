@@ -1,7 +1,8 @@
 """Measures how good searches of the knowledge base are, with the bundled embedder and one
 configuration for all collections.
 
-    python -m bench.retrieval [DATA] [--only NAME]... [--json] [--cache DIR]
+    python -m bench.retrieval [DATA] [--only NAME]... [--half tune|judge|all] [--json]
+        [--cache DIR]
 
 DATA (default ../shared/data) holds folders in BEIR's layout: corpus.jsonl {_id, title, text},
 queries.jsonl {_id, text} and qrels/test.tsv;
@@ -37,7 +38,7 @@ from typing import Any
 import anyio
 import qdrant_edge as engine
 
-from bench.ten import Collection, collections
+from bench.ten import Collection, Half, collections
 from groundhook.handlers.kb.base import KnowledgeBase
 from groundhook.handlers.kb.declared import made_with
 from groundhook.handlers.kb.embed import EmbedderFactory
@@ -72,7 +73,7 @@ Ranked = Mapping[str, Sequence[str]]  # question → documents, best first
 
 
 def scores(collection: Collection, ranked: Ranked) -> dict[str, float]:
-    """nDCG@10, recall@10 and MRR@10, over all questions."""
+    """nDCG@10, recall@10, MRR@10 and the share of questions with an answer among the first five."""
     gained, recalled, first = [], [], []
     for question, grades in ((id, collection.related[id]) for id in collection.questions):
         found = [grades.get(document, 0) for document in ranked[question][:DEPTH]]
@@ -83,6 +84,7 @@ def scores(collection: Collection, ranked: Ranked) -> dict[str, float]:
     return {
         "ndcg10": round(statistics.fmean(gained), 4),
         "recall10": round(statistics.fmean(recalled), 4),
+        "first5": round(statistics.fmean(place >= 1 / 5 for place in first), 4),
         "mrr10": round(statistics.fmean(first), 4),
     }
 
@@ -95,6 +97,7 @@ class Ready(BuiltinEmbedder):
     """The bundled embedder, whose answers to the questions are there already."""
 
     def __init__(self, questions: Mapping[str, list[float]]) -> None:
+        super().__init__()
         self._questions = questions
 
     async def embed_query(self, text: str, /) -> list[float]:
@@ -130,22 +133,8 @@ async def product(collection: Collection, vectors: Vectors, state: Path) -> tupl
     client = KBClient(state, idle_s=600)
     try:
         made = made_with(spec, embedder, "auto")
-        passages = [
-            Passage(
-                passage=id,
-                content=collection.content(id),
-                text=text,
-                vector=packed(vectors.documents[id]),
-            )
-            for id, text in collection.documents.items()
-        ]
-        for start in range(0, len(passages), STORED_TOGETHER):
-            some = tuple(passages[start : start + STORED_TOGETHER])
-            await client.put(
-                spec.id,
-                made,
-                Incoming(document=str(start), title="", fingerprint="1", passages=some),
-            )
+        for document in incoming(collection, vectors):
+            await client.put(spec.id, made, document)
         kb = KnowledgeBase(
             client, {spec.id: spec}, embedders, KBStorageSettings(), Graphs(state / "graphs")
         )
@@ -153,6 +142,29 @@ async def product(collection: Collection, vectors: Vectors, state: Path) -> tupl
     finally:
         await client.stop_worker()
         await client.aclose()
+
+
+def incoming(collection: Collection, vectors: Vectors) -> list[Incoming]:
+    """The texts as documents of the store, many in each: writing each to the disk for itself takes
+    long."""
+    passages = [
+        Passage(
+            passage=id,
+            content=collection.content(id),
+            text=text,
+            vector=packed(vectors.documents[id]),
+        )
+        for id, text in collection.documents.items()
+    ]
+    return [
+        Incoming(
+            document=str(start),
+            title="",
+            fingerprint="1",
+            passages=tuple(passages[start : start + STORED_TOGETHER]),
+        )
+        for start in range(0, len(passages), STORED_TOGETHER)
+    ]
 
 
 async def asked(collection: Collection, kb: KnowledgeBase) -> tuple[Ranked, float]:
@@ -297,29 +309,44 @@ async def measure(collection: Collection, vectors: Vectors, folder: Path) -> dic
 
 def told(line: Mapping[str, Any]) -> str:
     beside = "  ".join(f"{name} {found['ndcg10']:.3f}" for name, found in line["peers"].items())
-    figures = "  ".join(f"{name} {line[name]:.4f}" for name in ("ndcg10", "recall10", "mrr10"))
+    figures = "  ".join(
+        f"{name} {line[name]:.4f}" for name in ("ndcg10", "recall10", "first5", "mrr10")
+    )
     return f"{line['collection']:<14} {figures}  {line['ms_query']:6.2f} ms   {beside}"
 
 
-async def main(data: Path, only: Sequence[str], cache: Path, as_json: bool) -> None:
+async def main(given: Arguments) -> None:
     say(versions())
-    vectors_cache = VectorCache(cache / "vectors.sqlite", most_bytes=4 << 30)
-    for collection in collections(data, only):
+    vectors_cache = VectorCache(given.cache / "vectors.sqlite", most_bytes=4 << 30)
+    for whole in collections(given.data, given.only):
+        collection = whole.half(given.half)
         vectors = await embedded(collection, vectors_cache)
         with tempfile.TemporaryDirectory(
             prefix="groundhook-bench-", ignore_cleanup_errors=True
         ) as scratch:
             line = await measure(collection, vectors, Path(scratch))
-        print(json.dumps(line) if as_json else told(line), flush=True)
+        print(json.dumps(line) if given.as_json else told(line), flush=True)
     vectors_cache.close()
 
 
-def arguments(name: str) -> tuple[Path, Sequence[str], Path, bool]:
-    """From the command line: the folder of collections, those to take, the folder for vectors,
-    whether to print JSON."""
+@dataclass(frozen=True)
+class Arguments:
+    """From the command line: the folder of collections, those to take, which half of their
+    questions, the folder for vectors, whether to print JSON."""
+
+    data: Path
+    only: Sequence[str]
+    half: Half
+    cache: Path
+    as_json: bool
+
+
+def arguments(name: str, *, half: Half = "all") -> Arguments:
+    """Those of a bench of that name, which asks so many of the questions unless told otherwise."""
     parser = argparse.ArgumentParser(prog=name)
     parser.add_argument("data", nargs="?", type=Path, default=Path("../shared/data"))
     parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--half", choices=("tune", "judge", "all"), default=half)
     parser.add_argument("--json", action="store_true", dest="as_json")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/groundhook-bench")
     given = parser.parse_args()
@@ -328,8 +355,8 @@ def arguments(name: str) -> tuple[Path, Sequence[str], Path, bool]:
             f"there is no collection to measure in {given.data}: corpus.jsonl, queries.jsonl and"
             " qrels/test.tsv in a folder each"
         )
-    return given.data, given.only, given.cache, given.as_json
+    return Arguments(**vars(given))
 
 
 if __name__ == "__main__":
-    anyio.run(main, *arguments("bench.retrieval"))
+    anyio.run(main, arguments("bench.retrieval"))

@@ -182,14 +182,16 @@ def _cross(data: Path) -> Collection:
 
 
 def _paraphrase() -> Collection:
+    """A section that was renamed since is no longer asked for."""
     passages = documentation()
+    asked = {str(number): row for number, row in enumerate(_rows(HERE / "paraphrases.jsonl"))}
     related = {
-        str(number): {
+        number: {
             id: 1
             for id, (document, headings, _) in passages.items()
             if document == row["document"] and headings.rpartition(" › ")[2] == row["section"]
         }
-        for number, row in enumerate(_rows(HERE / "paraphrases.jsonl"))
+        for number, row in asked.items()
     }
     return Collection(
         name="paraphrase",
@@ -197,10 +199,7 @@ def _paraphrase() -> Collection:
             id: f"{headings}\n\n{content}" for id, (_, headings, content) in passages.items()
         },
         titles={id: headings for id, (_, headings, _) in passages.items()},
-        questions={
-            str(number): row["question"]
-            for number, row in enumerate(_rows(HERE / "paraphrases.jsonl"))
-        },
+        questions={number: row["question"] for number, row in asked.items() if related[number]},
         related=related,
     )
 

@@ -107,13 +107,13 @@ class Analyser:
 
     def __init__(self, language: str, mean_length: float = 1.0, weights: Weights = WEIGHTS) -> None:
         self._cutter = _cutter(language)
-        self._mean_length = mean_length
+        self.mean_length = mean_length
         self._weights = weights
 
     def document(self, text: str, headings: str = "") -> Sparse:
         """The vector of a passage; `headings` are those it stands under, which `text` has as
         well."""
-        weights = self._saturated(text, self._mean_length)
+        weights = self._saturated(text, self.mean_length)
         if headings:
             for index, weight in self._saturated(headings, _USUAL_HEADINGS).items():
                 weights[index] = weights.get(index, 0.0) + self._weights.heading * weight

@@ -22,8 +22,16 @@ from groundhook.handlers.kb.graph.base import Graphs
 from groundhook.handlers.kb.language import known_language
 from groundhook.handlers.kb.points import HEADINGS
 from groundhook.handlers.kb.ranking import cross_collection, fusion, passage, selection
-from groundhook.handlers.kb.ranking.across import Across
-from groundhook.handlers.kb.store import Answer, Hit, Made, Question, VectorStore, packed
+from groundhook.handlers.kb.ranking.across import Across, language_of_question
+from groundhook.handlers.kb.store import (
+    Answer,
+    Hit,
+    Made,
+    Question,
+    Spoken,
+    VectorStore,
+    packed,
+)
 from groundhook.host.core.errors import HostError, SourceNotConfigured, suggestion
 from groundhook.host.core.ports import Embedder, Found, Scope
 from groundhook.host.core.trace import span
@@ -113,6 +121,7 @@ class KBHandler:
         self._embedder = embedder
         self._declared: dict[str, _Declared] = {}
         self._across = Across()
+        self._languages: dict[str, Mapping[str, Spoken]] = {}  # of collections, as last answered
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> Found:
         """The passages nearest to the question over all its collections, best first. Raises
@@ -273,6 +282,15 @@ class KBHandler:
                         for item in items
                     ),
                     "words": answer.lexical,
+                    "question": language_of_question(request.query),
+                    "languages": {
+                        language: {
+                            "share": round(spoken.share, 3),
+                            "shifted": round(spoken.shifted, 4),
+                            "words": round(spoken.words, 2),
+                        }
+                        for language, spoken in answer.languages.items()
+                    },
                     "best": (
                         round(embedder.similarity(max(hit.cosine for hit in answer.hits)), 3)
                         if answer.hits
@@ -292,12 +310,12 @@ class KBHandler:
     ) -> Answer:
         """What the store answers; few passages of each document and such that differ, where that is
         wanted: then more are asked for until there are enough."""
-        ask = partial(self._store.search, spec.id, made)
+        limit = question.limit
         if not request.groups and not request.diversity:
-            return await self._across.answer(ask, question, embedder)
-        limit, asked = question.limit, 4 * question.limit
+            return await self._ask(spec, made, question, embedder)
+        asked = 4 * limit
         while True:
-            answer = await self._across.answer(ask, replace(question, limit=asked), embedder)
+            answer = await self._ask(spec, made, replace(question, limit=asked), embedder)
             hits = (
                 selection.grouped(answer.hits, request.groups)
                 if request.groups
@@ -310,6 +328,22 @@ class KBHandler:
             scores = fusion.descending([embedder.similarity(hit.cosine) for hit in hits])
             hits = selection.diverse(hits, scores, limit, request.diversity, embedder.similarity)
         return replace(answer, hits=tuple(hits[:limit]))
+
+    async def _ask(
+        self, spec: CollectionSpec, made: Made, question: Question, embedder: Embedder
+    ) -> Answer:
+        """What the store answers to a question that is freed of its language, where that is not the
+        collection's: as far as its last answer shows, and asked again where that has changed."""
+        languages = self._languages.get(spec.id, {})
+        free = partial(self._across.freed, question.text, question.vector, embedder=embedder)
+        freed = await free(languages=languages)
+        answer = await self._store.search(spec.id, made, replace(question, freed=freed))
+        self._languages[spec.id] = answer.languages
+        if answer.languages.keys() != languages.keys():
+            again = await free(languages=answer.languages)
+            if again != freed:
+                return await self._store.search(spec.id, made, replace(question, freed=again))
+        return answer
 
     async def _walked(
         self,

@@ -1,5 +1,4 @@
-"""Scripts and languages of text: how a collection's words are cut, and whether a question's words
-can match them.
+"""Scripts and languages of text.
 
 Pure functions over text. It refuses to guess finely: a language is recognised by its script, and
 among languages in Latin script by their commonest words; a collection that says its
@@ -138,7 +137,6 @@ _ASKING = {  # what questions are made of, and answers rarely hold
 }
 _MARKS = {language: frozenset(words.split()) for language, words in _COMMON.items()}
 _SAMPLE = 20_000  # characters of a document that decide
-_FITS = 0.1  # share of a collection's letters below which words of that script are names in passing
 
 
 def normalised(text: str) -> str:
@@ -192,13 +190,6 @@ def language_of(text: str) -> str:
 def main_script(counted: Mapping[str, int]) -> str:
     """The script with the most letters; "" where there is none."""
     return max(sorted(counted), key=lambda script: counted[script], default="")
-
-
-def words_can_match(question: str, collection: Mapping[str, int]) -> bool:
-    """Whether the question's words may occur in a collection whose letters are counted by script. A
-    question in a script that the collection hardly uses is in another language."""
-    script = main_script(scripts(question))
-    return not script or collection.get(script, 0) >= _FITS * sum(collection.values())
 
 
 def script_of(language: str) -> str:

@@ -10,25 +10,46 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from groundhook.handlers.kb.store import Hit, Incoming, Passage, Stored
+from groundhook.handlers.kb.language import PLAIN, language_of, script_of
+from groundhook.handlers.kb.ranking.languages import Sum, read, summed, written
+from groundhook.handlers.kb.store import Hit, Incoming, Passage, Stored, unpacked
 from groundhook.host.core.types.fields import Fields, Scalar
 from groundhook.host.core.types.filters import DOCUMENT
 
 DENSE, WORDS = "dense", "bm25"  # the two vectors of a point
 HEADINGS = " › "  # between the headings that a passage stands under
 FIRST = "first"  # of the payload: the first passage of its document
+LANGUAGE = "language"  # of the payload: see `language`
 _PRIOR_LENGTH, _PRIOR_PASSAGES = 700, 32  # the mean length before a collection has one of its own
+_TELLING = 120  # characters in which common words tell languages of one script apart
 _AS_THEY_ARE = ("passage", "content", "heading", "page", "start", "end")
 _AS_IT_IS = itemgetter(*_AS_THEY_ARE)
 
 
-def payload(document: Incoming, ordinal: int) -> dict[str, Any]:
-    """What is kept with a passage of a document."""
+def language(passage: Passage, usual: str) -> str:
+    """The language of a passage: the collection's `usual` one, where its text does not show it or
+    its script is not known. A few words in Latin script show too little."""
+    found = language_of(passage.content)
+    latin = script_of(found) == "latin" and script_of(usual) in ("latin", "")
+    if found == PLAIN or (latin and len(passage.content) < _TELLING):
+        return usual
+    return found
+
+
+def sums(document: Incoming, usual: str) -> dict[str, Sum]:
+    """What the passages of a document add to the means of their languages, as it is kept."""
+    given = [(language(each, usual), unpacked(each.vector)) for each in document.passages]
+    return read(written(summed(given)))
+
+
+def payload(document: Incoming, ordinal: int, usual: str) -> dict[str, Any]:
+    """What is kept with a passage of a document in a collection of the `usual` language."""
     return {
         "tenant": document.tenant,
         "document": document.document,
         **({"fields": stored_fields(document.fields)} if document.fields else {}),
         **({FIRST: 1} if ordinal == 0 else {}),
+        LANGUAGE: language(document.passages[ordinal], usual),
         **_kept(document.passages[ordinal]),
     }
 

@@ -132,7 +132,8 @@ class Hit(NamedTuple):
 class Question:
     """What is searched for: a vector as in `Passage`, the question's words, at most `limit`
     passages of at least `least_cosine`, of one tenant (None: the collection has none), that fulfil
-    `filter`. `vectors`: the hits bring theirs."""
+    `filter`. `vectors`: the hits bring theirs. `freed`: the vector without what questions in
+    its language have in common, which passages are ranked by in place of `vector`; empty: none."""
 
     vector: bytes
     text: str
@@ -141,20 +142,32 @@ class Question:
     tenant: str | None = None
     filter: Filter | None = None
     vectors: bool = False
+    freed: bytes = b""
+
+
+class Spoken(NamedTuple):
+    """A language of a collection's passages in a search: its `share` of them, what its passages'
+    cosines were `shifted` by to be comparable with those of others, and what the question's `words`
+    count in it, 0-1."""
+
+    share: float
+    shifted: float
+    words: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """Hits best first. `candidates` passages were compared, `below` of them were not similar
-    enough. `lexical` says what words did: `used`, or that too few of them match, of a question in
-    the documents' script (`no match`) or in `other script`.
+    enough. `lexical`: whether words counted, or too few of them match. `languages` are those of the
+    passages; empty where they are not known: the collection was made before they were kept.
     `language` is the collection's. `exists` is False when nothing was ever added to it."""
 
     exists: bool = True
     hits: tuple[Hit, ...] = ()
     candidates: int = 0
     below: int = 0
-    lexical: Literal["used", "other script", "no match"] = "used"
+    lexical: Literal["used", "no match"] = "used"
+    languages: Mapping[str, Spoken] = field(default_factory=dict)
     language: str = PLAIN
 
 

@@ -63,6 +63,18 @@ def _found_lines(node: TraceNode) -> Iterator[Styled]:
             f"{numbers} {data['threshold']:g}; words: {one_line(data['words'])}",
             "dim",
         )
+        if spoken := data.get("languages"):
+            shown = ", ".join(
+                f"{one_line(name)} {own['share']:.0%} (similarity {own['shifted']:+.3f}, words"
+                f" {own['words']:g})"
+                for name, own in spoken.items()
+            )
+            asked = one_line(data.get("question") or "unknown")
+            yield Styled(f"question in language: {asked}; passages: {shown}", "dim")
+        elif "languages" in data:
+            yield Styled(
+                "languages of passages: unknown; `groundhook kb rebuild` finds them", "dim"
+            )
     if node.type == "db_query" and "sql" in data:
         bound = ", ".join(
             f"{name} = {value!r}" for name, value in data.get("parameters", {}).items()

@@ -140,14 +140,14 @@ def test_a_document_whose_passages_were_lost_when_the_power_failed_counts_as_not
     left.close()
 
 
-def test_a_question_in_another_script_is_answered_by_meaning_alone_unless_much_of_it_matches(
+def test_words_count_in_a_question_of_another_script_where_much_of_it_matches(
     folder: Path,
 ) -> None:
     collection = opened(folder)
     questions = ("pear 17", "梨 17", "这里有几个又大又甜的梨 17", "zebra")
     answers = [ask(collection, text, 5).lexical for text in questions]
     collection.close()
-    assert answers == ["used", "used", "other script", "no match"]
+    assert answers == ["used", "used", "no match", "no match"]
 
 
 def test_words_lift_a_passage_that_the_vector_alone_would_not_find_first(folder: Path) -> None:

@@ -181,10 +181,56 @@ async def test_words_lift_what_the_vector_alone_would_not_find_first(store: Vect
     assert contents(await ask(store, "number 7", limit=1)) == ["number 7"]
 
 
+async def test_a_question_finds_passages_of_any_language(store: VectorStore) -> None:
+    def written(name: str, text: str, accent: float) -> Incoming:
+        passages = tuple(
+            replace(
+                passage(n, f"{text} {n}"),
+                vector=packed([1.0, 0.1 * n, accent, 0.1 * (n % 3)]),
+            )
+            for n in range(12)
+        )
+        return replace(document(name), passages=passages)
+
+    english = written("en.md", "The boats are in the harbour and the nets are on the quay", -0.4)
+    hebrew = written("he.md", "הסירות עוגנות בנמל והרשתות פרושות על הרציף", 0.4)
+    vector = packed([0.2, 1.0, -1.0, 0.0])
+    await store.put("a", MADE, english, hebrew)
+    both = await ask(store, "zebra", vector=vector, limit=6)
+    assert {hit.document for hit in both.hits} == {"en.md", "he.md"}
+    assert {*both.languages} == {"english", "hebrew"}
+    assert both.languages["hebrew"].shifted > 0.2
+    assert both.languages["hebrew"].share == 0.5
+    nearest = max(hit.cosine for hit in both.hits)
+    assert (await ask(store, "zebra", vector=vector, least_cosine=nearest - 1e-4)).hits
+    await store.remove("a", None, ["he.md"])
+    alone = await ask(store, "zebra", vector=vector, limit=6)
+    assert [*alone.languages] == ["english"]
+    assert alone.languages["english"].shifted == 0.0
+    unchanged = [hit.cosine for hit in both.hits if hit.document == "en.md"]
+    assert [hit.cosine for hit in alone.hits][: len(unchanged)] == pytest.approx(
+        unchanged, abs=1e-5
+    )
+
+
+async def test_passages_of_an_unknown_script_and_of_one_endless_line_are_found(
+    store: VectorStore,
+) -> None:
+    await store.put("a", MADE, document("one.md", "ᎣᏏᏲ ᏙᎯᏧ", "pear " * 20_000, "ripe pears"))
+    assert len((await ask(store)).hits) == 3
+
+
+async def test_a_word_of_one_passage_alone_lifts_it_over_the_threshold(store: VectorStore) -> None:
+    await store.put("a", MADE, document("one.md", "ripe pears", "green pears", "granite"))
+    lifted = contents(await ask(store, "granite", least_cosine=0.999_99))
+    assert sorted(lifted) == ["granite", "ripe pears"]
+    assert contents(await ask(store, "zebra", least_cosine=0.999_99)) == ["ripe pears"]
+
+
 async def test_what_words_did_is_said(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", "ripe pears", "green apples"))
     said = [(await ask(store, text)).lexical for text in ("pear", "梨", "zebra")]
-    assert said == ["used", "other script", "no match"]
+    assert said == ["used", "no match", "no match"]
 
 
 async def test_passages_that_are_not_similar_enough_are_counted_and_left_out(

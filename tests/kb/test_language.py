@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.language import (
     language_of,
-    main_script,
     normalised,
-    scripts,
-    words_can_match,
 )
 
 
@@ -50,17 +47,3 @@ def test_normalising_twice_changes_nothing_and_leaves_no_nul(text: str) -> None:
     assert normalised(once) == once
     assert "\0" not in once
     assert unicodedata.is_normalized("NFKC", once)
-
-
-@given(st.text())
-def test_a_question_fits_a_collection_of_its_own_text(text: str) -> None:
-    assert words_can_match(text, scripts(text))
-
-
-def test_a_question_in_a_script_that_a_collection_only_mentions_does_not_fit() -> None:
-    hebrew = scripts("את השרשרת משמנים אחרי כל רכיבה בגשם כך כתוב במדריך של Acme")
-    assert main_script(hebrew) == "hebrew"
-    assert not words_can_match("How is the chain oiled?", hebrew)
-    assert words_can_match("איך משמנים שרשרת של Acme?", hebrew)
-    assert words_can_match("E4012", scripts("E4012"))
-    assert words_can_match("4012", hebrew)

@@ -28,6 +28,7 @@ from groundhook.handlers.kb.store import (
     Outcome,
     Passage,
     Question,
+    Spoken,
     Stored,
     Told,
     Usage,
@@ -86,7 +87,8 @@ class KBClient:
         found = await self._ask("search", body)
         if found is None:
             return Answer(exists=False)
-        return Answer(**{**found, "hits": _hits(found["hits"])})
+        languages = {name: Spoken(*said) for name, said in found["languages"].items()}
+        return Answer(**{**found, "hits": _hits(found["hits"]), "languages": languages})
 
     async def passages(
         self,

@@ -15,17 +15,18 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice, repeat, starmap
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from groundhook.handlers.kb import points
-from groundhook.handlers.kb.analyse import Analyser
+from groundhook.handlers.kb.analyse import Analyser, Sparse
 from groundhook.handlers.kb.embedded.copying import Copy
-from groundhook.handlers.kb.embedded.edge import ORDINALS, NewPoint, Shard
+from groundhook.handlers.kb.embedded.edge import ORDINALS, NewPoint, Rankings, Shard
 from groundhook.handlers.kb.embedded.folder import Contents, Folder, size
 from groundhook.handlers.kb.embedded.manifest import Entered, Manifest
 from groundhook.handlers.kb.embedded.point_cache import Remembered
-from groundhook.handlers.kb.language import words_can_match
 from groundhook.handlers.kb.ranking import fusion
+from groundhook.handlers.kb.ranking.languages import Balance, Sums
+from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.store import (
     MOST_PASSAGES,
     POOL,
@@ -64,6 +65,7 @@ _HITS, _MATCHED = (
 # characters of a passage that is not remembered: with nothing but blanks between its words it may
 # have millions
 _LONG = 32_768
+_RARE = 65_536  # words whose rarity is remembered
 BATCH = 64  # points written before others get their turn
 assert MOST_PASSAGES < 1 << ORDINALS
 
@@ -82,11 +84,14 @@ class Collection:
         self._unsynced, self._synced_at = 0, self.written_at  # points since the last `sync`
         self._agreed: Mapping[str, Any] = {}
         self._question = Analyser(contents.made.language)
+        self._balanced_of: Sums | None = None
+        self._balanced: Balance | None = None
+        self._rare: dict[tuple[str | None, int], fusion.Rarity] = {}
         self._hits = Remembered(_HITS, self._read_hits, lambda hit: len(hit.content) > _LONG)
         self._tokens = Remembered(_MATCHED, lambda ids: self._shard.tokens(ids))
 
     @classmethod
-    def open(cls, path: Path, id: str) -> Collection | None:
+    def open(cls, path: Path, id: str) -> Self | None:
         """The collection, cleared of what a killed process left; None when there is none."""
         folder = Folder(path)
         contents = folder.read(id)
@@ -103,7 +108,7 @@ class Collection:
         return opened
 
     @classmethod
-    def create(cls, path: Path, id: str, made: Made, *first: Incoming) -> Collection:
+    def create(cls, path: Path, id: str, made: Made, *first: Incoming) -> Self:
         made = decided(made, first)
         folder, contents = Folder(path), Contents(made=made)
         try:
@@ -242,7 +247,7 @@ class Collection:
         passages are written, so that others get their turn. They are shown at once and whole. One
         call at a time."""
         refuse_too_long(documents)
-        entered = [Entered(document) for document in documents]
+        entered = [Entered(document, self.made.language) for document in documents]
         length, total = (
             sum(one.length for one in entered),
             sum(len(document.passages) for document in documents),
@@ -271,46 +276,95 @@ class Collection:
 
     def search(self, question: Question) -> Answer:
         refuse_without_tenant(self.id, self.made, question.tenant)
-        vector = array("f", question.vector)
         words = self._question.question(question.text)
+        balance = self._balance()
+        scale = Scale.of(question, balance)
         pool = max(POOL, 4 * question.limit)
         ranked = self._shard.rank(
-            vector,
+            scale.vector,
             words,
             limit=pool,
             tenant=question.tenant,
             hidden=self._manifest.hidden,
             among=question.filter,
+            languages=balance.languages if balance else ("",),
         )
-        weight = (
-            fusion.weight_of_words(words, self._tokens.of(fusion.best(ranked.words)))
-            if ranked.words
-            else 0.0
-        )
-        fits = bool(weight) or words_can_match(question.text, self._manifest.scripts)
-        fused = fusion.fuse(ranked.dense, ranked.words, limit=pool, weight=weight)
-        first, least = question.limit, question.least_cosine
-        cosines = fused.needed_by_vectors(first, least)
-        worth = fused.worths(cosines)
-        measured = self._shard.cosines(vector, fused.needed_by_words(worth, first, least))
-        cosines |= measured
-        worth |= fused.worths(measured)
-        order = fusion.ordered(worth)
-        enough = islice(
-            (id for id in order if cosines[id] >= question.least_cosine), question.limit
-        )
+        rarity = self._rarity(words, question.tenant) if any(one.words for one in ranked) else {}
+        groups = self._groups(ranked, scale, words, rarity)
+        cosines = self._cosines(groups, scale)
+        order = fusion.fused(groups, cosines, pool)
+        alone = fusion.found_alone(words, rarity, groups)
+        enough = [id for id in order if cosines[id] >= question.least_cosine or id in alone]
+        best = {id: max(cosines[id], question.least_cosine) for id in enough[: question.limit]}
         return Answer(
-            hits=self._found({id: cosines[id] for id in enough}, vectors=question.vectors),
-            candidates=len(ranked.dense) + len(measured),
-            below=sum(
-                map(
-                    float(question.least_cosine).__gt__,
-                    chain(ranked.dense.values(), measured.values()),
-                )
-            ),
-            lexical="used" if weight else "no match" if fits else "other script",
+            hits=self._found(best, vectors=question.vectors),
+            candidates=len(order),
+            below=len(order) - len(enough),
+            lexical="used" if any(group.weight for group in groups) else "no match",
+            languages=scale.spoken(balance, groups),
             language=self.made.language,
         )
+
+    def _balance(self) -> Balance | None:
+        """None where the languages of passages are not known."""
+        sums = self._manifest.languages
+        if self._balanced_of is not sums:
+            self._balanced_of, self._rare = sums, {}
+            self._balanced = Balance(sums) if sums else None
+        return self._balanced
+
+    def _rarity(self, words: Sparse, tenant: str | None) -> dict[int, fusion.Rarity]:
+        """Of each of a question's words."""
+        missing = [index for index in words.indices if (tenant, index) not in self._rare]
+        hidden = self._manifest.hidden
+        found = self._shard.rarest(missing, tenant=tenant, hidden=hidden)
+        new = {
+            (tenant, index): fusion.rarity(scores, self._manifest.chunks)
+            for index, scores in zip(missing, found, strict=True)
+        }
+        if len(self._rare) > _RARE:
+            self._rare = {}
+        if not hidden:
+            self._rare |= new
+        return {
+            index: new.get((tenant, index)) or self._rare[tenant, index] for index in words.indices
+        }
+
+    def _groups(
+        self,
+        ranked: Sequence[Rankings],
+        scale: Scale,
+        words: Sparse,
+        rarity: Mapping[int, fusion.Rarity],
+    ) -> list[fusion.Group]:
+        return [
+            fusion.Group(
+                dense={id: scale.similar(at, cosine) for id, cosine in found.dense.items()},
+                words=found.words,
+                weight=self._weight(words, rarity, found.words),
+            )
+            for at, found in enumerate(ranked)
+        ]
+
+    def _weight(
+        self, words: Sparse, rarity: Mapping[int, fusion.Rarity], found: Mapping[int, float]
+    ) -> float:
+        return (
+            fusion.weight_of_words(words, rarity, self._tokens.of(fusion.best(found)))
+            if found
+            else 0.0
+        )
+
+    def _cosines(self, groups: Sequence[fusion.Group], scale: Scale) -> dict[int, float]:
+        """Of all passages that a ranking lists, comparable with each other."""
+        cosines: dict[int, float] = {}
+        places: dict[int, int] = {}
+        for at, group in enumerate(groups):
+            cosines |= group.dense
+            if group.weight:
+                places |= dict.fromkeys(group.words.keys() - group.dense.keys(), at)
+        measured = self._shard.cosines(scale.vector, places.keys())
+        return cosines | {id: scale.similar(places[id], one) for id, one in measured.items()}
 
     def facets(
         self, tenant: str | None, fields: Sequence[str], among: Filter | None, limit: int
@@ -384,7 +438,10 @@ class Collection:
                 id=generation << ORDINALS | ordinal,
                 vector=array("f", passage.vector),
                 words=lexical.document(passage.text, points.lead(passage)),
-                payload={"generation": generation, **points.payload(document, ordinal)},
+                payload={
+                    "generation": generation,
+                    **points.payload(document, ordinal, self.made.language),
+                },
             )
 
     def _found(self, cosines: Mapping[int, float], *, vectors: bool) -> tuple[Hit, ...]:

@@ -18,7 +18,15 @@ from typing import Any
 import qdrant_edge as engine
 
 from groundhook.handlers.kb.analyse import Sparse
-from groundhook.handlers.kb.points import DENSE, FIRST, WORDS, path_of, shown_value, stored_value
+from groundhook.handlers.kb.points import (
+    DENSE,
+    FIRST,
+    LANGUAGE,
+    WORDS,
+    path_of,
+    shown_value,
+    stored_value,
+)
 from groundhook.handlers.kb.store import Made, packed
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.fields import Scalar
@@ -76,6 +84,7 @@ class Shard:
             shard._index("tenant", engine.KeywordIndexParams(is_tenant=True))
             shard._index("generation", engine.IntegerIndexParams(lookup=True, range=False))
             shard._index("document", engine.KeywordIndexParams())
+            shard._index(LANGUAGE, engine.KeywordIndexParams())
             shard._index(FIRST, engine.IntegerIndexParams(lookup=True, range=False))
         return shard
 
@@ -174,26 +183,47 @@ class Shard:
         tenant: str | None,
         hidden: Collection[int],
         among: Filter | None = None,
-    ) -> Rankings:
-        """The `limit` nearest passages by vector, and by words when there are any. Generations in
-        `hidden` are left out, and passages that do not fulfil `among`."""
-        wanted = _filter(tenant, hidden, among)
-        questions = [
-            engine.QueryRequest(
-                limit=limit, query=engine.Query.Nearest(vector, using=DENSE), filter=wanted
-            )
-        ]
-        if words is not None and words.indices:
-            questions.append(
-                engine.QueryRequest(
-                    limit=limit,
-                    query=engine.Query.Nearest(_sparse(words), using=WORDS),
-                    filter=wanted,
-                )
-            )
+        languages: Sequence[str] = ("",),
+    ) -> list[Rankings]:
+        """For each of `languages` the `limit` nearest passages by vector, and by words when there
+        are any; the first language stands for all that are not listed. Generations in `hidden` are
+        left out, and passages that do not fulfil `among`."""
+        questions = []
+        for language in languages:
+            wanted = _filter(tenant, hidden, among, _spoken(language, languages))
+            legs: list[Any] = [engine.Query.Nearest(vector, using=DENSE)]
+            if words is not None and words.indices:
+                legs.append(engine.Query.Nearest(_sparse(words), using=WORDS))
+            questions += [
+                engine.QueryRequest(limit=limit, query=leg, filter=wanted) for leg in legs
+            ]
         with _engine_at(self._path):
             found = self._handle.query_batch(engine.QueryBatchRequest(questions))
-        return Rankings(_scores(found[0]), _scores(found[1]) if len(found) > 1 else {})
+        scores = [_scores(points) for points in found]
+        legs_each = len(scores) // len(languages)
+        return [
+            Rankings(scores[at], scores[at + 1] if legs_each > 1 else {})
+            for at in range(0, len(scores), legs_each)
+        ]
+
+    def rarest(
+        self, indices: Sequence[int], *, tenant: str | None, hidden: Collection[int]
+    ) -> list[dict[int, float]]:
+        """For each token the two passages that it finds best, with its scores there."""
+        if not indices:
+            return []
+        wanted = _filter(tenant, hidden, None)
+        questions = [
+            engine.QueryRequest(
+                limit=2,
+                query=engine.Query.Nearest(engine.SparseVector([index], [1.0]), using=WORDS),
+                filter=wanted,
+            )
+            for index in indices
+        ]
+        with _engine_at(self._path):
+            found = self._handle.query_batch(engine.QueryBatchRequest(questions))
+        return [_scores(points) for points in found]
 
     def cosines(self, vector: Vector, ids: Collection[int]) -> dict[int, float]:
         """How near these passages are to a question."""
@@ -289,6 +319,16 @@ def _sparse(words: Sparse) -> engine.SparseVector:
 
 def _equals(field: str, value: str | int) -> engine.FieldCondition:
     return engine.FieldCondition(field, match=engine.MatchValue(value))
+
+
+def _spoken(language: str, languages: Sequence[str]) -> list[Any]:
+    """Conditions for passages of a language; for the first of several, for all of no other."""
+    if len(languages) == 1:
+        return []
+    if language != languages[0]:
+        return [_equals(LANGUAGE, language)]
+    others = engine.FieldCondition(LANGUAGE, match=engine.MatchAny(list(languages[1:])))
+    return [engine.Filter(must_not=[others])]
 
 
 def _filter(

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from groundhook.handlers.kb.language import scripts
+from groundhook.handlers.kb.points import sums
+from groundhook.handlers.kb.ranking.languages import Sum, Sums, changed, read, written
 from groundhook.handlers.kb.store import Incoming, Stored
 from groundhook.host.core.errors import StorageError
 
@@ -27,21 +27,22 @@ create table if not exists generations (
     state text not null check (state in ('pending', 'live', 'dead')),
     tenant text not null, document text not null, title text not null, url text not null,
     fingerprint text not null, chunks integer not null, bytes integer not null,
-    words integer not null default 0, scripts text not null default '{}', source text not null
-    default ''
+    words integer not null default 0, source text not null default '',
+    languages text not null default ''
 );
+create table if not exists languages (sums text not null);
 create unique index if not exists one_live on generations (tenant, document) where state = 'live';
 """
 _COLUMNS = "document, tenant, title, url, fingerprint, chunks, bytes, source"
-_GIVEN = "tenant, document, title, url, fingerprint, bytes, source, chunks, words, scripts"
+_GIVEN = "tenant, document, title, url, fingerprint, bytes, source, chunks, words, languages"
 _ENTER = f"insert into generations (state, {_GIVEN}) values ('pending', {', '.join('?' * 10)})"
 
 
 class Entered:
-    """A document as it is entered, with what its text is like: `length` in characters, and letters
-    by script."""
+    """A document as it is entered, with what its text is like: `length` in characters, and what its
+    passages add to the means of their languages."""
 
-    def __init__(self, document: Incoming) -> None:
+    def __init__(self, document: Incoming, usual: str) -> None:
         texts = [passage.text for passage in document.passages]
         self.tenant, self.document, self.title, self.url = (
             document.tenant,
@@ -49,16 +50,12 @@ class Entered:
             document.title,
             document.url,
         )
-        self.length, self.chunks, self.scripts = (
-            sum(map(len, texts)),
-            len(texts),
-            scripts("".join(texts)),
-        )
+        self.length, self.chunks = sum(map(len, texts)), len(texts)
+        self.languages = sums(document, usual)
         self._rest = (document.fingerprint, document.bytes, document.source)
 
     def values(self) -> tuple[str | int, ...]:
         """In the order of `_GIVEN`."""
-        letters = json.dumps(self.scripts, sort_keys=True)
         return (
             self.tenant,
             self.document,
@@ -67,7 +64,7 @@ class Entered:
             *self._rest,
             self.chunks,
             self.length,
-            letters,
+            written(self.languages),
         )
 
 
@@ -88,22 +85,25 @@ class Manifest:
         # A power cut may take back the last commits, never a part of one; a killed process takes
         # back none.
         self._db.executescript(f"pragma journal_mode = wal; pragma synchronous = normal; {_SCHEMA}")
-        if "source" not in {row[1] for row in self._db.execute("pragma table_info(generations)")}:
-            self._db.execute("alter table generations add column source text not null default ''")
+        there = {row[1] for row in self._db.execute("pragma table_info(generations)")}
+        for column in ("source", "languages"):  # which earlier versions did not have
+            if column not in there:
+                self._db.execute(
+                    f"alter table generations add column {column} text not null default ''"
+                )
         self.hidden = {
             row[0] for row in self._db.execute("select id from generations where state != 'live'")
         }
         live = self._db.execute(
-            "select id, document, title, url, words, chunks, scripts from generations where state ="
-            " 'live'"
+            "select id, document, title, url, words, chunks from generations where state = 'live'"
         )
-        self.scripts: Counter[str] = Counter()
         self.words = self.chunks = 0
+        self.languages = self._languages()
         self._pending: dict[int, Entered] = {}  # of those that this process has begun
         self._shown: dict[int, tuple[str, str, str]] = {}
-        for id, document, title, url, words, chunks, written in live:
+        for id, document, title, url, words, chunks in live:
             self._shown[id] = (document, title, url)
-            self._count(words, chunks, json.loads(written))
+            self._count(words, chunks)
 
     def close(self) -> None:
         self._db.close()
@@ -133,11 +133,13 @@ class Manifest:
                 if old is not None:
                     self._db.execute("update generations set state = 'dead' where id = ?", [old])
                 self._db.execute("update generations set state = 'live' where id = ?", [generation])
+            now = self._balanced([*filter(None, replaced.values())], shown.values())
+        self.languages = now
         for generation, entered in shown.items():
             del self._pending[generation]
             self.hidden.discard(generation)
             self._shown[generation] = (entered.document, entered.title, entered.url)
-            self._count(entered.length, entered.chunks, entered.scripts)
+            self._count(entered.length, entered.chunks)
         for old in filter(None, replaced.values()):
             self._hide(old)
         return [old is not None for old in replaced.values()]
@@ -166,8 +168,11 @@ class Manifest:
     def lose(self, generation: int) -> None:
         """A live version whose points are gone is hidden, so that the document counts as not
         there."""
-        with self._speaking():
+        with self._speaking(), self._db:
+            self._db.execute("begin immediate")
             self._db.execute("update generations set state = 'dead' where id = ?", [generation])
+            now = self._balanced([generation])
+        self.languages = now
         self._hide(generation)
 
     @property
@@ -187,6 +192,8 @@ class Manifest:
             self._db.executemany(
                 "update generations set state = 'dead' where id = ?", [[id] for id in gone]
             )
+            now = self._balanced(gone)
+        self.languages = now
         for id in gone:
             self._hide(id)
 
@@ -277,17 +284,39 @@ class Manifest:
     def _hide(self, generation: int) -> None:
         self.hidden.add(generation)
         self._shown.pop(generation, None)
-        words, chunks, scripts = self._db.execute(
-            "select words, chunks, scripts from generations where id = ?", [generation]
+        words, chunks = self._db.execute(
+            "select words, chunks from generations where id = ?", [generation]
         ).fetchone()
-        self._count(
-            -words, -chunks, {script: -count for script, count in json.loads(scripts).items()}
-        )
+        self._count(-words, -chunks)
 
-    def _count(self, words: int, chunks: int, scripts: Mapping[str, int]) -> None:
+    def _count(self, words: int, chunks: int) -> None:
         self.words += words
         self.chunks += chunks
-        self.scripts.update(scripts)
+
+    def _languages(self) -> Sums | None:
+        """None where live versions were entered before languages were kept."""
+        old = "select 1 from generations where state = 'live' and languages = '' limit 1"
+        if self._db.execute(old).fetchone():
+            return None
+        kept = self._db.execute("select sums from languages").fetchone()
+        return {
+            language: Sum(passages, total)
+            for language, (passages, total) in (json.loads(kept[0]) if kept else {}).items()
+        }
+
+    def _balanced(self, gone: Sequence[int], come: Iterable[Entered] = ()) -> Sums | None:
+        """The sums of all live versions when some have gone and come; part of a transaction."""
+        if self.languages is None:
+            return None
+        now = self.languages
+        for id in gone:
+            row = self._db.execute("select languages from generations where id = ?", [id])
+            now = changed(now, read(row.fetchone()[0]), -1)
+        for entered in come:
+            now = changed(now, entered.languages)
+        self._db.execute("delete from languages")
+        self._db.execute("insert into languages values (?)", [json.dumps(now)])
+        return now
 
     @contextmanager
     def _speaking(self) -> Iterator[None]:

@@ -1,27 +1,23 @@
-"""Questions in another script than the documents, whose words do not match: their vector is freed
-of its language.
+"""Questions in another language than most of a collection: their vector is freed of it.
 
 A multilingual model puts texts of one language near each other, whatever they say, and the more so
 the smaller it is. What the vectors of a few questions on everyday matters have in common is mostly
-their language; half of that mean is taken off the question's vector. nDCG@10 of Chinese questions
-on English paragraphs: .813 with the whole vector, .856 so (`bench/ablation.py`); between the other
-pairs of English, Arabic and Chinese of XQuAD up to .03 more, and nowhere more than .002 less.
-
-How similar a passage is to the question is still measured with the whole vector, so that thresholds
-keep their meaning.
+their language; half of that mean is taken off the question's vector. It changes which passages are
+found; how similar they are is still measured on the scale of the whole vector (`scale`).
+`bench/ablation.py` shows what it is worth.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
-from groundhook.handlers.kb.language import language_of, main_script, scripts
-from groundhook.handlers.kb.store import Answer, Hit, Question, packed, unpacked
+from groundhook.handlers.kb.language import PLAIN, language_of, main_script, script_of, scripts
+from groundhook.handlers.kb.store import Spoken, packed, unpacked
 from groundhook.host.core.ports import Embedder
 
 _SHARE = 0.5  # of the language's mean that is taken off
+_MOST = 0.5  # a language that more passages than this share have is the collection's own
 _EVERYDAY = {
     "english": (
         "What does this word mean?|How much does it cost?|Who wrote this book?|How does it"
@@ -87,47 +83,31 @@ _OF_SCRIPT = {
     "thai": "thai",
 }
 
-Ask = Callable[[Question], Awaitable[Answer]]
-
 
 class Across:
-    """Asks again where the script differs. Each model's means are made when they are first
-    needed."""
+    """Frees questions. Each model's means are made when they are first needed."""
 
     def __init__(self) -> None:
         self._means: dict[tuple[str, str, int, str], list[float]] = {}
 
-    async def answer(self, ask: Ask, question: Question, embedder: Embedder) -> Answer:
-        """What `ask` answers. Raises what the embedder raises."""
-        answer = await ask(question)
-        if answer.lexical != "other script":
-            return answer
-        whole = unpacked(question.vector)
-        freed = await self.freed(question.text, whole, embedder)
-        if freed is None:
-            return answer
-        freely = await ask(replace(question, vector=packed(freed), least_cosine=-1.0, vectors=True))
-        hits = [_measured(hit, whole) for hit in freely.hits]
-        enough = [hit for hit in hits if hit.cosine >= question.least_cosine]
-        return replace(
-            freely,
-            hits=tuple(hit if question.vectors else hit._replace(vector=b"") for hit in enough),
-            below=len(hits) - len(enough),
+    async def freed(
+        self, text: str, vector: bytes, languages: Mapping[str, Spoken], embedder: Embedder
+    ) -> bytes:
+        """A question's vector without half of what questions in its language have in common; empty
+        where that language is the collection's, or one of them is not known. Passages in Latin
+        script whose language is not recognised may be in any that is written so. Raises what the
+        embedder raises."""
+        language = language_of_question(text)
+        own = {language, PLAIN} if script_of(language) == "latin" else {language}
+        share = sum(spoken.share for name, spoken in languages.items() if name in own)
+        if not languages or not language or share > _MOST:
+            return b""
+        mean = await self._mean(embedder, language)
+        return packed(
+            [value - _SHARE * common for value, common in zip(unpacked(vector), mean, strict=True)]
         )
 
-    async def freed(
-        self, text: str, vector: Sequence[float], embedder: Embedder
-    ) -> list[float] | None:
-        """A question's vector without half of what questions in its language have in common; None
-        when its language is not one of those that this is known for. Raises what the embedder
-        raises."""
-        language = _language(text)
-        if language not in _EVERYDAY:
-            return None
-        mean = await self._mean(embedder, language)
-        return [value - _SHARE * common for value, common in zip(vector, mean, strict=True)]
-
-    async def _mean(self, embedder: Embedder, language: str) -> list[float]:
+    async def _mean(self, embedder: Embedder, language: str) -> Sequence[float]:
         key = (embedder.provider, embedder.model, embedder.dimensions, language)
         if key not in self._means:
             vectors = [
@@ -139,14 +119,9 @@ class Across:
         return self._means[key]
 
 
-def _language(question: str) -> str:
-    """The language of a question, as well as its script tells."""
-    language = language_of(question)
-    return language if language in _EVERYDAY else _OF_SCRIPT.get(main_script(scripts(question)), "")
-
-
-def _measured(hit: Hit, question: Sequence[float]) -> Hit:
-    """The hit with its cosine to the question's whole vector."""
-    vector = unpacked(hit.vector)
-    product = math.fsum(one * other for one, other in zip(question, vector, strict=True))
-    return hit._replace(cosine=product / ((math.hypot(*question) * math.hypot(*vector)) or 1.0))
+def language_of_question(text: str) -> str:
+    """The language of a question, as well as its script shows it; "" where it is not known."""
+    language = language_of(text)
+    if language in _EVERYDAY:
+        return language
+    return _OF_SCRIPT.get(main_script(scripts(text)), "")

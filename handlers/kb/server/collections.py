@@ -61,7 +61,7 @@ class Collections:
             made = made_of(await self.record(name, MADE_ID))
             sample, _ = await self._link.read(
                 lambda client: client.scroll(
-                    name, of_records(None), _SAMPLE, with_payload=["words", "chunks", "scripts"]
+                    name, of_records(None), _SAMPLE, with_payload=["words", "chunks", "languages"]
                 )
             )
         except Refused as exc:

@@ -8,19 +8,31 @@ from typing import Any
 
 from qdrant_client import models
 
-from groundhook.handlers.kb.points import path_of, stored_value
+from groundhook.handlers.kb.points import LANGUAGE, path_of, stored_value
 from groundhook.host.core.types.filters import Both, Exists, Filter, Not, OneOf, Range
 
 RECORD, MADE = "document", "made"  # `kind` of records; passages have none
 
 
 def of_passages(
-    tenant: str | None, without: Collection[str], among: Filter | None
+    tenant: str | None,
+    without: Collection[str],
+    among: Filter | None,
+    spoken: Sequence[models.Condition] = (),
 ) -> models.Filter:
     """Passages that a search may find."""
-    must = [*_tenant(tenant), *([_condition(among)] if among else [])]
+    must = [*_tenant(tenant), *([_condition(among)] if among else []), *spoken]
     must_not = [equals("hidden", True), *([one_of("version", without)] if without else [])]
     return models.Filter(must=must or None, must_not=must_not)
+
+
+def of_language(language: str, languages: Sequence[str]) -> list[models.Condition]:
+    """Passages in a language; in the first of several, all that are in no other."""
+    if len(languages) == 1:
+        return []
+    if language != languages[0]:
+        return [equals(LANGUAGE, language)]
+    return [models.Filter(must_not=[one_of(LANGUAGE, languages[1:])])]
 
 
 def of_tenant(tenant: str) -> models.Filter:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import PurePath
@@ -20,7 +19,7 @@ from qdrant_client import models
 
 from groundhook.handlers.kb import points
 from groundhook.handlers.kb.analyse import Analyser
-from groundhook.handlers.kb.language import scripts
+from groundhook.handlers.kb.ranking.languages import written
 from groundhook.handlers.kb.server.filter import MADE, RECORD
 from groundhook.handlers.kb.store import Incoming, Made, Stored, packed, unpacked
 
@@ -74,7 +73,7 @@ def passage_id(version: str, ordinal: int) -> str:
 
 
 def passage_points(
-    document: Incoming, version: str, analyser: Analyser
+    document: Incoming, version: str, analyser: Analyser, usual: str
 ) -> Iterator[models.PointStruct]:
     """A version's passages, one after the other; hidden."""
     for ordinal, passage in enumerate(document.passages):
@@ -86,14 +85,11 @@ def passage_points(
             ),
         }
         where = Place(document.tenant, document.document, ordinal, version)
-        payload = {**asdict(where), "hidden": True, **points.payload(document, ordinal)}
+        payload = {**asdict(where), "hidden": True, **points.payload(document, ordinal, usual)}
         yield models.PointStruct(id=passage_id(version, ordinal), vector=vectors, payload=payload)
 
 
-def record_point(document: Incoming, version: str) -> models.PointStruct:
-    counted = Counter[str]()
-    for passage in document.passages:
-        counted.update(scripts(passage.text))
+def record_point(document: Incoming, version: str, usual: str) -> models.PointStruct:
     payload = {
         **{name: getattr(document, name) for name in _STORED if name != "chunks"},
         "kind": RECORD,
@@ -102,7 +98,7 @@ def record_point(document: Incoming, version: str) -> models.PointStruct:
         "version": version,
         "chunks": len(document.passages),
         "words": sum(len(passage.text) for passage in document.passages),
-        "scripts": dict(sorted(counted.items())),
+        "languages": written(points.sums(document, usual)),
     }
     return models.PointStruct(
         id=record_id(document.tenant, document.document), vector={}, payload=payload
@@ -188,6 +184,7 @@ def indexes(made: Made) -> Sequence[tuple[str, Any]]:
         ),
         ("tenant", tenant),
         ("document", keyword),
+        (points.LANGUAGE, keyword),
         ("version", keyword),
         ("kind", keyword),
         ("within", keyword),

@@ -40,9 +40,9 @@ class _Version:
     record: models.PointStruct
 
     @classmethod
-    def of(cls, document: Incoming) -> _Version:
+    def of(cls, document: Incoming, usual: str) -> _Version:
         version = str(uuid.uuid4())
-        return cls(document, version, record_point(document, version))
+        return cls(document, version, record_point(document, version, usual))
 
     @property
     def ids(self) -> list[str]:
@@ -77,7 +77,7 @@ class Writing:
         self, documents: Sequence[Incoming], written: Counted | None = None
     ) -> list[Outcome]:
         """Store the documents of a step."""
-        versions = [_Version.of(document) for document in documents]
+        versions = [_Version.of(document, self._known.made.language) for document in documents]
         naming = False
         try:
             await self._write_hidden(versions, written)
@@ -108,7 +108,8 @@ class Writing:
             known.made.language, points.mean_length(known.words + words, known.chunks + total)
         )
         made = chain.from_iterable(
-            passage_points(version.document, version.version, analyser) for version in versions
+            passage_points(version.document, version.version, analyser, known.made.language)
+            for version in versions
         )
         done = 0
         while batch := list(islice(made, BATCH)):

@@ -8,21 +8,22 @@ again without the version that does not count.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from qdrant_client import models
 
 from groundhook.handlers.kb import points
-from groundhook.handlers.kb.analyse import Analyser
-from groundhook.handlers.kb.language import words_can_match
+from groundhook.handlers.kb.analyse import Analyser, Sparse
 from groundhook.handlers.kb.ranking import fusion
-from groundhook.handlers.kb.server.filter import of_passages, of_tenant
+from groundhook.handlers.kb.ranking.languages import Balance, Sums, changed, read
+from groundhook.handlers.kb.ranking.scale import Scale
+from groundhook.handlers.kb.server.filter import of_language, of_passages, of_tenant
 from groundhook.handlers.kb.server.layout import MADE_ID, PLACE, Place, kept_of, made_of, place
 from groundhook.handlers.kb.server.link import ServerLink
-from groundhook.handlers.kb.store import POOL, Answer, Made, Question, unpacked
+from groundhook.handlers.kb.store import POOL, Answer, Made, Question
 
 
 @dataclass
@@ -34,25 +35,27 @@ class Known:
     made: Made
     words: int = 0
     chunks: int = 0
-    scripts: Counter[str] = field(default_factory=Counter)
+    sums: Sums | None = field(default_factory=dict)  # None: some documents' languages are not known
     until: float = 0.0  # when to look again, on the loop's clock
 
     def count(self, record: Mapping[str, Any]) -> None:
         """A document's share in how the text is."""
         self.words += record["words"]
         self.chunks += record["chunks"]
-        self.scripts += Counter(record["scripts"])
+        languages = record.get("languages")
+        if self.sums is not None:
+            self.sums = changed(self.sums, read(languages)) if languages else None
 
 
 @dataclass(frozen=True)
-class _Rankings:
-    """Scores by place: nearest by vector, best by words, and the cosine of every place in either.
-    `weight` is what words count."""
+class _Ranked:
+    """What was found among passages of one language: the nearest by vector, the best by words, the
+    cosine of each of these, and the words of the very best."""
 
     dense: Mapping[Place, float]
     words: Mapping[Place, float]
     cosines: Mapping[Place, float]
-    weight: float
+    tokens: Sequence[frozenset[int]]
 
 
 class Changed(Exception):
@@ -66,19 +69,41 @@ async def search(
     with their documents' records; it is brought up to date. Raises Changed."""
     pool = max(POOL, 4 * question.limit)
     words = Analyser(known.made.language).question(question.text)
-    ranked = await _rank(link, known, question, words, pool, without)
-    # The fusion wants numbers: those of the order in which equally good ones are shown.
-    numbered = dict(enumerate(sorted(ranked.cosines)))
-    number = {place: id for id, place in numbered.items()}
-    dense, by_words, cosines = (
-        {number[place]: score for place, score in leg.items()}
-        for leg in (ranked.dense, ranked.words, ranked.cosines)
+    balance = Balance(known.sums) if known.sums else None
+    scale = Scale.of(question, balance)
+    languages = balance.languages if balance else ("",)
+    ranked, alone = await _rank(
+        link, known, replace(question, limit=pool), words, scale, languages, without
     )
-    worth = fusion.fuse(dense, by_words, limit=pool, weight=ranked.weight).worths(cosines)
-    order = fusion.ordered(worth)
-    fits = bool(ranked.weight) or words_can_match(question.text, known.scripts)
-    enough = [id for id in order if cosines[id] >= question.least_cosine]
-    best = {numbered[id]: cosines[id] for id in enough[: question.limit]}
+    # The fusion wants numbers: those of the order in which equally good ones are shown.
+    places = {*chain.from_iterable(one.cosines for one in ranked), *chain.from_iterable(alone)}
+    numbered = dict(enumerate(sorted(places)))
+    number = {place: id for id, place in numbered.items()}
+    rarity = {
+        index: fusion.rarity(
+            {number[place]: score for place, score in scores.items()}, known.chunks
+        )
+        for index, scores in zip(words.indices, alone, strict=True)
+    }
+    groups = [
+        fusion.Group(
+            dense={number[at]: scale.similar(n, one) for at, one in found.dense.items()},
+            words={number[at]: score for at, score in found.words.items()},
+            weight=fusion.weight_of_words(words, rarity, found.tokens) if found.tokens else 0.0,
+        )
+        for n, found in enumerate(ranked)
+    ]
+    cosines = {
+        number[at]: scale.similar(n, one)
+        for n, found in enumerate(ranked)
+        for at, one in found.cosines.items()
+    }
+    order = fusion.fused(groups, cosines, pool)
+    sure = fusion.found_alone(words, rarity, groups)
+    enough = [id for id in order if cosines[id] >= question.least_cosine or id in sure]
+    best = {
+        numbered[id]: max(cosines[id], question.least_cosine) for id in enough[: question.limit]
+    }
     records = {place.version: place.record for place in number} | without
     found = await _payloads(
         link, known, {*records.values(), *(place.point for place in best), MADE_ID}
@@ -115,7 +140,8 @@ async def search(
         ),
         candidates=len(order),
         below=len(order) - len(enough),
-        lexical="used" if ranked.weight else "no match" if fits else "other script",
+        lexical="used" if any(group.weight for group in groups) else "no match",
+        languages=scale.spoken(balance, groups),
         language=known.made.language,
     )
 
@@ -124,62 +150,80 @@ async def _rank(
     link: ServerLink,
     known: Known,
     question: Question,
-    words: Any,
-    limit: int,
+    words: Sparse,
+    scale: Scale,
+    languages: Sequence[str],
     without: dict[str, str],
-) -> _Rankings:
-    wanted = of_passages(question.tenant, without, question.filter)
-    dense = models.QueryRequest(
-        query=unpacked(question.vector),
-        using=points.DENSE,
-        filter=wanted,
-        limit=limit,
-        with_payload=PLACE,
-    )
-    requests = [dense]
-    if words is not None and words.indices:
-        requests += _by_words(dense, words, question.tenant)
-    found = [
-        response.points
-        for response in await link.read(
-            lambda client: client.query_batch_points(known.name, requests)
+) -> tuple[list[_Ranked], list[dict[Place, float]]]:
+    """What is found among passages of each language, and for each of the question's words the two
+    passages that it finds best. All in one request."""
+    requests: list[models.QueryRequest] = []
+    for language in languages:
+        spoken = of_language(language, languages)
+        wanted = of_passages(question.tenant, without, question.filter, spoken)
+        dense = models.QueryRequest(
+            query=scale.vector.tolist(),
+            using=points.DENSE,
+            filter=wanted,
+            limit=question.limit,
+            with_payload=PLACE,
         )
+        requests += [dense, *(_by_words(dense, words, question.tenant) if words.indices else ())]
+    each = len(requests) // len(languages)
+    visible = of_passages(question.tenant, without, None)
+    requests += [
+        models.QueryRequest(
+            **_leg(Sparse([index], [1.0]), visible, 2, question.tenant), with_payload=PLACE
+        )
+        for index in words.indices
     ]
-    by_vector, by_words, cosines = ([_scores(points) for points in found[:3]] + [{}, {}])[:3]
-    weight = (
-        fusion.weight_of_words(words, [_tokens(point) for point in found[3]])
-        if len(found) > 3
-        else 0.0
-    )
-    return _Rankings(by_vector, by_words, cosines | by_vector, weight)
+    responses = await link.read(lambda client: client.query_batch_points(known.name, requests))
+    found = [response.points for response in responses]
+    ranked = []
+    for start in range(0, each * len(languages), each):
+        near, *by_words = found[start : start + each]
+        best, cosines, very_best = by_words or ([], [], [])
+        ranked.append(
+            _Ranked(
+                _scores(near),
+                _scores(best),
+                _scores(cosines) | _scores(near),
+                [_tokens(point) for point in very_best],
+            )
+        )
+    return ranked, [_scores(two) for two in found[each * len(languages) :]]
 
 
 def _by_words(
-    dense: models.QueryRequest, words: Any, tenant: str | None
+    dense: models.QueryRequest, words: Sparse, tenant: str | None
 ) -> list[models.QueryRequest]:
     """The best by words; the same once more, with their cosines; and the very best with their
     words."""
-    sparse = models.SparseVector(indices=list(words.indices), values=list(words.values))
+    leg = _leg(words, dense.filter, dense.limit, tenant)
+    return [
+        models.QueryRequest(**leg, with_payload=PLACE),
+        dense.model_copy(update={"prefetch": models.Prefetch(**leg)}),
+        models.QueryRequest(
+            **leg | {"limit": fusion.LOOKED_AT}, with_payload=False, with_vector=[points.WORDS]
+        ),
+    ]
+
+
+def _leg(
+    words: Sparse, wanted: models.Filter | None, limit: int | None, tenant: str | None
+) -> dict[str, Any]:
     rare_for_the_tenant = None
     if tenant is not None:
         rare_for_the_tenant = models.SearchParams(
             idf=models.IdfCorpusParams(corpus=of_tenant(tenant))
         )
-    leg: dict[str, Any] = {
-        "query": sparse,
+    return {
+        "query": models.SparseVector(indices=list(words.indices), values=list(words.values)),
         "using": points.WORDS,
-        "filter": dense.filter,
-        "limit": dense.limit,
+        "filter": wanted,
+        "limit": limit,
         "params": rare_for_the_tenant,
     }
-    prefetch = models.Prefetch(**leg)
-    return [
-        models.QueryRequest(**leg, with_payload=PLACE),
-        dense.model_copy(update={"prefetch": prefetch}),
-        models.QueryRequest(
-            **leg | {"limit": fusion.LOOKED_AT}, with_payload=False, with_vector=[points.WORDS]
-        ),
-    ]
 
 
 def _scores(found: Sequence[models.ScoredPoint]) -> dict[Place, float]:

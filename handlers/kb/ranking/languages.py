@@ -1,0 +1,146 @@
+"""Passages of several languages in one collection, ranked as if they were of one. Pure.
+
+A multilingual model puts texts of one language near each other, whatever they say, and the more so
+the smaller it is: a question finds passages of its own language first. What the passages of a
+language have in common with the question (the product with their mean) says nothing about any one
+of them, and is taken off:
+
+    similarity = q·p − q·mean(language of p) + the greatest q·mean of all languages
+
+The last part is the same for all passages. It keeps similarities, and so thresholds, where they are
+in a collection of one language, in which nothing changes. The order within a language does not
+change either. Nothing is normalised again afterwards: that makes the order worse
+(`bench/ablation.py`).
+
+Means are kept as sums, which documents add to and take from as they come and go. A mean of few
+passages is drawn towards that of all; a language with hardly any counts as the collection's main
+one.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import add, mul, sub
+from typing import NamedTuple
+
+Vector = Sequence[float]
+
+LEAST = 5  # passages that make a language one of the collection's
+MOST = 8  # languages that are searched one by one
+_PRIOR = 4  # passages of the mean of all that each language's mean is made with
+
+
+class Sum(NamedTuple):
+    """Passages of a language: how many, and their vectors, each of length 1, added up."""
+
+    passages: int
+    total: Vector
+
+
+Sums = Mapping[str, Sum]  # by language
+
+
+def summed(passages: Iterable[tuple[str, Vector]]) -> dict[str, Sum]:
+    """Of passages given by language and vector."""
+    sums: dict[str, Sum] = {}
+    for language, vector in passages:
+        length = math.hypot(*vector) or 1.0
+        own = Sum(1, [value / length for value in vector])
+        sums[language] = _joined(sums[language], own, 1) if language in sums else own
+    return sums
+
+
+def changed(sums: Sums, by: Sums, sign: int = 1) -> dict[str, Sum]:
+    """With the passages of `by`, or with `sign` -1 without them."""
+    now = dict(sums)
+    for language, own in by.items():
+        before = now.pop(language, Sum(0, [0.0] * len(own.total)))
+        if before.passages + sign * own.passages > 0:
+            now[language] = _joined(before, own, sign)
+    return now
+
+
+def written(sums: Sums) -> str:
+    """As text: means in half precision, which is enough."""
+    return json.dumps(
+        {
+            language: [own.passages, base64.b64encode(_mean_bytes(own)).decode()]
+            for language, own in sorted(sums.items())
+        }
+    )
+
+
+def read(text: str) -> dict[str, Sum]:
+    """What `written` wrote. Sums that were written and read again are what they were written as:
+    what was added is taken off exactly."""
+    sums = {}
+    for language, (passages, encoded) in json.loads(text).items():
+        data = base64.b64decode(encoded)
+        mean = struct.unpack(f"{len(data) // 2}e", data)
+        sums[language] = Sum(passages, [passages * value for value in mean])
+    return sums
+
+
+def _mean_bytes(own: Sum) -> bytes:
+    return struct.pack(f"{len(own.total)}e", *(value / own.passages for value in own.total))
+
+
+def _joined(one: Sum, other: Sum, sign: int) -> Sum:
+    return Sum(
+        one.passages + sign * other.passages,
+        [*map(add if sign > 0 else sub, one.total, other.total)],
+    )
+
+
+@dataclass(frozen=True)
+class Balance:
+    """The languages of a collection, the one with most passages first."""
+
+    sums: Sums
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Those that are searched one by one; the first stands for all that are not here."""
+        often = sorted(self.sums, key=lambda language: (-self.sums[language].passages, language))
+        return tuple(
+            language
+            for at, language in enumerate(often[:MOST])
+            if at == 0 or self.sums[language].passages >= LEAST
+        )
+
+    def share(self, language: str) -> float:
+        """Of the collection's passages that are in a language."""
+        every = sum(own.passages for own in self.sums.values())
+        return self.sums[language].passages / every if language in self.sums else 0.0
+
+    def shifts(self, question: Vector, ranked: Vector) -> list[float]:
+        """For each of `languages`, what is added to a product of `ranked` and a passage. Both
+        vectors are of one question: whole, and freed of its own language (or whole as well), and on
+        the scale of a question of length 1."""
+        if len(self.languages) < 2 and ranked is question:
+            return [0.0] * len(self.languages)
+        nearest = max(math.fsum(map(mul, question, mean)) for mean in self._means)
+        return [nearest - math.fsum(map(mul, ranked, mean)) for mean in self._means]
+
+    @cached_property
+    def _means(self) -> list[Vector]:
+        every = self.sums[self.languages[0]]
+        for language, own in self.sums.items():
+            if language != self.languages[0]:
+                every = _joined(every, own, 1)
+        means: list[Vector] = []
+        for language in self.languages:
+            passages, total = self.sums[language]
+            means.append(
+                [
+                    (own + _PRIOR * other / every.passages) / (passages + _PRIOR)
+                    for own, other in zip(total, every.total, strict=True)
+                ]
+            )
+        return means

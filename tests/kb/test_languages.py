@@ -1,0 +1,64 @@
+"""Languages side by side in one collection: sums that documents add to and take from, and cosines
+that are comparable between languages."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from groundhook.handlers.kb.ranking.languages import Balance, changed, read, summed, written
+from groundhook.handlers.kb.ranking.scale import Scale
+from groundhook.handlers.kb.store import Question, packed
+
+ENGLISH = [[1.0, 0.1 * n, 0.0] for n in range(12)]
+HEBREW = [[0.2, 0.1 * n, 1.0] for n in range(8)]
+SUMS = summed([*(("english", one) for one in ENGLISH), *(("hebrew", one) for one in HEBREW)])
+QUESTION = Question(vector=packed([1.0, 0.5, 0.1]), text="", limit=5)
+
+
+def cosine(one: list[float], other: list[float]) -> float:
+    product = math.fsum(a * b for a, b in zip(one, other, strict=True))
+    return product / math.hypot(*one) / math.hypot(*other)
+
+
+def test_what_was_added_is_taken_off_exactly() -> None:
+    kept = read(written(SUMS))
+    assert changed(changed({}, kept), kept, -1) == {}
+    both = changed(kept, kept)
+    assert both["hebrew"].passages == 16
+    assert changed(both, kept, -1)["hebrew"].total == pytest.approx(kept["hebrew"].total)
+
+
+def test_a_language_of_few_passages_counts_as_the_main_one() -> None:
+    few = changed(SUMS, summed([("german", [0.0, 1.0, 0.0])] * 4))
+    assert Balance(few).languages == ("english", "hebrew")
+    assert Balance(few).share("german") == pytest.approx(4 / 24)
+
+
+def test_passages_in_another_language_are_lifted_and_the_nearest_language_stays() -> None:
+    scale = Scale.of(QUESTION, Balance(SUMS))
+    assert scale.shifts[0] == pytest.approx(0)
+    assert scale.shifts[1] > 0.2
+
+
+def test_in_a_collection_of_one_language_nothing_changes() -> None:
+    scale = Scale.of(QUESTION, Balance(summed([("english", one) for one in ENGLISH])))
+    assert [scale.similar(0, value) for value in (0.3, 0.9)] == [0.3, 0.9]
+
+
+def test_a_freed_question_ranks_anew_and_similarities_stay_where_they_were() -> None:
+    whole, freed = [1.0, 0.5, 0.1], [0.6, 0.5, 0.0]
+    question = replace(QUESTION, freed=packed(freed))
+    scale = Scale.of(question, Balance(summed([("english", one) for one in ENGLISH])))
+    similar = [scale.similar(0, cosine(freed, one)) for one in ENGLISH]
+    assert math.fsum(similar) == pytest.approx(
+        math.fsum(cosine(whole, one) for one in ENGLISH), abs=1e-5
+    )
+
+
+def test_languages_that_are_not_known_change_nothing() -> None:
+    scale = Scale.of(replace(QUESTION, freed=packed([0.6, 0.5, 0.0])), None)
+    assert list(scale.vector) == pytest.approx([1.0, 0.5, 0.1])
+    assert scale.similar(0, 0.4) == 0.4
